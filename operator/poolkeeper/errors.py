@@ -5,6 +5,7 @@ PoolkeeperError
 │   ├── InvalidInput    … and these are all the problems, each with its place
 │   ├── StalePlan       … because the cluster or the manifests moved on since the plan was made
 │   ├── HolderActive    … because another executor works on the cluster
+│   ├── DamagedNode     … because a node of ours, which it needs, cannot be read
 │   └── OtherCluster    … because the cluster at that address is not the one that is declared
 ├── Stale           us, at once: a versioned write lost against another one; observe again
 ├── Internal        us, by fixing a bug: any exception that is none of the other errors
@@ -39,6 +40,26 @@ class Problem:
         return f"{place}{self.field}: {self.message}" if self.field else f"{place}{self.message}"
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class NodeDamage:
+    """What is wrong with a node of ours: its path, what was found, and what was expected.
+
+    `later_version`: the node is whole, and a later release wrote it in this version; else 0.
+    """
+
+    path: str
+    found: str
+    later_version: int = 0
+
+    def __str__(self) -> str:
+        if self.later_version:
+            return (
+                f"{self.path} was written by a later Poolkeeper (format version"
+                f" {self.later_version}, this one knows 1): use that"
+            )
+        return f"{self.path} is damaged: {self.found}; see `poolkeeper repair`"
+
+
 class RefusalReason(StrEnum):
     """Why something was refused: stable, unlike the message."""
 
@@ -50,6 +71,8 @@ class RefusalReason(StrEnum):
     """The cluster or the manifests moved on since the plan was made."""
     HOLDER_ACTIVE = "HolderActive"
     """Another executor works on the cluster."""
+    DAMAGED_NODE = "DamagedNode"
+    """A node of Poolkeeper's own in ZooKeeper cannot be read."""
     OTHER_CLUSTER = "OtherCluster"
     """The address leads to another cluster than the one that is declared."""
     UNLAWFUL_PLAN = "UnlawfulPlan"
@@ -118,6 +141,16 @@ class HolderActive(Refused):
     def __init__(self, holder: str) -> None:
         self.holder = holder
         super().__init__(f"another executor is active on this cluster: {holder}")
+
+
+class DamagedNode(Refused):
+    """A node of ours cannot be read, so what needs it is not done."""
+
+    reason = RefusalReason.DAMAGED_NODE
+
+    def __init__(self, damage: NodeDamage) -> None:
+        self.damage = damage
+        super().__init__(str(damage))
 
 
 class OtherCluster(Refused):

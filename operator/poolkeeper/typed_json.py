@@ -28,6 +28,10 @@ from poolkeeper.errors import InvalidInput, Problem
 
 T = TypeVar("T")
 Natural = Annotated[int, Meta(ge=0, description="an integer of 0 or more")]
+Milliseconds = Annotated[
+    int, Meta(ge=0, le=253_402_300_799_999, description="milliseconds since 1970")
+]
+"""A point in time that a calendar has: up to the end of the year 9999."""
 Finite = Annotated[
     float, Meta(ge=-sys.float_info.max, le=sys.float_info.max, description="a number")
 ]
@@ -47,6 +51,7 @@ _WORDS = {
 }
 _VALUE_CHARACTERS_MAX = 60
 _UNIQUE = "unique"
+_NO_TEXT = "has a text with half a character, which UTF-8 does not have"
 _Wrong = Iterator[tuple[str, str]]
 """Places and messages."""
 
@@ -89,6 +94,8 @@ def parse(data: bytes, file: str = "") -> Any:
         raise InvalidInput([Problem(file, 0, "", "is not UTF-8")]) from None
     except RecursionError:
         raise InvalidInput([Problem(file, 0, "", "is nested too deeply")]) from None
+    except ValueError:
+        raise InvalidInput([Problem(file, 0, "", "has a number that is too long")]) from None
 
 
 def convert(value: object, kind: type[T], file: str = "") -> T:
@@ -98,6 +105,8 @@ def convert(value: object, kind: type[T], file: str = "") -> T:
     except msgspec.ValidationError as first:
         found = [Problem(file, 0, place, message) for place, message in _wrong(value, kind, "")]
         raise InvalidInput(found or [Problem(file, 0, "", str(first))]) from None
+    except UnicodeEncodeError:
+        raise InvalidInput([Problem(file, 0, "", _NO_TEXT)]) from None
 
 
 def _wrong(value: object, kind: Any, place: str) -> _Wrong:
@@ -116,7 +125,7 @@ def _wrong(value: object, kind: Any, place: str) -> _Wrong:
     elif hasattr(origin, "__struct_fields__") and isinstance(value, Mapping):
         yield from _wrong_fields(value, origin, place)
     else:
-        yield place, _description(value, expected) if expected else why
+        yield place, description(value, expected) if expected else why
 
 
 def _wrong_union(value: object, kinds: tuple[Any, ...], place: str) -> _Wrong:
@@ -129,24 +138,24 @@ def _wrong_union(value: object, kinds: tuple[Any, ...], place: str) -> _Wrong:
     key = kinds[0].__struct_config__.tag_field
     tag = value.get(key) if isinstance(value, Mapping) else None
     if not isinstance(value, Mapping):
-        yield place, _description(value, "an object")
+        yield place, description(value, "an object")
     elif isinstance(tag, str) and tag in tags:
         yield from _wrong(value, tags[tag], place)
     else:
-        yield f"{place}.{key}", _description(tag, f"one of {', '.join(tags)}")
+        yield f"{place}.{key}", description(tag, f"one of {', '.join(tags)}")
 
 
 def _wrong_list(value: object, kind: Any, place: str, expected: str) -> _Wrong:
     bare, meta = _bare(kind)
     kinds = get_args(bare)
     if not isinstance(value, list | tuple):
-        yield place, _description(value, expected)
+        yield place, description(value, expected)
         return
     if kinds[-1] is ...:
         kinds = kinds[:1] * len(value)
     least = meta.min_length if meta and meta.min_length else 0
     if len(value) != len(kinds) or len(value) < least:
-        yield place, _description(value, expected)
+        yield place, description(value, expected)
     if meta and meta.extra:
         yield from _wrong_names(value, meta.extra[_UNIQUE], place)
     for number, (item, each) in enumerate(zip(value, kinds, strict=False)):
@@ -187,6 +196,8 @@ def _why(value: object, kind: Any) -> str:
         msgspec.convert(value, kind, str_keys=True)
     except msgspec.ValidationError as wrong:
         return str(wrong)
+    except UnicodeEncodeError:
+        return _NO_TEXT
     return ""
 
 
@@ -211,8 +222,17 @@ def _described(kind: Any) -> str:
     return "an object" if hasattr(origin, "__struct_fields__") else _WORDS.get(origin, "")
 
 
-def _description(value: object, expected: str) -> str:
-    shown = "null" if value is None else repr(value)
+def description(value: object, expected: str) -> str:
+    """Say what a value is and what was expected, in bounded length."""
+    shown = "null" if value is None else _shown(value)
     if len(shown) > _VALUE_CHARACTERS_MAX:
         shown = f"{shown[: _VALUE_CHARACTERS_MAX - 1]}…"
     return f"is {shown} (expected {expected})"
+
+
+def _shown(value: object) -> str:
+    """Return a value for a message; Python refuses to print integers of thousands of digits."""
+    try:
+        return repr(value)
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__} that is too large"

@@ -304,6 +304,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.TOPICS_CHANGING: _told("topics change while they are read"),
     _R.UNAVAILABLE: lambda wait: wait.detail,
     _R.STALE_WRITE: lambda wait: wait.detail,
+    _R.NODE_DAMAGED: lambda wait: wait.detail,
     _R.FAILED: lambda wait: wait.detail if wait.refusal is None else _refusal(wait.refusal),
     _R.THROTTLE_SETTLING: _told("the brokers are applying the throttle"),
     _R.STAGE_IN_FLIGHT: _stage,

@@ -80,10 +80,10 @@ def test_only_the_holder_writes_it(cluster: SimulatedCluster) -> None:
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        pytest.param(b"", "the node is empty", id="empty"),
-        pytest.param(b"{", "the node is not JSON", id="cut-off"),
-        pytest.param(b'{"version":1}', "started_ms is absent", id="without-its-time"),
-        pytest.param(b'{"started_ms":"1"}', 'started_ms is "1"', id="text"),
+        pytest.param(b"", "it is empty", id="empty"),
+        pytest.param(b"{", "it is not JSON", id="cut-off"),
+        pytest.param(b'{"version":1}', "started_ms: is missing", id="without-its-time"),
+        pytest.param(b'{"version":1,"started_ms":"1"}', "started_ms: is '1'", id="text"),
     ],
 )
 def test_a_damaged_record_is_named(cluster: SimulatedCluster, body: bytes, problem: str) -> None:

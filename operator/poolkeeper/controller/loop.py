@@ -21,13 +21,21 @@ from threading import Event
 from poolkeeper.brokers.enrich import enrich_cluster
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.errors import Forbidden, HolderActive, Internal, PoolkeeperError, Stale, Unavailable
+from poolkeeper.errors import (
+    DamagedNode,
+    Forbidden,
+    HolderActive,
+    Internal,
+    PoolkeeperError,
+    Stale,
+    Unavailable,
+)
 from poolkeeper.model.outcomes import ExternalPlanState, Outcome, Progress, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.model.topology import Cluster
-from poolkeeper.model.waits import Wait, WaitReason, after_error
+from poolkeeper.model.waits import Wait, WaitReason, after_error, damage_wait
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority, authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster
@@ -375,7 +383,8 @@ def _run_passes(config: LoopConfig) -> None:
             config.beat(PASS_S)
             config.wake.clear()
             desired = config.desired()
-            authority = authority_of(desired, journal.read_approvals(session))
+            approvals, damage = _approvals(session)
+            authority = authority_of(desired, approvals)
             authority = replace(authority, settling=config.settling())
             if config.paused():
                 authority = Authority(paused=True)
@@ -387,6 +396,7 @@ def _run_passes(config: LoopConfig) -> None:
                 outcome = Outcome(
                     State.WAITING, waits=waits, last_observation=context.memory.last_observation
                 )
+            outcome = replace(outcome, waits=(*damage, *outcome.waits))
             note_decisions(context.trail, outcome)
             config.report(pace.with_rate(outcome, time.monotonic()))
             if outcome.state is not State.PROGRESSED:
@@ -398,6 +408,14 @@ def _run_passes(config: LoopConfig) -> None:
                 paths: Sequence[str] = (*WATCHED, znodes.APPROVALS)
                 config.beat(RESYNC_S + PASS_S)
                 session.wait(paths, POLL_S if busy else RESYNC_S, config.wake)
+
+
+def _approvals(session: Session) -> tuple[tuple[str, ...], tuple[Wait, ...]]:
+    """Return what was approved on the command line; none if the record of it cannot be read."""
+    try:
+        return journal.read_approvals(session), ()
+    except DamagedNode as damaged:
+        return (), (damage_wait(damaged.damage),)
 
 
 def _is_external_plan_waiting(outcome: Outcome) -> bool:

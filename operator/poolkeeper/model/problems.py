@@ -48,6 +48,8 @@ class ProblemReason(StrEnum):
     """Kafka allows no topic of this name, or keeps it for itself."""
     METRIC_NAME_TAKEN = "MetricNameTaken"
     """Kafka's metrics could not tell the topic from another one."""
+    RECORD_DAMAGED = "RecordDamaged"
+    """A record of ours in ZooKeeper cannot be read, and something needs it."""
     INTERNAL_TOPIC = "InternalTopic"
     """The topic is Kafka's own."""
     PARTITIONS_UNDECLARED = "PartitionsUndeclared"

@@ -2,8 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
+from poolkeeper.errors import NodeDamage
 from poolkeeper.model.specs import DeletionPolicy
+
+
+class RecordKind(StrEnum):
+    """The records that are one node for the whole cluster."""
+
+    CLUSTER = "cluster"
+    BROKERS = "brokers"
+    BALANCE = "balance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +48,13 @@ class BalanceRecord:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """All records of one cluster; empty before the first write."""
+    """All records of one cluster; empty before the first write.
+
+    `damaged_topics`, `damage`: the records that cannot be read; they are not among the others.
+    """
 
     cluster_id: str | None = None
     topics: Mapping[str, TopicRecord] = field(default_factory=dict)
     brokers: Mapping[int, BrokerRecord] = field(default_factory=dict)
+    damaged_topics: Mapping[str, NodeDamage] = field(default_factory=dict)
+    damage: Mapping[RecordKind, NodeDamage] = field(default_factory=dict)

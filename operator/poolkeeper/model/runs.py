@@ -3,9 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta
 
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import ReassignmentEntry, TopicPartition
+from poolkeeper.typed_json import Milliseconds
+
+CHUNKS_MAX = 400
+"""Of a stored document, 200 KiB each: 1,000,000 moves take about a tenth."""
+_Count = Annotated[int, Meta(ge=0, le=2**62, description="an integer of 0 or more")]
+_Step = Annotated[tuple[_Count, _Count], Meta(description="a list of two")]
 
 
 class Phase(StrEnum):
@@ -49,17 +58,17 @@ class Run:
     concern: str
     phase: Phase
     digest: str
-    chunks: int
-    started_ms: int
-    stage: int = 0
-    step: tuple[tuple[int, int], ...] = ()
-    requested_ms: int = 0
-    attempts: int = 0
-    throttled_ms: int = 0
-    rates: tuple[int, ...] = ()
+    chunks: Annotated[int, Meta(ge=0, le=CHUNKS_MAX)]
+    started_ms: Milliseconds
+    stage: _Count = 0
+    step: tuple[_Step, ...] = ()
+    requested_ms: Milliseconds = 0
+    attempts: _Count = 0
+    throttled_ms: Milliseconds = 0
+    rates: tuple[_Count, ...] = ()
     ending: Ending | None = None
     version: int = 0
-    returning: tuple[int, ...] = ()
+    returning: tuple[_Count, ...] = ()
     approved_by: str = ""
 
     def requested(self, plan: Plan) -> tuple[ReassignmentEntry, ...]:
@@ -124,3 +133,18 @@ class RunDocument:
     plan: Plan
     saved: Saved
     baseline: Health
+
+
+def misfit(run: Run, document: RunDocument) -> str | None:
+    """Return what the run says that its document cannot mean, None if they fit."""
+    moves = document.plan.moves
+    strange = [
+        [m, index] for m, index in run.step if m >= len(moves) or not 0 < index < len(moves[m].path)
+    ]
+    if strange:
+        return f"step: {strange[:3]} are no steps of its plan"
+    if run.plan != document.plan.hash:
+        return f"plan: is not {document.plan.hash}, the stored one"
+    if document.saved.topics and not run.rates:
+        return "rates: is empty, and the run sets throttles"
+    return None

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from poolkeeper.errors import HolderActive, PoolkeeperError, Refused, Stale, Unavailable
+from poolkeeper.errors import HolderActive, NodeDamage, PoolkeeperError, Refused, Stale, Unavailable
 from poolkeeper.model.actions import Action
 from poolkeeper.model.refusals import Refusal, refusal_of
 from poolkeeper.model.runs import Ending
@@ -121,6 +121,8 @@ class WaitReason(StrEnum):
     """A system could not be reached; `detail` is its error."""
     STALE_WRITE = "StaleWrite"
     """A versioned write lost against somebody else's; the next pass observes again."""
+    NODE_DAMAGED = "NodeDamaged"
+    """The node `path` of ours cannot be read; `detail` says what is wrong and what to do."""
     FAILED = "Failed"
     """An error kept the pass from its work: `detail` is its message, `refusal` its values."""
 
@@ -374,6 +376,11 @@ def after_error(error: PoolkeeperError) -> Wait:
             return Wait(WaitReason.UNAVAILABLE, detail=str(error))
         case _:
             return Wait(WaitReason.FAILED, detail=str(error))
+
+
+def damage_wait(damage: NodeDamage) -> Wait:
+    """Return the wait for a node of ours that cannot be read."""
+    return Wait(WaitReason.NODE_DAMAGED, path=damage.path, detail=str(damage))
 
 
 def has(waits: tuple[Wait, ...], reason: WaitReason) -> bool:

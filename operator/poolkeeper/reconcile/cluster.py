@@ -15,7 +15,7 @@ migration to KRaft, or to a cluster whose id is not the pinned one.
 
 from dataclasses import replace
 
-from poolkeeper.errors import Refused, StalePlan
+from poolkeeper.errors import Refused, Stale, StalePlan
 from poolkeeper.model.actions import ActionKind
 from poolkeeper.model.outcomes import (
     ExternalPlanState,
@@ -25,7 +25,7 @@ from poolkeeper.model.outcomes import (
 )
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.refusals import refusal_of
-from poolkeeper.model.runs import Ending, Run
+from poolkeeper.model.runs import Ending, Phase, Run
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
@@ -49,7 +49,7 @@ from poolkeeper.reconcile.observation import (
     observe_run,
 )
 from poolkeeper.reconcile.plan import carry_out, enforce_rest
-from poolkeeper.reconcile.recorded_run import read_recorded_run, waits_of
+from poolkeeper.reconcile.recorded_run import read_if_whole, waits_of
 
 
 def reconcile_cluster(
@@ -97,8 +97,10 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
     """Take a recorded run one step further: observe, decide, act."""
     context.trail.concern(run.plan, run.stage, run.approved_by)
     document = document_of(context, run)
-    if document is None:
+    if document is None and run.phase is Phase.STORING:
         return act.discard_run(context, run)
+    if document is None:
+        raise Stale("the run was changed or removed while it was being read")
     view = observe_run(context, desired, run, document)
     while True:
         at = RunSituation(
@@ -293,8 +295,10 @@ def preview(
         plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
     plan = approval.renew(context.pending, plan, desired, observed)
     seen = LastObservation(observed.cluster, observed.records, observed.gone)
-    recorded = read_recorded_run(context.view, observed.cluster)
-    waits = list(waits_of(observed, recorded, desired.cluster.execution.remedies))
+    recorded, damaged = read_if_whole(context.view, observed.cluster)
+    waits = [*damaged, *waits_of(observed, recorded, desired.cluster.execution.remedies)]
+    if damaged:
+        waits.append(Wait(WaitReason.RUN_RECORDED, cause=Wait(because)))
     if recorded is not None:
         rate = recorded.run.rates[0] if recorded.run.rates else 0
         waits.append(Wait(WaitReason.RUN_RECORDED, count=rate, cause=Wait(because)))
@@ -306,7 +310,7 @@ def preview(
     if not plan.empty:
         waits.append(Wait(because))
     outcome = Outcome(State.WAITING, waits=tuple(waits), plan=plan, last_observation=seen)
-    return replace(outcome, recorded=recorded is not None)
+    return replace(outcome, recorded=recorded is not None or bool(damaged))
 
 
 def _observe_only(context: PassContext, desired: Desired) -> Outcome:

@@ -7,7 +7,7 @@ its last rack and since when it is missing.
 from collections.abc import Collection
 from dataclasses import replace
 
-from poolkeeper.model.records import BrokerRecord, Records
+from poolkeeper.model.records import BrokerRecord, RecordKind, Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 
@@ -33,10 +33,10 @@ def gone_brokers(records: Records, desired: Desired, now_ms: int) -> frozenset[i
 
     The set is empty before `heal.after`. It is also empty if more than `heal.maxBrokers` brokers,
     or a whole rack of several brokers, are missing: that is an outage to wait for, not a loss to
-    repair.
+    repair. Nor is anything rebuilt while the record of brokers cannot be read.
     """
     heal = desired.cluster.heal
-    if not heal.enabled:
+    if not heal.enabled or RecordKind.BROKERS in records.damage:
         return frozenset()
     declared = {broker for pool in desired.pools for broker in pool.brokers}
     since_s = {

@@ -8,12 +8,20 @@ a decision that needs more says so (`decisions.MissingInput`).
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from poolkeeper.errors import OtherCluster, Unavailable
+from poolkeeper.errors import DamagedNode, OtherCluster, Unavailable
 from poolkeeper.model.outcomes import LastObservation
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import BalanceRecord, Records
-from poolkeeper.model.runs import Ending, Phase, Run, RunDocument, StopRequest, ThrottleConflicts
+from poolkeeper.model.records import BalanceRecord, RecordKind, Records
+from poolkeeper.model.runs import (
+    Ending,
+    Phase,
+    Run,
+    RunDocument,
+    StopRequest,
+    ThrottleConflicts,
+    misfit,
+)
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state import throttles
@@ -53,6 +61,9 @@ def observe_cluster(
     reading = view.observe(spec.name, restart_lock=spec.execution.restart_lock)
     cluster = reading.cluster
     records = view.read_records()
+    unknown = records.damage.get(RecordKind.CLUSTER)
+    if unknown is not None and spec.cluster_id is None:
+        raise DamagedNode(unknown)
     for pinned, where in (
         (spec.cluster_id, "spec.clusterId"),
         (records.cluster_id, "the record of the first run"),
@@ -66,7 +77,15 @@ def observe_cluster(
         cluster = replace(cluster, kafka_version=spec.kafka_version)
     records = updated_records(records, cluster, desired, now_ms)
     gone = gone_brokers(records, desired, now_ms)
-    return Observation(reading, cluster, records, gone, view.read_balance())
+    return Observation(reading, cluster, records, gone, balance_of(view, now_ms))
+
+
+def balance_of(view: ClusterView, now_ms: int) -> BalanceRecord | None:
+    """Return when balance began last; now, so that it waits, if the record cannot be read."""
+    try:
+        return view.read_balance()
+    except DamagedNode:
+        return BalanceRecord(now_ms)
 
 
 def last_observation_of(observed: Observation, before: LastObservation | None) -> LastObservation:
@@ -135,7 +154,7 @@ class RunView:
 def document_of(context: PassContext, run: Run) -> RunDocument | None:
     """Return the run's document, read once per process."""
     known = context.memory.documents.get(run.digest)
-    if known is None:
+    if known is None or misfit(run, known):
         known = context.access.read_document(run)
         if known is not None:
             context.memory.documents = {run.digest: known}
@@ -146,7 +165,7 @@ def observe_run(context: PassContext, desired: Desired, run: Run, document: RunD
     """Observe what the run's phase needs: nothing, the topics of its request, or everything."""
     match run.phase:
         case Phase.STORING:
-            return RunView(balanced=context.access.read_balance())
+            return RunView(balanced=balance_of(context.access, run.started_ms))
         case Phase.MOVING:
             return _observe_moves(context, desired, run, document)
         case Phase.ELECTING:

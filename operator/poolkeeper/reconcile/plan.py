@@ -7,12 +7,13 @@ nothing is left to move.
 
 from dataclasses import replace
 
+from poolkeeper.errors import DamagedNode
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Outcome, Result, State
 from poolkeeper.model.plans import DeleteTopic, ElectLeaders, Plan, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.waits import Wait, WaitReason, damage_wait
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import step_progress
@@ -47,7 +48,11 @@ def carry_out(
         access.remember_owners(steps.owners_to_record(desired, plan, observed))
     if all(p.state in ENDED_STATES for p in classify(plan.moves, cluster)):
         return _do_late(context, desired, authority, plan, cluster, result)
-    stopped = not by_person and access.read_stopped() == plan.fingerprint
+    try:
+        stopped = not by_person and access.read_stopped() == plan.fingerprint
+    except DamagedNode as damaged:  # some plan was stopped, and perhaps this one
+        waits = (*result.waits, damage_wait(damaged.damage))
+        return Outcome(State.WAITING, waits=waits, plan=plan)
     decision = runs.decide_begin(
         plan, desired, authority, cluster, context.now_ms(), stopped=stopped
     )

@@ -6,12 +6,13 @@ force until it ends.
 
 from dataclasses import dataclass
 
+from poolkeeper.errors import DamagedNode
 from poolkeeper.model.outcomes import Progress
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.runs import Run
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.model.waits import Wait
+from poolkeeper.model.waits import Wait, damage_wait
 from poolkeeper.planning.run_state import gates, requests
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.requests import NOTHING_OWNED, Owned
@@ -52,6 +53,16 @@ def read_recorded_run(view: ClusterView, cluster: Cluster) -> RecordedRun | None
     step = stalls.owned_by(plan.moves, run.step, run.returning)
     owned = Owned(at_work | set(step.partitions), step.targets)
     return RecordedRun(run, plan, progress_of(memory, run, plan), owned)
+
+
+def read_if_whole(
+    view: ClusterView, cluster: Cluster
+) -> tuple[RecordedRun | None, tuple[Wait, ...]]:
+    """Return the recorded run, or the wait for a node of it that cannot be read."""
+    try:
+        return read_recorded_run(view, cluster), ()
+    except DamagedNode as damaged:
+        return None, (damage_wait(damaged.damage),)
 
 
 def waits_of(

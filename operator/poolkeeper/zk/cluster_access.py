@@ -54,7 +54,7 @@ class ZooKeeperView:
         return journal.read_run(self._session)
 
     def read_document(self, run: Run) -> RunDocument | None:
-        """Return the run's document, or None if it was not written completely."""
+        """Return the run's document, or None if it is still being stored."""
         return journal.read_document(self._session, run)
 
     def read_stop(self) -> StopRequest | None:
@@ -66,8 +66,8 @@ class ZooKeeperView:
         return journal.read_stopped(self._session)
 
     def read_pending_plan(self) -> Plan | None:
-        """Return the plan that waits for a person's approval."""
-        return pending_plan.read(self._session)
+        """Return the plan that waits for a person's approval; None also for a damaged one."""
+        return pending_plan.read_if_whole(self._session)
 
 
 class ZooKeeperAccess(ZooKeeperView):

@@ -18,10 +18,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event
 
-from poolkeeper.errors import Fenced, Forbidden, HolderActive, Stale, Unavailable
-from poolkeeper.zk import znodes
+from poolkeeper.errors import (
+    DamagedNode,
+    Fenced,
+    Forbidden,
+    HolderActive,
+    NodeDamage,
+    Stale,
+    Unavailable,
+)
+from poolkeeper.zk import our_nodes, znodes
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.our_nodes import HolderBody
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +45,16 @@ class Holder:
 
     def __str__(self) -> str:
         return f"`poolkeeper {self.what}` on {self.host}, process {self.pid}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownHolder(Holder):
+    """Some process holds the journal, and its node does not tell which: see `damage`."""
+
+    damage: NodeDamage | None = None
+
+    def __str__(self) -> str:
+        return f"it cannot be told which: {self.damage}"
 
 
 OnCommit = Callable[[Sequence[Operation], bool], None]
@@ -130,9 +149,8 @@ def _take(
     body = {"version": 1, "host": holder.host, "pid": holder.pid, "what": holder.what}
     data = json.dumps(body | {"since_ms": holder.since_ms}, sort_keys=True).encode()
     for last in (False, True):
-        epoch = session.read(znodes.EPOCH)
-        assert epoch is not None, "prepared above; only people delete it"
-        number = str(int(epoch.data) + 1).encode()
+        epoch = read_epoch(session)
+        number = str(epoch.number + 1).encode()
         try:
             session.commit(
                 (
@@ -142,7 +160,7 @@ def _take(
             )
             return epoch.version + 1
         except Stale:
-            other = read_holder(session)
+            other = who_holds(session)
             was_ours = other is not None and other.session in lost
             if last and was_ours:
                 raise Unavailable("ZooKeeper has not ended our earlier session yet") from None
@@ -157,7 +175,7 @@ def _take(
 
 
 def _lives_here(holder: Holder) -> bool:
-    if holder.host != socket.gethostname():
+    if isinstance(holder, UnknownHolder) or holder.host != socket.gethostname():
         return False
     try:
         os.kill(holder.pid, 0)
@@ -190,12 +208,40 @@ def _prepare(session: Session) -> None:
                 continue
 
 
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """The epoch: its number, and the data version that is the fence."""
+
+    number: int
+    version: int
+
+
+def read_epoch(session: Session) -> Epoch:
+    """Return the epoch of a journal that exists; raises `DamagedNode`."""
+    node = session.read(znodes.EPOCH)
+    if node is None:
+        raise our_nodes.damaged(znodes.EPOCH, "it is gone, and the journal is there")
+    return Epoch(our_nodes.decode_epoch(node.data), node.version)
+
+
 def read_holder(session: Session) -> Holder | None:
-    """Return the active process, or None."""
+    """Return the active process, or None. Raises `DamagedNode` if that cannot be told."""
     node = session.read(znodes.HOLDER)
     if node is None:
         return None
-    body = json.loads(node.data)
-    return Holder(
-        body["host"], body["pid"], body["what"], body["since_ms"], session=node.ephemeral_owner
-    )
+    if not node.ephemeral_owner:
+        raise our_nodes.damaged(
+            znodes.HOLDER, "it belongs to no session (expected one that ends with its process)"
+        )
+    body = our_nodes.decode(znodes.HOLDER, node.data, HolderBody)
+    return Holder(body.host, body.pid, body.what, body.since_ms, session=node.ephemeral_owner)
+
+
+def who_holds(session: Session) -> Holder | None:
+    """Return the active process; one whose node is damaged is told by its session alone."""
+    try:
+        return read_holder(session)
+    except DamagedNode as damaged:
+        node = session.read(znodes.HOLDER)
+        owner = 0 if node is None else node.ephemeral_owner
+        return UnknownHolder("", 0, "", 0, owner, damaged.damage)

@@ -15,34 +15,49 @@ All of it lies under `/poolkeeper` in the cluster's own chroot:
 Nothing here decides anything: it reads, and it writes what it is given, fenced.
 """
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Event
+from typing import TypeVar
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import DamagedNode, NodeDamage, Refused
 from poolkeeper.jsontext import canonical
-from poolkeeper.model.records import BalanceRecord, BrokerRecord, Records, TopicRecord
-from poolkeeper.model.runs import Run, RunDocument, StopRequest
-from poolkeeper.model.specs import DeletionPolicy
-from poolkeeper.zk import fencing, json_bodies, runs, znodes
+from poolkeeper.model.records import BalanceRecord, RecordKind, Records, TopicRecord
+from poolkeeper.model.runs import CHUNKS_MAX, Phase, Run, RunDocument, StopRequest, misfit
+from poolkeeper.zk import fencing, json_bodies, our_nodes, runs, znodes
+from poolkeeper.zk.client.nodes import Node
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.fencing import FencedSession, Holder
+from poolkeeper.zk.our_nodes import (
+    ApprovalsBody,
+    BalanceBody,
+    BrokersBody,
+    ClusterBody,
+    PendingPlanBody,
+    TopicRecordBody,
+)
 
+T = TypeVar("T")
 APPROVALS_MAX = 32
 
 
 @dataclass(frozen=True, slots=True)
 class JournalView:
-    """The parts of the journal that `status`, `show` and `stop` read."""
+    """The parts of the journal that `status`, `show` and `stop` read.
+
+    `damage`: the nodes that cannot be read; what they would say is None. `run_damage` is the one
+    of them, if there is one, without which a run cannot go on.
+    """
 
     holder: Holder | None
     run: Run | None
     document: RunDocument | None
     stop: StopRequest | None
     stopped: str | None
+    damage: tuple[NodeDamage, ...] = ()
+    run_damage: NodeDamage | None = None
 
 
 class Journal(FencedSession):
@@ -52,6 +67,8 @@ class Journal(FencedSession):
 
     def begin(self, run: Run, chunks: Sequence[bytes]) -> Run:
         """Record a new run: its node first, then its document, chunk by chunk."""
+        if len(chunks) > CHUNKS_MAX:
+            raise Refused("the plan is too large to be recorded: narrow what is declared")
         self.commit(Create(znodes.RUN, runs.encode_run(run)))
         for i, chunk in enumerate(chunks):
             self.commit(Create(znodes.plan_chunk(i), chunk))
@@ -111,10 +128,13 @@ class Journal(FencedSession):
             str(id_): {"rack": record.rack, "missing_since_s": record.missing_since_s}
             for id_, record in sorted(records.brokers.items())
         }
-        for path, body in (
-            (znodes.RECORD_OF_BROKERS, {"version": 1, "brokers": brokers}),
-            (znodes.RECORD_OF_CLUSTER, {"version": 1, "id": records.cluster_id}),
+        id_body = {"version": 1, "id": records.cluster_id}
+        for kind, path, body in (
+            (RecordKind.BROKERS, znodes.RECORD_OF_BROKERS, {"version": 1, "brokers": brokers}),
+            (RecordKind.CLUSTER, znodes.RECORD_OF_CLUSTER, id_body),
         ):
+            if kind in records.damage:
+                continue  # only a person may give up what it held
             data = canonical(body).encode()
             node = self.session.read(path)
             if node is None:
@@ -166,10 +186,23 @@ def read_run(session: Session) -> Run | None:
 
 
 def read_document(session: Session, run: Run) -> RunDocument | None:
-    """Return the run's document, or `None` if it was not written completely."""
-    nodes = session.read_many([znodes.plan_chunk(i) for i in range(run.chunks)])
+    """Return the run's document; `None` if it is still being stored, or the run has moved on.
+
+    Raises `DamagedNode` for one that is not whole although the run has gone on, or that is not the
+    one that the run names.
+    """
+    paths = [znodes.plan_chunk(i) for i in range(run.chunks)]
+    nodes = session.read_many(paths)
     chunks = [node.data for node in nodes if node is not None]
-    return runs.decode_document(chunks, run.digest)
+    document = runs.decode_document(chunks, run.digest)
+    if document is not None:
+        if found := misfit(run, document):
+            raise our_nodes.damaged(znodes.RUN, found)
+    elif run.phase is not Phase.STORING and read_run(session) == run:
+        gone = [path for path, node in zip(paths, nodes, strict=True) if node is None]
+        found = "it is gone" if gone else f"it is not what {znodes.RUN} names by its digest"
+        raise our_nodes.damaged(gone[0] if gone else znodes.plan_chunk(0), found)
+    return document
 
 
 def read_stop(session: Session) -> StopRequest | None:
@@ -181,19 +214,51 @@ def read_stop(session: Session) -> StopRequest | None:
 def read_stopped(session: Session) -> str | None:
     """Return the fingerprint of the plan that a person stopped, if any."""
     node = session.read(znodes.STOPPED)
-    return None if node is None else node.data.decode()
+    return None if node is None else our_nodes.decode_stopped(node.data)
 
 
 def read_status(session: Session) -> JournalView:
-    """Return the parts of the journal that `status` shows."""
-    run = read_run(session)
-    return JournalView(
-        holder=fencing.read_holder(session),
-        run=run,
-        document=None if run is None else read_document(session, run),
-        stop=None if run is None else read_stop(session),
-        stopped=read_stopped(session),
+    """Return the parts of the journal that `status` shows; a damaged node is told in `damage`."""
+    holder, holder_damage = tried(lambda: fencing.read_holder(session))
+    run, run_damage = tried(lambda: read_run(session))
+    document = None
+    if run is not None:
+        document, run_damage = tried(lambda: read_document(session, run))
+    stopped, stopped_damage = tried(lambda: read_stopped(session))
+    _, approvals_damage = tried(lambda: read_approvals(session))
+    _, pending_damage = _body(znodes.ASKED, session.read(znodes.ASKED), PendingPlanBody)
+    epoch_damage = _epoch_damage(session)
+    records = read_records(session)
+    damage = (
+        *(run_damage, epoch_damage, holder_damage),
+        *(stopped_damage, approvals_damage, pending_damage),
+        *records.damage.values(),
+        *records.damaged_topics.values(),
     )
+    return JournalView(
+        holder=holder,
+        run=run,
+        document=document,
+        stop=None if run is None else read_stop(session),
+        stopped=stopped,
+        damage=tuple(each for each in damage if each is not None),
+        run_damage=run_damage or epoch_damage,
+    )
+
+
+def tried(read: Callable[[], T]) -> tuple[T | None, NodeDamage | None]:
+    """Return what is read, or what is wrong with the node."""
+    try:
+        return read(), None
+    except DamagedNode as damaged:
+        return None, damaged.damage
+
+
+def _epoch_damage(session: Session) -> NodeDamage | None:
+    """What is wrong with the epoch of a journal that exists."""
+    if session.read(znodes.EPOCH) is None and not session.exists(znodes.RECORDS):
+        return None  # the journal was never used
+    return tried(lambda: fencing.read_epoch(session))[1]
 
 
 def request_stop(session: Session, stop: StopRequest | None = None) -> Run | None:
@@ -206,8 +271,7 @@ def request_stop(session: Session, stop: StopRequest | None = None) -> Run | Non
     run = read_run(session)
     if run is None:
         return None
-    epoch = session.read(znodes.EPOCH)
-    assert epoch is not None, "a run exists, so its journal does"
+    epoch = fencing.read_epoch(session)
     node = session.read(znodes.RUN_STOP)
     before = StopRequest() if node is None else runs.decode_stop(node.data)
     both = StopRequest(before.at_once or stop.at_once, before.allow_failover or stop.allow_failover)
@@ -225,7 +289,9 @@ def request_stop(session: Session, stop: StopRequest | None = None) -> Run | Non
 def read_approvals(session: Session) -> tuple[str, ...]:
     """Return the hashes approved on the command line beside an active holder, oldest first."""
     node = session.read(znodes.APPROVALS)
-    return () if node is None else tuple(json.loads(node.data)["plans"])
+    if node is None:
+        return ()
+    return our_nodes.decode(znodes.APPROVALS, node.data, ApprovalsBody).plans
 
 
 def hand_over_approval(session: Session, plan: str) -> None:
@@ -233,10 +299,8 @@ def hand_over_approval(session: Session, plan: str) -> None:
     node = session.read(znodes.APPROVALS)
     known = read_approvals(session)
     plans = [*(p for p in known if p != plan), plan][-APPROVALS_MAX:]
-    data = json.dumps({"version": 1, "plans": plans}).encode()
-    epoch = session.read(znodes.EPOCH)
-    assert epoch is not None, "a holder exists, so its journal does"
-    fence = Check(znodes.EPOCH, epoch.version)
+    data = json_bodies.encode({"version": our_nodes.VERSION, "plans": plans})
+    fence = Check(znodes.EPOCH, fencing.read_epoch(session).version)
     write = (
         Create(znodes.APPROVALS, data)
         if node is None
@@ -248,46 +312,59 @@ def hand_over_approval(session: Session, plan: str) -> None:
 
 
 def read_recorded_brokers(session: Session) -> frozenset[int]:
-    """Return the ids of the brokers that are recorded; empty before the first write."""
+    """Return the ids of the brokers that are recorded; none if the record cannot be read."""
     node = session.read(znodes.RECORD_OF_BROKERS)
-    return frozenset() if node is None else frozenset(_decode_brokers(node.data))
+    body, _ = _body(znodes.RECORD_OF_BROKERS, node, BrokersBody)
+    return frozenset() if body is None else frozenset(body.brokers)
 
 
 def read_records(session: Session) -> Records:
-    """Return all records; empty before the first write."""
-    cluster, brokers = session.read_many([znodes.RECORD_OF_CLUSTER, znodes.RECORD_OF_BROKERS])
-    topics = session.children(znodes.RECORDS_OF_TOPICS) or ()
-    nodes = session.read_many([znodes.record_of_topic(topic) for topic in topics])
+    """Return all records; empty before the first write. A damaged one is told in the result."""
+    paths = (znodes.RECORD_OF_CLUSTER, znodes.RECORD_OF_BROKERS, znodes.RECORD_OF_BALANCE)
+    cluster_node, brokers_node, balance_node = session.read_many(paths)
+    cluster, cluster_damage = _body(znodes.RECORD_OF_CLUSTER, cluster_node, ClusterBody)
+    brokers, brokers_damage = _body(znodes.RECORD_OF_BROKERS, brokers_node, BrokersBody)
+    _, balance_damage = _body(znodes.RECORD_OF_BALANCE, balance_node, BalanceBody)
+    topics, damaged_topics = _topic_records(session)
+    damage = {
+        RecordKind.CLUSTER: cluster_damage,
+        RecordKind.BROKERS: brokers_damage,
+        RecordKind.BALANCE: balance_damage,
+    }
     return Records(
-        cluster_id=None if cluster is None else json.loads(cluster.data)["id"],
-        topics={
-            topic: _decode_topic_record(node.data)
-            for topic, node in zip(topics, nodes, strict=True)
-            if node is not None
-        },
-        brokers={} if brokers is None else _decode_brokers(brokers.data),
+        cluster_id=None if cluster is None else cluster.id,
+        topics=topics,
+        brokers={} if brokers is None else brokers.records,
+        damaged_topics=damaged_topics,
+        damage={kind: each for kind, each in damage.items() if each is not None},
     )
 
 
+def _topic_records(session: Session) -> tuple[dict[str, TopicRecord], dict[str, NodeDamage]]:
+    names = session.children(znodes.RECORDS_OF_TOPICS) or ()
+    nodes = session.read_many([znodes.record_of_topic(topic) for topic in names])
+    records: dict[str, TopicRecord] = {}
+    damaged: dict[str, NodeDamage] = {}
+    for topic, node in zip(names, nodes, strict=True):
+        body, damage = _body(znodes.record_of_topic(topic), node, TopicRecordBody)
+        if body is not None:
+            records[topic] = body.record
+        if damage is not None:
+            damaged[topic] = damage
+    return records, damaged
+
+
+def _body(path: str, node: Node | None, kind: type[T]) -> tuple[T | None, NodeDamage | None]:
+    """Return a node's body, or what is wrong with it; neither where there is no node."""
+    if node is None:
+        return None, None
+    return tried(lambda: our_nodes.decode(path, node.data, kind))
+
+
 def read_balance(session: Session) -> BalanceRecord | None:
-    """Return when balance began last; `None` if it never did. Raises `Refused` for other data."""
+    """Return when balance began last; `None` if it never did. Raises `DamagedNode`."""
     node = session.read(znodes.RECORD_OF_BALANCE)
     if node is None:
         return None
-    try:
-        return BalanceRecord(json_bodies.integer(json_bodies.parse(node.data), "started_ms"))
-    except Refused as wrong:
-        raise Refused(f"{znodes.RECORD_OF_BALANCE} is damaged: {wrong}") from wrong
-
-
-def _decode_topic_record(data: bytes) -> TopicRecord:
-    body = json.loads(data)
-    policy = DeletionPolicy(body["deletion_policy"])
-    return TopicRecord(body["owner"], tuple(body["declared"]), policy)
-
-
-def _decode_brokers(data: bytes) -> dict[int, BrokerRecord]:
-    return {
-        int(id_): BrokerRecord(body["rack"], body["missing_since_s"])
-        for id_, body in json.loads(data)["brokers"].items()
-    }
+    body = our_nodes.decode(znodes.RECORD_OF_BALANCE, node.data, BalanceBody)
+    return BalanceRecord(body.started_ms)

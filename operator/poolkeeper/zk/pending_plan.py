@@ -3,15 +3,21 @@
 The next executor asks for approval of the same plan, and `show` prints it. As with a run, a node
 holds the digest of its children, and is written before them: a plan that was not written completely
 counts as absent. It is removed when the cluster is as declared.
+
+A damaged one is written anew: it is only what a person was asked, and the question is asked again.
+One that a later release wrote is left to that release.
 """
 
 import json
 
+from poolkeeper.errors import DamagedNode, NodeDamage
 from poolkeeper.model.plans import Plan
-from poolkeeper.zk import runs, znodes
+from poolkeeper.model.runs import CHUNKS_MAX
+from poolkeeper.zk import our_nodes, runs, znodes
 from poolkeeper.zk.client.operations import Create, Delete
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.our_nodes import PendingPlanBody
 
 
 def remember(journal: Journal, plan: Plan | None) -> None:
@@ -21,13 +27,16 @@ def remember(journal: Journal, plan: Plan | None) -> None:
     """
     node = journal.session.read(znodes.ASKED)
     if node is not None:
-        if plan is not None and _is_whole(journal.session, node.data, plan.hash):
+        known = _body_unless_damaged(node.data)
+        if isinstance(known, NodeDamage) and known.later_version:
+            return
+        if plan is not None and _is_whole(journal.session, known, plan.hash):
             return
         journal.commit(*journal.delete_children(znodes.ASKED), Delete(znodes.ASKED, node.version))
     if plan is None:
         return
     chunks = runs.encode_plan(plan)
-    if len(chunks) > runs.CHUNKS_MAX:
+    if len(chunks) > CHUNKS_MAX:
         return
     body = {"version": 1, "plan": plan.hash, "digest": runs.digest_of(chunks)}
     data = json.dumps(body | {"chunks": len(chunks)}, sort_keys=True).encode()
@@ -37,17 +46,37 @@ def remember(journal: Journal, plan: Plan | None) -> None:
 
 
 def read(session: Session) -> Plan | None:
-    """Return the plan, or `None` if it is absent or incomplete."""
+    """Return the plan, or `None` if it is absent or incomplete. Raises `DamagedNode`."""
     node = session.read(znodes.ASKED)
     if node is None:
         return None
-    body = json.loads(node.data)
-    nodes = session.read_many([znodes.plan_chunk(i, znodes.ASKED) for i in range(body["chunks"])])
-    return runs.decode_plan([each.data for each in nodes if each is not None], body["digest"])
+    body = our_nodes.decode(znodes.ASKED, node.data, PendingPlanBody)
+    return runs.decode_plan(_chunks(session, body), body.digest)
 
 
-def _is_whole(session: Session, data: bytes, plan: str) -> bool:
-    """Whether that plan is recorded, with all its chunks."""
-    body = json.loads(data)
-    chunks = len(session.children(znodes.ASKED) or ())
-    return (body["plan"], body["chunks"]) == (plan, chunks)
+def read_if_whole(session: Session) -> Plan | None:
+    """Return the plan; `None` also if it is damaged, for who can ask about another one."""
+    try:
+        return read(session)
+    except DamagedNode:
+        return None
+
+
+def _body_unless_damaged(data: bytes) -> PendingPlanBody | NodeDamage:
+    try:
+        return our_nodes.decode(znodes.ASKED, data, PendingPlanBody)
+    except DamagedNode as damaged:
+        return damaged.damage
+
+
+def _is_whole(session: Session, body: PendingPlanBody | NodeDamage, plan: str) -> bool:
+    """Whether that plan is recorded, with all its chunks as they were written."""
+    if isinstance(body, NodeDamage) or body.plan != plan:
+        return False
+    return runs.digest_of(_chunks(session, body)) == body.digest
+
+
+def _chunks(session: Session, body: PendingPlanBody) -> list[bytes]:
+    """Read the chunks of the plan, as many as there are."""
+    nodes = session.read_many([znodes.plan_chunk(i, znodes.ASKED) for i in range(body.chunks)])
+    return [each.data for each in nodes if each is not None]

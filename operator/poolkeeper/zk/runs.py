@@ -4,34 +4,39 @@ It has two parts. The *document* is written once, before anything else of the ru
 the throttle values and the damage found before the run. It can be large, so it is compressed and
 cut into chunks of at most 200 KiB, a transaction each. The *run node* is small and rewritten with
 every phase and request. It holds the document's digest, so that an incomplete document is
-recognised. Nothing of such a run was done, and it is discarded.
+recognised. While the run is being stored nothing else of it was done, and such a run is discarded.
+Later it is damage: `DamagedNode`.
 """
 
 import gzip
 import hashlib
-import json
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from poolkeeper import typed_json
-from poolkeeper.errors import Refused
+from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved, StopRequest
+from poolkeeper.model.runs import Ending, Health, Phase, Run, RunDocument, Saved, StopRequest
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.plan_json import PlanJson
-from poolkeeper.zk import json_bodies
+from poolkeeper.zk import json_bodies, our_nodes, znodes
+from poolkeeper.zk.our_nodes import VERSION
 
-VERSION = 1
 CHUNK_BYTES = 200 * 1024
-CHUNKS_MAX = 400  # 80 MiB compressed: 1,000,000 moves take about a tenth
+TEXT_BYTES_MAX = 2 * 1024**3
+_PHASES = {phase.name: phase.value for phase in Phase}
+_GZIP = 31
+"""What zlib calls the gzip format."""
 
 
 class _Body(Struct):
     """The document as it is written: the plan as `plan.json`, the rest under its own names."""
 
+    version: our_nodes.Version
     plan: PlanJson
     saved: Saved
     baseline: Health
@@ -64,10 +69,18 @@ def encode_run(run: Run) -> bytes:
 
 
 def decode_run(data: bytes, version: int) -> Run:
-    """Decode the run node's body; keys of a later release are ignored."""
-    body = json.loads(data)
-    read = {"phase": Phase[body["phase"]].value, "ending": body["ending"] or None}
-    return typed_json.convert({**body, **read, "version": version}, Run)
+    """Decode the run node's body; keys of a later release are ignored. Raises `DamagedNode`."""
+    body = our_nodes.parse(znodes.RUN, data)
+    phase, ending = body.get("phase"), body.get("ending")
+    if not isinstance(phase, str) or phase not in _PHASES:
+        expected = f"one of {', '.join(_PHASES)}"
+        shown = typed_json.description(phase, expected)
+        raise our_nodes.damaged(znodes.RUN, f"phase: {shown}")
+    if not isinstance(ending, str) or ending not in ("", *Ending):
+        shown = typed_json.description(ending, f"one of {', '.join(Ending)} or nothing")
+        raise our_nodes.damaged(znodes.RUN, f"ending: {shown}")
+    read = {"phase": _PHASES[phase], "ending": ending or None}
+    return our_nodes.convert(znodes.RUN, {**body, **read, "version": version}, Run)
 
 
 def encode_stop(stop: StopRequest) -> bytes:
@@ -121,19 +134,43 @@ def digest_of(chunks: Sequence[bytes]) -> str:
 
 
 def decode_document(chunks: Sequence[bytes], digest: str) -> RunDocument | None:
-    """Decode a document; `None` if chunks are missing or are another run's."""
-    text = _text(chunks, digest)
-    if text is None:
+    """Decode a document; `None` if chunks are missing or are another run's.
+
+    Raises `DamagedNode` for a document that has the digest, and makes no sense.
+    """
+    path = znodes.plan_chunk(0)
+    if digest_of(chunks) != digest:
         return None
-    body = typed_json.decode(text, _Body)
-    return RunDocument(plan_json.plan_of(body.plan), body.saved, body.baseline)
+    text = _text(path, chunks)
+    body = our_nodes.decode_document(path, text, _Body)
+    return RunDocument(_plan(path, body.plan), body.saved, body.baseline)
 
 
 def decode_plan(chunks: Sequence[bytes], digest: str) -> Plan | None:
-    """Decode a plan alone; `None` if chunks are missing or are another plan's."""
-    text = _text(chunks, digest)
-    return None if text is None else plan_json.decode(text)
+    """Decode a plan alone; `None` if chunks are missing or are another plan's.
+
+    Raises `DamagedNode` for a plan that has the digest, and makes no sense.
+    """
+    path = znodes.plan_chunk(0, znodes.ASKED)
+    if digest_of(chunks) != digest:
+        return None
+    return _plan(path, our_nodes.decode_document(path, _text(path, chunks), PlanJson))
 
 
-def _text(chunks: Sequence[bytes], digest: str) -> bytes | None:
-    return gzip.decompress(b"".join(chunks)) if digest_of(chunks) == digest else None
+def _plan(path: str, read: PlanJson) -> Plan:
+    try:
+        return plan_json.plan_of(read)
+    except InvalidInput as wrong:
+        raise our_nodes.of_problems(path, wrong) from None
+
+
+def _text(path: str, chunks: Sequence[bytes]) -> bytes:
+    """Unpack the chunks; raises `DamagedNode` for what is no gzip, cut off, or too large."""
+    unpacking = zlib.decompressobj(_GZIP)
+    try:
+        text = unpacking.decompress(b"".join(chunks), TEXT_BYTES_MAX)
+    except zlib.error as wrong:
+        raise our_nodes.damaged(path, f"it is not gzip: {wrong}") from None
+    if not unpacking.eof or unpacking.unused_data:
+        raise our_nodes.damaged(path, "it is cut off, or longer than it should be")
+    return text

@@ -6,11 +6,11 @@ import pytest
 
 from poolkeeper.model import problems
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.planning.facts import capacity, new_partitions, pools, topics
+from poolkeeper.planning.facts import capacity, new_partitions, pools, records, topics
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.proposals import plan_json
 
-ROOMS = (topics, new_partitions, pools, capacity)
+ROOMS = (topics, new_partitions, pools, capacity, records)
 FACTS = {
     kind
     for room in ROOMS
@@ -37,6 +37,7 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "NamespaceNotAdmitted",
         "IllegalName",
         "MetricNameTaken",
+        "RecordDamaged",
         "InternalTopic",
         "PartitionsUndeclared",
         "ReplicationFactorUndeclared",

@@ -23,7 +23,7 @@ from poolkeeper.cli.output import left_undone, plan_text, printing, progress
 from poolkeeper.cli.output.left_undone import Undone
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
-from poolkeeper.errors import Refused, StalePlan
+from poolkeeper.errors import DamagedNode, Refused, StalePlan
 from poolkeeper.model.actions import Action
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import Plan
@@ -113,10 +113,12 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         now_ms = planning_command.now_ms()
         observed = observe_cluster(ZooKeeperView(session), command.desired, now_ms, enriching)
         before = journal.read_status(session)
+        if before.run_damage is not None:
+            raise DamagedNode(before.run_damage)
         plan, resumed = _choose_plan(
             command, observed, before, _plan_awaiting_approval(command.desired, session)
         )
-    printing.warn(enriching.warnings)
+    printing.warn((*map(str, before.damage), *enriching.warnings))
     if plan is None:
         return _end_other_run(command, before, check)
     if plan.empty and not resumed:
@@ -141,7 +143,7 @@ def _plan_awaiting_approval(desired: Desired, session: Session) -> Plan | None:
     Under Auto it is None: a stored plan may be left from before, and needs no approval.
     """
     auto = desired.cluster.approval.policy is ApprovalPolicy.AUTO
-    return None if auto else pending_plan.read(session)
+    return None if auto else pending_plan.read_if_whole(session)
 
 
 def _choose_plan(

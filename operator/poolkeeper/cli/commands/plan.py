@@ -33,10 +33,10 @@ from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import cool_down
 from poolkeeper.reconcile.gone_brokers import updated_records
 from poolkeeper.reconcile.observation import Observation, observe_cluster
-from poolkeeper.reconcile.recorded_run import RecordedRun, read_recorded_run, waits_of
+from poolkeeper.reconcile.recorded_run import RecordedRun, read_if_whole, waits_of
 from poolkeeper.report import plan_report
 from poolkeeper.text import moment, named
-from poolkeeper.zk import journal
+from poolkeeper.zk import journal, znodes
 from poolkeeper.zk.cluster_access import ZooKeeperView
 
 CHANGES = 2
@@ -221,14 +221,22 @@ def _of_cluster(target: Target, desired: Desired) -> Look:
         enriching = cluster_reading.ClusterEnricher(target)
         view = ZooKeeperView(session)
         seen = observe_cluster(view, desired, now_ms(), enriching)
-        recorded = read_recorded_run(view, seen.cluster)
+        recorded, damaged = read_if_whole(view, seen.cluster)
         status = journal.read_status(session)
-    waits = live_waits(seen, recorded, desired)
+    waits = (*damaged, *live_waits(seen, recorded, desired))
+    # The plan itself names the records, and the waits the run.
+    named = {wait.path for wait in damaged}
+    damage = [
+        each
+        for each in status.damage
+        if each.path not in named and not each.path.startswith(f"{znodes.RECORDS}/")
+    ]
+    warnings = (*map(str, damage), *seen.reading.notes, *enriching.warnings)
     if recorded is None:
-        return Look(seen, enriching.warnings, waits)
+        return Look(seen, warnings, waits)
     under_way = f"run {recorded.run.plan} is under way: topics that it moves are left out"
     hindered = cancel_waits(seen.cluster, status, desired, seen.gone, now_ms())
-    return Look(seen, (*enriching.warnings, f"{under_way} of this plan"), (*hindered, *waits))
+    return Look(seen, (*warnings, f"{under_way} of this plan"), (*hindered, *waits))
 
 
 def live_waits(

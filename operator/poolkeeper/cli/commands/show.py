@@ -6,7 +6,7 @@ import click
 
 from poolkeeper.cli.input import cluster_reading, options, targets
 from poolkeeper.cli.output import ink, plan_text, printing
-from poolkeeper.errors import Refused
+from poolkeeper.errors import DamagedNode, Refused
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk import journal, pending_plan
@@ -58,7 +58,8 @@ def stored_plan(session: Session, hash_prefix: str) -> Plan:
         raise Refused(
             f"{hash_prefix!r} is too short (expected {PREFIX_MIN} digits of the hash or more)"
         )
-    run, asked = journal.read_run(session), pending_plan.read(session)
+    run, run_damage = journal.tried(lambda: journal.read_run(session))
+    asked, asked_damage = journal.tried(lambda: pending_plan.read(session))
     if run is not None and run.plan.removeprefix(ALGORITHM).startswith(digits):
         document = journal.read_document(session, run)
         if document is None:
@@ -68,6 +69,9 @@ def stored_plan(session: Session, hash_prefix: str) -> Plan:
         return document.plan
     if asked is not None and asked.hash.removeprefix(ALGORITHM).startswith(digits):
         return asked
+    for damage in (run_damage, asked_damage):
+        if damage is not None:
+            raise DamagedNode(damage)
     kept = [hash_ for hash_ in (run and run.plan, asked and asked.hash) if hash_]
     if not kept:
         raise Refused("no run is recorded and no plan waits for approval, so none is stored")

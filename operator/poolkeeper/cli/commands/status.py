@@ -17,8 +17,10 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.reconcile.gone_brokers import gone_brokers
+from poolkeeper.reconcile.observation import balance_of
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.cluster_access import ZooKeeperView
 from poolkeeper.zk.journal import JournalView
 
 
@@ -77,8 +79,8 @@ def _balance_waits(target: Target, session: Session) -> int | None:
     desired = target.desired
     if desired is None or not cool_down.starts_by_itself(desired):
         return None
-    last = journal.read_balance(session)
     now_ms = time.time_ns() // 1_000_000
+    last = balance_of(ZooKeeperView(session), now_ms)
     return cool_down.waits_until_ms(desired.cluster.balancing, last, now_ms)
 
 

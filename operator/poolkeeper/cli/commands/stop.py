@@ -5,6 +5,7 @@ import click
 from poolkeeper.cli.input import cluster_reading, options, targets
 from poolkeeper.cli.input.options import ClusterSelection, Decorator
 from poolkeeper.cli.output import printing
+from poolkeeper.errors import DamagedNode
 from poolkeeper.model.runs import Run, StopRequest
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.zk import fencing, journal
@@ -61,8 +62,11 @@ def rollback(address: ClusterSelection, allow_failover: bool, audit_log: Emit, o
 def _request(address: ClusterSelection, request: StopRequest, output: str, emit: Emit) -> None:
     target = targets.target(address)
     with cluster_reading.session(target) as session:
+        damage = journal.read_status(session).run_damage
+        if damage is not None:
+            raise DamagedNode(damage)
         run = journal.request_stop(session, request)
-        holder = fencing.read_holder(session)
+        holder = fencing.who_holds(session)
     if run is not None:
         trail = AuditTrail(emit, target.name, "rollback" if request.at_once else "stop")
         trail.concern(run.plan, run.stage)

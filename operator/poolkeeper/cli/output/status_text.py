@@ -9,6 +9,7 @@ from poolkeeper.cli.output.status_values import RunStatus, Status
 from poolkeeper.model.plans import Move
 from poolkeeper.model.waits import blocks, in_order
 from poolkeeper.text import count, cut, few, moment, more, size
+from poolkeeper.zk import znodes
 
 NAMED_MAX = 10
 NAMES_WIDTH = 12
@@ -21,18 +22,24 @@ def render(status: Status, ink: Ink = PLAIN) -> str:
         count(status.topics, "topic"),
         count(status.partitions, "partition"),
     )
+    damage = cut(map(str, status.damage), NAMED_MAX, grouped=False)
     waits = in_order(status.waits)
     blocking = wording.sentences(wait for wait in waits if blocks(wait))
     facts = [
+        *(("damaged", each) for each in damage),
         *(("blocked by", each) for each in cut(blocking, NAMED_MAX, grouped=False)),
         ("cluster", f"{status.cluster}{_versions(status)}"),
         ("controller", _controller(status)),
         ("topology", ", ".join(counts)),
         ("health", _health(status)),
-        ("executor", status.holder or "none is active"),
+        ("executor", _executor(status)),
     ]
     if status.run is None:
-        facts.append(("run", "none is recorded"))
+        unknown = any(damage.path == znodes.RUN for damage in status.damage)
+        told = (
+            "cannot be read: nothing is written to the cluster" if unknown else "none is recorded"
+        )
+        facts.append(("run", told))
     else:
         facts += _run(status.run)
     if status.stopped:
@@ -68,6 +75,10 @@ def as_data(status: Status) -> dict[str, object]:
         "waits": list(wording.sentences(waits)),
         "blocked": left_undone.as_data(left_undone.of_waits(w for w in waits if blocks(w))),
         "warnings": list(status.warnings),
+        "damaged": [
+            {"path": each.path, "laterVersion": each.later_version or None, "message": str(each)}
+            for each in status.damage
+        ],
     }
 
 
@@ -79,6 +90,11 @@ def _versions(status: Status) -> str:
 
 def _controller(status: Status) -> str:
     return "none is elected" if status.controller is None else f"broker {status.controller}"
+
+
+def _executor(status: Status) -> str:
+    unknown = any(damage.path == znodes.HOLDER for damage in status.damage)
+    return status.holder or ("cannot be told" if unknown else "none is active")
 
 
 def _health(status: Status) -> str:

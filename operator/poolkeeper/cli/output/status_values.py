@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from poolkeeper.errors import NodeDamage
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
@@ -65,6 +66,8 @@ class Status:
     warnings: tuple[str, ...] = field(default=())
     balance_waits_until_ms: int | None = None
     """Balance alone starts no plan before."""
+    damage: tuple[NodeDamage, ...] = ()
+    """The nodes of ours that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,7 @@ def status_of(
         waits=waits,
         warnings=(*_warnings(cluster), *context.notes),
         balance_waits_until_ms=context.balance_waits_until_ms,
+        damage=journal.damage,
     )
 
 

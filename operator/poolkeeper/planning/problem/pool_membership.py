@@ -35,6 +35,7 @@ from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.facts.new_partitions import MetricNameTaken, NotCreated
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import SharedBrokers
+from poolkeeper.planning.facts.records import RecordUnreadable
 from poolkeeper.planning.facts.topics import (
     ClaimedTwice,
     NoDefaultPool,
@@ -103,6 +104,7 @@ def plan_scope(
     owners = topic_ownership.topic_owners(desired, records) if owners is None else owners
     specs = owners.specs
     problems += topic_ownership.conflicts(desired.topics, owners)
+    problems += _unreadable_records(records)
     left_out = _left_out(cluster, cluster.topics if odd is None else odd)
     to_delete = topic_ownership.topics_to_delete(desired, cluster, records, owners, prune=prune)
     unfollowed = internal_topics.refusals(specs, cluster, left_out)
@@ -118,6 +120,19 @@ def plan_scope(
     to_create, refused = _to_create(pools, specs, cluster, left_out)
     to_delete = tuple(name for name in to_delete if name not in left_out)
     return PlanScope(pools, homes, to_create, to_delete, tuple(problems + refused))
+
+
+def _unreadable_records(records: Records) -> list[PlanProblem]:
+    """One problem for each record that cannot be read."""
+    of_topics = (
+        PlanProblem("", "", RecordUnreadable(None, damage), topic)
+        for topic, damage in records.damaged_topics.items()
+    )
+    of_cluster = (
+        PlanProblem("", "", RecordUnreadable(kind, damage))
+        for kind, damage in records.damage.items()
+    )
+    return [*of_topics, *of_cluster]
 
 
 def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[PlanProblem]]:

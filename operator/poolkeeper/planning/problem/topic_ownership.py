@@ -1,7 +1,8 @@
 """Which Topic resource is followed for a Kafka topic that several resources name.
 
-The recorded owner is followed. A topic is *held*, and nothing is done to it, in two cases: a
-resource that cannot be acted on names it, or several resources do and none is its recorded owner.
+The recorded owner is followed. A topic is *held*, and nothing is done to it, in three cases: a
+resource that cannot be acted on names it; several resources do and none is its recorded owner; or
+the record of its owner cannot be read.
 A held topic is not treated as unmanaged, so a faulty resource moves nothing.
 """
 
@@ -35,6 +36,7 @@ def topic_owners(desired: Desired, records: Records) -> TopicOwners:
     unusable = {claim.owner for claim in desired.held}
     held = {claim.topic for claim in desired.held if claim.topic not in claimed}
     held |= {topic for topic, record in records.topics.items() if record.owner in unusable}
+    held |= records.damaged_topics.keys()
     specs = {}
     for name, rivals in claimed.items():
         followed = _followed(rivals, _owner(records, name))

@@ -238,6 +238,7 @@ def test_as_data():
         "balanceWaitsUntil": None,
         "waits": [],
         "blocked": [],
+        "damaged": [],
         "warnings": [],
     }
 

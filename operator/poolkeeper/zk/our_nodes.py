@@ -1,0 +1,206 @@
+"""The bodies of our own nodes, as declared types; what is read is exactly that, or `DamagedNode`.
+
+Every body is a JSON object with its format in `version`, but for two plain texts: the epoch, a
+number, and `stopped`, a fingerprint.
+
+How a body may change: a release may add a field that older releases can do without. It has a
+default, and older releases ignore it. What an older release must not ignore goes with a higher
+`version`: older releases then say that a later one wrote the node, and read nothing of it. So
+unknown fields are ignored in version 1, and a higher version is never half-read.
+
+Numbers and texts have bounds, so that whatever a node holds can be computed with and printed.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from poolkeeper import typed_json
+from poolkeeper.errors import DamagedNode, InvalidInput, NodeDamage
+from poolkeeper.model.records import BrokerRecord, TopicRecord
+from poolkeeper.model.runs import CHUNKS_MAX
+from poolkeeper.model.specs import DeletionPolicy
+from poolkeeper.typed_json import Milliseconds
+from poolkeeper.zk import znodes
+
+T = TypeVar("T")
+VERSION = 1
+PROBLEMS_SHOWN = 2
+PROBLEM_CHARACTERS_MAX = 200
+EPOCH_DIGITS_MAX = 18
+
+Version = Literal[1]
+Chunks = Annotated[int, Meta(ge=0, le=CHUNKS_MAX, description=f"a count of at most {CHUNKS_MAX}")]
+Name = Annotated[str, Meta(max_length=300, description="a short text")]
+_Pid = Annotated[int, Meta(ge=0, le=2**31 - 1, description="the id of a process")]
+_BrokerId = Annotated[int, Meta(ge=0, le=2**31 - 1, description="a broker id")]
+_Seconds = Annotated[int, Meta(ge=0, le=253_402_300_799, description="seconds since 1970")]
+_FINGERPRINT = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+class HolderBody(Struct):
+    """`holder`."""
+
+    version: Version
+    host: Name
+    pid: _Pid
+    what: Name
+    since_ms: Milliseconds
+
+
+class PendingPlanBody(Struct):
+    """`asked`."""
+
+    version: Version
+    plan: Name
+    digest: Name
+    chunks: Chunks
+
+
+class ApprovalsBody(Struct):
+    """`approvals`."""
+
+    version: Version
+    plans: tuple[Name, ...]
+
+
+class TopicRecordBody(Struct):
+    """`records/topics/TOPIC`."""
+
+    version: Version
+    owner: Name
+    declared: tuple[str, ...]
+    deletion_policy: DeletionPolicy
+
+    @property
+    def record(self) -> TopicRecord:
+        """The record of this body."""
+        return TopicRecord(self.owner, self.declared, self.deletion_policy)
+
+
+class _BrokerBody(Struct):
+    rack: str | None
+    missing_since_s: _Seconds | None
+
+
+class BrokersBody(Struct):
+    """`records/brokers`."""
+
+    version: Version
+    brokers: dict[_BrokerId, _BrokerBody]
+
+    @property
+    def records(self) -> dict[int, BrokerRecord]:
+        """The records of this body."""
+        return {
+            id_: BrokerRecord(body.rack, body.missing_since_s) for id_, body in self.brokers.items()
+        }
+
+
+class ClusterBody(Struct):
+    """`records/cluster`."""
+
+    version: Version
+    id: str | None
+
+
+class BalanceBody(Struct):
+    """`records/balance`."""
+
+    version: Version
+    started_ms: Milliseconds
+
+
+def decode(path: str, data: bytes, kind: type[T]) -> T:
+    """Read the body of the node at `path`; raises `DamagedNode`."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        convert(path, parse(path, data), kind)
+    raise damaged(path, "it holds texts or numbers that JSON does not have")
+
+
+def decode_document(path: str, data: bytes, kind: type[T]) -> T:
+    """Read a document, which is `plan.json` in part; raises `DamagedNode`.
+
+    Older documents hold halves of surrogate pairs, and are read.
+    """
+    try:
+        return typed_json.decode(data, kind)
+    except InvalidInput as wrong:
+        if (later := _later_version(data)) is not None:
+            raise DamagedNode(NodeDamage(path, "", later)) from None
+        raise of_problems(path, wrong) from None
+
+
+def _later_version(data: bytes) -> int | None:
+    """The version of a document, or of the plan in it, if a later release wrote it."""
+    try:
+        body = typed_json.parse(data)
+    except InvalidInput:
+        return None
+    inner = body.get("plan") if isinstance(body, dict) else None
+    versions = [each.get("version") for each in (body, inner) if isinstance(each, dict)]
+    later = [v for v in versions if type(v) is int and VERSION < v < 2**31]
+    return max(later, default=None)
+
+
+def parse(path: str, data: bytes) -> dict[str, Any]:
+    """Read a body of our version as plain values; raises `DamagedNode`."""
+    if not data:
+        raise damaged(path, "it is empty (expected a JSON object)")
+    try:
+        body = typed_json.parse(data)
+    except InvalidInput as wrong:
+        raise of_problems(path, wrong) from None
+    if not isinstance(body, dict):
+        raise damaged(path, f"it is a JSON {type(body).__name__} (expected an object)")
+    version = body.get("version")
+    if type(version) is int and VERSION < version < 2**31:
+        raise DamagedNode(NodeDamage(path, "", version))
+    if type(version) is not int or version != VERSION:
+        shown = typed_json.description(version, str(VERSION))
+        raise damaged(path, f"version: {shown}")
+    return body
+
+
+def convert(path: str, body: Mapping[str, Any], kind: type[T]) -> T:
+    """Return plain values as declared; raises `DamagedNode` naming what is not."""
+    try:
+        return typed_json.convert(body, kind)
+    except InvalidInput as wrong:
+        raise of_problems(path, wrong) from None
+
+
+def decode_epoch(data: bytes) -> int:
+    """Read the number of the epoch; raises `DamagedNode`."""
+    text = data.decode(errors="replace")
+    if not (text.isascii() and text.isdecimal() and len(text) <= EPOCH_DIGITS_MAX):
+        raise damaged(znodes.EPOCH, f"it {typed_json.description(text, 'a number')}")
+    return int(text)
+
+
+def decode_stopped(data: bytes) -> str:
+    """Read the fingerprint of the stopped plan; raises `DamagedNode`."""
+    text = data.decode(errors="replace")
+    if not _FINGERPRINT.fullmatch(text):
+        raise damaged(znodes.STOPPED, f"it {typed_json.description(text, 'a fingerprint')}")
+    return text
+
+
+def damaged(path: str, found: str) -> DamagedNode:
+    """Return the error for a node; what was found is cut to a bounded length."""
+    short = found if len(found) <= PROBLEM_CHARACTERS_MAX else f"{found[:PROBLEM_CHARACTERS_MAX]}…"
+    return DamagedNode(NodeDamage(path, " ".join(short.split())))
+
+
+def of_problems(path: str, wrong: InvalidInput) -> DamagedNode:
+    """Return the error for a node whose body has these problems; the first few are told."""
+    told = [
+        f"{problem.field}: {problem.message}" if problem.field else f"it {problem.message}"
+        for problem in wrong.problems[:PROBLEMS_SHOWN]
+    ]
+    return damaged(path, "; ".join(told))

@@ -1,0 +1,244 @@
+"""A cluster at rest in a fake ZooKeeper, with every node of ours, and commands on it in process.
+
+Nothing acts in it but the command under test: there are no brokers behind their registrations.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from unittest import mock
+
+import yaml
+
+from manifests import kafka_cluster, resource_pool, topic
+from poolkeeper.cli import main
+from poolkeeper.cli.input import cluster_reading
+from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.sandbox.clock import VirtualClock
+from poolkeeper.sandbox.fake_zookeeper import FakeClient, FakeZooKeeper
+from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode, WriteNode
+from poolkeeper.zk import runs, znodes
+from simulation.fake_session import FakeSession
+
+MOVES = (Move("t", None, 0, ((3, 2), (1, 2)), 1, "moved"),)
+PLAN = Plan("main", plan_json.plan_hash(MOVES, ()), f"sha256:{'f' * 64}", moves=MOVES)
+DOCUMENT = RunDocument(PLAN, Saved(), Health())
+CHUNKS = runs.encode_document(DOCUMENT)
+RUN = Run(
+    plan=PLAN.hash,
+    fingerprint=PLAN.fingerprint,
+    concern=f"sha256:{'c' * 64}",
+    phase=Phase.MOVING,
+    digest=runs.digest_of(CHUNKS),
+    chunks=len(CHUNKS),
+    started_ms=1_700_000_000_000,
+)
+PENDING = runs.encode_plan(PLAN)
+
+
+def _json(**body: object) -> bytes:
+    return json.dumps(body).encode()
+
+
+KEPT = {"retention.ms": "1000"}
+KAFKA: Mapping[str, bytes] = {
+    "/cluster/id": _json(version="1", id="NbXc"),
+    "/controller": _json(version=1, brokerid=1, timestamp="1"),
+    "/controller_epoch": b"7",
+    **{
+        f"/brokers/ids/{n}": _json(version=4, endpoints=["PLAINTEXT://h:1"], rack=f"r{n}")
+        for n in (1, 2, 3)
+    },
+    "/brokers/topics/t": _json(version=1, partitions={"0": [1, 2], "1": [2, 3]}),
+    "/brokers/topics/t/partitions/0/state": _json(leader=1, leader_epoch=0, isr=[1, 2]),
+    "/brokers/topics/t/partitions/1/state": _json(leader=2, leader_epoch=0, isr=[2, 3]),
+    "/brokers/topics/u": _json(version=1, partitions={"0": [3, 1]}),
+    "/brokers/topics/u/partitions/0/state": _json(leader=3, leader_epoch=0, isr=[3, 1]),
+    "/config/topics/t": _json(version=1, config=KEPT),
+    "/config/topics/u": _json(version=1, config=KEPT),
+    "/config/brokers/1": _json(version=1, config={}),
+    "/admin/delete_topics": b"",
+    "/config/changes": b"",
+}
+RECORDS: Mapping[str, bytes] = {
+    "/poolkeeper/records/cluster": _json(version=1, id="NbXc"),
+    "/poolkeeper/records/brokers": _json(
+        version=1, brokers={str(n): {"rack": f"r{n}", "missing_since_s": None} for n in (1, 2, 3)}
+    ),
+    "/poolkeeper/records/balance": _json(version=1, started_ms=1_700_000_000_000),
+    "/poolkeeper/records/topics/t": _json(
+        version=1, owner="default/t", declared=["retention.ms"], deletion_policy="Retain"
+    ),
+    "/poolkeeper/records/topics/u": _json(
+        version=1, owner="default/u", declared=["retention.ms"], deletion_policy="Retain"
+    ),
+}
+OURS: Mapping[str, bytes] = {
+    "/poolkeeper/epoch": b"4",
+    "/poolkeeper/stopped": f"sha256:{'e' * 64}".encode(),
+    "/poolkeeper/approvals": _json(version=1, plans=[f"sha256:{'d' * 64}"]),
+    "/poolkeeper/asked": _json(
+        version=1, plan=PLAN.hash, digest=runs.digest_of(PENDING), chunks=len(PENDING)
+    ),
+    "/poolkeeper/asked/plan-0000": PENDING[0],
+    **RECORDS,
+}
+OF_RUN: Mapping[str, bytes] = {
+    "/poolkeeper/run": runs.encode_run(RUN),
+    "/poolkeeper/run/plan-0000": CHUNKS[0],
+}
+HOLDER = _json(version=1, host="elsewhere", pid=7, what="apply", since_ms=1_700_000_000_000)
+
+
+@dataclass(slots=True)
+class OurTree:
+    """A cluster at rest: `put` poisons a node, `command` runs the command line on it."""
+
+    server: FakeZooKeeper
+    clock: VirtualClock
+    client: FakeClient
+
+    @classmethod
+    def plant(cls, nodes: Mapping[str, bytes | None], holder: bytes | None = None) -> "OurTree":
+        """Make all of Kafka's nodes and these; None leaves one out."""
+        clock = VirtualClock()
+        server = FakeZooKeeper(clock)
+        client = FakeClient(server, timeout_ms=3_600_000_000)
+        found = cls(server, clock, client)
+        for path, data in {**KAFKA, **nodes}.items():
+            if data is not None:
+                found.put(path, data)
+        if holder is not None:
+            client.commit([CreateNode(znodes.HOLDER, holder, ephemeral=True)])
+        return found
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a node, with its parents."""
+        for end in (i for i, letter in enumerate(path) if letter == "/" and i):
+            if self.client.exists(path[:end]) is None:
+                self.client.commit([CreateNode(path[:end], b"")])
+        if self.client.exists(path) is None:
+            self.client.commit([CreateNode(path, data)])
+        else:
+            self.client.commit([WriteNode(path, data)])
+
+    def delete(self, path: str) -> None:
+        """Delete a node."""
+        self.client.commit([DeleteNode(path)])
+
+    def read(self, path: str) -> bytes | None:
+        """Return the data of a node, None without a node."""
+        found = self.client.get(path)
+        return None if found is None else bytes(found[0])
+
+    def session(self) -> FakeSession:
+        """Open a session of somebody else's."""
+        return FakeSession(self.server, self.clock)
+
+    @contextmanager
+    def reached(self) -> Iterator[None]:
+        """Let commands reach this ZooKeeper, whatever address they are given."""
+        with mock.patch.object(cluster_reading, "open_session", side_effect=self._open):
+            yield
+
+    def _open(self, _target: object) -> FakeSession:
+        return self.session()
+
+    def command(self, *words: str) -> int:
+        """Run one command; return its exit code. Whatever else it raises is its fault."""
+        with self.reached():
+            return main.main(words)
+
+
+def write_manifests(folder: Path, *, config: Mapping[str, str] = KEPT, **cluster: object) -> Path:
+    """Write what is declared: the cluster as it is, with this config of topics."""
+    execution = {"throttle": {"mode": "None"}}
+    bodies = [
+        kafka_cluster("main", "fake:2181", **{"mode": "Apply", "execution": execution, **cluster}),
+        resource_pool("p", 1, 2, 3, cluster="main"),
+        topic("t", "p", config=dict(config)),
+        topic("u", "p", config=dict(config)),
+    ]
+    file = folder / "main.yaml"
+    file.write_text(yaml.safe_dump_all(bodies))
+    return file
+
+
+# Poisons
+
+
+def _with_field(key: str, value: object) -> Callable[[bytes], bytes]:
+    return lambda data: json.dumps({**_object(data), key: value}).encode()
+
+
+def _object(data: bytes) -> dict[str, object]:
+    try:
+        body = json.loads(data)
+    except ValueError:
+        return {"version": 1}
+    return body if isinstance(body, dict) else {"version": 1}
+
+
+def _every_field(value: object) -> Callable[[bytes], bytes]:
+    return lambda data: json.dumps(
+        {key: value if key != "version" else 1 for key in _object(data)}
+    ).encode()
+
+
+def _first_field_missing(data: bytes) -> bytes:
+    body = _object(data)
+    return json.dumps({key: body[key] for key in sorted(body)[1:]}).encode()
+
+
+POISONS: Mapping[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _: b"",
+    "space": lambda _: b" \n",
+    "cut-off": lambda data: data[: len(data) // 2] or b"{",
+    "text": lambda _: b"hello",
+    "null": lambda _: b"null",
+    "list": lambda _: b"[]",
+    "number": lambda _: b"7.5",
+    "true": lambda _: b"true",
+    "no-utf8": lambda _: b"\xff\xfe\x00{}",
+    "zeros": lambda _: b"\x00" * 40,
+    "nested": lambda _: b"[" * 50_000,
+    "nested-object": lambda _: b'{"version":' + b'{"a":' * 5_000,
+    "long-number": lambda _: b'{"version":' + b"9" * 5_000 + b"}",
+    "nan": lambda _: b'{"version":NaN}',
+    "long": lambda _: b'{"version":1,"' + b"x" * 100_000 + b'":1}',
+    "later": _with_field("version", 2),
+    "no-version": lambda data: json.dumps(
+        {k: v for k, v in _object(data).items() if k != "version"}
+    ).encode(),
+    "text-version": _with_field("version", "1"),
+    "true-version": _with_field("version", True),
+    "negative-version": _with_field("version", -1),
+    "field-missing": _first_field_missing,
+    "fields-null": _every_field(None),
+    "fields-objects": _every_field({}),
+    "fields-lists": _every_field([[]]),
+    "fields-texts": _every_field("x"),
+    "fields-huge": _every_field(10**30),
+    "fields-negative": _every_field(-1),
+    "fields-nan": _every_field(float("nan")),
+    "fields-half-characters": _every_field("\ud800"),
+    "gzip-cut": lambda _: CHUNKS[0][:-5],
+    "gzip-of-another": lambda _: PENDING[0] + b"x",
+}
+"""What a node may hold by mistake or malice, made from what it should hold."""
+
+
+def poisoned(nodes: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield every node with the name of every poison."""
+    for path in nodes:
+        for name in POISONS:
+            yield path, name
+
+
+def run_with(**changes: object) -> bytes:
+    """The run node with fields of another value."""
+    return runs.encode_run(replace(RUN, **changes))

@@ -1,0 +1,324 @@
+"""Whatever one node of ours holds: no command fails otherwise than with an error that names it.
+
+Only what needs the node stops. `STOPPED_BY` says which commands that is; all others do their work
+and name the node.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import cluster_spec, pool_spec
+from poolkeeper.cluster_connections import ClusterConnections
+from poolkeeper.controller import loop
+from poolkeeper.errors import DamagedNode, Internal, NodeDamage
+from poolkeeper.model.outcomes import Outcome
+from poolkeeper.model.runs import Phase
+from poolkeeper.model.specs import Desired, Heal
+from poolkeeper.reconcile import gone_brokers
+from poolkeeper.resources.checks import folder
+from poolkeeper.zk import fencing, journal, pending_plan, znodes
+from simulation import our_tree
+from simulation.our_tree import HOLDER, OF_RUN, OURS, PLAN, POISONS, OurTree
+
+RUN, CHUNK = znodes.RUN, znodes.plan_chunk(0)
+NODES = (*OURS, *OF_RUN, znodes.HOLDER)
+UNNAMED = {znodes.plan_chunk(0, znodes.ASKED)}
+"""A damaged chunk of the pending plan: the plan counts as absent, and is asked about again."""
+
+STOPPED_BY: Mapping[str, tuple[str, ...]] = {
+    znodes.EPOCH: ("apply", "stop"),
+    RUN: ("apply", "stop"),
+    CHUNK: ("apply", "stop"),
+    znodes.HOLDER: ("apply",),
+    znodes.RECORD_OF_CLUSTER: ("plan", "apply"),
+}
+"""The commands that end with exit code 1, and name the node, when it is damaged."""
+
+
+MEANINGFUL: Mapping[str, set[str]] = {
+    znodes.RECORD_OF_CLUSTER: {"fields-null", "fields-texts"},
+    znodes.RECORD_OF_BROKERS: {"fields-objects"},
+    RUN: {"field-missing"},
+}
+"""Poisons that mean something in these nodes: no id or another one, no brokers, a default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """How a command ended, and all that it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+Say = Callable[..., Said]
+
+
+@pytest.fixture(scope="module")
+def declared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return our_tree.write_manifests(tmp_path_factory.mktemp("declared"))
+
+
+@pytest.fixture
+def say(declared: Path, capsys: pytest.CaptureFixture[str]) -> Say:
+    """Run a command on a tree."""
+
+    def run(tree: OurTree, *words: str) -> Said:
+        code = tree.command(*words, "-f", str(declared))
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Said(code, out, err)
+
+    return run
+
+
+def planted(path: str, data: bytes | None) -> OurTree:
+    """Plant all that there can be beside the node, which holds this; no data leaves it out."""
+    with_run = path.startswith(RUN)
+    nodes: dict[str, bytes | None] = {**OURS, **(OF_RUN if with_run else {})}
+    if path == znodes.HOLDER:
+        return OurTree.plant(nodes, holder=data)
+    return OurTree.plant({**nodes, path: data})
+
+
+def whole(path: str) -> bytes:
+    """Return what the node holds when it is whole."""
+    return {**OURS, **OF_RUN, znodes.HOLDER: HOLDER}[path]
+
+
+def damaged(tree: OurTree) -> dict[str, NodeDamage]:
+    """Return what is found damaged."""
+    return {each.path: each for each in journal.read_status(tree.session()).damage}
+
+
+@pytest.mark.parametrize("path", NODES)
+def test_whole_nodes_are_not_damaged(path: str) -> None:
+    assert damaged(planted(path, whole(path))) == {}
+
+
+@pytest.mark.parametrize("path", [path for path in NODES if path not in UNNAMED])
+def test_every_poison_is_damage(path: str) -> None:
+    found = {name: damaged(planted(path, poison(whole(path)))) for name, poison in POISONS.items()}
+    passed = {name for name, damage in found.items() if set(damage) != {path}}
+    assert passed == MEANINGFUL.get(path, set())
+    later = found["later"][path].later_version
+    assert later == (2 if whole(path).startswith(b"{") else 0)
+    assert max(len(str(each)) for damage in found.values() for each in damage.values()) < 400
+
+
+@pytest.mark.parametrize("path", NODES)
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("status",), id="status"),
+        pytest.param(("status", "--output", "json"), id="status-json"),
+        pytest.param(("plan",), id="plan"),
+        pytest.param(("plan", "--output", "json"), id="plan-json"),
+        pytest.param(("show", PLAN.hash), id="show"),
+        pytest.param(("stop",), id="stop"),
+        pytest.param(("apply", "--yes"), id="apply"),
+        pytest.param(("apply", "--yes", "--output", "json"), id="apply-json"),
+    ],
+)
+def test_commands_name_it_and_only_those_stop_that_need_it(
+    say: Say, path: str, words: tuple[str, ...]
+) -> None:
+    for name, poison in POISONS.items():
+        tree = planted(path, poison(whole(path)))
+        before = tree.read(path)
+        is_damaged = path in damaged(tree)
+        said = say(tree, *words)
+        stops = words[0] in STOPPED_BY.get(path, ())
+        assert said.code in ((1,) if is_damaged and stops else (0, 1, 2, 4)), (name, said)
+        if is_damaged and words[0] in ("status", "plan", "apply"):
+            assert said.code != 1 or stops, (name, said)
+            assert path in said.out + said.err, (name, said)
+        if said.code == 1:
+            errors = [line for line in said.err.splitlines() if not line.startswith("warning: ")]
+            assert len(errors) == 1, (name, said)
+        if "json" in words and said.out:
+            json.loads(said.out)
+        if is_damaged and path not in (znodes.ASKED, znodes.STOPPED, znodes.APPROVALS):
+            assert tree.read(path) == before, name
+
+
+@pytest.mark.parametrize("path", NODES)
+@pytest.mark.parametrize("words", [("import", "--out"), ("snapshot", "--out")])
+def test_readers_of_kafka_alone_do_not_care(
+    say: Say, tmp_path: Path, path: str, words: tuple[str, ...]
+) -> None:
+    for number, (name, poison) in enumerate(POISONS.items()):
+        said = say(planted(path, poison(whole(path))), *words, str(tmp_path / f"{number}.json"))
+        assert (said.code, said.err) == (0, ""), name
+
+
+def pass_once(tree: OurTree, desired: Desired) -> Outcome:
+    """Let the loop of `run` work until it reports."""
+    seen: list[Outcome] = []
+    wake, stop = Event(), Event()
+
+    def report(outcome: Outcome) -> None:
+        seen.append(outcome)
+        stop.set()
+        wake.set()
+
+    connections = ClusterConnections(tree.session, lambda: None)
+    loop.run_loop(loop.LoopConfig(connections, lambda: desired, report, wake, stop))
+    return seen[0]
+
+
+@pytest.mark.parametrize("path", [path for path in NODES if path != znodes.HOLDER])
+def test_a_loop_goes_on_or_names_it(declared: Path, path: str) -> None:
+    desired = folder.load((declared,)).desired("main")
+    needed = (znodes.EPOCH, RUN, CHUNK, znodes.RECORD_OF_CLUSTER)
+    for name, poison in POISONS.items():
+        tree = planted(path, poison(whole(path)))
+        is_damaged = path in damaged(tree)
+        outcome = pass_once(tree, desired)
+        assert not isinstance(outcome.error, Internal), name
+        if is_damaged and path in needed:
+            assert isinstance(outcome.error, DamagedNode), (name, outcome)
+            assert outcome.error.damage.path == path
+        elif name not in MEANINGFUL.get(path, ()):
+            assert outcome.error is None, (name, outcome)
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        pytest.param(znodes.EPOCH, "it is gone, and the journal is there", id="epoch"),
+        pytest.param(CHUNK, "it is gone", id="chunk"),
+    ],
+)
+def test_a_node_that_is_gone_is_damage_where_others_need_it(
+    say: Say, path: str, found: str
+) -> None:
+    tree = planted(path, whole(path))
+    tree.delete(path)
+    assert damaged(tree) == {path: NodeDamage(path, found)}
+    for words in (("stop",), ("apply", "--yes")):
+        said = say(tree, *words)
+        assert (said.code, path in said.err) == (1, True)
+
+
+def test_a_holder_that_no_session_ends_is_damage(say: Say) -> None:
+    tree = OurTree.plant({**OURS, znodes.HOLDER: HOLDER})
+    assert damaged(tree).keys() == {znodes.HOLDER}
+    assert say(tree, "apply", "--yes").code == 1
+
+
+# Only what needs it stops
+
+
+def test_a_topic_whose_record_is_damaged_is_left_alone_and_the_others_are_not(
+    say: Say, tmp_path: Path
+) -> None:
+    tree = OurTree.plant({**OURS, znodes.record_of_topic("t"): b"{"})
+    our_tree.write_manifests(tmp_path, config={"retention.ms": "2000"})
+    code = tree.command("apply", "--yes", "-f", str(tmp_path))
+    assert code in (0, 4)
+    config = tree.read("/config/topics/u")
+    assert config is not None
+    assert json.loads(config)["config"] == {"retention.ms": "2000"}
+    assert tree.read("/config/topics/t") == our_tree.KAFKA["/config/topics/t"]
+    assert tree.read(znodes.record_of_topic("t")) == b"{"
+    assert "topic t: nothing is done about it" in say(tree, "plan").out
+
+
+def test_a_declared_id_replaces_the_record_of_it(tmp_path: Path) -> None:
+    tree = OurTree.plant({**OURS, znodes.RECORD_OF_CLUSTER: b"{"})
+    for declared_id, code in (("NbXc", 0), ("other", 1)):
+        our_tree.write_manifests(tmp_path, clusterId=declared_id)
+        assert tree.command("plan", "-f", str(tmp_path)) == code
+        assert tree.command("apply", "--yes", "-f", str(tmp_path)) in (code, 4 * (code == 0))
+
+
+@pytest.mark.parametrize("record", ["whole", "damaged"])
+def test_no_broker_is_gone_while_the_record_of_them_is_damaged(record: str) -> None:
+    missing = {"3": {"rack": "r3", "missing_since_s": 1}}
+    body = json.dumps({"version": 1, "brokers": missing}).encode()
+    tree = OurTree.plant({**OURS, znodes.RECORD_OF_BROKERS: body if record == "whole" else b"{"})
+    desired = Desired(
+        cluster_spec("main", heal=Heal(enabled=True, after_s=1)), (pool_spec("p", 1, 2, 3),)
+    )
+    records = journal.read_records(tree.session())
+    gone = gone_brokers.gone_brokers(records, desired, 10_000)
+    assert gone == ({3} if record == "whole" else set())
+
+
+# The document of a run
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_a_run_without_its_document_is_discarded_only_while_it_is_stored(
+    say: Say, phase: Phase
+) -> None:
+    tree = OurTree.plant({**OURS, RUN: our_tree.run_with(phase=phase)})
+    said = say(tree, "apply", "--yes")
+    stored = phase is Phase.STORING
+    assert said.code == (0 if stored else 1), said
+    assert (tree.read(RUN) is None) is stored
+    assert stored or CHUNK in said.err
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"step": ((1, 1),)}, id="no-such-move"),
+        pytest.param({"step": ((0, 2),)}, id="no-such-step"),
+        pytest.param({"step": ((0, 0),)}, id="where-it-begins"),
+        pytest.param({"plan": "sha256:0"}, id="another-plan"),
+    ],
+)
+def test_a_run_node_that_does_not_fit_its_document_is_damage(
+    say: Say, changes: dict[str, object]
+) -> None:
+    tree = OurTree.plant({**OURS, **OF_RUN, RUN: our_tree.run_with(**changes)})
+    assert damaged(tree).keys() == {RUN}
+    assert say(tree, "apply", "--yes").code == 1
+
+
+# Laws
+
+
+@given(path=st.sampled_from(NODES), data=st.binary(max_size=200))
+def test_any_bytes_are_read_or_are_damage(path: str, data: bytes) -> None:
+    read_all(planted(path, data))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+
+
+@given(data=st.data(), path=st.sampled_from([p for p in NODES if whole(p).startswith(b"{")]))
+def test_any_json_in_a_field_is_read_or_is_damage(data: st.DataObject, path: str) -> None:
+    body = json.loads(whole(path))
+    key = data.draw(st.sampled_from(sorted(body)))
+    body[key] = data.draw(JSON)
+    read_all(planted(path, json.dumps(body).encode()))
+
+
+def read_all(tree: OurTree) -> None:
+    """Read all that there is; a part that cannot be read is `DamagedNode`."""
+    session = tree.session()
+    journal.read_status(session)
+    for read in (
+        journal.read_balance,
+        journal.read_approvals,
+        journal.read_stopped,
+        fencing.read_holder,
+        fencing.read_epoch,
+        pending_plan.read,
+    ):
+        journal.tried(lambda read=read: read(session))

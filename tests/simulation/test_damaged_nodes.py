@@ -322,3 +322,43 @@ def read_all(tree: OurTree) -> None:
         pending_plan.read,
     ):
         journal.tried(lambda read=read: read(session))
+
+
+# Kafka's nodes
+
+KAFKA = [path for path, data in our_tree.KAFKA.items() if data]
+REQUESTS = {
+    znodes.REASSIGNMENT: b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}',
+    znodes.PREFERRED_ELECTION: b'{"version":1,"partitions":[{"topic":"t","partition":0}]}',
+    znodes.MIGRATION: b'{"version":0,"kraft_controller_id":-1,"kraft_controller_epoch":-1}',
+}
+STRICT = [path for path in KAFKA if "/topics/" in path]
+"""The nodes of topics: a topic with a damaged one is left alone, and named with its path."""
+
+
+@pytest.mark.parametrize("path", [*KAFKA, *REQUESTS])
+def test_kafkas_nodes_may_hold_anything_as_well(say: Say, path: str, tmp_path: Path) -> None:
+    original = {**our_tree.KAFKA, **REQUESTS}[path]
+    for number, (name, poison) in enumerate(POISONS.items()):
+        tree = OurTree.plant({**OURS, path: poison(original)})
+        for words in (
+            ("status",),
+            ("plan",),
+            ("stop",),
+            ("import", "--out", str(tmp_path / f"i{number}")),
+            ("snapshot", "--out", str(tmp_path / f"{number}.json")),
+        ):
+            said = say(tree, *words)
+            assert said.code in (0, 1, 2, 4), (name, said)
+            assert said.code != 1 or path in ("/cluster/id",) or words[0] == "plan", (name, said)
+
+
+@pytest.mark.parametrize("path", STRICT)
+def test_a_damaged_node_of_a_topic_leaves_that_topic_alone(say: Say, path: str) -> None:
+    name = path.split("/")[3]
+    for bad in (b"{", b"[]", b'{"partitions":{"0":["1",2]},"config":{"a":1}}'):
+        tree = OurTree.plant({**OURS, path: bad})
+        assert path in say(tree, "status").out
+        assert f"topic {name}: left out of this plan: its znode is damaged: {path}" in " ".join(
+            say(tree, "plan").out.split()
+        )

@@ -55,7 +55,10 @@ def add_partitions(journal: Journal, step: AddPartitions) -> None:
     node = journal.session.read(path)
     if node is None:
         raise Stale(f"topic {step.topic} is gone", path)
-    live = TopicNode.decode(node.data)
+    try:
+        live = TopicNode.decode(node.data)
+    except Refused as damage:
+        raise Stale(f"{path} is damaged since it was observed: {damage}", path) from damage
     if len(live.partitions) != step.first or live.adding or live.removing:
         raise Stale(f"topic {step.topic} changed since it was observed", path)
     journal.commit(SetData(path, live.encode_with_added(step.first, step.replicas), node.version))
@@ -78,7 +81,7 @@ def config_operations(
     node = journal.session.read(path)
     notify = Create(znodes.CONFIG_CHANGE, ConfigChangeNode.encode(path), sequence=True)
     if node is not None:
-        data = ConfigNode.decode(node.data).encode_with(changed, unset)
+        data = ConfigNode.read(path, node.data).encode_with(changed, unset)
         return (SetData(path, data, node.version), notify)
     write = Create(path, ConfigNode({}).encode_with(changed))
     if not path.startswith(f"{znodes.TOPIC_CONFIGS}/"):

@@ -12,6 +12,11 @@ from poolkeeper.errors import Refused
 from poolkeeper.jsontext import compact
 from poolkeeper.model.topology import Replicas
 
+INTEGER_MAX = 2**31 - 1
+"""Of what Kafka writes as an integer."""
+DIGITS_MAX = 18
+PARTITION_DIGITS_MAX = 9
+
 
 def encode(body: Mapping[str, Any]) -> bytes:
     """Write the keys in their order, without spaces, as UTF-8."""
@@ -28,13 +33,24 @@ def parse(data: bytes) -> dict[str, Any]:
         raise Refused(f"the node is not JSON: {wrong}") from wrong
     if not isinstance(body, dict):
         raise Refused(f"the node is {shown(body)} (expected a JSON object)")
+    if b"\\u" in data and not _is_text(body):
+        raise Refused("the node holds half a character (expected text that UTF-8 has)")
     return body
+
+
+def _is_text(body: dict[str, Any]) -> bool:
+    """Whether all texts can be written as UTF-8; escapes can name halves of surrogate pairs."""
+    try:
+        json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def plain_integer(data: bytes) -> int:
     """Read a decimal number that is no JSON document."""
     text = data.decode(errors="replace").strip()
-    if not (text.isascii() and text.isdecimal()):
+    if not (text.isascii() and text.isdecimal() and len(text) <= DIGITS_MAX):
         raise Refused(f"the node is {text[:80]!r} (expected a number)")
     return int(text)
 
@@ -42,7 +58,7 @@ def plain_integer(data: bytes) -> int:
 def integer(body: Mapping[str, Any], key: str) -> int:
     """Return the integer at `key`."""
     value = body.get(key)
-    if type(value) is not int:
+    if type(value) is not int or not -INTEGER_MAX <= value <= INTEGER_MAX:
         raise Refused(f"{key} is {shown(value)} (expected an integer)")
     return value
 
@@ -52,7 +68,7 @@ def replicas(name: str, value: Any) -> Replicas:
     if not isinstance(value, list):
         raise Refused(f"{name} is {shown(value)} (expected a list)")
     for item in value:
-        if type(item) is not int:
+        if type(item) is not int or not 0 <= item <= INTEGER_MAX:
             raise Refused(f"{name} holds {shown(item)} (expected integers)")
     return tuple(value)
 
@@ -63,8 +79,10 @@ def lists(name: str, value: Any) -> dict[int, Replicas]:
         raise Refused(f"{name} is {shown(value)} (expected an object)")
     found: dict[int, Replicas] = {}
     for key, items in value.items():
-        if not (key.isascii() and key.isdecimal()):
+        if not (key.isascii() and key.isdecimal() and len(key) <= PARTITION_DIGITS_MAX):
             raise Refused(f"{name} has the partition {shown(key)} (expected a number)")
+        if int(key) in found:
+            raise Refused(f"{name} has the partition {int(key)} twice")
         found[int(key)] = replicas(f"{name} {key}", items)
     return dict(sorted(found.items()))
 
@@ -76,7 +94,10 @@ def by_text(items: Iterable[tuple[int, Replicas]]) -> dict[str, list[int]]:
 
 def shown(value: Any) -> str:
     """Return a value for a message: JSON, cut short, or "absent"."""
-    text = "absent" if value is None else json.dumps(value, default=str)
+    try:
+        text = "absent" if value is None else json.dumps(value, default=str)
+    except (ValueError, RecursionError):  # thousands of digits, or of levels
+        text = f"a {type(value).__name__} that is too large"
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 

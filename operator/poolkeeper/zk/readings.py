@@ -1,7 +1,7 @@
 """The raw reading of a cluster, and the Cluster made from it: pure.
 
 Damage is reported, never raised. A topic whose node or states cannot be decoded goes to `damaged`
-with the reason; other undecodable nodes count as unknown and give a note.
+with the path and the reason; other undecodable nodes count as unknown and give a note.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,6 +47,7 @@ TRACE_PATHS = (
     znodes.DELEGATION_TOKENS,
     znodes.FEATURES,
 )
+BROKER_ID_MAX = 2**31 - 1
 TopicNodes: TypeAlias = Mapping[str, TopicNode | str]
 """By topic: the assignment, or why it cannot be decoded."""
 
@@ -90,7 +91,7 @@ def decode_topics(names: Sequence[str], nodes: Sequence[Node | None]) -> TopicNo
             try:
                 found[name] = TopicNode.decode(node.data)
             except Refused as damage:
-                found[name] = str(damage)
+                found[name] = f"{znodes.topic(name)}: {damage}"
     return found
 
 
@@ -111,7 +112,7 @@ def cluster_reading(name: str, reading: ZnodeReading) -> ClusterReading:
     gone = {n for n, node in zip(reading.topics, reading.after, strict=True) if node is None}
     torn = (_changed(reading) | (_unsettled(earlier, admin) & set(reading.topics))) - gone
     damaged = {n: node for n, node in reading.nodes.items() if isinstance(node, str)}
-    topics = _topics(reading, damaged, notes)
+    topics = _topics(reading, damaged)
     left_out = gone | torn
     brokers, formats = _brokers(reading, notes)
     requested, damage = _reassignment(admin)
@@ -157,8 +158,8 @@ def _unsettled(earlier: Admin, later: Admin) -> frozenset[str]:
     return frozenset(entry.topic for entry in before ^ after) | (earlier.deleting ^ later.deleting)
 
 
-def _topics(reading: ZnodeReading, damaged: dict[str, str], notes: list[str]) -> dict[str, Topic]:
-    """Build the topics; those with a damaged state are added to `damaged` instead."""
+def _topics(reading: ZnodeReading, damaged: dict[str, str]) -> dict[str, Topic]:
+    """Build the topics; those with a damaged state or config are added to `damaged` instead."""
     found = StateNode.decode_many([None if node is None else node.data for node in reading.states])
     configs = dict(zip(reading.topics, reading.configs, strict=True))
     versions = {
@@ -170,18 +171,27 @@ def _topics(reading: ZnodeReading, damaged: dict[str, str], notes: list[str]) ->
         if not isinstance(node, TopicNode):
             continue
         states = list(islice(found, len(node.partitions)))
-        if damage := next((s for s in states if isinstance(s, str)), None):
-            damaged[name] = f"the state of a partition is invalid: {damage}"
+        if damage := _state_damage(name, node, states):
+            damaged[name] = damage
             continue
-        config = configs[name]
-        topics[name] = Topic(
-            name,
-            _partitions(node, states),
-            node.topic_id,
-            _config(znodes.topic_config(name), config, notes),
-            versions[name],
-        )
+        config_notes: list[str] = []
+        config = _config(znodes.topic_config(name), configs[name], config_notes)
+        if config_notes:
+            damaged[name] = config_notes[0]
+            continue
+        partitions = _partitions(node, states)
+        topics[name] = Topic(name, partitions, node.topic_id, config, versions[name])
     return topics
+
+
+def _state_damage(
+    name: str, node: TopicNode, states: Sequence[StateNode | str | None]
+) -> str | None:
+    """Say which state is the first that makes no sense, and why."""
+    for partition, state in zip(node.partitions, states, strict=True):
+        if isinstance(state, str):
+            return f"{znodes.state(name, partition)}: {state}"
+    return None
 
 
 def _partitions(node: TopicNode, states: Sequence[StateNode | str | None]) -> tuple[Partition, ...]:
@@ -209,7 +219,7 @@ def _brokers(reading: ZnodeReading, notes: list[str]) -> tuple[dict[int, Broker]
         if registration is None or name not in live:
             continue
         path = znodes.broker(name)
-        if not (name.isascii() and name.isdecimal()):
+        if not (name.isascii() and name.isdecimal() and int(name[:12]) <= BROKER_ID_MAX):
             notes.append(f"{path} is no broker")
             continue
         id_ = int(name)

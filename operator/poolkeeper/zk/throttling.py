@@ -135,6 +135,6 @@ def _live(
 ) -> list[dict[str, str | None]]:
     nodes = journal.session.read_many(entities)
     return [
-        throttles.values_of({} if node is None else ConfigNode.decode(node.data).config, keys)
-        for node in nodes
+        throttles.values_of({} if node is None else ConfigNode.read(path, node.data).config, keys)
+        for path, node in zip(entities, nodes, strict=True)
     ]

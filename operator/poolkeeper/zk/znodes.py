@@ -165,10 +165,13 @@ class TopicNode:
         lists = json_bodies.lists("partitions", body.get("partitions"))
         if empty := [partition for partition, replicas in lists.items() if not replicas]:
             raise Refused(f"partitions {json_bodies.shown(empty)} have no replicas")
+        twice = [partition for partition, ids in lists.items() if len(set(ids)) < len(ids)]
+        if twice:
+            raise Refused(f"partitions {json_bodies.shown(twice)} name a broker twice")
         return cls(
             lists,
-            json_bodies.lists("adding_replicas", body.get("adding_replicas") or {}),
-            json_bodies.lists("removing_replicas", body.get("removing_replicas") or {}),
+            _moving_lists(body, "adding_replicas"),
+            _moving_lists(body, "removing_replicas"),
             topic_id,
             version if type(version) is int else 1,
             body,
@@ -247,11 +250,8 @@ class StateNode(NamedTuple):
     def _of(cls, body: Any) -> "StateNode":
         if not isinstance(body, dict):
             raise Refused(f"the node is {json_bodies.shown(body)} (expected a JSON object)")
-        leader, epoch = body.get("leader"), body.get("leader_epoch")
-        if type(leader) is not int or type(epoch) is not int:
-            raise Refused(
-                f"the node is {json_bodies.shown(body)} (expected a leader and its epoch)"
-            )
+        leader = json_bodies.integer(body, "leader")
+        epoch = json_bodies.integer(body, "leader_epoch")
         return cls(leader, json_bodies.replicas("isr", body.get("isr")), epoch)
 
 
@@ -358,6 +358,14 @@ class ConfigNode:
                 raise Refused(f"config {key} is {json_bodies.shown(value)} (expected a string)")
         return cls(config, body)
 
+    @classmethod
+    def read(cls, path: str, data: bytes) -> "ConfigNode":
+        """Read the config at `path`, for who is to write it; the error names the path."""
+        try:
+            return cls.decode(data)
+        except Refused as damage:
+            raise Refused(f"{path} is damaged: {damage}; see `poolkeeper repair`") from damage
+
     def encode_with(
         self, changed: Mapping[str, str], unset: Collection[str] = frozenset()
     ) -> bytes:
@@ -388,6 +396,11 @@ class ClusterIdNode:
         if not isinstance(id_, str):
             raise Refused(f"id is {json_bodies.shown(id_)} (expected a string)")
         return id_
+
+
+def _moving_lists(body: Mapping[str, Any], key: str) -> dict[int, Replicas]:
+    """Return what is being added or removed; topics of before 2.4 do not say."""
+    return {} if body.get(key) is None else json_bodies.lists(key, body[key])
 
 
 _REQUEST_KEYS = frozenset(("version", "partitions"))

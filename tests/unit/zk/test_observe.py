@@ -109,19 +109,29 @@ def test_configs_that_nobody_wants_or_may_read_are_unknown() -> None:
     [
         pytest.param(
             {"/brokers/topics/u": b""},
-            "the node is empty (expected a JSON object)",
+            "/brokers/topics/u: the node is empty (expected a JSON object)",
             id="an-empty-topic-node",
         ),
         pytest.param(
             {"/brokers/topics/u": {"partitions": {"0": ["2"]}}},
-            'partitions 0 holds "2" (expected integers)',
+            '/brokers/topics/u: partitions 0 holds "2" (expected integers)',
             id="replica-ids-as-strings",
         ),
         pytest.param(
             {"/brokers/topics/u/partitions/0/state": b"x"},
-            "the state of a partition is invalid: the node is not JSON: Expecting value: line 1"
+            "/brokers/topics/u/partitions/0/state: the node is not JSON: Expecting value: line 1"
             " column 1 (char 0)",
             id="a-state-that-is-no-json",
+        ),
+        pytest.param(
+            {"/brokers/topics/u": {"partitions": {"0": [2, 2]}}},
+            "/brokers/topics/u: partitions [0] name a broker twice",
+            id="a-broker-twice",
+        ),
+        pytest.param(
+            {"/config/topics/u": {"config": {"a": 1}}},
+            "/config/topics/u: config a is 1 (expected a string)",
+            id="a-config-with-a-number",
         ),
     ],
 )
@@ -139,8 +149,8 @@ def test_a_damaged_topic_is_named_and_spoils_no_other(
         ({"/brokers/ids/2": b"{}"}, "/brokers/ids/2: version is absent (expected an integer)"),
         ({"/brokers/ids/x": b"{}"}, "/brokers/ids/x is no broker"),
         (
-            {"/config/topics/u": {"config": {"a": 1}}},
-            "/config/topics/u: config a is 1 (expected a string)",
+            {"/config/brokers/1": {"config": {"a": 1}}},
+            "/config/brokers/1: config a is 1 (expected a string)",
         ),
         ({"/cluster/id": {}}, "/cluster/id: id is absent (expected a string)"),
         (

@@ -35,6 +35,7 @@ COMMANDS = {
     "stop": ("stop:stop", "Stop the run under way after its current stage."),
     "rollback": ("stop:rollback", "Cancel what is in flight, and end the run."),
     "history": ("history:history", "Show the runs that ended last, and who approved them."),
+    "repair": ("repair:repair", "Show what is wrong with nodes in ZooKeeper, and mend it."),
     "snapshot": ("snapshot:snapshot", "Write a cluster's topology to a file."),
     "import": ("import_:import_", "Write manifests for what exists."),
     "new": ("new:new", "Print a new manifest."),

@@ -200,6 +200,8 @@ def _prepare(session: Session) -> None:
         (znodes.RECORDS, b""),
         (znodes.RECORDS_OF_TOPICS, b""),
     )
+    if session.exists(znodes.RECORDS):
+        read_epoch(session)  # an epoch that is gone from a journal in use is not made again
     for path, data in wanted:
         if session.read(path) is None:
             try:

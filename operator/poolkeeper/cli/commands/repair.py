@@ -1,0 +1,238 @@
+"""`poolkeeper repair`: show what is wrong with nodes in ZooKeeper, ask, mend.
+
+A topic node or a request that is mended is mended for good only under a controller that was
+elected later (`zk.repair.next_controller`). Without one the command says so, and ends with 4.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from poolkeeper import wording
+from poolkeeper.cli.input import cluster_reading, confirmation, options, targets
+from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.input.targets import Target
+from poolkeeper.cli.output import files, printing
+from poolkeeper.errors import OtherCluster, Refused, Unavailable
+from poolkeeper.text import count
+from poolkeeper.zk import journal, observe, znodes
+from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.repair import mend, next_controller
+from poolkeeper.zk.repair.findings import Examined, Finding, Remedy
+from poolkeeper.zk.repair.next_controller import InCharge
+
+TO_MEND = 2
+LEFT = 4
+PATIENCE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class RepairOptions:
+    """The options of the command."""
+
+    target: Target
+    yes: bool
+    allow_failover: bool
+    backup: Path | None
+    output: str
+
+
+@click.command(
+    epilog="""\b
+    Examples:
+      poolkeeper repair main -f manifests/
+      poolkeeper repair zk-1:2181,zk-2:2181/kafka --yes --backup nodes.json
+    """
+)
+@options.by_address
+@click.option("--yes", is_flag=True, help="Mend what can be mended, without a question.")
+@click.option(
+    "--allow-controller-failover",
+    "allow_failover",
+    is_flag=True,
+    help="Elect another controller where the present one may write the damage back.",
+)
+@click.option(
+    "--backup",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the old nodes are written. [default: repair-CLUSTER-TIME.json]",
+)
+@options.output()
+def repair(
+    address: ClusterSelection, yes: bool, allow_failover: bool, backup: Path | None, output: str
+) -> int:
+    """Show what is wrong with Poolkeeper's nodes and with Kafka's, and mend what can be mended.
+
+    Shows everything first, and writes only with consent: each node in one transaction, if it is
+    still as it was shown. The old nodes are written to a file before. Refuses while an executor is
+    active. CLUSTER as for `status`.
+
+    Exit code 0: nothing is wrong any more. 2: something can be mended, and was only shown. 4:
+    something is left that cannot be mended here.
+    """
+    command = RepairOptions(targets.target(address), yes, allow_failover, backup, output)
+    with cluster_reading.session(command.target) as session:
+        return _repair(command, session)
+
+
+def _repair(command: RepairOptions, session: Session) -> int:
+    found = mend.find(_examined(command, session))
+    mendable = [finding for finding in found if finding.mendable]
+    if command.output == printing.TEXT:
+        printing.emit("\n".join(_lines(found)))
+    if not mendable or not _has_consent(command):
+        if command.output == printing.JSON:
+            printing.emit_json({"findings": [_data(finding) for finding in found]})
+        return (TO_MEND if mendable else LEFT) if found else 0
+    file = _write_backup(command, session, mendable)
+    done, waits = _mend(command, session, mendable)
+    left = mend.find(_examined(command, session))
+    paths = [finding.path for finding in left]
+    mended = [f.path for f in done if f.path not in paths and not (waits and f.in_memory)]
+    if command.output == printing.JSON:
+        rest = [_data(finding) for finding in left]
+        facts = {"backup": str(file), "mended": mended, "left": rest, "waits": waits}
+        printing.emit_json({"findings": [_data(finding) for finding in found], **facts})
+    else:
+        printing.emit(f"\nThe old nodes are in {file}.")
+        printing.emit("\n".join([*(f"mended  {path}" for path in mended), *_left(left, waits)]))
+    return LEFT if left or waits else 0
+
+
+def _examined(command: RepairOptions, session: Session) -> Examined:
+    target = command.target
+    reading = observe.cluster(session, target.name)
+    cluster, desired = reading.cluster, target.desired
+    pinned = None if desired is None else desired.cluster.cluster_id
+    if pinned is not None and cluster.id not in (None, pinned):
+        raise OtherCluster(f"this is another cluster: its id is {cluster.id}, not {pinned}")
+    if cluster.controller.kraft:
+        raise Refused("the cluster is migrating to KRaft: nothing is written to ZooKeeper any more")
+    return Examined(session, reading, desired, time.time_ns() // 1_000_000)
+
+
+def _has_consent(command: RepairOptions) -> bool:
+    if not command.yes and not sys.stdin.isatty():
+        return False
+    try:
+        confirmation.confirm("Type yes to mend what can be mended", yes=command.yes)
+    except Refused:
+        return False
+    return True
+
+
+def _write_backup(command: RepairOptions, session: Session, findings: Iterable[Finding]) -> Path:
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    file = command.backup or Path(f"repair-{command.target.name}-{now}.json")
+    files.text(file, json.dumps(mend.backup(session, findings), indent=1) + "\n")
+    file.chmod(0o600)  # configs of brokers may hold what is not for everybody
+    return file
+
+
+def _mend(
+    command: RepairOptions, session: Session, findings: Iterable[Finding]
+) -> tuple[list[Finding], list[str]]:
+    """Mend; return what was written or removed, and why not all of it counts as mended yet."""
+    wanted = list(findings)
+    if any(finding.remedy is Remedy.TAKE_OVER for finding in wanted):
+        mend.take_over(session)
+    now_ms = time.time_ns() // 1_000_000
+    with journal.hold(session, "repair", now_ms, patience_s=PATIENCE_S) as held:
+        kept = any(finding.in_memory for finding in wanted)
+        mended_at = next_controller.epoch_in_charge(session, _look(session)) if kept else 0
+        done = [
+            finding
+            for finding in wanted
+            if finding.remedy is Remedy.TAKE_OVER or mend.carry_out(held, finding)
+        ]
+        in_memory = [finding.path for finding in done if finding.in_memory]
+        return done, _under_a_later_controller(command, held, in_memory, mended_at)
+
+
+def _under_a_later_controller(
+    command: RepairOptions, held: Journal, in_memory: list[str], mended_at: int
+) -> list[str]:
+    """See to a controller that read what is mended; return why there is none, if so.
+
+    `mended_at`: the epoch of the controller that was in charge before anything was mended.
+    """
+    session = held.session
+    if not in_memory or (in_memory == [znodes.REASSIGNMENT] and _is_woken(command)):
+        return []
+    look = _look(session)
+    found = next_controller.in_charge(session, mended_at, look)
+    if found is InCharge.EARLIER and command.allow_failover:
+        hazards = next_controller.elect(held, command.target.name)
+        if hazards:
+            reasons = "; ".join(wording.sentences(hazards))
+            return [f"no other controller is elected, as it would not start: {reasons}"]
+        found = next_controller.in_charge(session, mended_at, look)
+    if found is InCharge.LATER:
+        return []
+    if found is InCharge.NONE:
+        return ["no controller stays: look at the controller's log"]
+    return [
+        f"the controller was elected before, and may write {', '.join(in_memory[:5])} back from"
+        " memory: elect another with --allow-controller-failover, or restart its broker"
+    ]
+
+
+def _look(session: Session) -> Callable[[float], None]:
+    """Wait for news of the controller, so that a virtual clock passes as well."""
+
+    def look(seconds: float) -> None:
+        session.wait((f"{znodes.ROOT}/nothing",), seconds)
+
+    return look
+
+
+def _is_woken(command: RepairOptions) -> bool:
+    """Make the controller look for requests again, by the brokers' API; false before 2.4."""
+    brokers = cluster_reading.brokers(command.target)
+    if brokers is None:
+        return False
+    with brokers:
+        try:
+            brokers.wake_controller()
+        except Unavailable:
+            return False
+    return True
+
+
+# What is shown
+
+
+def _lines(found: tuple[Finding, ...]) -> list[str]:
+    if not found:
+        return ["Nothing is wrong with the nodes of this cluster."]
+    lines = []
+    for finding in found:
+        word = "mend" if finding.mendable else "left"
+        lines += [finding.path, f"  wrong  {finding.found}", f"  {word}   {finding.effect}"]
+    can = sum(finding.mendable for finding in found)
+    total = count(len(found), "finding")
+    return [*lines, "", f"{total}: {can} can be mended, {len(found) - can} cannot."]
+
+
+def _left(left: Iterable[Finding], waits: Iterable[str]) -> list[str]:
+    return [
+        *(f"left    {finding.path}: {finding.found}; {finding.effect}" for finding in left),
+        *(f"waits   {wait}" for wait in waits),
+    ]
+
+
+def _data(finding: Finding) -> dict[str, object]:
+    return {
+        "path": finding.path,
+        "found": finding.found,
+        "remedy": finding.remedy.value,
+        "effect": finding.effect,
+    }

@@ -1,0 +1,59 @@
+"""One thing that is wrong with a node, and what is to be done about it: values."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from poolkeeper.model.readings import ClusterReading
+from poolkeeper.model.specs import Desired
+from poolkeeper.zk.client.session import Session
+
+
+class Remedy(StrEnum):
+    """How a finding is mended; scripts may name them."""
+
+    REMOVE = "Remove"
+    """The node and its children are removed."""
+    WRITE = "Write"
+    """The node is written anew."""
+    TAKE_OVER = "TakeOver"
+    """The journal is taken over with a new epoch."""
+    NONE = "None"
+    """It cannot be mended here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with the node at `path`.
+
+    `effect`: what mending means, or why it cannot be mended. `version`: of the node as examined,
+    None if it is gone. `data`: what is written. `in_memory`: a controller that started before may
+    hold the damage in memory and write it back.
+    """
+
+    path: str
+    found: str
+    remedy: Remedy
+    effect: str
+    version: int | None = None
+    data: bytes | None = None
+    in_memory: bool = False
+
+    @property
+    def mendable(self) -> bool:
+        """Whether it can be mended."""
+        return self.remedy is not Remedy.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What findings are made from; `desired` is None without manifests."""
+
+    session: Session
+    reading: ClusterReading
+    desired: Desired | None
+    now_ms: int
+
+
+Source = Callable[[Examined], Iterator[Finding]]
+"""Looks at one kind of nodes."""

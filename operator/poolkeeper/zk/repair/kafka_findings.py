@@ -1,0 +1,209 @@
+"""What is wrong with Kafka's own nodes: topics, configs, requests, and what only Kafka can mend.
+
+A topic node that is mended in ZooKeeper is not yet mended: the controller that read it before may
+write it back from memory. The next controller reads what is mended.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from poolkeeper.errors import Refused
+from poolkeeper.model.topology import Replicas
+from poolkeeper.zk import json_bodies, znodes
+from poolkeeper.zk.client.nodes import UNREADABLE, Node
+from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.repair import topic_bodies
+from poolkeeper.zk.repair.findings import Examined, Finding, Remedy
+from poolkeeper.zk.znodes import (
+    BrokerNode,
+    ConfigNode,
+    ControllerNode,
+    ReassignmentNode,
+    StateNode,
+    TopicNode,
+)
+
+
+def findings(examined: Examined) -> Iterator[Finding]:
+    """Yield everything that is wrong with Kafka's nodes."""
+    yield from _topics(examined)
+    yield from _configs(examined)
+    yield from _requests(examined)
+    yield from _registrations(examined.session)
+    yield from _controller(examined.session)
+
+
+# Topics
+
+
+def _topics(examined: Examined) -> Iterator[Finding]:
+    session = examined.session
+    deleting = examined.reading.cluster.deleting
+    names = [name for name in session.children(znodes.TOPICS) or () if name not in deleting]
+    nodes = session.read_many([znodes.topic(name) for name in names])
+    for name, node in zip(names, nodes, strict=True):
+        if node is None:
+            continue
+        found = _topic_problem(node.data)
+        if found:
+            yield _topic(session, name, node, found)
+        else:
+            yield from _states(session, name, TopicNode.decode(node.data))
+
+
+def _topic_problem(data: bytes) -> str:
+    """Say what is wrong with a topic node; nothing for one that every controller can start with."""
+    try:
+        node = TopicNode.decode(data)
+    except Refused as damage:
+        return str(damage)
+    empty = [
+        partition
+        for partition, replicas in node.partitions.items()
+        if not set(replicas) - set(node.removing.get(partition, ()))
+    ]
+    return f"partitions {json_bodies.shown(empty)} are to lose all their replicas" if empty else ""
+
+
+def _topic(session: Session, name: str, node: Node, found: str) -> Finding:
+    path = znodes.topic(name)
+    partitions = session.children(f"{path}/partitions")
+    if not partitions and not _has_lists(node.data):
+        effect = "it is removed: the topic has no partitions"
+        return Finding(path, found, Remedy.REMOVE, effect, node.version, in_memory=True)
+    in_sync = _in_sync(session, name, partitions or ())
+    known = _has_lists(node.data) or len(in_sync) == len(partitions or ())
+    data = topic_bodies.mended(node.data, in_sync) if known else None
+    if data is None:
+        effect = "its replicas cannot be told: write the node by hand, or delete the topic"
+        return Finding(path, found, Remedy.NONE, effect)
+    lists = json_bodies.shown(json_bodies.parse(data)["partitions"])
+    effect = f"it is written with these replicas and nothing being added or removed: {lists}"
+    return Finding(path, found, Remedy.WRITE, effect, node.version, data, in_memory=True)
+
+
+def _has_lists(data: bytes) -> bool:
+    try:
+        return bool(json_bodies.parse(data).get("partitions"))
+    except Refused:
+        return False
+
+
+def _in_sync(session: Session, name: str, partitions: Sequence[str]) -> dict[int, Replicas]:
+    """Return the in-sync replicas of each partition whose state can be read, the leader first."""
+    known = [p for p in partitions if p.isascii() and p.isdecimal() and len(p) <= 9]
+    nodes = session.read_many([znodes.state(name, int(p)) for p in known])
+    found = {}
+    for partition, node in zip(known, nodes, strict=True):
+        try:
+            state = None if node is None else StateNode.decode(node.data)
+        except Refused:
+            continue
+        if state is not None:
+            leader = (state.leader,) if state.leader in state.isr else ()
+            found[int(partition)] = tuple(dict.fromkeys((*leader, *state.isr)))
+    return dict(sorted(found.items()))
+
+
+def _states(session: Session, name: str, topic: TopicNode) -> Iterator[Finding]:
+    paths = [znodes.state(name, partition) for partition in topic.partitions]
+    nodes = session.read_many(paths)
+    bodies = StateNode.decode_many([None if node is None else node.data for node in nodes])
+    for path, state in zip(paths, bodies, strict=True):
+        if isinstance(state, str):
+            effect = (
+                "which replicas are in sync is known to the controller alone: it writes the node"
+                " when a follower of the partition is restarted"
+            )
+            yield Finding(path, state, Remedy.NONE, effect)
+
+
+# Configs
+
+
+def _configs(examined: Examined) -> Iterator[Finding]:
+    session = examined.session
+    for folder in (znodes.TOPIC_CONFIGS, znodes.BROKER_CONFIGS):
+        paths = [f"{folder}/{name}" for name in session.children(folder) or ()]
+        nodes = session.read_many(paths, unreadable=UNREADABLE)
+        for path, node in zip(paths, nodes, strict=True):
+            if node is None or node is UNREADABLE:
+                continue
+            try:
+                ConfigNode.decode(node.data)
+            except Refused as damage:
+                yield _config(examined, path, node, str(damage))
+
+
+def _config(examined: Examined, path: str, node: Node, found: str) -> Finding:
+    data = topic_bodies.mended_config(node.data)
+    effect = "its values are written as texts, and the brokers are told"
+    if data is None and (declared := _declared(examined, path)) is not None:
+        data = ConfigNode({}).encode_with(declared)
+        effect = "what the Topic declares is written, and the brokers are told"
+    if data is None:
+        effect = (
+            "its values cannot be told, and brokers that read it would take defaults: set them by"
+            " kafka-configs, or give manifests (-f) with a Topic that declares them"
+        )
+        return Finding(path, found, Remedy.NONE, effect)
+    return Finding(path, found, Remedy.WRITE, effect, node.version, data)
+
+
+def _declared(examined: Examined, path: str) -> dict[str, str] | None:
+    """Return the config that the one Topic of this name declares; None without any."""
+    topics = () if examined.desired is None else examined.desired.topics
+    specs = [spec for spec in topics if znodes.topic_config(spec.topic) == path]
+    return dict(specs[0].config) if len(specs) == 1 and specs[0].config else None
+
+
+# Requests
+
+
+def _requests(examined: Examined) -> Iterator[Finding]:
+    session = examined.session
+    node = session.read(znodes.REASSIGNMENT)
+    if node is not None:
+        entries, problems = ReassignmentNode.decode(node.data)
+        if problems or not entries:
+            yield _request(session, node, "; ".join(problems[:3]) or "it names no partition")
+    election = session.read(znodes.PREFERRED_ELECTION)
+    if election is not None:
+        try:
+            json_bodies.parse(election.data)
+        except Refused as damage:
+            effect = "it is removed: Kafka refuses every other election while it is there"
+            path, version = znodes.PREFERRED_ELECTION, election.version
+            yield Finding(path, str(damage), Remedy.REMOVE, effect, version)
+
+
+def _request(session: Session, node: Node, found: str) -> Finding:
+    if session.exists(znodes.RUN):
+        effect = "a run is recorded, and the request may be its own: `poolkeeper rollback` ends it"
+        return Finding(znodes.REASSIGNMENT, found, Remedy.NONE, effect)
+    effect = "it is removed, and the controller is made to look for requests again"
+    path = znodes.REASSIGNMENT
+    return Finding(path, found, Remedy.REMOVE, effect, node.version, in_memory=True)
+
+
+# What only Kafka can mend
+
+
+def _registrations(session: Session) -> Iterator[Finding]:
+    paths = [znodes.broker(name) for name in session.children(znodes.BROKER_IDS) or ()]
+    for path, node in zip(paths, session.read_many(paths), strict=True):
+        try:
+            if node is not None:
+                BrokerNode.decode(node.data)
+        except Refused as damage:
+            yield Finding(path, str(damage), Remedy.NONE, "the broker writes it when it starts")
+
+
+def _controller(session: Session) -> Iterator[Finding]:
+    paths = (znodes.CONTROLLER, znodes.CONTROLLER_EPOCH, znodes.MIGRATION)
+    data = [None if node is None else node.data for node in session.read_many(paths)]
+    try:
+        ControllerNode.decode(*data)
+    except Refused as damage:
+        both = f"{znodes.CONTROLLER} or {znodes.CONTROLLER_EPOCH}"
+        effect = "controllers write these nodes: restart the broker that is the controller"
+        yield Finding(both, str(damage), Remedy.NONE, effect)

@@ -1,0 +1,81 @@
+"""Whether a controller that read the mended nodes is in charge, and how one is brought about.
+
+A controller reads topics and requests when it starts, and writes from memory afterwards. So what
+was mended counts as mended only under a controller that was elected later. Where controllers fail
+one after another, as they do over a poisoned topic, the next candidate is that controller.
+Otherwise somebody must elect another one.
+"""
+
+import time
+from collections.abc import Callable
+from enum import StrEnum
+
+from poolkeeper.errors import Refused
+from poolkeeper.model.waits import Wait
+from poolkeeper.planning.run_state import gates
+from poolkeeper.zk import observe, znodes
+from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.cluster_access import ZooKeeperAccess
+from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.znodes import ControllerNode
+
+LOOKS = 12
+LOOK_S = 1.0
+STEADY_LOOKS = 3
+"""A controller that cannot start is gone within a tenth of a second."""
+
+
+class InCharge(StrEnum):
+    """Which controller is in charge after nodes were mended."""
+
+    LATER = "later"
+    """One that was elected after that; it read what is mended."""
+    EARLIER = "earlier"
+    """One that was elected before, and may write what was there before."""
+    NONE = "none"
+    """None stays."""
+
+
+def epoch(session: Session) -> int:
+    """Return the controller's epoch; 0 if there never was a controller, or it cannot be read."""
+    node = session.read(znodes.CONTROLLER_EPOCH)
+    try:
+        found = ControllerNode.decode(None, None if node is None else node.data, None).epoch
+    except Refused:
+        return 0
+    return found or 0
+
+
+def epoch_in_charge(session: Session, look: Callable[[float], None] = time.sleep) -> int:
+    """Return the epoch of the controller; -1 where controllers fail one after another.
+
+    Of those the one that stays has read what is mended, even if it was elected just before.
+    """
+    before = epoch(session)
+    look(LOOK_S)
+    return before if before == epoch(session) else -1
+
+
+def in_charge(
+    session: Session, mended_at: int, look: Callable[[float], None] = time.sleep
+) -> InCharge:
+    """Watch the controller for some seconds; `mended_at`: see `epoch_in_charge`, before."""
+    before, steady = -1, 0
+    for _ in range(LOOKS):
+        now = epoch(session)
+        steady = steady + 1 if now == before and session.exists(znodes.CONTROLLER) else 0
+        if steady >= STEADY_LOOKS:
+            return InCharge.LATER if now > mended_at else InCharge.EARLIER
+        before = now
+        look(LOOK_S)
+    return InCharge.NONE
+
+
+def elect(journal: Journal, name: str) -> tuple[Wait, ...]:
+    """Elect another controller, unless something would stop it from starting: then say what."""
+    access = ZooKeeperAccess(journal)
+    cluster = observe.cluster(journal.session, name, want_configs=False).cluster
+    hazards = gates.hazards(cluster, ())
+    if not hazards:
+        access.elect_controller(cluster)
+    return hazards

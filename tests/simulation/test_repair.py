@@ -1,0 +1,316 @@
+"""`poolkeeper repair`: everything wrong is shown, mended with consent, and stays mended."""
+
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.zk import journal, runs, znodes
+from simulation import our_tree
+from simulation.clusters import REQUEST, SimulatedCluster
+from simulation.our_tree import HOLDER, OF_RUN, OURS, POISONS, OurTree
+
+RUN, CHUNK = znodes.RUN, znodes.plan_chunk(0)
+REPAIRED = [path for path in (*OURS, *OF_RUN) if path != znodes.plan_chunk(0, znodes.ASKED)]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """How the command ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+Repair = Callable[..., Said]
+
+
+@pytest.fixture
+def repair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Repair:
+    """Run the command on a tree; the backup goes to `backup.json`."""
+
+    def run(tree: OurTree, *words: str) -> Said:
+        file = str(tmp_path / "backup.json")
+        code = tree.command("repair", "fake:2181", "--backup", file, *words)
+        out, err = capsys.readouterr()
+        return Said(code, out, err)
+
+    return run
+
+
+def damage_of(tree: OurTree) -> list[str]:
+    return [damage.path for damage in journal.read_status(tree.session()).damage]
+
+
+def test_nothing_is_wrong_with_whole_nodes(repair: Repair) -> None:
+    said = repair(OurTree.plant({**OURS, **OF_RUN}), "--yes")
+    assert (said.code, said.out) == (0, "Nothing is wrong with the nodes of this cluster.\n")
+
+
+@pytest.mark.parametrize("path", REPAIRED)
+def test_our_nodes_are_shown_and_then_mended(repair: Repair, tmp_path: Path, path: str) -> None:
+    whole = {**OURS, **OF_RUN}[path]
+    for name, poison in POISONS.items():
+        bad = poison(whole)
+        tree = OurTree.plant({**OURS, **(OF_RUN if path.startswith(RUN) else {}), path: bad})
+        if not damage_of(tree):
+            continue
+        later = name == "later" and whole.startswith(b"{")
+        shown = repair(tree)
+        assert shown.code == (4 if later else 2), (name, shown)
+        assert path in shown.out
+        assert tree.read(path) == bad
+        said = repair(tree, "--yes", "--output", "json")
+        assert said.code == (4 if later else 0), (name, said)
+        assert damage_of(tree) == ([path] if later else [])
+        if not later:
+            kept = json.loads((tmp_path / "backup.json").read_text())["nodes"]
+            assert base64.b64decode(kept[path]["base64"]) == bad
+        assert repair(tree).code == (4 if later else 0)
+
+
+def test_a_chunk_of_the_pending_plan_is_mended(repair: Repair) -> None:
+    tree = OurTree.plant({**OURS, znodes.plan_chunk(0, znodes.ASKED): b"x"})
+    assert repair(tree).code == 0  # it counts as absent, as one that is being written
+    later = runs.encode_plan(our_tree.PLAN)[0][:-3]
+    body = {"version": 1, "plan": "p", "digest": runs.digest_of([later]), "chunks": 1}
+    tree.put(znodes.ASKED, json.dumps(body).encode())
+    tree.put(znodes.plan_chunk(0, znodes.ASKED), later)
+    assert repair(tree).code == 2
+    assert repair(tree, "--yes").code == 0
+    assert tree.read(znodes.ASKED) is None
+
+
+def test_a_gone_epoch_and_a_holder_of_nobody_are_mended(repair: Repair) -> None:
+    tree = OurTree.plant({**OURS, znodes.HOLDER: HOLDER})
+    tree.delete(znodes.EPOCH)
+    assert repair(tree).code == 2
+    assert repair(tree, "--yes").code == 0
+    assert damage_of(tree) == []
+    assert tree.read(znodes.HOLDER) is None
+
+
+def test_a_live_holder_is_not_repaired_away(repair: Repair) -> None:
+    tree = OurTree.plant({**OURS, znodes.RECORD_OF_BALANCE: b"{"}, holder=b"{")
+    shown = repair(tree)
+    assert shown.code == 2
+    assert "stop that process" in shown.out
+    said = repair(tree, "--yes")
+    assert said.code == 1
+    assert znodes.HOLDER in said.err
+    assert tree.read(znodes.RECORD_OF_BALANCE) == b"{"
+
+
+def test_a_run_node_is_written_again_from_its_plan(repair: Repair, tmp_path: Path) -> None:
+    tree = OurTree.plant({**OURS, **OF_RUN, RUN: b"{"})
+    assert repair(tree, "--yes").code == 0
+    run = journal.read_run(tree.session())
+    assert run is not None
+    assert (run.phase, run.plan, run.step) == (Phase.RESTORING, our_tree.PLAN.hash, ())
+    folder = our_tree.write_manifests(tmp_path)
+    assert tree.command("apply", "--yes", "-f", str(folder)) == 0
+    assert tree.read(RUN) is None
+
+
+def test_a_run_node_that_is_written_again_finishes_what_is_in_flight_and_restores_throttles(
+    repair: Repair,
+) -> None:
+    moves = (Move("t", None, 0, ((3, 2), (1, 2)), 1, "moved"),)
+    plan = Plan("main", plan_json.plan_hash(moves, ()), f"sha256:{'f' * 64}", moves=moves)
+    leader, follower = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
+    saved = Saved({"t": {}}, {1: {leader: None, follower: None}})
+    chunks = runs.encode_document(RunDocument(plan, saved, Health()))
+    tree = OurTree.plant(
+        {
+            **OURS,
+            RUN: b"{",
+            CHUNK: chunks[0],
+            "/brokers/topics/t": json.dumps(
+                {
+                    "version": 2,
+                    "partitions": {"0": [1, 2, 3], "1": [2, 3]},
+                    "adding_replicas": {"0": [1]},
+                    "removing_replicas": {"0": [3]},
+                }
+            ).encode(),
+            "/config/brokers/1": json.dumps(
+                {"version": 1, "config": {leader: "777", follower: "777"}}
+            ).encode(),
+        }
+    )
+    assert repair(tree, "--yes").code == 0
+    run = journal.read_run(tree.session())
+    assert run is not None
+    assert (run.phase, run.step, run.rates) == (Phase.MOVING, ((0, 1),), (777,))
+
+
+def test_a_run_without_its_plan_is_removed(repair: Repair) -> None:
+    run = Run("p", "f", "c", Phase.MOVING, "0" * 64, 2, 1)
+    tree = OurTree.plant({**OURS, RUN: runs.encode_run(run), CHUNK: b"x"})
+    assert repair(tree, "--yes").code == 0
+    assert tree.read(RUN) is None
+
+
+# Kafka's nodes, with controllers of three eras
+
+
+MB = 1_000_000
+ERAS = ("2.0.1", "2.8.2", "3.9.2")
+
+
+def cluster_of(kafka: str) -> SimulatedCluster:
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
+    cluster.start(first=1)
+    cluster.create_topic("t", [1, 2], [2, 1])
+    cluster.settle()
+    return cluster
+
+
+def tree_of(cluster: SimulatedCluster) -> OurTree:
+    return OurTree(cluster.server, cluster.clock, cluster.client)
+
+
+def starts_again(cluster: SimulatedCluster) -> bool:
+    """Elect another controller, and say whether one stays."""
+    if cluster.exists("/controller"):
+        cluster.delete("/controller")
+    cluster.clock.advance(5_000)
+    epoch = cluster.epoch()
+    cluster.clock.advance(3_000)
+    return cluster.epoch() == epoch and cluster.exists("/controller")
+
+
+def poison_with_texts(cluster: SimulatedCluster) -> None:
+    cluster.request({("t", 0): ["2", "3"]})
+    assert cluster.clock.run_until(lambda: not cluster.exists(REQUEST), 30_000)
+
+
+def poison_with_nothing(cluster: SimulatedCluster) -> None:
+    cluster.request({("t", 0): []})
+    assert cluster.clock.run_until(lambda: not cluster.exists(REQUEST), 30_000)
+    cluster.clock.advance(1_000)
+
+
+def poison_with_an_empty_topic(cluster: SimulatedCluster) -> None:
+    cluster.create("/brokers/topics/empty", b"")
+    cluster.clock.advance(1_000)
+
+
+POISONINGS = [
+    pytest.param(poison_with_texts, "2.0.1", "/brokers/topics/t", id="texts-2.0.1"),
+    pytest.param(poison_with_texts, "2.8.2", "/brokers/topics/t", id="texts-2.8.2"),
+    pytest.param(poison_with_texts, "3.9.2", "/brokers/topics/t", id="texts-3.9.2"),
+    pytest.param(poison_with_nothing, "2.8.2", "/brokers/topics/t", id="no-replicas-2.8.2"),
+    pytest.param(poison_with_nothing, "3.9.2", "/brokers/topics/t", id="no-replicas-3.9.2"),
+    pytest.param(poison_with_an_empty_topic, "3.9.2", "/brokers/topics/empty", id="empty-3.9.2"),
+    pytest.param(poison_with_an_empty_topic, "2.0.1", "/brokers/topics/empty", id="empty-2.0.1"),
+]
+
+
+@pytest.mark.parametrize(("poison", "kafka", "path"), POISONINGS)
+@pytest.mark.parametrize("moment", ["before-the-failover", "in-the-crash-loop"])
+def test_a_poisoned_topic_is_mended_for_good(
+    repair: Repair,
+    poison: Callable[[SimulatedCluster], None],
+    kafka: str,
+    path: str,
+    moment: str,
+) -> None:
+    cluster = cluster_of(kafka)
+    poison(cluster)
+    tree = tree_of(cluster)
+    if moment == "in-the-crash-loop":
+        cluster.delete("/controller")
+        cluster.clock.advance(4_000)
+    shown = repair(tree)
+    assert shown.code == 2
+    assert path in shown.out
+    said = repair(tree, "--yes")
+    flapped = cluster.epoch() > 10
+    assert said.code == (0 if flapped else 4), said
+    if not flapped:
+        assert "may write" in said.out
+        cluster.delete("/controller")
+    cluster.clock.advance(5_000)
+    assert repair(tree).code == 0
+    assert starts_again(cluster)
+    assert cluster.replicas("t") == {"0": [1, 2], "1": [2, 1]}
+    assert cluster.state("t")[1] == [1, 2]
+
+
+@pytest.mark.parametrize("kafka", ERAS)
+def test_a_failover_that_is_allowed_makes_it_mended_at_once(repair: Repair, kafka: str) -> None:
+    cluster = cluster_of(kafka)
+    poison_with_texts(cluster)
+    epoch = cluster.epoch()
+    said = repair(tree_of(cluster), "--yes", "--allow-controller-failover")
+    assert said.code == 0, said
+    assert epoch < cluster.epoch() < epoch + 3
+    assert starts_again(cluster)
+
+
+@pytest.mark.parametrize("kafka", ["2.8.2", "3.9.2"])
+def test_an_unreadable_request_is_removed_and_the_next_one_noticed(
+    repair: Repair, kafka: str
+) -> None:
+    cluster = cluster_of(kafka)
+    cluster.create(REQUEST, b"{")
+    cluster.clock.advance(2_000)
+    assert repair(tree_of(cluster)).code == 2
+    assert repair(tree_of(cluster), "--yes", "--allow-controller-failover").code == 0
+    cluster.settle()
+    cluster.request({("t", 0): [3, 4]})
+    assert cluster.clock.run_until(lambda: cluster.replicas("t")["0"] == [3, 4], 30_000)
+
+
+# Configs
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "config"),
+    [
+        pytest.param(
+            b'{"version":1,"config":{"retention.ms":1,"x":true,"y":"z"}}',
+            0,
+            {"retention.ms": "1", "x": "true", "y": "z"},
+            id="numbers",
+        ),
+        pytest.param(b"{", 4, None, id="cut-off"),
+        pytest.param(b'{"config":{"retention.ms":[]}}', 4, None, id="a-list"),
+    ],
+)
+def test_configs_are_mended_where_their_values_can_be_told(
+    repair: Repair, body: bytes, code: int, config: dict[str, str] | None
+) -> None:
+    tree = OurTree.plant({**OURS, "/config/topics/t": body})
+    assert repair(tree, "--yes").code == code
+    found = tree.read("/config/topics/t")
+    assert found is not None
+    assert found == body if config is None else json.loads(found)["config"] == config
+    assert bool(tree.client.children("/config/changes")) is (config is not None)
+
+
+def test_a_config_that_is_declared_is_written_as_declared(tmp_path: Path) -> None:
+    tree = OurTree.plant({**OURS, "/config/topics/t": b"{"})
+    folder = our_tree.write_manifests(tmp_path)
+    words = ("-f", str(folder), "--yes", "--backup", str(tmp_path / "b.json"))
+    assert tree.command("repair", *words) == 0
+    assert json.loads(tree.read("/config/topics/t") or b"")["config"] == our_tree.KEPT
+
+
+@pytest.mark.parametrize("path", list(our_tree.KAFKA))
+def test_whatever_kafkas_nodes_hold_it_is_shown_or_mended(repair: Repair, path: str) -> None:
+    for name, poison in POISONS.items():
+        tree = OurTree.plant({**OURS, path: poison(our_tree.KAFKA[path])})
+        shown = repair(tree)
+        assert shown.code in (0, 2, 4), (name, shown)
+        said = repair(tree, "--yes")
+        assert said.code in (0, 4), (name, said)

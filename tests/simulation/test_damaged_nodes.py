@@ -33,9 +33,9 @@ UNNAMED = {znodes.plan_chunk(0, znodes.ASKED)}
 """A damaged chunk of the pending plan: the plan counts as absent, and is asked about again."""
 
 STOPPED_BY: Mapping[str, tuple[str, ...]] = {
-    znodes.EPOCH: ("apply", "stop"),
-    RUN: ("apply", "stop"),
-    CHUNK: ("apply", "stop"),
+    znodes.EPOCH: ("apply", "stop", "rollback"),
+    RUN: ("apply", "stop", "rollback"),
+    CHUNK: ("apply", "stop", "rollback"),
     znodes.HOLDER: ("apply",),
     znodes.RECORD_OF_CLUSTER: ("plan", "apply"),
 }
@@ -124,6 +124,7 @@ def test_every_poison_is_damage(path: str) -> None:
         pytest.param(("plan", "--output", "json"), id="plan-json"),
         pytest.param(("show", PLAN.hash), id="show"),
         pytest.param(("stop",), id="stop"),
+        pytest.param(("rollback",), id="rollback"),
         pytest.param(("apply", "--yes"), id="apply"),
         pytest.param(("apply", "--yes", "--output", "json"), id="apply-json"),
     ],

@@ -15,13 +15,14 @@ import yaml
 from manifests import kafka_cluster, resource_pool, topic
 from poolkeeper.cli import main
 from poolkeeper.cli.input import cluster_reading
+from poolkeeper.model.history import FinishedRun
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.sandbox.clock import VirtualClock
 from poolkeeper.sandbox.fake_zookeeper import FakeClient, FakeZooKeeper
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode, WriteNode
-from poolkeeper.zk import runs, znodes
+from poolkeeper.zk import history, runs, znodes
 from simulation.fake_session import FakeSession
 
 MOVES = (Move("t", None, 0, ((3, 2), (1, 2)), 1, "moved"),)
@@ -85,6 +86,9 @@ OURS: Mapping[str, bytes] = {
         version=1, plan=PLAN.hash, digest=runs.digest_of(PENDING), chunks=len(PENDING)
     ),
     "/poolkeeper/asked/plan-0000": PENDING[0],
+    "/poolkeeper/history/0000000003": history.encode(
+        FinishedRun(PLAN.hash, 1_700_000_000_000, 1_700_000_009_000, None, 2, 5, 5, 7)
+    ),
     **RECORDS,
 }
 OF_RUN: Mapping[str, bytes] = {

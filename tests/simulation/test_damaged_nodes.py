@@ -29,8 +29,9 @@ from simulation.our_tree import HOLDER, OF_RUN, OURS, PLAN, POISONS, OurTree
 
 RUN, CHUNK = znodes.RUN, znodes.plan_chunk(0)
 NODES = (*OURS, *OF_RUN, znodes.HOLDER)
-UNNAMED = {znodes.plan_chunk(0, znodes.ASKED)}
-"""A damaged chunk of the pending plan: the plan counts as absent, and is asked about again."""
+FINISHED = znodes.finished_run(3)
+UNNAMED = {znodes.plan_chunk(0, znodes.ASKED), FINISHED}
+"""What counts as absent: a pending plan whose chunk is damaged, an entry of the history."""
 
 STOPPED_BY: Mapping[str, tuple[str, ...]] = {
     znodes.EPOCH: ("apply", "stop", "rollback"),
@@ -214,6 +215,13 @@ def test_a_holder_that_no_session_ends_is_damage(say: Say) -> None:
     tree = OurTree.plant({**OURS, znodes.HOLDER: HOLDER})
     assert damaged(tree).keys() == {znodes.HOLDER}
     assert say(tree, "apply", "--yes").code == 1
+
+
+def test_a_damaged_entry_of_the_history_is_named_there(say: Say) -> None:
+    for name, poison in POISONS.items():
+        tree = planted(FINISHED, poison(whole(FINISHED)))
+        said = say(tree, "history")
+        assert (said.code, FINISHED in said.err) == (0, True), (name, said)
 
 
 # Only what needs it stops

@@ -77,6 +77,26 @@ def test_our_nodes_are_shown_and_then_mended(repair: Repair, tmp_path: Path, pat
         assert repair(tree).code == (4 if later else 0)
 
 
+def test_an_entry_of_the_history_is_removed(repair: Repair) -> None:
+    path = znodes.finished_run(3)
+    tree = OurTree.plant({**OURS, path: b"{"})
+    assert repair(tree).code == 2
+    assert repair(tree, "--yes").code == 0
+    assert tree.read(path) is None
+
+
+def test_the_audit_trail_has_what_was_written(repair: Repair, tmp_path: Path) -> None:
+    tree = OurTree.plant({**OURS, znodes.EPOCH: b"", znodes.STOPPED: b"?"})
+    trail = tmp_path / "audit.jsonl"
+    assert repair(tree, "--yes", "--audit-log", str(trail)).code == 0
+    lines = [json.loads(line) for line in trail.read_text().splitlines()]
+    written = [[(node["do"], node["path"]) for node in line["nodes"]] for line in lines]
+    assert written == [
+        [("Set", znodes.EPOCH)],
+        [("Check", znodes.EPOCH), ("Delete", znodes.STOPPED)],
+    ]
+
+
 def test_a_chunk_of_the_pending_plan_is_mended(repair: Repair) -> None:
     tree = OurTree.plant({**OURS, znodes.plan_chunk(0, znodes.ASKED): b"x"})
     assert repair(tree).code == 0  # it counts as absent, as one that is being written

@@ -10,57 +10,58 @@ from typing import Literal
 
 from msgspec import Struct
 
-from poolkeeper import typed_json
-from poolkeeper.errors import InvalidInput
+from poolkeeper.errors import DamagedNode, NodeDamage
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.history import FinishedRun
 from poolkeeper.model.runs import Ending
-from poolkeeper.typed_json import Natural
-from poolkeeper.zk import znodes
+from poolkeeper.typed_json import Milliseconds
+from poolkeeper.zk import our_nodes, znodes
 from poolkeeper.zk.client.operations import Create, Delete, Operation
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.our_nodes import Count, Name
 
-VERSION = 1
+VERSION = our_nodes.VERSION
 RUNS_MAX = 50
+NAME_DIGITS = 10
 
 
 class _Body(Struct):
     """An entry as it is written: the fields of `FinishedRun`, an ending by its name."""
 
-    version: Literal[1]
-    plan: str
-    started_ms: Natural
-    ended_ms: Natural
+    version: our_nodes.Version
+    plan: Name
+    started_ms: Milliseconds
+    ended_ms: Milliseconds
     ending: Literal["FINISHED", "STOPPED", "REPLACED", "ROLLED_BACK"] | None
-    stages: Natural
-    moves: Natural
-    moves_done: Natural
-    size_bytes: Natural
+    stages: Count
+    moves: Count
+    moves_done: Count
+    size_bytes: Count
     approved_by: str
     executor: str
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The finished runs, the oldest first, and the paths of entries that cannot be read."""
+    """The finished runs, the oldest first, and the entries that cannot be read."""
 
     runs: tuple[FinishedRun, ...]
-    unreadable: tuple[str, ...] = ()
+    damage: tuple[NodeDamage, ...] = ()
 
 
 def read(session: Session) -> History:
     """Return the history; it is empty before the first run has ended."""
     paths = _entries(session)
     found: list[FinishedRun] = []
-    unreadable = []
+    damage = []
     for path, node in zip(paths, session.read_many(paths), strict=True):
         if node is None:
             continue
         try:
-            found.append(decode(node.data))
-        except InvalidInput:
-            unreadable.append(path)
-    return History(tuple(found), tuple(unreadable))
+            found.append(decode(path, node.data))
+        except DamagedNode as damaged:
+            damage.append(damaged.damage)
+    return History(tuple(found), tuple(damage))
 
 
 def operations_to_add(session: Session, run: FinishedRun) -> tuple[Operation, ...]:
@@ -82,7 +83,8 @@ def _deletes(session: Session, paths: Sequence[str]) -> list[Delete]:
 def _entries(session: Session) -> list[str]:
     """Return the paths of the entries, the oldest first; names of other kinds are left alone."""
     names = session.children(znodes.HISTORY) or ()
-    numbers = sorted(int(name) for name in names if name.isascii() and name.isdecimal())
+    entries = [name for name in names if len(name) == NAME_DIGITS and name.isascii()]
+    numbers = sorted(int(name) for name in entries if name.isdecimal())
     return [znodes.finished_run(number) for number in numbers]
 
 
@@ -104,9 +106,9 @@ def encode(run: FinishedRun) -> bytes:
     return canonical(body).encode()
 
 
-def decode(data: bytes) -> FinishedRun:
-    """Decode an entry's body; raises `InvalidInput`, also for one of a later release."""
-    body = typed_json.decode(data, _Body)
+def decode(path: str, data: bytes) -> FinishedRun:
+    """Decode the body of the entry at `path`; raises `DamagedNode`."""
+    body = our_nodes.decode(path, data, _Body)
     return FinishedRun(
         plan=body.plan,
         started_ms=body.started_ms,

@@ -34,6 +34,7 @@ EPOCH_DIGITS_MAX = 18
 
 Version = Literal[1]
 Chunks = Annotated[int, Meta(ge=0, le=CHUNKS_MAX, description=f"a count of at most {CHUNKS_MAX}")]
+Count = Annotated[int, Meta(ge=0, le=2**62, description="an integer of 0 or more")]
 Name = Annotated[str, Meta(max_length=300, description="a short text")]
 _Pid = Annotated[int, Meta(ge=0, le=2**31 - 1, description="the id of a process")]
 _BrokerId = Annotated[int, Meta(ge=0, le=2**31 - 1, description="a broker id")]

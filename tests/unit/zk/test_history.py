@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from poolkeeper.errors import InvalidInput
+from poolkeeper.errors import DamagedNode
 from poolkeeper.model.history import FinishedRun
 from poolkeeper.model.runs import Ending
 from poolkeeper.zk import history
 
+PATH = "/poolkeeper/history/0000000003"
 RUN = FinishedRun(
     plan="sha256:ab",
     started_ms=1_000,
@@ -26,13 +27,13 @@ RUN = FinishedRun(
 @pytest.mark.parametrize("ending", [*Ending, None])
 def test_an_entry_is_read_as_it_was_written(ending: Ending | None) -> None:
     run = FinishedRun("sha256:cd", 1, 2, ending, 0, 0, 0, 0)
-    assert [history.decode(history.encode(each)) for each in (RUN, run)] == [RUN, run]
+    assert [history.decode(PATH, history.encode(each)) for each in (RUN, run)] == [RUN, run]
 
 
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        pytest.param({"version": 2}, "version: is 2", id="a-later-release"),
+        pytest.param({"version": 2}, "(format version 2, this one knows 1)", id="a-later-release"),
         pytest.param({"moves": "12"}, "moves: is '12' (expected an integer of 0", id="a-string"),
         pytest.param({"ending": "Bored"}, "ending: is 'Bored'", id="an-ending-that-is-none"),
         pytest.param({"plan": None}, "plan: is missing", id="no-plan"),
@@ -40,6 +41,7 @@ def test_an_entry_is_read_as_it_was_written(ending: Ending | None) -> None:
 )
 def test_a_damaged_entry_is_told(changed: dict[str, object], problem: str) -> None:
     body = json.loads(history.encode(RUN)) | changed
-    with pytest.raises(InvalidInput) as told:
-        history.decode(json.dumps(body).encode())
+    with pytest.raises(DamagedNode) as told:
+        history.decode(PATH, json.dumps(body).encode())
+    assert told.value.damage.path == PATH
     assert problem in str(told.value)

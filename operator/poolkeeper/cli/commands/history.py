@@ -20,10 +20,7 @@ def history(address: ClusterSelection, output: str) -> None:
     target = targets.target(address)
     with cluster_reading.session(target) as session:
         found = finished_runs.read(session)
-    printing.warn(
-        f"{path} is damaged, or of a later release: remove it, or read it with that release"
-        for path in found.unreadable
-    )
+    printing.warn(map(str, found.damage))
     if output == printing.JSON:
         printing.emit_json({"runs": [history_table.as_data(run) for run in found.runs]})
     else:

@@ -19,7 +19,9 @@ from poolkeeper.cli.input import cluster_reading, confirmation, options, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.output import files, printing
+from poolkeeper.controller.loop import noting
 from poolkeeper.errors import OtherCluster, Refused, Unavailable
+from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.text import count
 from poolkeeper.zk import journal, observe, znodes
 from poolkeeper.zk.client.session import Session
@@ -42,6 +44,7 @@ class RepairOptions:
     allow_failover: bool
     backup: Path | None
     output: str
+    trail: AuditTrail
 
 
 @click.command(
@@ -65,9 +68,15 @@ class RepairOptions:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where the old nodes are written. [default: repair-CLUSTER-TIME.json]",
 )
+@options.audit_log()
 @options.output()
 def repair(
-    address: ClusterSelection, yes: bool, allow_failover: bool, backup: Path | None, output: str
+    address: ClusterSelection,
+    yes: bool,
+    allow_failover: bool,
+    backup: Path | None,
+    audit_log: Emit,
+    output: str,
 ) -> int:
     """Show what is wrong with Poolkeeper's nodes and with Kafka's, and mend what can be mended.
 
@@ -78,7 +87,9 @@ def repair(
     Exit code 0: nothing is wrong any more. 2: something can be mended, and was only shown. 4:
     something is left that cannot be mended here.
     """
-    command = RepairOptions(targets.target(address), yes, allow_failover, backup, output)
+    target = targets.target(address)
+    trail = AuditTrail(audit_log, target.name, "repair")
+    command = RepairOptions(target, yes, allow_failover, backup, output, trail)
     with cluster_reading.session(command.target) as session:
         return _repair(command, session)
 
@@ -141,11 +152,12 @@ def _mend(
     command: RepairOptions, session: Session, findings: Iterable[Finding]
 ) -> tuple[list[Finding], list[str]]:
     """Mend; return what was written or removed, and why not all of it counts as mended yet."""
-    wanted = list(findings)
+    wanted, note = list(findings), noting(command.trail)
     if any(finding.remedy is Remedy.TAKE_OVER for finding in wanted):
-        mend.take_over(session)
+        note(mend.take_over(session), True)
     now_ms = time.time_ns() // 1_000_000
     with journal.hold(session, "repair", now_ms, patience_s=PATIENCE_S) as held:
+        held.on_commit = note
         kept = any(finding.in_memory for finding in wanted)
         mended_at = next_controller.epoch_in_charge(session, _look(session)) if kept else 0
         done = [

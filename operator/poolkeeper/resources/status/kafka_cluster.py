@@ -9,6 +9,7 @@ from typing import Any
 
 from poolkeeper import wording
 from poolkeeper.errors import (
+    DamagedNode,
     HolderActive,
     OtherCluster,
     PoolkeeperError,
@@ -168,6 +169,8 @@ def _error_condition(error: PoolkeeperError) -> ReadyCondition:
             return ReadyCondition(ReadyStatus.STALLED, "OtherCluster", message)
         case HolderActive() | StalePlan():
             return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", message)
+        case DamagedNode():
+            return ReadyCondition(ReadyStatus.STALLED, "DamagedNode", message)
         case Refused():
             return ReadyCondition(ReadyStatus.STALLED, "Impossible", message)
         case Unavailable():

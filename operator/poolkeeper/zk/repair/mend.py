@@ -38,11 +38,12 @@ def backup(session: Session, findings: Iterable[Finding]) -> dict[str, object]:
     return {"nodes": kept}
 
 
-def take_over(session: Session) -> None:
+def take_over(session: Session) -> tuple[Operation, ...]:
     """Give the journal a new epoch, and remove a holder that belongs to no session.
 
-    Raises `HolderActive` while a process holds the journal. The epoch's data version, which is the
-    fence, only grows: what another process believes to hold is held no more.
+    Returns what was written. Raises `HolderActive` while a process holds the journal. The epoch's
+    data version, which is the fence, only grows: what another process believes to hold is held no
+    more.
     """
     holder = session.read(znodes.HOLDER)
     if holder is not None and holder.ephemeral_owner:
@@ -56,6 +57,7 @@ def take_over(session: Session) -> None:
     if holder is not None:
         operations.append(Delete(znodes.HOLDER, holder.version))
     session.commit(tuple(operations))
+    return tuple(operations)
 
 
 def carry_out(journal: Journal, finding: Finding) -> bool:

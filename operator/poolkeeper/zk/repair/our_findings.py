@@ -15,7 +15,15 @@ from poolkeeper.model.runs import Ending, Phase, Run, RunDocument
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.throttles import BROKER_KEYS
-from poolkeeper.zk import journal, json_bodies, our_nodes, pending_plan, runs, znodes
+from poolkeeper.zk import (
+    history,
+    journal,
+    json_bodies,
+    our_nodes,
+    pending_plan,
+    runs,
+    znodes,
+)
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.repair.findings import Examined, Finding, Remedy
 
@@ -42,6 +50,8 @@ def findings(examined: Examined) -> Iterator[Finding]:
     view = journal.read_status(session)
     for damage in view.damage:
         yield _finding(examined, damage)
+    for damage in history.read(session).damage:
+        yield _finding(examined, damage)
     if all(damage.path != znodes.ASKED for damage in view.damage):
         _, pending = journal.tried(lambda: pending_plan.read(session))
         if pending is not None:
@@ -60,6 +70,8 @@ def _finding(examined: Examined, damage: NodeDamage) -> Finding:
         return _run(examined, damage)
     if path == znodes.RECORD_OF_BALANCE:
         return _balance(examined, damage)
+    if path.startswith(f"{znodes.HISTORY}/"):
+        return _removed(session, path, damage.found, "it is removed: that run is told no longer")
     effect = _REMOVED.get(path, _TOPIC_REMOVED).format(id=examined.reading.cluster.id)
     return _removed(session, path, damage.found, effect)
 

@@ -291,6 +291,29 @@ def test_an_unreadable_request_is_removed_and_the_next_one_noticed(
     assert cluster.clock.run_until(lambda: cluster.replicas("t")["0"] == [3, 4], 30_000)
 
 
+def test_a_request_that_stays_for_ever_is_removed(repair: Repair) -> None:
+    cluster = cluster_of("3.9.2")
+    cluster.request({("t", 0): [2, 2, 3]})
+    cluster.clock.advance(30_000)
+    assert cluster.replicas("t")["0"] == [2, 3]
+    assert cluster.exists(REQUEST)
+    said = repair(tree_of(cluster), "--yes", "--allow-controller-failover")
+    assert said.code == 0, said
+    cluster.request({("t", 0): [3, 4]})
+    assert cluster.clock.run_until(lambda: cluster.replicas("t")["0"] == [3, 4], 30_000)
+
+
+@pytest.mark.parametrize("kafka", ERAS)
+def test_a_request_that_is_worked_on_is_nothing_wrong(repair: Repair, kafka: str) -> None:
+    cluster = cluster_of(kafka)
+    cluster.simulation.set_size("t", 0, 10**12)
+    cluster.request({("t", 0): [3, 4]})
+    cluster.clock.advance(2_000)
+    assert cluster.exists(REQUEST)
+    assert repair(tree_of(cluster), "--yes").code == 0
+    assert cluster.exists(REQUEST)
+
+
 # Configs
 
 

@@ -7,7 +7,7 @@ write it back from memory. The next controller reads what is mended.
 from collections.abc import Iterator, Sequence
 
 from poolkeeper.errors import Refused
-from poolkeeper.model.topology import Replicas
+from poolkeeper.model.topology import Cluster, ReassignmentEntry, Replicas
 from poolkeeper.zk import json_bodies, znodes
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
 from poolkeeper.zk.client.session import Session
@@ -166,6 +166,9 @@ def _requests(examined: Examined) -> Iterator[Finding]:
         entries, problems = ReassignmentNode.decode(node.data)
         if problems or not entries:
             yield _request(session, node, "; ".join(problems[:3]) or "it names no partition")
+        elif all(_is_pointless(entry, examined.reading.cluster) for entry in entries):
+            done = "all that it asks for is done, or of topics that are gone: it stays for ever"
+            yield _request(session, node, done)
     election = session.read(znodes.PREFERRED_ELECTION)
     if election is not None:
         try:
@@ -174,6 +177,19 @@ def _requests(examined: Examined) -> Iterator[Finding]:
             effect = "it is removed: Kafka refuses every other election while it is there"
             path, version = znodes.PREFERRED_ELECTION, election.version
             yield Finding(path, str(damage), Remedy.REMOVE, effect, version)
+
+
+def _is_pointless(entry: ReassignmentEntry, cluster: Cluster) -> bool:
+    """Whether no controller will ever do anything about the entry and then remove it."""
+    if entry.topic in cluster.torn or entry.topic in cluster.damaged:
+        return False
+    topic = cluster.topics.get(entry.topic)
+    partition = None if topic is None else topic.partition(entry.partition)
+    if partition is None:
+        return True
+    wanted = tuple(dict.fromkeys(entry.replicas))  # a broker named twice is done as one
+    in_sync = set(partition.replicas) <= set(partition.isr or ())
+    return partition.replicas == wanted and not partition.moving and in_sync
 
 
 def _request(session: Session, node: Node, found: str) -> Finding:

@@ -13,10 +13,11 @@ from enum import StrEnum
 from poolkeeper.errors import Refused
 from poolkeeper.model.waits import Wait
 from poolkeeper.planning.run_state import gates
+from poolkeeper.planning.run_state.move_progress import classify
 from poolkeeper.zk import observe, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperAccess
-from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.journal import Journal, read_status
 from poolkeeper.zk.znodes import ControllerNode
 
 LOOKS = 12
@@ -75,7 +76,9 @@ def elect(journal: Journal, name: str) -> tuple[Wait, ...]:
     """Elect another controller, unless something would stop it from starting: then say what."""
     access = ZooKeeperAccess(journal)
     cluster = observe.cluster(journal.session, name, want_configs=False).cluster
-    hazards = gates.hazards(cluster, ())
+    document = read_status(journal.session).document
+    moves = () if document is None else document.plan.moves
+    hazards = gates.hazards(cluster, classify(moves, cluster))
     if not hazards:
         access.elect_controller(cluster)
     return hazards

@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper.errors import HolderActive, OtherCluster, PoolkeeperError, Refused, Unavailable
+from poolkeeper.errors import (
+    DamagedNode,
+    HolderActive,
+    NodeDamage,
+    OtherCluster,
+    PoolkeeperError,
+    Refused,
+    Unavailable,
+)
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.runs import Phase
 from poolkeeper.model.waits import Wait, WaitReason
@@ -174,6 +182,15 @@ def test_what_a_run_waits_for_is_said_and_its_other_phases_too() -> None:
             OtherCluster("this is another cluster"),
             ("Stalled", "OtherCluster", "this is another cluster"),
             id="another-cluster",
+        ),
+        pytest.param(
+            DamagedNode(NodeDamage("/poolkeeper/run", "it is empty")),
+            (
+                "Stalled",
+                "DamagedNode",
+                "/poolkeeper/run is damaged: it is empty; see `poolkeeper repair`",
+            ),
+            id="a-node-of-ours-is-damaged",
         ),
         pytest.param(
             HolderActive("`poolkeeper run` on a"),

@@ -4,8 +4,10 @@ Only what needs the node stops. `STOPPED_BY` says which commands that is; all ot
 and name the node.
 """
 
+import io
 import json
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -371,3 +373,20 @@ def test_a_damaged_node_of_a_topic_leaves_that_topic_alone(say: Say, path: str) 
         assert f"topic {name}: left out of this plan: its znode is damaged: {path}" in " ".join(
             say(tree, "plan").out.split()
         )
+
+
+@given(data=st.data(), path=st.sampled_from([*KAFKA, *REQUESTS]))
+def test_any_json_in_kafkas_nodes_ends_in_a_result_or_an_error(
+    declared: Path, data: st.DataObject, path: str
+) -> None:
+    body = data.draw(JSON | st.binary(max_size=50))
+    original = {**our_tree.KAFKA, **REQUESTS}[path]
+    if original.startswith(b"{") and data.draw(st.booleans()):
+        whole_body = json.loads(original)
+        key = data.draw(st.sampled_from(sorted(whole_body)))
+        body = {**whole_body, key: data.draw(JSON)}
+    poison = body if isinstance(body, bytes) else json.dumps(body).encode()
+    tree = OurTree.plant({**OURS, path: poison})
+    for command in ("status", "plan"):
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            assert tree.command(command, "-f", str(declared)) in (0, 1, 2, 4)

@@ -13,7 +13,7 @@ being added to and removed from other partitions stays as it is.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 from poolkeeper.errors import Refused
@@ -46,7 +46,8 @@ def mended(data: bytes, in_sync: Mapping[int, Replicas]) -> bytes | None:
         partitions[str(int(key))] = whole
     if sorted(map(int, partitions)) != list(range(len(lists))) or not partitions:
         return None
-    moving = {key: _kept(body[key], touched) for key in MOVING_KEYS if key in body}
+    still = partitions.keys() - touched
+    moving = {key: _kept(body[key], still) for key in MOVING_KEYS if key in body}
     topic_id = body.get("topic_id")
     if not isinstance(topic_id, str | None):
         return None  # another id would make brokers refuse to copy
@@ -80,14 +81,14 @@ def _is_id(item: Any) -> bool:
     return isinstance(item, str) and item.isascii() and item.isdecimal() and len(item) <= 9
 
 
-def _kept(lists: Any, touched: set[str]) -> dict[str, Any]:
-    """Return what is being added or removed, without the partitions whose list was mended."""
+def _kept(lists: Any, partitions: Set[str]) -> dict[str, Any]:
+    """Return what is being added to or removed from these partitions."""
     if not isinstance(lists, dict):
         return {}
     return {
         key: ids
         for key, ids in lists.items()
-        if key not in touched
+        if key in partitions
         and isinstance(ids, list)
         and all(type(id_) is int and 0 <= id_ <= INTEGER_MAX for id_ in ids)
     }

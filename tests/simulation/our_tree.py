@@ -4,12 +4,13 @@ Nothing acts in it but the command under test: there are no brokers behind their
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest import mock
 
+import pytest
 import yaml
 
 from manifests import kafka_cluster, resource_pool, topic
@@ -236,11 +237,18 @@ POISONS: Mapping[str, Callable[[bytes], bytes]] = {
 """What a node may hold by mistake or malice, made from what it should hold."""
 
 
-def poisoned(nodes: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield every node with the name of every poison."""
-    for path in nodes:
-        for name in POISONS:
-            yield path, name
+SOME = (
+    *("empty", "cut-off", "list", "no-utf8", "nested", "later", "field-missing"),
+    *("fields-objects", "fields-huge", "fields-half-characters"),
+)
+"""One poison of each kind; all of them are tried on the readers alone, and in `make soak`."""
+poisons = pytest.mark.parametrize(
+    "poisons",
+    [
+        pytest.param({name: POISONS[name] for name in SOME}, id="some"),
+        pytest.param(POISONS, id="all", marks=pytest.mark.soak),
+    ],
+)
 
 
 def run_with(**changes: object) -> bytes:

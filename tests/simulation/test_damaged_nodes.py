@@ -27,7 +27,7 @@ from poolkeeper.reconcile import gone_brokers
 from poolkeeper.resources.checks import folder
 from poolkeeper.zk import fencing, journal, pending_plan, znodes
 from simulation import our_tree
-from simulation.our_tree import HOLDER, OF_RUN, OURS, PLAN, POISONS, OurTree
+from simulation.our_tree import HOLDER, OF_RUN, OURS, PLAN, POISONS, OurTree, poisons
 
 RUN, CHUNK = znodes.RUN, znodes.plan_chunk(0)
 NODES = (*OURS, *OF_RUN, znodes.HOLDER)
@@ -63,6 +63,7 @@ class Said:
 
 
 Say = Callable[..., Said]
+Poisons = Mapping[str, Callable[[bytes], bytes]]
 
 
 @pytest.fixture(scope="module")
@@ -132,10 +133,11 @@ def test_every_poison_is_damage(path: str) -> None:
         pytest.param(("apply", "--yes", "--output", "json"), id="apply-json"),
     ],
 )
+@poisons
 def test_commands_name_it_and_only_those_stop_that_need_it(
-    say: Say, path: str, words: tuple[str, ...]
+    say: Say, path: str, words: tuple[str, ...], poisons: Poisons
 ) -> None:
-    for name, poison in POISONS.items():
+    for name, poison in poisons.items():
         tree = planted(path, poison(whole(path)))
         before = tree.read(path)
         is_damaged = path in damaged(tree)
@@ -156,10 +158,11 @@ def test_commands_name_it_and_only_those_stop_that_need_it(
 
 @pytest.mark.parametrize("path", NODES)
 @pytest.mark.parametrize("words", [("import", "--out"), ("snapshot", "--out")])
+@poisons
 def test_readers_of_kafka_alone_do_not_care(
-    say: Say, tmp_path: Path, path: str, words: tuple[str, ...]
+    say: Say, tmp_path: Path, path: str, words: tuple[str, ...], poisons: Poisons
 ) -> None:
-    for number, (name, poison) in enumerate(POISONS.items()):
+    for number, (name, poison) in enumerate(poisons.items()):
         said = say(planted(path, poison(whole(path))), *words, str(tmp_path / f"{number}.json"))
         assert (said.code, said.err) == (0, ""), name
 
@@ -180,10 +183,11 @@ def pass_once(tree: OurTree, desired: Desired) -> Outcome:
 
 
 @pytest.mark.parametrize("path", [path for path in NODES if path != znodes.HOLDER])
-def test_a_loop_goes_on_or_names_it(declared: Path, path: str) -> None:
+@poisons
+def test_a_loop_goes_on_or_names_it(declared: Path, path: str, poisons: Poisons) -> None:
     desired = folder.load((declared,)).desired("main")
     needed = (znodes.EPOCH, RUN, CHUNK, znodes.RECORD_OF_CLUSTER)
-    for name, poison in POISONS.items():
+    for name, poison in poisons.items():
         tree = planted(path, poison(whole(path)))
         is_damaged = path in damaged(tree)
         outcome = pass_once(tree, desired)
@@ -219,8 +223,9 @@ def test_a_holder_that_no_session_ends_is_damage(say: Say) -> None:
     assert say(tree, "apply", "--yes").code == 1
 
 
-def test_a_damaged_entry_of_the_history_is_named_there(say: Say) -> None:
-    for name, poison in POISONS.items():
+@poisons
+def test_a_damaged_entry_of_the_history_is_named_there(say: Say, poisons: Poisons) -> None:
+    for name, poison in poisons.items():
         tree = planted(FINISHED, poison(whole(FINISHED)))
         said = say(tree, "history")
         assert (said.code, FINISHED in said.err) == (0, True), (name, said)
@@ -348,9 +353,12 @@ STRICT = [path for path in KAFKA if "/topics/" in path]
 
 
 @pytest.mark.parametrize("path", [*KAFKA, *REQUESTS])
-def test_kafkas_nodes_may_hold_anything_as_well(say: Say, path: str, tmp_path: Path) -> None:
+@poisons
+def test_kafkas_nodes_may_hold_anything_as_well(
+    say: Say, path: str, tmp_path: Path, poisons: Poisons
+) -> None:
     original = {**our_tree.KAFKA, **REQUESTS}[path]
-    for number, (name, poison) in enumerate(POISONS.items()):
+    for number, (name, poison) in enumerate(poisons.items()):
         tree = OurTree.plant({**OURS, path: poison(original)})
         for words in (
             ("status",),

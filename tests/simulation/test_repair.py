@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, runs, znodes
 from simulation import our_tree
 from simulation.clusters import REQUEST, SimulatedCluster
-from simulation.our_tree import HOLDER, OF_RUN, OURS, POISONS, OurTree
+from simulation.our_tree import HOLDER, OF_RUN, OURS, OurTree, poisons
 
 RUN, CHUNK = znodes.RUN, znodes.plan_chunk(0)
 REPAIRED = [path for path in (*OURS, *OF_RUN) if path != znodes.plan_chunk(0, znodes.ASKED)]
@@ -31,6 +31,7 @@ class Said:
 
 
 Repair = Callable[..., Said]
+Poisons = Mapping[str, Callable[[bytes], bytes]]
 
 
 @pytest.fixture
@@ -56,9 +57,12 @@ def test_nothing_is_wrong_with_whole_nodes(repair: Repair) -> None:
 
 
 @pytest.mark.parametrize("path", REPAIRED)
-def test_our_nodes_are_shown_and_then_mended(repair: Repair, tmp_path: Path, path: str) -> None:
+@poisons
+def test_our_nodes_are_shown_and_then_mended(
+    repair: Repair, tmp_path: Path, path: str, poisons: Poisons
+) -> None:
     whole = {**OURS, **OF_RUN}[path]
-    for name, poison in POISONS.items():
+    for name, poison in poisons.items():
         bad = poison(whole)
         tree = OurTree.plant({**OURS, **(OF_RUN if path.startswith(RUN) else {}), path: bad})
         if not damage_of(tree):
@@ -350,8 +354,11 @@ def test_a_config_that_is_declared_is_written_as_declared(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("path", list(our_tree.KAFKA))
-def test_whatever_kafkas_nodes_hold_it_is_shown_or_mended(repair: Repair, path: str) -> None:
-    for name, poison in POISONS.items():
+@poisons
+def test_whatever_kafkas_nodes_hold_it_is_shown_or_mended(
+    repair: Repair, path: str, poisons: Poisons
+) -> None:
+    for name, poison in poisons.items():
         tree = OurTree.plant({**OURS, path: poison(our_tree.KAFKA[path])})
         shown = repair(tree)
         assert shown.code in (0, 2, 4), (name, shown)

@@ -200,7 +200,7 @@ def _prepare(session: Session) -> None:
         (znodes.RECORDS, b""),
         (znodes.RECORDS_OF_TOPICS, b""),
     )
-    if session.exists(znodes.RECORDS):
+    if session.exists(znodes.RECORDS_OF_TOPICS):
         read_epoch(session)  # an epoch that is gone from a journal in use is not made again
     for path, data in wanted:
         if session.read(path) is None:

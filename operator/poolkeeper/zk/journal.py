@@ -256,7 +256,7 @@ def tried(read: Callable[[], T]) -> tuple[T | None, NodeDamage | None]:
 
 def _epoch_damage(session: Session) -> NodeDamage | None:
     """What is wrong with the epoch of a journal that exists."""
-    if session.read(znodes.EPOCH) is None and not session.exists(znodes.RECORDS):
+    if session.read(znodes.EPOCH) is None and not session.exists(znodes.RECORDS_OF_TOPICS):
         return None  # the journal was never used
     return tried(lambda: fencing.read_epoch(session))[1]
 

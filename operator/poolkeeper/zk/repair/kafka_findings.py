@@ -165,7 +165,7 @@ def _requests(examined: Examined) -> Iterator[Finding]:
     if node is not None:
         entries, problems = ReassignmentNode.decode(node.data)
         if problems or not entries:
-            yield _request(session, node, "; ".join(problems[:3]) or "it names no partition")
+            yield _request(session, node, "; ".join(flaw.detail for flaw in problems[:3]))
         elif all(_is_pointless(entry, examined.reading.cluster) for entry in entries):
             done = "all that it asks for is done, or of topics that are gone: it stays for ever"
             yield _request(session, node, done)

@@ -83,6 +83,29 @@ def _conflict(wait: Wait) -> str:
     return f"somebody else set throttles on {named} since the run began: remove them"
 
 
+def _left_throttles(wait: Wait) -> str:
+    return (
+        f"a run that is gone left throttles on {_throttled(wait)}: they slow replication until"
+        " `poolkeeper apply` or `run` takes them off, which waits until nothing is being reassigned"
+    )
+
+
+def _unaccounted_throttles(wait: Wait) -> str:
+    return (
+        f"no run accounts for the throttles on {_throttled(wait)}: if nobody needs them, remove"
+        " them with kafka-configs or `poolkeeper repair`"
+    )
+
+
+def _throttled(wait: Wait) -> str:
+    kinds = (("topic", wait.topics), ("broker", wait.brokers))
+    return " and ".join(
+        f"{noun if len(names) == 1 else f'{noun}s'} {few(names, NAMED_MAX, grouped=False)}"
+        for noun, names in kinds
+        if names
+    )
+
+
 def _hanging(wait: Wait) -> str:
     waiting = few(wait.partitions, _WAITING_NAMED_MAX, grouped=False)
     waiting += " wait" if len(wait.partitions) > 1 else " waits"
@@ -195,6 +218,11 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.FOREIGN_MOVE: lambda wait: f"a foreign reassignment moves {_named(wait.partitions)}",
     _R.UNREADABLE_REQUEST: _told("/admin/reassign_partitions exists without a readable entry"),
     _R.LEFT_ALONE: lambda wait: f"{_partition(wait)} was moved by somebody else and is left alone",
+    _R.THROTTLES_LEFT: _left_throttles,
+    _R.THROTTLES_UNACCOUNTED: _unaccounted_throttles,
+    _R.THROTTLE_RECORD_DAMAGED: lambda wait: (
+        f"{wait.path} tells of throttles and is damaged: {wait.detail}: run `poolkeeper repair`"
+    ),
     _R.THROTTLE_CONFLICT: _conflict,
     _R.NO_CONTROLLER: _told("no controller is elected"),
     _R.KRAFT_MIGRATION: _told(
@@ -339,6 +367,10 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     ),
     _A.LEADERS_KEPT: lambda action: (
         f"{_counted(action.count, 'partition')} kept another leader than the preferred"
+    ),
+    _A.THROTTLES_TAKEN_OFF: lambda action: (
+        "took off the throttles that a run had left on "
+        + ("1 topic or broker" if action.count == 1 else f"{action.count} topics and brokers")
     ),
     _A.RUN_ENDED: lambda action: f"run ended: {action.ending}",
     _A.LEFT_ALONE: lambda action: (

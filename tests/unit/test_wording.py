@@ -29,6 +29,14 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.APPROVAL_REQUIRED, action=Action(A.SET_CONFIG, topic="t")),
     ],
     R.RUN_RECORDED: [Wait(R.RUN_RECORDED, cause=Wait(R.PAUSED))],
+    R.THROTTLES_LEFT: [
+        Wait(R.THROTTLES_LEFT, topics=("t",)),
+        Wait(R.THROTTLES_LEFT, topics=("t", "u"), brokers=(1, 2, 3, 4, 5, 6, 7)),
+    ],
+    R.THROTTLES_UNACCOUNTED: [Wait(R.THROTTLES_UNACCOUNTED, brokers=(3,))],
+    R.THROTTLE_RECORD_DAMAGED: [
+        Wait(R.THROTTLE_RECORD_DAMAGED, path="/poolkeeper/records/throttles/broker:1", detail="no")
+    ],
     R.THROTTLE_CONFLICT: [Wait(R.THROTTLE_CONFLICT, topics=("t",), brokers=(1, 2, 3, 4, 5))],
     R.FOREIGN_REQUEST: [Wait(R.FOREIGN_REQUEST, partitions=T)],
     R.UNDER_REPLICATED: [

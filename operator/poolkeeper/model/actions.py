@@ -54,6 +54,9 @@ class ActionKind(StrEnum):
     LEFT_TO_OTHERS = "LeftToOthers"
     """Others moved or deleted `partitions` of a plan that is otherwise done."""
 
+    THROTTLES_TAKEN_OFF = "ThrottlesTakenOff"
+    """Throttles that a run had left were taken off `count` topics and brokers."""
+
     # A stalled request.
     STALE_REQUEST_WITHDRAWN = "StaleRequestWithdrawn"
     """A request that was done, but stayed, was withdrawn."""

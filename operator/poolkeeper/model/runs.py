@@ -100,10 +100,14 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleConflicts:
-    """Topics and brokers whose throttles somebody else set since the run began."""
+    """Topics and brokers whose throttles somebody else set since the run began.
+
+    `unset`: on how many topics and brokers the run's throttles were not set when they were read.
+    """
 
     topics: tuple[str, ...] = ()
     brokers: tuple[int, ...] = ()
+    unset: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.topics or self.brokers)

@@ -51,6 +51,12 @@ class WaitReason(StrEnum):
     """/admin/reassign_partitions exists without a readable entry."""
     LEFT_ALONE = "LeftAlone"
     """Somebody else moved `partitions`; the run leaves them alone."""
+    THROTTLES_LEFT = "ThrottlesLeft"
+    """A run of ours that is gone left throttles on `topics` and `brokers`."""
+    THROTTLES_UNACCOUNTED = "ThrottlesUnaccounted"
+    """No run of ours accounts for the throttles of `topics` and `brokers`."""
+    THROTTLE_RECORD_DAMAGED = "ThrottleRecordDamaged"
+    """The node `path`, which tells of throttles, cannot be decoded; `detail` says why."""
     THROTTLE_CONFLICT = "ThrottleConflict"
     """Somebody else set throttles of `topics` and `brokers` since the run began."""
 

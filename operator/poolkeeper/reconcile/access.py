@@ -14,6 +14,7 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import BalanceRecord, Records, TopicRecord
 from poolkeeper.model.runs import Run, RunDocument, Saved, StopRequest, ThrottleConflicts
+from poolkeeper.model.throttles import LeftThrottles, ThrottleReading
 from poolkeeper.model.topology import Cluster, TopicPartition
 
 
@@ -35,6 +36,9 @@ class ClusterView(Protocol):
 
     def read_balance(self) -> BalanceRecord | None:
         """Return when the last run began that evened something out."""
+
+    def read_throttle_records(self) -> ThrottleReading:
+        """Return which throttles are recorded as ours, and those of all brokers."""
 
     def read_run(self) -> Run | None:
         """Return the recorded run, or None."""
@@ -140,3 +144,6 @@ class ClusterAccess(ClusterView, Protocol):
 
     def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> None:
         """Restore the saved throttle values wherever the live ones are still ours."""
+
+    def take_off_throttles(self, left: LeftThrottles) -> None:
+        """Restore what was before the throttles that runs of ours left."""

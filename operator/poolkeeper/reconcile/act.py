@@ -24,6 +24,7 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.runs import Ending, Phase, Run, RunDocument
 from poolkeeper.model.specs import Desired, ThrottleMode
+from poolkeeper.model.throttles import LeftThrottles
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import plan_json
@@ -120,6 +121,13 @@ def _refusal_waits(broker: int, refused: Mapping[TopicPartition, str]) -> Iterat
         yield Wait(
             WaitReason.LOG_DIR_MOVE_REFUSED, partitions=(name,), brokers=(broker,), detail=why
         )
+
+
+def take_off_throttles(context: PassContext, left: LeftThrottles) -> Result:
+    """Restore what was before the throttles that runs of ours left."""
+    context.access.take_off_throttles(left)
+    count = len(left.ours)
+    return Result((Action(ActionKind.THROTTLES_TAKEN_OFF, count=count),) if count else ())
 
 
 # Runs

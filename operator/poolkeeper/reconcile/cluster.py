@@ -30,7 +30,7 @@ from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
-from poolkeeper.planning.run_state import gates, step_progress
+from poolkeeper.planning.run_state import gates, left_throttles, step_progress
 from poolkeeper.reconcile import act, approval, stall_recovery, steps_during_run
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PreviewContext
@@ -152,9 +152,14 @@ def _follow_plan(
     `desired` has no resources that lose a conflict.
     """
     closed = (*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ()))
+    left = observed.left
     if closed:
         cured = stall_recovery.recover_foreign(context, desired, authority, observed)
-        return Outcome(State.WAITING, cured.did, (*closed, *cured.waits), confirmed_plan)
+        waits = (*closed, *cured.waits, *left_throttles.waits_for_ours(left))
+        return Outcome(State.WAITING, cured.did, waits, confirmed_plan)
+    if left.recorded:
+        taken = act.take_off_throttles(context, left)
+        return Outcome(State.PROGRESSED, taken.did, plan=confirmed_plan)
     if confirmed_plan is None:
         cooled = _make_plan(context, desired, authority, observed)
     else:
@@ -267,15 +272,19 @@ def preview(
     context: PreviewContext, desired: Desired, because: WaitReason = WaitReason.PLAN_ONLY
 ) -> Outcome:
     """Make a plan without a single write; a recorded run is left as it is."""
+    run = context.view.read_run()
     with context.timed("observe"):
-        observed = observe_cluster(context.view, desired, context.now_ms(), context.enrich)
+        observed = observe_cluster(
+            context.view, desired, context.now_ms(), context.enrich, running=_whole(context, run)
+        )
     desired = resolve_conflicts(desired, observed.records)
     with context.timed("plan"):
         plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
     plan = approval.renew(context.pending, plan, desired, observed)
     seen = LastObservation(observed.cluster, observed.records, observed.gone)
     waits = [*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ())]
-    recorded = context.view.read_run() is not None
+    waits.extend(left_throttles.waits_for_ours(observed.left))
+    recorded = run is not None
     if recorded:
         waits.append(Wait(WaitReason.RUN_RECORDED, cause=Wait(because)))
     if plan.empty and not waits:
@@ -285,6 +294,12 @@ def preview(
     return Outcome(
         State.WAITING, waits=tuple(waits), plan=plan, last_observation=seen, recorded=recorded
     )
+
+
+def _whole(context: PreviewContext, run: Run | None) -> str | None:
+    """Return the plan of the recorded run if its document can be read."""
+    document = None if run is None else context.view.read_document(run)
+    return None if document is None else document.plan.hash
 
 
 def _observe_only(context: PassContext, desired: Desired) -> Outcome:

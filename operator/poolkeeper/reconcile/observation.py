@@ -15,8 +15,9 @@ from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import BalanceRecord, Records
 from poolkeeper.model.runs import Ending, Phase, Run, RunDocument, StopRequest, ThrottleConflicts
 from poolkeeper.model.specs import Desired
+from poolkeeper.model.throttles import LeftThrottles
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.run_state import throttles
+from poolkeeper.planning.run_state import left_throttles, throttles
 from poolkeeper.planning.run_state.move_progress import MoveProgress, classify
 from poolkeeper.planning.run_state.returns import UNSETTLED, ReturnState, classify_returns
 from poolkeeper.planning.staging import next_stage
@@ -32,7 +33,8 @@ SETTLE_MS = 5_000
 class Observation:
     """One reading of the cluster, our records, and what follows from both.
 
-    `balanced`: when the last run began that balanced the cluster.
+    `balanced`: when the last run began that balanced the cluster. `left`: the throttles that no
+    run accounts for.
     """
 
     reading: ClusterReading
@@ -40,12 +42,21 @@ class Observation:
     records: Records
     gone: frozenset[int]
     balanced: BalanceRecord | None = None
+    left: LeftThrottles = field(default_factory=LeftThrottles)
 
 
 def observe_cluster(
-    view: ClusterView, desired: Desired, now_ms: int, enrich: Enrich
+    view: ClusterView,
+    desired: Desired,
+    now_ms: int,
+    enrich: Enrich,
+    *,
+    running: str | None = None,
 ) -> Observation:
-    """Observe the cluster, check its id, and conclude which brokers are gone."""
+    """Observe the cluster, check its id, and conclude which brokers are gone.
+
+    `running`: the plan of the run under way, as far as its document can be read.
+    """
     spec = desired.cluster
     reading = view.observe(spec.name, restart_lock=spec.execution.restart_lock)
     cluster = reading.cluster
@@ -63,7 +74,8 @@ def observe_cluster(
         cluster = replace(cluster, kafka_version=spec.kafka_version)
     records = updated_records(records, cluster, desired, now_ms)
     gone = gone_brokers(records, desired, now_ms)
-    return Observation(reading, cluster, records, gone, view.read_balance())
+    left = left_throttles.find(cluster, view.read_throttle_records(), running)
+    return Observation(reading, cluster, records, gone, view.read_balance(), left)
 
 
 def last_observation_of(observed: Observation, before: LastObservation | None) -> LastObservation:

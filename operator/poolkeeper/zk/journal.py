@@ -9,8 +9,8 @@ All of it lies under `/poolkeeper` in the cluster's own chroot:
 * `approvals`: hashes that people approved on the command line beside an active holder.
 * `stopped`: the fingerprint of the plan that a person stopped; a loop does not start it again.
 * `history` and its children: the runs that ended last (`history`).
-* `records`: topic owners, brokers' racks and absences, the cluster's id, and when the last run
-  began that balanced the cluster.
+* `records`: topic owners, brokers' racks and absences, the cluster's id, when the last run began
+  that balanced the cluster, and the throttles that are set (`throttle_records`).
 
 Nothing here decides anything: it reads, and it writes what it is given, fenced.
 """
@@ -18,7 +18,7 @@ Nothing here decides anything: it reads, and it writes what it is given, fenced.
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Event
 
 from poolkeeper.errors import Refused
@@ -26,7 +26,8 @@ from poolkeeper.jsontext import canonical
 from poolkeeper.model.records import BalanceRecord, BrokerRecord, Records, TopicRecord
 from poolkeeper.model.runs import Run, RunDocument, StopRequest
 from poolkeeper.model.specs import DeletionPolicy
-from poolkeeper.zk import fencing, json_bodies, runs, znodes
+from poolkeeper.model.throttles import ThrottleReading
+from poolkeeper.zk import fencing, json_bodies, runs, throttle_records, znodes
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.fencing import FencedSession, Holder
@@ -43,6 +44,12 @@ class JournalView:
     document: RunDocument | None
     stop: StopRequest | None
     stopped: str | None
+    throttles: ThrottleReading = field(default_factory=ThrottleReading)
+
+    @property
+    def running(self) -> str | None:
+        """The plan of the recorded run if its document can be read."""
+        return None if self.document is None else self.document.plan.hash
 
 
 class Journal(FencedSession):
@@ -193,6 +200,7 @@ def read_status(session: Session) -> JournalView:
         document=None if run is None else read_document(session, run),
         stop=None if run is None else read_stop(session),
         stopped=read_stopped(session),
+        throttles=throttle_records.read(session),
     )
 
 

@@ -8,7 +8,7 @@ approval is stored for the operator.
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -26,6 +26,7 @@ from poolkeeper.errors import Refused, StalePlan
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
+from poolkeeper.model.throttles import Throttled
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import step_progress
@@ -102,8 +103,9 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
     with cluster_reading.session(command.target) as session:
         enriching = cluster_reading.ClusterEnricher(command.target)
         now_ms = planning_command.now_ms()
-        observed = observe_cluster(ZooKeeperView(session), command.desired, now_ms, enriching)
         before = journal.read_status(session)
+        view, running = ZooKeeperView(session), before.running
+        observed = observe_cluster(view, command.desired, now_ms, enriching, running=running)
         plan, resumed = _choose_plan(
             command, observed, before, _plan_awaiting_approval(command.desired, session)
         )
@@ -206,10 +208,16 @@ def _end_other_run(command: ApplyOptions, before: JournalView, check: interrupts
 def _report_no_changes(
     command: ApplyOptions, observed: Observation, plan: Plan, holder: Holder | None
 ) -> int:
-    """Say that there is nothing to do; the records of owners and brokers are still updated."""
+    """Say that there is nothing to do.
+
+    The records of owners and brokers are still updated, and throttles that a run left are removed.
+    """
     if holder is None:
         connections = _connections(command.target)
-        loop.drive(connections, command.desired, plan, lambda outcome: None, emit=command.emit)
+        with progress.printer(_stream(command)) as printer:
+            report = printer if observed.left.ours else lambda outcome: None
+            loop.drive(connections, command.desired, plan, report, emit=command.emit)
+        observed = replace(observed, left=replace(observed.left, ours=Throttled()))
     if command.output == printing.JSON:
         _result(plan, Outcome(State.CONVERGED))
     else:

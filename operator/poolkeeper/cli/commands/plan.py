@@ -13,7 +13,7 @@ from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targe
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.input.what_if import SupposedBrokers, suppose_brokers
-from poolkeeper.cli.output import capacity_table, files, ink, plan_text, printing
+from poolkeeper.cli.output import capacity_table, files, ink, plan_text, printing, status_text
 from poolkeeper.cli.output.cancel_waits import cancel_waits
 from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.jsontext import compact
@@ -26,6 +26,7 @@ from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacit
 from poolkeeper.planning.facts.pools import Standstill
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state import left_throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import cool_down
@@ -82,7 +83,7 @@ def plan(
 ) -> int:
     """Show what would change, why, and how many bytes move. Changes nothing.
 
-    Exit code 0: the cluster is as declared. 2: there are changes.
+    Exit code 0: the cluster is as declared. 2: there are changes, or throttles of ours to take off.
 
     `--output json` is the plan as `--out` writes it; `--output reassign-json` is Kafka's own
     reassignment file, one per stage, a line each; `html` is a page with pictures that opens
@@ -100,7 +101,7 @@ def plan(
         body = document(made, desired, seen, waits_until_ms)
         files.text(out, json.dumps(body, indent=1) + "\n")
     show(made, desired, seen, output, waits_until_ms)
-    return 0 if made.empty else CHANGES
+    return 0 if made.empty and not seen.left.ours else CHANGES
 
 
 def audited_plan(desired: Desired, observed: Observation, *, prune: bool) -> Plan:
@@ -130,6 +131,8 @@ def document(
     """
     left = remaining_capacity.remaining_capacities(plan, desired, observed.cluster, observed.gone)
     body = {**plan_json.to_json(plan), "room": [capacity_table.as_data(room) for room in left]}
+    if throttled := left_throttles.waits(observed.left):
+        body["throttlesLeft"] = status_text.throttles_data(throttled)
     if balance_waits_until_ms is not None:
         body["balanceWaitsUntil"] = moment(balance_waits_until_ms)
     return body
@@ -142,7 +145,13 @@ def show(
     output: str,
     balance_waits_until_ms: int | None = None,
 ) -> None:
-    """Write a plan to standard output, with the remaining capacity of the pools after it."""
+    """Write a plan to standard output, with the remaining capacity of the pools after it.
+
+    Throttles that no run accounts for come first.
+    """
+    throttled = wording.sentences(left_throttles.waits(observed.left))
+    if output in (REASSIGN_JSON, *PAGES):
+        printing.warn(throttled)
     if output == printing.JSON:
         printing.emit_json(document(plan, desired, observed, balance_waits_until_ms))
     elif output == REASSIGN_JSON:
@@ -154,7 +163,7 @@ def show(
         left = remaining_capacity.remaining_capacities(
             plan, desired, observed.cluster, observed.gone
         )
-        text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output())
+        text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output(), throttled)
         printing.emit(text)
         if balance_waits_until_ms is not None:
             until = moment(balance_waits_until_ms)
@@ -178,8 +187,9 @@ def _balance_waits(plan: Plan, desired: Desired, observed: Observation) -> int |
 def _of_cluster(target: Target, desired: Desired) -> tuple[Observation, tuple[str, ...]]:
     with cluster_reading.session(target) as session:
         enriching = cluster_reading.ClusterEnricher(target)
-        seen = observe_cluster(ZooKeeperView(session), desired, now_ms(), enriching)
         recorded = journal.read_status(session)
+        view, running = ZooKeeperView(session), recorded.running
+        seen = observe_cluster(view, desired, now_ms(), enriching, running=running)
     run = recorded.run
     if run is None:
         return seen, enriching.warnings

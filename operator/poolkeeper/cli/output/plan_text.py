@@ -57,27 +57,33 @@ def render(
     cluster: Cluster,
     rooms: Sequence[RemainingCapacity] = (),
     ink: Ink = PLAIN,
+    notes: Sequence[str] = (),
 ) -> str:
     """The whole plan as text, without a final line feed.
+
+    `notes` are sentences about the cluster that come before the plan.
 
     `cluster` is the one that the plan was made from: it gives the old values of what changes.
     `rooms` is the remaining capacity of the pools after the plan.
     """
     parts = [
         [ink.bold(f"Cluster {plan.cluster}")],
+        [line for sentence in notes for line in ink.folded(f"! {sentence}")],
         *_pools(plan, desired, cluster, ink),
         _elections(plan, ink),
         _not_done(plan.problems, ink),
         *_figures(plan, desired, cluster, ink),
         _room(rooms, ink),
-        [ink.bold(line) for line in ink.folded(summary(plan))],
+        [ink.bold(line) for line in ink.folded(summary(plan, noted=bool(notes)))],
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
-def summary(plan: Plan) -> str:
-    """The closing line: the whole plan in one sentence."""
+def summary(plan: Plan, *, noted: bool = False) -> str:
+    """The closing line: the whole plan in one sentence; `noted`: something was said before it."""
     if plan.empty:
+        if noted and not plan.problems:
+            return "No changes. The topology is as declared; see the notes above."
         if plan.problems:
             return f"No changes. {count(len(plan.problems), 'thing')} left undone, see above."
         return "No changes. The cluster is as declared."

@@ -1,11 +1,13 @@
 """A status as text and as JSON values."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from poolkeeper import wording
 from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.status_values import RunStatus, Status
 from poolkeeper.model.plans import Move
+from poolkeeper.model.waits import Wait
 from poolkeeper.text import count, cut, few, moment, more, size
 
 NAMED_MAX = 10
@@ -19,8 +21,10 @@ def render(status: Status, ink: Ink = PLAIN) -> str:
         count(status.topics, "topic"),
         count(status.partitions, "partition"),
     )
+    left = cut(wording.sentences(status.throttles_left), NAMED_MAX, grouped=False)
     facts = [
         ("cluster", f"{status.cluster}{_versions(status)}"),
+        *(("throttles", each) for each in left),
         ("controller", _controller(status)),
         ("topology", ", ".join(counts)),
         ("health", _health(status)),
@@ -59,9 +63,24 @@ def as_data(status: Status) -> dict[str, object]:
         "run": None if status.run is None else _run_data(status.run),
         "stopped": status.stopped,
         "balanceWaitsUntil": None if until_ms is None else moment(until_ms),
+        "throttlesLeft": throttles_data(status.throttles_left),
         "waits": list(wording.sentences(status.waits)),
         "warnings": list(status.warnings),
     }
+
+
+def throttles_data(left: Sequence[Wait]) -> list[dict[str, object]]:
+    """Return the throttles that no run accounts for as JSON values."""
+    return [
+        {
+            "reason": wait.reason.value,
+            "topics": list(wait.topics),
+            "brokers": list(wait.brokers),
+            "path": wait.path or None,
+            "message": wording.sentence(wait),
+        }
+        for wait in left
+    ]
 
 
 def _versions(status: Status) -> str:

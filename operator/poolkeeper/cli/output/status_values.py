@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.run_state import gates
+from poolkeeper.planning.run_state import gates, left_throttles
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState, classify
 from poolkeeper.zk.journal import JournalView
 
@@ -60,6 +60,8 @@ class Status:
     warnings: tuple[str, ...] = field(default=())
     balance_waits_until_ms: int | None = None
     """Balance alone starts no plan before."""
+    throttles_left: tuple[Wait, ...] = ()
+    """The throttles that no run accounts for."""
 
 
 def status_of(
@@ -68,6 +70,7 @@ def status_of(
     """Combine cluster and journal into a status."""
     health = gates.health(cluster)
     run, waits = _run(cluster, journal)
+    left = left_throttles.find(cluster, journal.throttles, journal.running)
     return Status(
         cluster=cluster.name,
         id=cluster.id,
@@ -84,6 +87,7 @@ def status_of(
         waits=waits,
         warnings=_warnings(cluster),
         balance_waits_until_ms=balance_waits_until_ms,
+        throttles_left=left_throttles.waits(left),
     )
 
 

@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import builders
 from builders import topic
 from poolkeeper.cli.output.status_text import as_data, render
 from poolkeeper.cli.output.status_values import RunStatus, Status, status_of
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved, StopRequest
+from poolkeeper.model.throttles import RecordedThrottles, ThrottleReading, ThrottleRecord
 from poolkeeper.model.topology import Controller, ReassignmentEntry, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.zk.fencing import Holder
@@ -11,6 +14,7 @@ from poolkeeper.zk.journal import JournalView
 
 NOTHING = JournalView(holder=None, run=None, document=None, stop=None, stopped=None)
 MIB = 1024**2
+RATE = "leader.replication.throttled.rate"
 
 
 def cluster(*partitions, requested=None, controller=1, **more):
@@ -75,6 +79,24 @@ def test_a_quiet_cluster():
         "health      all replicas are in sync",
         "executor    none is active",
         "run         none is recorded",
+    ]
+
+
+def test_throttles_that_no_run_accounts_for_come_first():
+    record = ThrottleRecord("sha256:gone", {RATE: "7"}, {RATE: None})
+    reading = ThrottleReading({}, {1: RecordedThrottles(record, {RATE: "7"})}, {4: {RATE: "9"}})
+    found = status_of(cluster(partition(0, (1, 2))), replace(NOTHING, throttles=reading))
+    assert render(found).splitlines()[1:3] == [
+        "throttles   a run that is gone left throttles on broker 1: they slow replication until"
+        " `poolkeeper apply` or `run` takes them off, which waits until nothing is being"
+        " reassigned",
+        "throttles   no run accounts for the throttles on broker 4: if nobody needs them, remove"
+        " them with kafka-configs or `poolkeeper repair`",
+    ]
+    left = as_data(found)["throttlesLeft"]
+    assert [(each["reason"], each["topics"], each["brokers"]) for each in left] == [
+        ("ThrottlesLeft", [], [1]),
+        ("ThrottlesUnaccounted", [], [4]),
     ]
 
 
@@ -174,6 +196,7 @@ def test_as_data():
         },
         "stopped": None,
         "balanceWaitsUntil": None,
+        "throttlesLeft": [],
         "waits": [],
         "warnings": [],
     }

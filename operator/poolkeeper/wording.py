@@ -106,6 +106,15 @@ def _throttled(wait: Wait) -> str:
     )
 
 
+def _settling(wait: Wait) -> str:
+    if wait.brokers:
+        return f"the throttle rate is not in force yet on broker {_joined(wait.brokers)}"
+    return (
+        "the brokers are applying the throttle: they are asked for their rates; lists of topics"
+        " cannot be asked for, and are given a few seconds"
+    )
+
+
 def _hanging(wait: Wait) -> str:
     waiting = few(wait.partitions, _WAITING_NAMED_MAX, grouped=False)
     waiting += " wait" if len(wait.partitions) > 1 else " waits"
@@ -224,6 +233,13 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f"{wait.path} tells of throttles and is damaged: {wait.detail}: run `poolkeeper repair`"
     ),
     _R.THROTTLE_CONFLICT: _conflict,
+    _R.THROTTLES_YIELDED: lambda wait: (
+        f"somebody else set throttles on {_throttled(wait)} during the run: they stay as they are"
+    ),
+    _R.THROTTLES_NOT_KEPT: lambda wait: (
+        f"somebody removed the throttles of the run {wait.count} times: they are not set again, and"
+        " what moves is not limited"
+    ),
     _R.NO_CONTROLLER: _told("no controller is elected"),
     _R.KRAFT_MIGRATION: _told(
         "the cluster is migrating to KRaft: nothing is written to ZooKeeper any more"
@@ -234,7 +250,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.UNAVAILABLE: lambda wait: wait.detail,
     _R.STALE_WRITE: lambda wait: wait.detail,
     _R.FAILED: lambda wait: wait.detail if wait.refusal is None else _refusal(wait.refusal),
-    _R.THROTTLE_SETTLING: _told("the brokers are applying the throttle"),
+    _R.THROTTLE_SETTLING: _settling,
     _R.STAGE_IN_FLIGHT: _stage,
     _R.STAGE_DEADLINE: lambda wait: f"stage {wait.stage} is over its deadline",
     _R.MOVES_RETURNING: lambda wait: (
@@ -371,6 +387,9 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     _A.THROTTLES_TAKEN_OFF: lambda action: (
         "took off the throttles that a run had left on "
         + ("1 topic or broker" if action.count == 1 else f"{action.count} topics and brokers")
+    ),
+    _A.THROTTLES_PUT_BACK: lambda action: (
+        "set the throttles of the run again, which somebody had removed"
     ),
     _A.RUN_ENDED: lambda action: f"run ended: {action.ending}",
     _A.LEFT_ALONE: lambda action: (

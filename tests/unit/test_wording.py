@@ -33,6 +33,11 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.THROTTLES_LEFT, topics=("t",)),
         Wait(R.THROTTLES_LEFT, topics=("t", "u"), brokers=(1, 2, 3, 4, 5, 6, 7)),
     ],
+    R.THROTTLE_SETTLING: [
+        Wait(R.THROTTLE_SETTLING),
+        Wait(R.THROTTLE_SETTLING, brokers=(3, 4)),
+    ],
+    R.THROTTLES_YIELDED: [Wait(R.THROTTLES_YIELDED, topics=("t",), brokers=(3,))],
     R.THROTTLES_UNACCOUNTED: [Wait(R.THROTTLES_UNACCOUNTED, brokers=(3,))],
     R.THROTTLE_RECORD_DAMAGED: [
         Wait(R.THROTTLE_RECORD_DAMAGED, path="/poolkeeper/records/throttles/broker:1", detail="no")

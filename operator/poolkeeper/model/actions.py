@@ -57,6 +57,9 @@ class ActionKind(StrEnum):
     THROTTLES_TAKEN_OFF = "ThrottlesTakenOff"
     """Throttles that a run had left were taken off `count` topics and brokers."""
 
+    THROTTLES_PUT_BACK = "ThrottlesPutBack"
+    """Throttles of the run that somebody had removed were set again on `count` entities."""
+
     # A stalled request.
     STALE_REQUEST_WITHDRAWN = "StaleRequestWithdrawn"
     """A request that was done, but stayed, was withdrawn."""

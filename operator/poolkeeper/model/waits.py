@@ -60,6 +60,11 @@ class WaitReason(StrEnum):
     THROTTLE_CONFLICT = "ThrottleConflict"
     """Somebody else set throttles of `topics` and `brokers` since the run began."""
 
+    THROTTLES_YIELDED = "ThrottlesYielded"
+    """Somebody else changed throttles of `topics` and `brokers` during the run; those stay."""
+    THROTTLES_NOT_KEPT = "ThrottlesNotKept"
+    """Somebody removed the run's throttles `count` times; they are not set again."""
+
     # How the cluster is.
     NO_CONTROLLER = "NoController"
     """No controller is elected."""
@@ -80,7 +85,7 @@ class WaitReason(StrEnum):
 
     # A run under way.
     THROTTLE_SETTLING = "ThrottleSettling"
-    """The brokers have not taken up the throttle yet."""
+    """The brokers have not taken up the throttle yet; `brokers` say so themselves."""
     STAGE_IN_FLIGHT = "StageInFlight"
     """`count` of `of` partitions of stage `stage` have arrived."""
     STAGE_DEADLINE = "StageDeadline"

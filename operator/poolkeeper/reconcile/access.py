@@ -136,8 +136,18 @@ class ClusterAccess(ClusterView, Protocol):
     def read_throttles(self, topics: Iterable[str], brokers: Iterable[int]) -> Saved:
         """Return the present throttle values of topics and brokers."""
 
-    def write_throttles(self, document: RunDocument, rates: Sequence[int]) -> ThrottleConflicts:
-        """Write the run's throttles where they are not yet set.
+    def check_throttles(
+        self, document: RunDocument, rates: Sequence[int], topics: Collection[str]
+    ) -> ThrottleConflicts:
+        """Return how live throttles differ from the run's; of topics, those of `topics`."""
+
+    def write_throttles(
+        self,
+        document: RunDocument,
+        rates: Sequence[int],
+        topics: Collection[str] | None = None,
+    ) -> ThrottleConflicts:
+        """Write the run's throttles where they are not yet set; `topics` restricts the topics.
 
         Returns the topics and brokers whose throttles somebody else has set.
         """

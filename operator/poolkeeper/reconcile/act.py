@@ -22,7 +22,7 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
-from poolkeeper.model.runs import Ending, Phase, Run, RunDocument
+from poolkeeper.model.runs import Ending, Phase, Run, RunDocument, ThrottleConflicts
 from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.throttles import LeftThrottles
 from poolkeeper.model.topology import Cluster, TopicPartition
@@ -38,6 +38,7 @@ from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
     CancelMoves,
     ChangeThrottle,
+    CheckThrottles,
     DoNothing,
     Elect,
     EndRun,
@@ -59,7 +60,7 @@ from poolkeeper.reconcile.observation import (
     RunGuard,
     RunView,
     find_ending,
-    throttle_settled,
+    settling,
 )
 
 # Steps
@@ -180,9 +181,16 @@ def complete_view(
             conflicts = context.access.write_throttles(document, run.rates)
             return replace(view, conflicts=conflicts)
         case MissingInput.SETTLED:
-            return replace(view, throttle_settled=throttle_settled(context, run, document))
+            foreign = () if view.conflicts is None else view.conflicts.brokers
+            found = settling(context, run, document, foreign)
+            return replace(view, throttle_settled=found.done, unsettled=found.unsettled)
         case MissingInput.GONE:
             return replace(view, gone_read=True, gone=_note_gone(context, at))
+        case CheckThrottles():
+            topics = needed_input.topics
+            live = context.access.check_throttles(document, run.rates, topics)
+            _note_throttles(context, live)
+            return replace(view, throttles=live)
         case _:
             sized = context.enrich(view.cluster)
             gone = guard.gone()
@@ -249,6 +257,12 @@ def _enter_phase(context: PassContext, run: Run, plan: Plan, decision: EnterPhas
         attempts=0,
         ending=decision.ending or run.ending,
     )
+    if decision.phase is Phase.THROTTLING:
+        after = replace(after, throttled_ms=0)
+        known = context.memory.throttles
+        context.memory.throttles = replace(
+            known, put_back=known.put_back + (run.phase is Phase.MOVING)
+        )
     return progress_outcome(
         context, context.access.rewrite_run(run, after, decision.balance), plan, *decision.found
     )
@@ -281,7 +295,29 @@ def _watch_stage(context: PassContext, at: RunSituation, decision: Watch) -> Out
     run = at.run
     if decision.throttle is not None:
         run = _change_throttle(context, run, at.document, decision.throttle)
+    if decision.check:
+        result += _keep_throttles(context, at, decision)
     return outcome_of(context, run, at.plan, result)
+
+
+def _keep_throttles(context: PassContext, at: RunSituation, decision: Watch) -> Result:
+    """Compare the live throttles with the run's, and set those again that somebody removed."""
+    access, rates = context.access, at.run.rates
+    compare = access.write_throttles if decision.keep else access.check_throttles
+    live = compare(at.document, rates, decision.check)
+    _note_throttles(context, live)
+    if not live.unset or not decision.keep:
+        return Result()
+    known = context.memory.throttles
+    context.memory.throttles = replace(known, put_back=known.put_back + 1)
+    return Result((Action(ActionKind.THROTTLES_PUT_BACK, count=live.unset),))
+
+
+def _note_throttles(context: PassContext, live: ThrottleConflicts) -> None:
+    """Remember how the live throttles differ from the run's."""
+    context.memory.throttles = replace(
+        context.memory.throttles, checked_ms=context.now_ms(), found=live
+    )
 
 
 def _change_throttle(

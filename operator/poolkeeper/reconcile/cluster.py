@@ -36,7 +36,7 @@ from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PreviewContext
 from poolkeeper.reconcile.decide import cool_down, external_plan
 from poolkeeper.reconcile.decide import run as runs
-from poolkeeper.reconcile.decide.decisions import ComputeStage, MissingInput, RunSituation
+from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.reconcile.gone_brokers import gone_brokers
 from poolkeeper.reconcile.observation import (
@@ -108,9 +108,10 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
             asks_brokers=context.brokers is not None,
             reported_stage=context.memory.reported_stage,
             adapted_ms=context.memory.adapted_ms,
+            throttles=context.memory.throttles,
         )
         decision = runs.decide(at)
-        if not isinstance(decision, MissingInput | ComputeStage):
+        if not isinstance(decision, NeededInput):
             return act.apply_decision(context, at, decision)
         view = act.complete_view(context, at, guard, decision)
 

@@ -20,6 +20,7 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.throttles import ThrottleWatch
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView
 from poolkeeper.telemetry.audit import AuditTrail
 
@@ -65,6 +66,7 @@ class PassMemory:
     reported_stage: tuple[int, int] | None = None
     """The stage whose end was reported, and how many of its partitions had arrived."""
     adapted_ms: int = 0
+    throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     has_begun: bool = False
     stale_since_ms: int | None = None
@@ -91,6 +93,7 @@ class PassMemory:
         self.bytes_done = {}
         self.arrived = set()
         self.reported_stage = None
+        self.throttles = ThrottleWatch()
 
 
 Enrich = Callable[[Cluster], Cluster]

@@ -5,7 +5,7 @@ large cluster with a request in flight reads only a few topics. A `RunView` is w
 a decision that needs more says so (`decisions.MissingInput`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.errors import OtherCluster, Unavailable
@@ -27,6 +27,13 @@ from poolkeeper.reconcile.gone_brokers import gone_brokers, updated_records
 
 SETTLE_MS = 5_000
 """The time in which brokers apply a throttle, for brokers that cannot be asked."""
+LISTS_SETTLE_MS = 1_000
+"""The time in which brokers that have applied the rate have applied the lists of topics as well.
+
+They handle both by notifications, in their order, within a tenth of a second.
+"""
+DENIED_MS = 30_000
+"""The time after which a stage starts although a broker says that it has not applied the rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +121,9 @@ class RunView:
     `stop`: a person's request to end the run, read while something is in flight. `gone_read`:
     whether `gone`, the brokers that count as gone for good, has been found out. `ending_read`:
     whether `ending` has been read. `stage_computed`: whether `stage`, the next one,
-    has been computed. `balanced`: when balance last began; read for a run that was just recorded.
+    has been computed. `throttles`: how the live throttles differ from the run's, before a stage.
+    `unsettled`: the brokers that say that they have not applied the rate. `balanced`: when balance
+    last began; read for a run that was just recorded.
     """
 
     reading: ClusterReading | None = None
@@ -127,6 +136,8 @@ class RunView:
     ending: Ending | None = None
     conflicts: ThrottleConflicts | None = None
     throttle_settled: bool | None = None
+    unsettled: tuple[int, ...] = ()
+    throttles: ThrottleConflicts | None = None
     stage_computed: bool = False
     stage: next_stage.Stage | next_stage.NothingFits | None = None
     cluster_with_sizes: Cluster | None = None
@@ -221,15 +232,34 @@ def find_ending(context: PassContext, run: Run, plan: Plan, guard: RunGuard) -> 
     return None if guard.still_applies(run, plan) else Ending.REPLACED
 
 
-def throttle_settled(context: PassContext, run: Run, document: RunDocument) -> bool:
-    """Whether the brokers have applied the rate: they say so, or `SETTLE_MS` have passed."""
-    if context.now_ms() - run.throttled_ms >= SETTLE_MS:
-        return True
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """Whether the throttles count as applied, and the brokers that say that theirs are not."""
+
+    done: bool
+    unsettled: tuple[int, ...] = ()
+
+
+def settling(
+    context: PassContext, run: Run, document: RunDocument, foreign: Collection[int]
+) -> Settling:
+    """Return whether the brokers have applied the throttles, as far as that can be told.
+
+    Each live broker is asked for its rate; `foreign` ones have somebody else's. A broker cannot be
+    asked for the lists of topics: in ZooKeeper mode it answers from ZooKeeper. They are waited for
+    for a time. So is a rate that a broker does not show, and at last one that it denies.
+    """
+    age_ms = context.now_ms() - run.throttled_ms
     if context.brokers is None:
-        return False
-    expected, brokers = throttles.rates(run.rates[0]), context.brokers
+        return Settling(age_ms >= SETTLE_MS)
+    ours = document.saved.brokers.keys() - set(foreign)
     try:
-        live = set(brokers.ids()) & document.saved.brokers.keys()
-        return all(brokers.throttle_settled(b, expected) is not False for b in sorted(live))
+        asked = sorted(ours & set(context.brokers.ids()))
     except Unavailable:
-        return False
+        return Settling(age_ms >= SETTLE_MS)
+    answers = context.brokers.throttles_settled(asked, throttles.rates(run.rates[0]))
+    denying = tuple(broker for broker, answer in answers.items() if answer is False)
+    if denying:
+        return Settling(age_ms >= DENIED_MS, denying)
+    known = all(answers.values())
+    return Settling(age_ms >= (LISTS_SETTLE_MS if known else SETTLE_MS))

@@ -201,12 +201,23 @@ class ZooKeeperAccess(ZooKeeperView):
         """Return the present throttle values of topics and brokers."""
         return throttling.save(self._journal, topics, brokers)
 
-    def write_throttles(self, document: RunDocument, rates: Sequence[int]) -> ThrottleConflicts:
-        """Write the run's throttles where they are not yet set.
+    def check_throttles(
+        self, document: RunDocument, rates: Sequence[int], topics: Collection[str]
+    ) -> ThrottleConflicts:
+        """Return how live throttles differ from the run's; of topics, those of `topics`."""
+        return throttling.write(self._journal, document, rates, topics, dry=True)
+
+    def write_throttles(
+        self,
+        document: RunDocument,
+        rates: Sequence[int],
+        topics: Collection[str] | None = None,
+    ) -> ThrottleConflicts:
+        """Write the run's throttles where they are not yet set; `topics` restricts the topics.
 
         Returns the topics and brokers whose throttles somebody else has set.
         """
-        return throttling.write(self._journal, document, rates)
+        return throttling.write(self._journal, document, rates, topics)
 
     def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> None:
         """Restore the saved throttle values wherever the live ones are still ours."""

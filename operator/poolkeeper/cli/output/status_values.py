@@ -101,6 +101,7 @@ def _run(cluster: Cluster, journal: JournalView) -> tuple[RunStatus | None, tupl
     progress = classify(moves, cluster)
     waits.extend(gates.foreign(cluster, _run_moves(moves, progress)))
     waits.extend(_moves_wait(moves, progress, cluster))
+    waits.extend(left_throttles.changed(journal.throttles, journal.running))
     if journal.holder is None:
         waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
     found = RunStatus(

@@ -7,7 +7,13 @@ count.
 """
 
 from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
-from poolkeeper.model.throttles import LeftThrottles, RecordedThrottles, Throttled, ThrottleReading
+from poolkeeper.model.throttles import (
+    LeftThrottles,
+    RecordedThrottles,
+    Throttled,
+    ThrottleReading,
+    is_value,
+)
 from poolkeeper.model.topology import Cluster
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import throttles
@@ -47,6 +53,21 @@ def find(cluster: Cluster, reading: ThrottleReading, running: str | None) -> Lef
             ),
         ),
         damaged=reading.damaged,
+    )
+
+
+def changed(reading: ThrottleReading, running: str | None) -> tuple[Wait, ...]:
+    """Name the throttles of the run under way that somebody else has changed to another value."""
+    topics = (name for name, each in sorted(reading.topics.items()) if _is_changed(each, running))
+    brokers = (id_ for id_, each in sorted(reading.brokers.items()) if _is_changed(each, running))
+    return _named(WaitReason.THROTTLES_YIELDED, Throttled(tuple(topics), tuple(brokers)))
+
+
+def _is_changed(recorded: RecordedThrottles, running: str | None) -> bool:
+    record, live = recorded.record, recorded.live or {}
+    return record.plan == running and any(
+        value is not None and not is_value(value, record.ours.get(key))
+        for key, value in live.items()
     )
 
 

@@ -17,6 +17,7 @@ its live value is one that this run wrote; then, and only then, the saved one is
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from poolkeeper.algorithms.throttles import (
@@ -30,7 +31,7 @@ from poolkeeper.algorithms.throttles import (
 )
 from poolkeeper.model.plans import Move
 from poolkeeper.model.refusals import HopelessMove
-from poolkeeper.model.runs import ThrottleValues
+from poolkeeper.model.runs import ThrottleConflicts, ThrottleValues
 from poolkeeper.model.throttles import is_value
 from poolkeeper.model.topology import TopicPartition
 
@@ -40,6 +41,27 @@ BROKER_KEYS = (LEADER_RATE, FOLLOWER_RATE)
 LIST_BYTES_MAX = 64 * 1024
 ADAPTIVE_RISE_MAX = 16
 RATE_MIN_BYTES_PER_S = 1024 * 1024
+NO_CONFLICTS = ThrottleConflicts()
+PUT_BACK_MAX = 10
+"""How often throttles that somebody removed are set again; then they are left to him."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleWatch:
+    """What a process knows of the throttles of its run.
+
+    `checked_ms`: when they were last compared with the live ones, and `found` what came of it.
+    `put_back`: how often ours were set again after somebody had removed them.
+    """
+
+    checked_ms: int = 0
+    found: ThrottleConflicts = NO_CONFLICTS
+    put_back: int = 0
+
+    @property
+    def keeps(self) -> bool:
+        """Whether throttles that somebody removes are set again."""
+        return self.put_back < PUT_BACK_MAX
 
 
 def lists_of(moves: Iterable[Move]) -> dict[str, dict[str, str]]:

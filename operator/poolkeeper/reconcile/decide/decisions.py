@@ -4,7 +4,7 @@
 are the actions that a decision found completed, to be reported.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from poolkeeper.model.actions import Action
@@ -14,6 +14,7 @@ from poolkeeper.model.runs import Ending, Phase, Run, RunDocument
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait
+from poolkeeper.planning.run_state.throttles import ThrottleWatch
 from poolkeeper.planning.staging.next_stage import Stage
 from poolkeeper.reconcile.decide.stalls import Stall
 from poolkeeper.reconcile.observation import RunView
@@ -26,6 +27,7 @@ class RunSituation:
     `paused`: the stage in flight is finished, and no other starts. `asks_brokers`: their protocol
     can be spoken. `reported_stage`: the stage whose end was reported last, and how many of its
     partitions had arrived. `adapted_ms`: the time at which the adaptive throttle was last checked.
+    `throttles`: what is known of the run's.
     """
 
     run: Run
@@ -37,6 +39,7 @@ class RunSituation:
     asks_brokers: bool = False
     reported_stage: tuple[int, int] | None = None
     adapted_ms: int = 0
+    throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
 
     @property
     def plan(self) -> Plan:
@@ -65,6 +68,13 @@ class ComputeStage:
     """
 
     states: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckThrottles:
+    """Compare the live throttles of these topics and of all brokers of the run with the run's."""
+
+    topics: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +161,17 @@ class ChangeThrottle:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Leave the request in flight; recover a stall and change the throttle where due."""
+    """Leave the request in flight; recover a stall and change the throttle where due.
+
+    `check`: the topics whose throttles are compared with the run's, and set again if `keep`.
+    """
 
     waits: tuple[Wait, ...]
     stall: Stall | None = None
     late: tuple[Wait, ...] = ()
     throttle: ChangeThrottle | None = None
+    check: frozenset[str] = frozenset()
+    keep: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,4 +198,4 @@ RunDecision = (
     | Elect
     | EndRun
 )
-NeededInput = MissingInput | ComputeStage
+NeededInput = MissingInput | ComputeStage | CheckThrottles

@@ -16,6 +16,7 @@ from poolkeeper.reconcile.decide.stalls import STALL_MS, stall_of
 from poolkeeper.reconcile.observation import arrived_of
 
 ADAPT_EVERY_MS = 30_000
+CHECK_EVERY_MS = 5_000
 
 
 def decide(at: RunSituation) -> Watch:
@@ -28,6 +29,7 @@ def decide(at: RunSituation) -> Watch:
         *_waits_for_dead_targets(at),
         *gates.controller(view.cluster),
         *gates.foreign(view.cluster, _requested_partitions(at)),
+        *_waits_for_throttles(at),
     )
     age_ms = at.now_ms - run.requested_ms
     stall = stall_of(at.plan.moves, run.step, view.progress, view.cluster)
@@ -36,6 +38,8 @@ def decide(at: RunSituation) -> Watch:
         stall if age_ms > STALL_MS else None,
         _waits_after_deadline(at, age_ms),
         _throttle_change(at),
+        _topics_to_check(at),
+        at.throttles.keeps,
     )
 
 
@@ -63,6 +67,27 @@ def _waits_after_deadline(at: RunSituation, age_ms: int) -> tuple[Wait, ...]:
     if age_ms <= at.desired.cluster.execution.stage_deadline_s * 1000:
         return ()
     return (Wait(WaitReason.STAGE_DEADLINE, stage=at.run.stage),)
+
+
+def _waits_for_throttles(at: RunSituation) -> tuple[Wait, ...]:
+    """Name the throttles that are somebody else's now."""
+    known = at.throttles
+    waits = []
+    if known.found:
+        found = known.found
+        waits.append(Wait(WaitReason.THROTTLES_YIELDED, topics=found.topics, brokers=found.brokers))
+    if known.found.unset and not known.keeps:
+        waits.append(Wait(WaitReason.THROTTLES_NOT_KEPT, count=known.put_back))
+    return tuple(waits)
+
+
+def _topics_to_check(at: RunSituation) -> frozenset[str]:
+    """Return the topics of the request if its throttles are due for a check, otherwise none."""
+    if not at.document.saved.topics or len(at.run.rates) > 1:
+        return frozenset()
+    if at.now_ms - max(at.throttles.checked_ms, at.run.requested_ms) < CHECK_EVERY_MS:
+        return frozenset()
+    return frozenset(name.topic for name in _requested_partitions(at))
 
 
 def _throttle_change(at: RunSituation) -> ChangeThrottle | None:

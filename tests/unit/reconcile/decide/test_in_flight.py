@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from poolkeeper.model.runs import Saved, ThrottleConflicts
 from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.model.topology import Controller
 from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state.throttles import PUT_BACK_MAX, ThrottleWatch
 from poolkeeper.reconcile.decide.decisions import ChangeThrottle
-from poolkeeper.reconcile.decide.in_flight import ADAPT_EVERY_MS, decide
+from poolkeeper.reconcile.decide.in_flight import ADAPT_EVERY_MS, CHECK_EVERY_MS, decide
 from poolkeeper.reconcile.stall_recovery import STALL_MS, Stall
 from unit.reconcile.situations import AFTER, NOW_MS, T0, cluster, desired, flying, requested
 
@@ -133,3 +135,62 @@ def test_a_rate_that_is_right_stays_and_is_looked_at_again_later():
     most = {"rates": (1600 * MIB,)}
     at = replace(flying(whole, ADAPT_EVERY_MS, **most), desired=desired(**ADAPTIVE))
     assert decide(at).throttle == ChangeThrottle()
+
+
+SAVED = Saved({"t": {}}, {1: {}, 2: {}, 3: {}})
+TOPICS = frozenset({"t"})
+
+
+def throttled(age_ms, saved=SAVED, rates=(100,), **watch):
+    at = flying(AT_WORK, age_ms, rates=rates)
+    document = replace(at.document, saved=saved)
+    return replace(at, document=document, throttles=ThrottleWatch(**watch))
+
+
+@pytest.mark.parametrize(
+    ("at", "topics", "keep"),
+    [
+        pytest.param(throttled(CHECK_EVERY_MS, Saved()), frozenset(), True, id="no-throttle"),
+        pytest.param(throttled(CHECK_EVERY_MS - 1), frozenset(), True, id="not-time-yet"),
+        pytest.param(throttled(CHECK_EVERY_MS), TOPICS, True, id="it-is-time"),
+        pytest.param(
+            throttled(CHECK_EVERY_MS, checked_ms=NOW_MS - 1),
+            frozenset(),
+            True,
+            id="looked-at-a-moment-ago",
+        ),
+        pytest.param(
+            throttled(CHECK_EVERY_MS, rates=(50, 100)),
+            frozenset(),
+            True,
+            id="the-rate-is-being-changed",
+        ),
+        pytest.param(
+            throttled(CHECK_EVERY_MS, put_back=PUT_BACK_MAX), TOPICS, False, id="too-often-removed"
+        ),
+    ],
+)
+def test_the_throttles_are_compared_now_and_then(at, topics, keep):
+    decision = decide(at)
+    assert (decision.check, decision.keep) == (topics, keep)
+
+
+@pytest.mark.parametrize(
+    ("watch", "waits"),
+    [
+        pytest.param({}, (), id="nothing"),
+        pytest.param({"found": ThrottleConflicts(unset=2)}, (), id="put-back"),
+        pytest.param(
+            {"found": ThrottleConflicts(("t",), (2,))},
+            (Wait(R.THROTTLES_YIELDED, topics=("t",), brokers=(2,)),),
+            id="changed",
+        ),
+        pytest.param(
+            {"found": ThrottleConflicts(unset=2), "put_back": PUT_BACK_MAX},
+            (Wait(R.THROTTLES_NOT_KEPT, count=PUT_BACK_MAX),),
+            id="too-often-removed",
+        ),
+    ],
+)
+def test_throttles_of_others_are_named(watch, waits):
+    assert decide(throttled(0, **watch)).waits == (arrived(0), *waits)

@@ -10,6 +10,7 @@ from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Why
 from poolkeeper.model.refusals import Drift, DriftReason, Fact, HopelessMove, Refusal, refusal_of
+from poolkeeper.model.runs import RateReason
 from poolkeeper.model.waits import RoomNeed, RoomShortage, Wait, WaitReason
 from poolkeeper.text import count, cut, few, listed, named
 
@@ -37,6 +38,11 @@ def sentences(values: Iterable[Why]) -> tuple[str, ...]:
 def error_text(error: PoolkeeperError) -> str:
     """Return the message of an error, with the values that it carries."""
     return _refusal(refusal_of(error)) if isinstance(error, Refused) else str(error)
+
+
+def rate_text(reason: RateReason | None) -> str:
+    """Return why an adaptive throttle has its rate, nothing if it does not tell."""
+    return "" if reason is None else _RATES[reason]
 
 
 def drift_text(drift: Drift) -> str:
@@ -67,6 +73,15 @@ def _fact(fact: Fact) -> str:
                 f"the throttle allows {fact.throttle_bytes_per_s / _MIB:.1f} MiB/s"
             )
 
+
+_RATES: Mapping[RateReason, str] = {
+    RateReason.OUT_OF_SYNC: "halved: partitions lost in-sync replicas",
+    RateReason.FALLING_BEHIND: "halved: replicas fall further behind their leaders",
+    RateReason.INGEST: "raised to what the moving partitions receive",
+    RateReason.KEEPING_UP: "raised: all replicas keep up",
+    RateReason.NOT_LIMITING: "left: the copies use less than half of it",
+    RateReason.HIGHEST: "left: it is as high as it may get",
+}
 
 # Waits
 

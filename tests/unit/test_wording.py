@@ -13,7 +13,7 @@ from poolkeeper.errors import HolderActive, RefusalReason, Refused, Stale, Stale
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Why
 from poolkeeper.model.refusals import Drift, DriftReason, HopelessMove, Refusal
-from poolkeeper.model.runs import Ending
+from poolkeeper.model.runs import Ending, RateReason
 from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import RoomNeed, RoomShortage, Wait, WaitReason, after_error
@@ -167,6 +167,12 @@ def test_the_words_of_every_value(update_golden: bool) -> None:
     if update_golden:
         GOLDEN.write_text(found, encoding="utf-8")
     assert found == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_every_reason_of_a_rate_has_its_own_words() -> None:
+    texts = [wording.rate_text(reason) for reason in (None, *RateReason)]
+    assert len(set(texts)) == len(texts)
+    assert texts[0] == ""
 
 
 def test_an_error_is_told_with_its_facts() -> None:

@@ -8,7 +8,7 @@ from poolkeeper.model.actions import Action
 from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.records import Records
 from poolkeeper.model.refusals import Refusal
-from poolkeeper.model.runs import Phase
+from poolkeeper.model.runs import Phase, RateReason
 from poolkeeper.model.topology import Cluster
 from poolkeeper.model.waits import Wait
 
@@ -34,6 +34,7 @@ class Progress:
     bytes_done: int
     bytes_total: int
     throttle_bytes_per_s: int | None = None
+    throttle_reason: RateReason | None = None
     rate_bytes_per_s: float | None = None
     seconds_left: float | None = None
     arrived: frozenset[int] = frozenset()

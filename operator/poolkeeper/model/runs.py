@@ -27,6 +27,23 @@ class Ending(StrEnum):
     ROLLED_BACK = "rolled back"
 
 
+class RateReason(StrEnum):
+    """Why the adaptive throttle has its present rate."""
+
+    OUT_OF_SYNC = "OutOfSync"
+    """Halved: partitions lost in-sync replicas."""
+    FALLING_BEHIND = "FallingBehind"
+    """Halved: in-sync replicas fell further and further behind their leaders."""
+    INGEST = "Ingest"
+    """Raised to what the moving partitions receive, so that they can arrive."""
+    KEEPING_UP = "KeepingUp"
+    """Raised: all replicas keep up."""
+    NOT_LIMITING = "NotLimiting"
+    """Left: the copies use less than half of it."""
+    HIGHEST = "Highest"
+    """Left: it is as high as it may get."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """The small part of a run's record, rewritten with every phase and request.
@@ -39,6 +56,7 @@ class Run:
     `rates`: the throttle in force and, while it is being changed, the one before; empty without.
     `returning`: the moves of `step` that are cancelled: they go back to the list that their step
     began with.
+    `rate_reason`: why an adaptive throttle has its rate; `None` before the first look.
     `ending`: why the run ends; `None` before that.
     `approved_by`: who allowed the plan, for people to read.
     `version`: of the znode or object that holds the record, for a conditional write.
@@ -61,6 +79,7 @@ class Run:
     version: int = 0
     returning: tuple[int, ...] = ()
     approved_by: str = ""
+    rate_reason: RateReason | None = None
 
     def requested(self, plan: Plan) -> tuple[ReassignmentEntry, ...]:
         """Return what the request in flight asks for: the next list, or the one before."""

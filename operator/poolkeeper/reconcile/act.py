@@ -31,7 +31,7 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import gates, throttles
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile import return_moves, stall_recovery
+from poolkeeper.reconcile import rate_signals, return_moves, stall_recovery
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import (
@@ -186,6 +186,8 @@ def complete_view(
             return replace(view, throttle_settled=found.done, unsettled=found.unsettled)
         case MissingInput.GONE:
             return replace(view, gone_read=True, gone=_note_gone(context, at))
+        case MissingInput.RATE_SIGNALS:
+            return replace(view, signals=rate_signals.measure(context, at))
         case CheckThrottles():
             topics = needed_input.topics
             live = context.access.check_throttles(document, run.rates, topics)
@@ -325,11 +327,11 @@ def _change_throttle(
 ) -> Run:
     if change.written:
         context.access.write_throttles(document, run.rates)
-    else:
-        context.memory.adapted_ms = context.now_ms()
-    if change.rates is None:
-        return run
-    return context.access.rewrite_run(run, replace(run, rates=change.rates))
+        known = context.memory.throttles
+        context.memory.throttles = replace(known, changes=known.changes + 1)
+    rates = run.rates if change.rates is None else change.rates
+    after = replace(run, rates=rates, rate_reason=change.reason)
+    return run if after == run else context.access.rewrite_run(run, after)
 
 
 def _end_run(context: PassContext, run: Run, document: RunDocument) -> Outcome:

@@ -19,6 +19,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait
 from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.run_state.adaptive_rate import LOOKS, SizeLook
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 from poolkeeper.planning.run_state.throttles import ThrottleWatch
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView
@@ -66,6 +67,8 @@ class PassMemory:
     reported_stage: tuple[int, int] | None = None
     """The stage whose end was reported, and how many of its partitions had arrived."""
     adapted_ms: int = 0
+    looks: deque[SizeLook] = field(default_factory=lambda: deque(maxlen=LOOKS))
+    """The last sizes of logs that the adaptive throttle goes by."""
     throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     has_begun: bool = False
@@ -94,6 +97,7 @@ class PassMemory:
         self.arrived = set()
         self.reported_stage = None
         self.throttles = ThrottleWatch()
+        self.looks.clear()
 
 
 Enrich = Callable[[Cluster], Cluster]
@@ -139,6 +143,7 @@ class PassContext:
     plan: Planner = make_plan
     timed: Timed = untimed
     trail: AuditTrail = field(default_factory=AuditTrail)
+    with_load: Enrich = lambda cluster: cluster
 
     @property
     def preview(self) -> PreviewContext:
@@ -180,6 +185,7 @@ def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:
         bytes_done=sum(memory.bytes_done.values()),
         bytes_total=sum(move.bytes for move in plan.moves),
         throttle_bytes_per_s=run.rates[0] if run.rates else None,
+        throttle_reason=run.rate_reason,
         arrived=frozenset(memory.arrived),
         bytes_in_flight=_bytes_in_flight(memory, plan, run),
     )

@@ -18,6 +18,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.throttles import LeftThrottles
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state import left_throttles, throttles
+from poolkeeper.planning.run_state.adaptive_rate import RateSignals
 from poolkeeper.planning.run_state.move_progress import MoveProgress, classify
 from poolkeeper.planning.run_state.returns import UNSETTLED, ReturnState, classify_returns
 from poolkeeper.planning.staging import next_stage
@@ -122,6 +123,7 @@ class RunView:
     whether `gone`, the brokers that count as gone for good, has been found out. `ending_read`:
     whether `ending` has been read. `stage_computed`: whether `stage`, the next one,
     has been computed. `throttles`: how the live throttles differ from the run's, before a stage.
+    `signals`: how the cluster bears the rate of the throttle.
     `unsettled`: the brokers that say that they have not applied the rate. `balanced`: when balance
     last began; read for a run that was just recorded.
     """
@@ -138,6 +140,7 @@ class RunView:
     throttle_settled: bool | None = None
     unsettled: tuple[int, ...] = ()
     throttles: ThrottleConflicts | None = None
+    signals: RateSignals | None = None
     stage_computed: bool = False
     stage: next_stage.Stage | next_stage.NothingFits | None = None
     cluster_with_sizes: Cluster | None = None

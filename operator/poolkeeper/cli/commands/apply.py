@@ -23,9 +23,10 @@ from poolkeeper.cli.output import plan_text, printing, progress
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.errors import Refused, StalePlan
+from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
+from poolkeeper.model.specs import ApprovalPolicy, Desired, LoadSource, Mode
 from poolkeeper.model.throttles import Throttled
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
@@ -292,4 +293,6 @@ def _connections(target: Target) -> ClusterConnections:
     def session() -> Session:
         return cluster_reading.open_session(target)
 
-    return ClusterConnections(session, lambda: cluster_reading.brokers(target))
+    declared = LoadSource() if target.desired is None else target.desired.cluster.load
+    load = LoadHistory(lambda: declared)
+    return ClusterConnections(session, lambda: cluster_reading.brokers(target), load)

@@ -116,7 +116,9 @@ def _run(run: RunStatus) -> list[tuple[str, str]]:
         ("bytes", f"{size(run.bytes_done)} of {size(run.bytes_total)}"),
     ]
     if run.throttle_bytes_per_s is not None:
-        facts.append(("throttle", f"{size(run.throttle_bytes_per_s)}/s a broker"))
+        why = wording.rate_text(run.throttle_reason)
+        rate = f"{size(run.throttle_bytes_per_s)}/s a broker"
+        facts.append(("throttle", f"{rate} ({why})" if why else rate))
     facts += [("moving", _move(move)) for move in run.in_flight[:NAMED_MAX]]
     if rest := more(len(run.in_flight) - NAMED_MAX, grouped=False):
         facts.append(("", rest))
@@ -144,6 +146,7 @@ def _run_data(run: RunStatus) -> dict[str, object]:
         "bytesDone": run.bytes_done,
         "bytesTotal": run.bytes_total,
         "throttleBytesPerSecond": run.throttle_bytes_per_s,
+        "throttleReason": run.throttle_reason,
         "stopping": run.stopping,
         "rollingBack": run.rolling_back,
         "inFlight": [

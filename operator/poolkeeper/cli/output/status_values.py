@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.model.plans import Move
+from poolkeeper.model.runs import RateReason
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import gates, left_throttles
@@ -38,6 +39,7 @@ class RunStatus:
     stopping: bool
     rolling_back: bool = False
     in_flight: tuple[Move, ...] = ()
+    throttle_reason: RateReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ def _run(cluster: Cluster, journal: JournalView) -> tuple[RunStatus | None, tupl
         bytes_done=_bytes_done(moves, progress),
         bytes_total=sum(move.bytes for move in moves),
         throttle_bytes_per_s=run.rates[0] if run.rates else None,
+        throttle_reason=run.rate_reason,
         stopping=journal.stop is not None,
         rolling_back=bool(run.returning) or (journal.stop is not None and journal.stop.at_once),
         in_flight=tuple(

@@ -51,12 +51,14 @@ class ThrottleWatch:
     """What a process knows of the throttles of its run.
 
     `checked_ms`: when they were last compared with the live ones, and `found` what came of it.
-    `put_back`: how often ours were set again after somebody had removed them.
+    `put_back`: how often ours were set again after somebody had removed them. `changes`: how often
+    the rate was changed.
     """
 
     checked_ms: int = 0
     found: ThrottleConflicts = NO_CONFLICTS
     put_back: int = 0
+    changes: int = 0
 
     @property
     def keeps(self) -> bool:

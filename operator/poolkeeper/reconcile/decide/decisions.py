@@ -10,7 +10,7 @@ from enum import Enum, auto
 from poolkeeper.model.actions import Action
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import BalanceRecord
-from poolkeeper.model.runs import Ending, Phase, Run, RunDocument
+from poolkeeper.model.runs import Ending, Phase, RateReason, Run, RunDocument
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait
@@ -58,6 +58,8 @@ class MissingInput(Enum):
     """Whether the brokers have applied the throttle."""
     GONE = auto()
     """Which brokers count as gone for good, now that one that is moved to is not live."""
+    RATE_SIGNALS = auto()
+    """How the cluster bears the rate of the throttle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +154,12 @@ class ChangeThrottle:
     """Change the rate of a run in two records: (new, old) and, once written, (new,).
 
     Without `rates` the rate stays. `written`: whether the new rate is to be written to the brokers
-    now.
+    now. `reason`: why the rate is what it will be.
     """
 
     rates: tuple[int, ...] | None = None
     written: bool = False
+    reason: RateReason | None = None
 
 
 @dataclass(frozen=True, slots=True)

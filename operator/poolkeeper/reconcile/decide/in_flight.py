@@ -8,10 +8,15 @@ adapts the throttle to the cluster's health. What is cancelled is decided before
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.run_state import gates, throttles
+from poolkeeper.planning.run_state import adaptive_rate, gates
 from poolkeeper.planning.run_state.move_progress import MoveState
 from poolkeeper.reconcile.decide import cancel
-from poolkeeper.reconcile.decide.decisions import ChangeThrottle, RunSituation, Watch
+from poolkeeper.reconcile.decide.decisions import (
+    ChangeThrottle,
+    MissingInput,
+    RunSituation,
+    Watch,
+)
 from poolkeeper.reconcile.decide.stalls import STALL_MS, stall_of
 from poolkeeper.reconcile.observation import arrived_of
 
@@ -19,9 +24,11 @@ ADAPT_EVERY_MS = 30_000
 CHECK_EVERY_MS = 5_000
 
 
-def decide(at: RunSituation) -> Watch:
+def decide(at: RunSituation) -> Watch | MissingInput:
     """Decide what is done while the request is in flight, and what it waits for."""
     run, view = at.run, at.view
+    if _is_rate_due(at) and view.signals is None:
+        return MissingInput.RATE_SIGNALS
     arrived = arrived_of(run, view.progress)
     waits = (
         Wait(WaitReason.STAGE_IN_FLIGHT, stage=run.stage, count=arrived, of=len(run.step)),
@@ -92,15 +99,21 @@ def _topics_to_check(at: RunSituation) -> frozenset[str]:
 
 def _throttle_change(at: RunSituation) -> ChangeThrottle | None:
     """Change the adaptive throttle if it is due; complete a change that was interrupted."""
-    run, throttle = at.run, at.desired.cluster.execution.throttle
-    if not run.rates:
-        return None
+    run, start = at.run, at.desired.cluster.execution.throttle.rate_bytes_per_s
     if len(run.rates) > 1:
-        return ChangeThrottle(run.rates[:1], written=True)
-    since_ms = max(at.adapted_ms, run.requested_ms)
-    if throttle.mode is not ThrottleMode.ADAPTIVE or at.now_ms - since_ms < ADAPT_EVERY_MS:
+        return ChangeThrottle(run.rates[:1], written=True, reason=run.rate_reason)
+    if at.view.signals is None:
         return None
-    hurt = gates.health(at.view.cluster).under_replicated - at.document.baseline.under_replicated
-    healthy = not hurt & _requested_partitions(at)
-    rate = throttles.adapted(run.rates[0], throttle.rate_bytes_per_s, healthy=healthy)
-    return ChangeThrottle(None if rate == run.rates[0] else (rate, run.rates[0]))
+    rate = run.rates[0]
+    to = adaptive_rate.next_rate(rate, start, at.view.signals, at.throttles.changes)
+    rates = None if to.bytes_per_s == rate else (to.bytes_per_s, rate)
+    return ChangeThrottle(rates, reason=to.reason)
+
+
+def _is_rate_due(at: RunSituation) -> bool:
+    """Whether the adaptive throttle is to be looked at now."""
+    if len(at.run.rates) != 1:
+        return False
+    since_ms = max(at.adapted_ms, at.run.requested_ms)
+    adaptive = at.desired.cluster.execution.throttle.mode is ThrottleMode.ADAPTIVE
+    return adaptive and at.now_ms - since_ms >= ADAPT_EVERY_MS

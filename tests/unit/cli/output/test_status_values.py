@@ -5,7 +5,7 @@ from builders import topic
 from poolkeeper.cli.output.status_text import as_data, render
 from poolkeeper.cli.output.status_values import RunStatus, Status, status_of
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved, StopRequest
+from poolkeeper.model.runs import Health, Phase, RateReason, Run, RunDocument, Saved, StopRequest
 from poolkeeper.model.throttles import RecordedThrottles, ThrottleReading, ThrottleRecord
 from poolkeeper.model.topology import Controller, ReassignmentEntry, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
@@ -100,6 +100,16 @@ def test_throttles_that_no_run_accounts_for_come_first():
     ]
 
 
+def test_the_rate_of_an_adaptive_throttle_has_its_reason():
+    recorded = journal()
+    halved = replace(RUN, rate_reason=RateReason.OUT_OF_SYNC)
+    found = status_of(HALFWAY, replace(recorded, run=halved))
+    assert "throttle    1 MiB/s a broker (halved: partitions lost in-sync replicas)" in render(
+        found
+    )
+    assert as_data(found)["run"]["throttleReason"] == "OutOfSync"
+
+
 def test_a_run_half_way():
     found = status_of(HALFWAY, journal())
     assert found.run == RunStatus(
@@ -181,6 +191,7 @@ def test_as_data():
             "bytesDone": MIB,
             "bytesTotal": 3 * MIB,
             "throttleBytesPerSecond": MIB,
+            "throttleReason": None,
             "stopping": False,
             "rollingBack": False,
             "inFlight": [

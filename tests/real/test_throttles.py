@@ -13,10 +13,12 @@ from poolkeeper.cli.output import status_values
 from poolkeeper.controller.loop import drive
 from poolkeeper.model.actions import ActionKind
 from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.runs import RateReason
 from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
 from poolkeeper.model.throttles import Throttled
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import throttles
+from poolkeeper.reconcile.decide import in_flight
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk import journal, observe, throttling
 from real.support import (
@@ -154,4 +156,31 @@ def test_throttles_of_a_lost_run_are_named_and_taken_off(kafka, topic_name, vers
         assert zookeeper.get_children(RECORDS) == []
         edit(zookeeper, 3, dict.fromkeys(foreign))
     assert assignment(sandbox, topic_name) == [(3, 2)]
+    assert_nothing_left(sandbox, topic_name)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("version", ["3.9.2", "2.8.2", "2.0.1"])
+def test_an_adaptive_throttle_rises_while_all_replicas_keep_up(
+    kafka, topic_name, version, monkeypatch
+):
+    monkeypatch.setattr(in_flight, "ADAPT_EVERY_MS", 2000)
+    sandbox = kafka(version)
+    create(sandbox, topic_name, (1, 2))
+    traffic.fill(sandbox.bootstrap, {topic_name: 1}, 2 * SIZE)
+    execution = Execution(throttle=Throttle(ThrottleMode.ADAPTIVE, RATE))
+    wanted = desired(topic_name, execution=execution)
+    plan = plan_of(wanted, sandbox, moves=[move(sandbox, topic_name, 0, (1, 2), (3, 2))])
+    told: list[tuple[int | None, RateReason | None]] = []
+
+    def watch(_: Outcome) -> None:
+        run = status_of(sandbox).run
+        if run is not None and run.throttle_reason is not None:
+            told.append((run.throttle_bytes_per_s, run.throttle_reason))
+
+    assert drive(asking_brokers(sandbox), wanted, plan, watch).state is State.CONVERGED
+    rates = [rate for rate, _ in dict.fromkeys(told)]
+    assert rates == sorted(rates)
+    assert rates[-1] > 2 * RATE
+    assert RateReason.KEEPING_UP in {reason for _, reason in told}
     assert_nothing_left(sandbox, topic_name)

@@ -28,14 +28,6 @@ RUN = "/poolkeeper/run"
 Throttles = Mapping[str, Mapping[str, str]]
 
 
-def delete_all(cluster: SimulatedCluster, path: str) -> None:
-    """Delete a node and everything below it."""
-    for child in cluster.client.children(path) or ():
-        delete_all(cluster, f"{path}/{child}")
-    if cluster.exists(path):
-        cluster.delete(path)
-
-
 def truncate(cluster: SimulatedCluster) -> None:
     """Cut the run's document short."""
     path = f"{RUN}/plan-0000"
@@ -45,10 +37,10 @@ def truncate(cluster: SimulatedCluster) -> None:
 
 
 HARMS: dict[str, Callable[[SimulatedCluster], None]] = {
-    "run removed": lambda cluster: delete_all(cluster, RUN),
+    "run removed": lambda cluster: cluster.delete_all(RUN),
     "document truncated": truncate,
-    "records removed": lambda cluster: delete_all(cluster, RECORDS),
-    "everything wiped": lambda cluster: delete_all(cluster, "/poolkeeper"),
+    "records removed": lambda cluster: cluster.delete_all(RECORDS),
+    "everything wiped": lambda cluster: cluster.delete_all("/poolkeeper"),
 }
 FORGOTTEN = ("everything wiped",)
 """After these nothing tells what was before the run."""

@@ -207,3 +207,19 @@ def test_config_beside_the_throttles_is_kept_and_so_is_a_changed_list() -> None:
     assert config_of(cluster, "topics/t") == {LISTS[0]: "*", "segment.ms": "600000"}
     assert config_of(cluster, "brokers/3") == {"log.cleaner.threads": "2"}
     assert left_of(cluster) == (Throttled(), Throttled(("t",)))
+
+
+HARMS = {
+    "run removed": lambda cluster: cluster.delete_all("/poolkeeper/run"),
+    "records removed": lambda cluster: cluster.delete_all("/poolkeeper/records/throttles"),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_records_that_somebody_removes_under_a_live_process_leave_nothing_behind(harm: str) -> None:
+    course = made()
+    course.in_flight = once(lambda: HARMS[harm](course.cluster))
+    course.finish()
+    assert [config_of(course.cluster, entity) for entity in ENTITIES] == [{}] * 5
+    assert left_of(course.cluster) == (Throttled(), Throttled())
+    assert (course.cluster.client.children("/poolkeeper/records/throttles") or ()) == ()

@@ -5,7 +5,7 @@ decisions that need more input. It also writes throttles: only then does it show
 in force.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from poolkeeper.errors import Refused, Unavailable
@@ -59,6 +59,7 @@ from poolkeeper.reconcile.observation import (
     Observation,
     RunGuard,
     RunView,
+    Settling,
     find_ending,
     settling,
 )
@@ -182,7 +183,7 @@ def complete_view(
             return replace(view, conflicts=conflicts)
         case MissingInput.SETTLED:
             foreign = () if view.conflicts is None else view.conflicts.brokers
-            found = settling(context, run, document, foreign)
+            found = _ask_whether_settled(context, run, document, foreign)
             return replace(view, throttle_settled=found.done, unsettled=found.unsettled)
         case MissingInput.GONE:
             return replace(view, gone_read=True, gone=_note_gone(context, at))
@@ -308,11 +309,23 @@ def _keep_throttles(context: PassContext, at: RunSituation, decision: Watch) -> 
     compare = access.write_throttles if decision.keep else access.check_throttles
     live = compare(at.document, rates, decision.check)
     _note_throttles(context, live)
+    if context.memory.throttles.unsettled:
+        _ask_whether_settled(context, at.run, at.document, live.brokers)
     if not live.unset or not decision.keep:
         return Result()
     known = context.memory.throttles
     context.memory.throttles = replace(known, put_back=known.put_back + 1)
     return Result((Action(ActionKind.THROTTLES_PUT_BACK, count=live.unset),))
+
+
+def _ask_whether_settled(
+    context: PassContext, run: Run, document: RunDocument, foreign: Collection[int]
+) -> Settling:
+    """Ask the brokers whether the throttle is in force, and remember which deny it."""
+    found = settling(context, run, document, foreign)
+    known = context.memory.throttles
+    context.memory.throttles = replace(known, unsettled=found.unsettled)
+    return found
 
 
 def _note_throttles(context: PassContext, live: ThrottleConflicts) -> None:

@@ -34,7 +34,7 @@ from poolkeeper.zk.throttle_records import Entity
 
 BATCH_ENTITIES = 100
 BATCH_BYTES = TRANSACTION_BYTES_MAX // 2
-ORIGINAL_BYTES_MAX = 64 * 1024
+ORIGINAL_BYTES_MAX = 32 * 1024
 """The longest value of somebody else that is replaced: it must fit a transaction beside ours."""
 E = TypeVar("E", bound=Entity)
 

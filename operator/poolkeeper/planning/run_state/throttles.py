@@ -52,13 +52,14 @@ class ThrottleWatch:
 
     `checked_ms`: when they were last compared with the live ones, and `found` what came of it.
     `put_back`: how often ours were set again after somebody had removed them. `changes`: how often
-    the rate was changed.
+    the rate was changed. `unsettled`: the brokers that say that the rate is not in force there.
     """
 
     checked_ms: int = 0
     found: ThrottleConflicts = NO_CONFLICTS
     put_back: int = 0
     changes: int = 0
+    unsettled: tuple[int, ...] = ()
 
     @property
     def keeps(self) -> bool:

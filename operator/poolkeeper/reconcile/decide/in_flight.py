@@ -83,6 +83,8 @@ def _waits_for_throttles(at: RunSituation) -> tuple[Wait, ...]:
     if known.found:
         found = known.found
         waits.append(Wait(WaitReason.THROTTLES_YIELDED, topics=found.topics, brokers=found.brokers))
+    if known.unsettled:
+        waits.append(Wait(WaitReason.THROTTLE_SETTLING, brokers=known.unsettled))
     if known.found.unset and not known.keeps:
         waits.append(Wait(WaitReason.THROTTLES_NOT_KEPT, count=known.put_back))
     return tuple(waits)

@@ -201,6 +201,11 @@ def test_the_throttles_are_compared_now_and_then(at, topics, keep):
             id="changed",
         ),
         pytest.param(
+            {"unsettled": (3,)},
+            (Wait(R.THROTTLE_SETTLING, brokers=(3,)),),
+            id="a-broker-denies-it",
+        ),
+        pytest.param(
             {"found": ThrottleConflicts(unset=2), "put_back": PUT_BACK_MAX},
             (Wait(R.THROTTLES_NOT_KEPT, count=PUT_BACK_MAX),),
             id="too-often-removed",

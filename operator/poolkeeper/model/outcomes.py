@@ -87,12 +87,13 @@ class ExternalPlanStatus:
 class LastObservation:
     """The whole cluster as last observed, for status; nothing is decided by it.
 
-    `gone`: the brokers that count as lost.
+    `gone`: the brokers that count as lost. `unaccounted`: the throttles that no run accounts for.
     """
 
     cluster: Cluster
     records: Records
     gone: frozenset[int] = frozenset()
+    unaccounted: tuple[Wait, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from dataclasses import replace
 from poolkeeper.errors import Refused, StalePlan
 from poolkeeper.model.outcomes import (
     ExternalPlanState,
-    LastObservation,
     Outcome,
     State,
 )
@@ -282,7 +281,7 @@ def preview(
     with context.timed("plan"):
         plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
     plan = approval.renew(context.pending, plan, desired, observed)
-    seen = LastObservation(observed.cluster, observed.records, observed.gone)
+    seen = last_observation_of(observed, None)
     waits = [*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ())]
     waits.extend(left_throttles.waits_for_ours(observed.left))
     recorded = run is not None

@@ -97,7 +97,8 @@ def last_observation_of(observed: Observation, before: LastObservation | None) -
     if kept:
         topics = dict(sorted({**cluster.topics, **kept}.items()))
         cluster = replace(cluster, topics=topics, torn=cluster.torn - kept.keys())
-    return LastObservation(cluster, observed.records, observed.gone)
+    left = left_throttles.waits(observed.left)
+    return LastObservation(cluster, observed.records, observed.gone, left)
 
 
 @dataclass(frozen=True, slots=True)

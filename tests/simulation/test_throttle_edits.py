@@ -1,7 +1,7 @@
 """What people do to the throttles of a run that is under way: put back, or yielded to."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -9,7 +9,7 @@ from builders import desired, pool_spec, topic_spec
 from poolkeeper.cli.output import status_values
 from poolkeeper.model.actions import ActionKind
 from poolkeeper.model.outcomes import Outcome, State
-from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
+from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode
 from poolkeeper.model.throttles import Throttled
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import left_throttles
@@ -223,3 +223,18 @@ def test_records_that_somebody_removes_under_a_live_process_leave_nothing_behind
     assert [config_of(course.cluster, entity) for entity in ENTITIES] == [{}] * 5
     assert left_of(course.cluster) == (Throttled(), Throttled())
     assert (course.cluster.client.children("/poolkeeper/records/throttles") or ()) == ()
+
+
+def test_throttles_of_a_topic_that_is_deleted_are_not_set_again() -> None:
+    course = made()
+    cluster = course.cluster
+    remedies = Remedies(remove_stale_requests=True, allow_controller_failover=True)
+    before = course.executor.desired
+    execution = replace(before.cluster.execution, remedies=remedies)
+    course.executor.desired = replace(before, cluster=replace(before.cluster, execution=execution))
+    course.in_flight = once(lambda: cluster.create("/admin/delete_topics/t", b""))
+    seen = course.finish()
+    assert any(action.kind is ActionKind.STALE_REQUEST_WITHDRAWN for o in seen for action in o.did)
+    assert actions(seen, ActionKind.THROTTLES_PUT_BACK) == 0
+    assert left_of(cluster) == (Throttled(), Throttled())
+    assert (cluster.client.children("/poolkeeper/records/throttles") or ()) == ()

@@ -339,7 +339,7 @@ def _change_throttle(
     context: PassContext, run: Run, document: RunDocument, change: ChangeThrottle
 ) -> Run:
     if change.written:
-        context.access.write_throttles(document, run.rates)
+        context.access.write_throttles(document, run.rates, topics=())
         known = context.memory.throttles
         context.memory.throttles = replace(known, changes=known.changes + 1)
     rates = run.rates if change.rates is None else change.rates

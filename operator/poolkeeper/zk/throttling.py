@@ -213,10 +213,10 @@ def _rewrite(
             change = decisions[entity](read.live, read.recorded)
             if change.foreign:
                 foreign.add(entity)
-            changed += bool(change.values)
+            write_one = _operations(journal, entity, read, change)
+            changed += bool(change.values and write_one)
             if dry:
                 continue
-            write_one = _operations(journal, entity, read, change)
             if batch and size_bytes((*batch, *write_one)) > BATCH_BYTES:
                 _commit(journal, batch)
                 batch = []

@@ -10,7 +10,8 @@ PoolkeeperError
 ├── Internal        us, by fixing a bug: any exception that is none of the other errors
 ├── Fenced          us, never again: another instance took the journal over; stop writing
 └── Unavailable     us, later: a system could not be reached (exit code 3)
-    └── Forbidden       … as it will be until a person changes credentials or ACLs
+    ├── Forbidden       … as it will be until a person changes credentials or ACLs
+    └── Unsupported     … in this way, as its release does not know the request
 """
 
 from collections.abc import Iterable
@@ -152,3 +153,7 @@ class Unavailable(PoolkeeperError):
 
 class Forbidden(Unavailable):
     """A system answers, but rejects this identity: a retry does not help."""
+
+
+class Unsupported(Unavailable):
+    """The system's release does not know the request."""

@@ -11,8 +11,8 @@ from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Why
 from poolkeeper.model.refusals import Drift, DriftReason, Fact, HopelessMove, Refusal, refusal_of
 from poolkeeper.model.runs import RateReason
-from poolkeeper.model.waits import RoomNeed, RoomShortage, Wait, WaitReason
-from poolkeeper.text import count, cut, few, listed, named
+from poolkeeper.model.waits import Consequence, RoomNeed, RoomShortage, Wait, WaitReason
+from poolkeeper.text import count, cut, few, listed, named, size
 
 NAMED_MAX = 5
 _WAITING_NAMED_MAX = 3
@@ -197,8 +197,42 @@ def _became(what: str) -> Callable[[Wait], str]:
     )
 
 
-def _remedy(stall: str) -> Callable[[Wait], str]:
-    return lambda wait: f"{stall} (to withdraw it, set spec.execution.remedies.removeStaleRequests)"
+def _log_dir_failed(wait: Wait) -> str:
+    held = f"; {_named(wait.partitions)} cannot be copied there" if wait.partitions else ""
+    return (
+        f"log directory {wait.path} of broker {_joined(wait.brokers)} has failed"
+        f" ({wait.detail}){held}: replace the disk and restart the broker, or drain it"
+    )
+
+
+def _run_recorded(wait: Wait) -> str:
+    throttle = (
+        f"; what is in flight goes on, and its throttle of {size(wait.count)}/s a broker stays"
+        " until the run is resumed or ended"
+        if wait.count
+        else ""
+    )
+    return f"a run is recorded, and {_cause(wait)}{throttle}"
+
+
+def _foreign_move(wait: Wait) -> str:
+    hanging = f"; {_brokers(wait.brokers)} not live" if wait.brokers else ""
+    return f"a foreign reassignment moves {_named(wait.partitions)}{hanging}"
+
+
+def _requested(what: Callable[[Wait], str]) -> Callable[[Wait], str]:
+    """The wording of a request that nobody works on: what it is, and what comes of it."""
+
+    def told(wait: Wait) -> str:
+        if wait.consequence is None:
+            return what(wait)
+        return f"{what(wait)}: {_CONSEQUENCES[wait.consequence]}"
+
+    return told
+
+
+def _remedy(stall: str, verb: str = "withdraw") -> Callable[[Wait], str]:
+    return lambda wait: f"{stall} (to {verb} it, set spec.execution.remedies.removeStaleRequests)"
 
 
 def _told(text: str) -> Callable[[Wait], str]:
@@ -207,12 +241,32 @@ def _told(text: str) -> Callable[[Wait], str]:
 
 
 _STALE = (
-    "the reassignment request is done but stays in /admin/reassign_partitions, "
-    "where it blocks every later one"
+    "nothing is left to do of the request in /admin/reassign_partitions, "
+    "which blocks every later one as long as it stays"
 )
 _UNNOTICED = (
     "the controller does not act on the reassignment request: it may have stopped noticing new ones"
 )
+_UNREACHABLE = (
+    "the reassignment request waits for brokers that are not known, and blocks every later one"
+)
+_REQUEST = "the request in /admin/reassign_partitions"
+_C = Consequence
+_CONSEQUENCES: Mapping[Consequence, str] = {
+    _C.BLOCKS: "it stays and blocks every later request",
+    _C.DROPPED: "it blocks every later request until the next controller drops it",
+    _C.HANGS: "it blocks every later request until that broker starts",
+    _C.CARRIED_OUT: "it blocks every later request, and the next controller carries it out",
+    _C.CRASH_LOOP: "it poisons the topic, and then no controller can start any more: remove it"
+    " before the controller changes",
+    _C.DATA_LOSS: "the next controller deletes all data of the partition: remove it before the"
+    " controller changes",
+    _C.DATA_LOSS_OR_CRASH_LOOP: "the next controller deletes all data of the partition (Kafka 2.3"
+    " and earlier), or none can start after it (2.4 and later): remove it before the controller"
+    " changes",
+    _C.IDS_KEPT: "the next controller writes the list to the topic as it is: remove it before the"
+    " controller changes",
+}
 _R = WaitReason
 
 _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
@@ -220,9 +274,10 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.PAUSED: _told("the cluster is paused"),
     _R.PLAN_ONLY: _told("the mode is PlanOnly: nothing is written"),
     _R.STOPPED_BY_PERSON: _told(
-        "a person stopped the run: to go on, run `poolkeeper apply`, or change what is declared"
+        "the run was stopped, or its stage rolled back: to go on, run `poolkeeper apply`, or change"
+        " what is declared"
     ),
-    _R.RUN_RECORDED: lambda wait: f"a run is recorded, and {_cause(wait)}",
+    _R.RUN_RECORDED: _run_recorded,
     _R.RUN_WITHOUT_EXECUTOR: _told(
         "no executor is active on this run: to resume it, start `poolkeeper apply` or `run`"
     ),
@@ -239,8 +294,52 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.FOREIGN_REQUEST: lambda wait: (
         f"a foreign reassignment request runs for {_named(wait.partitions)}"
     ),
-    _R.FOREIGN_MOVE: lambda wait: f"a foreign reassignment moves {_named(wait.partitions)}",
-    _R.UNREADABLE_REQUEST: _told("/admin/reassign_partitions exists without a readable entry"),
+    _R.FOREIGN_MOVE: _foreign_move,
+    _R.UNREADABLE_REQUEST: _requested(
+        lambda wait: f"{_REQUEST} cannot be read ({wait.detail or 'it has no entry'})"
+    ),
+    _R.REQUEST_EMPTY: _requested(lambda wait: f"{_REQUEST} names no partition"),
+    _R.REQUEST_KEY_UNKNOWN: _requested(
+        lambda wait: f"{_REQUEST} holds {wait.detail}, for which the controller refuses all of it"
+    ),
+    _R.REQUEST_ENTRY_UNREADABLE: _requested(
+        lambda wait: f"{_REQUEST} holds what is no entry ({wait.detail})"
+    ),
+    _R.REQUEST_IDS_INVALID: _requested(
+        lambda wait: (
+            f"{_REQUEST} gives {_named(wait.partitions)} what is no broker id ({wait.detail})"
+        )
+    ),
+    _R.REQUEST_WITHOUT_REPLICAS: _requested(
+        lambda wait: f"{_REQUEST} gives {_named(wait.partitions)} no replicas at all"
+    ),
+    _R.REQUEST_IDS_TWICE: _requested(
+        lambda wait: f"{_REQUEST} names a broker twice for {_named(wait.partitions)}"
+    ),
+    _R.REQUEST_PARTITION_UNKNOWN: _requested(
+        lambda wait: (
+            f"{_REQUEST} names {_named(wait.partitions)}, which"
+            f" {'does' if len(wait.partitions) == 1 else 'do'} not exist"
+        )
+    ),
+    _R.REQUEST_BROKER_UNKNOWN: _requested(
+        lambda wait: (
+            f"{_REQUEST} wants {_named(wait.partitions)} on {named('broker', wait.brokers)}, of"
+            " which nothing is known"
+        )
+    ),
+    _R.REQUEST_BROKER_NOT_LIVE: _requested(
+        lambda wait: (
+            f"{_REQUEST} wants {_named(wait.partitions)} on {named('broker', wait.brokers)}, which"
+            f" {_is(wait.brokers)} not live"
+        )
+    ),
+    _R.REQUEST_DONE: _requested(
+        lambda wait: f"{_REQUEST} still names {_named(wait.partitions)}, for which it is done"
+    ),
+    _R.REQUEST_NOT_BEGUN: _requested(
+        lambda wait: f"{_REQUEST} names {_named(wait.partitions)}, and the controller has not begun"
+    ),
     _R.LEFT_ALONE: lambda wait: f"{_partition(wait)} was moved by somebody else and is left alone",
     _R.THROTTLES_LEFT: _left_throttles,
     _R.THROTTLES_UNACCOUNTED: _unaccounted_throttles,
@@ -272,6 +371,10 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f"stage {wait.stage}: {_counted(wait.count, 'cancelled move')} not back yet"
     ),
     _R.CANCEL_NEEDS_FAILOVER: _needs_failover,
+    _R.ARRIVALS_FIRST: lambda wait: (
+        f"{_counted(wait.count, 'move')} can still arrive: before Kafka 2.4 no other controller is"
+        " elected, which cancels moves, until they have"
+    ),
     _R.CANCEL_REFUSED: lambda wait: (
         f"the brokers do not cancel the move of {_partition(wait)}: {wait.detail}"
     ),
@@ -279,9 +382,22 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f"{_partition(wait)} cannot return to {list(wait.replicas)}:"
         f" {_brokers(wait.brokers)} not in sync"
     ),
-    _R.REQUEST_IGNORED: lambda wait: f"the controller ignored this request {wait.count} times",
+    _R.REQUEST_IGNORED: lambda wait: (
+        f"the controller ignored this request {wait.count} times: elect another controller, or"
+        " declare spec.brokers so that it can be woken"
+    ),
     _R.REQUEST_STALE: _remedy(_STALE),
     _R.REQUEST_UNNOTICED: _remedy(_UNNOTICED),
+    _R.REQUEST_UNREACHABLE: _remedy(_UNREACHABLE, "cancel"),
+    _R.FOREIGN_CANCEL_NEEDS_BROKERS: lambda wait: (
+        f"only the brokers' API cancels the move of {_named(wait.partitions)}"
+        f" ({wait.detail or 'no address of the brokers is declared'}): declare spec.brokers, or"
+        " cancel it with Kafka's own tool"
+    ),
+    _R.FOREIGN_CANCEL_NEEDS_FAILOVER: lambda wait: (
+        f"up to Kafka 2.3 the move of {_named(wait.partitions)} ends with the election of another"
+        " controller only: set spec.execution.remedies.allowControllerFailover"
+    ),
     _R.CONTROLLER_UNNOTICING: lambda wait: (
         f"the controller may not notice requests ({wait.detail or 'the brokers cannot be asked'}): "
         "to elect another, set spec.execution.remedies.allowControllerFailover"
@@ -308,6 +424,11 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.LAW_WORSENED: _worsened,
     _R.NO_ROOM_ON_DISKS: _room,
+    _R.LOG_DIR_FAILED: _log_dir_failed,
+    _R.LOG_DIRS_FULL: lambda wait: (
+        f"the log directories of broker {_joined(wait.brokers)} have {size(wait.count)} free, and"
+        f" copies of {_named(wait.partitions)} still need {size(wait.of)}: free space there"
+    ),
     _R.TOPIC_CHANGING: lambda wait: f"topic {wait.topic} changed while it was being read",
     _R.TOPIC_REASSIGNED: lambda wait: (
         f"topic {wait.topic} is being reassigned: its partitions are added afterwards"
@@ -368,6 +489,14 @@ def _finished(action: Action) -> str:
     return f"stage {action.stage} finished: {action.count} of {of} arrived"
 
 
+def _withdrew(why: str) -> Callable[[Action], str]:
+    def told(action: Action) -> str:
+        named = f" (it named {_named(action.partitions)})" if action.partitions else ""
+        return f"withdrew the request: {why}{named}"
+
+    return told
+
+
 _A = ActionKind
 
 _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
@@ -389,6 +518,9 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     _A.STAGE_FINISHED: _finished,
     _A.MOVES_CANCELLED: lambda action: (
         f"stage {action.stage}: cancelled {_counted(action.count, 'move')}"
+    ),
+    _A.CANCEL_REQUESTED: lambda action: (
+        f"stage {action.stage}: asked the brokers to cancel {_counted(action.count, 'move')}"
     ),
     _A.ORDER_REQUESTED: lambda action: (
         f"requested the former order of replicas of {_counted(action.count, 'partition')}"
@@ -416,8 +548,14 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     _A.LEFT_TO_OTHERS: lambda action: (
         f"left alone, as others moved or deleted them: {_named(action.partitions)}"
     ),
-    _A.STALE_REQUEST_WITHDRAWN: lambda action: f"withdrew the request: {_STALE}",
-    _A.UNNOTICED_REQUEST_WITHDRAWN: lambda action: f"withdrew the request: {_UNNOTICED}",
+    _A.STEP_OUTDATED: lambda action: (
+        f"left undone: topic {action.topic} changed since the plan was made"
+    ),
+    _A.STALE_REQUEST_WITHDRAWN: _withdrew(_STALE),
+    _A.UNNOTICED_REQUEST_WITHDRAWN: _withdrew(_UNNOTICED),
+    _A.FOREIGN_MOVE_CANCELLED: lambda action: (
+        f"cancelled the move of {_named(action.partitions)} to brokers that are not known"
+    ),
     _A.CONTROLLER_WOKEN: lambda action: "made the controller look for requests again",
     _A.CONTROLLER_FAILOVER: lambda action: "elected another controller",
     _A.WITHDRAWN: lambda action: "the plan is withdrawn",

@@ -86,13 +86,31 @@ def test_paused_in_mid_run_finishes_the_stage_and_starts_none(moving):
     moving.says("topic", "later")
 
 
+def test_mode_roll_back_takes_the_stage_back_and_apply_goes_on(moving):
+    """Without the address of brokers it takes a failover, and the status says what allows it."""
+    moving.patch("cluster", mode="RollBack")
+    said = moving.says("cluster", reason="Paused", about="takes a controller failover")
+    assert moving.text(said).startswith("the stage in flight is cancelled and returns to where it")
+    assert "set spec.execution.remedies.allowControllerFailover: true" in said
+    allowed = {"maxMoves": 6, "remedies": {"allowControllerFailover": True}}
+    moving.patch("cluster", execution=allowed)
+    moving.wait(lambda: not moving.request, "the request is gone")
+    moving.says("cluster", reason="Paused", about="0 of 6 moves done")
+    assert moving.holders("a-heavy") == moving.holders("b-light") == set(OLD)
+    moving.make_light("a-heavy")
+    moving.patch("cluster", mode="Apply")
+    moving.says("topic", "a-heavy")
+    moving.says("topic", "b-light")
+
+
 def test_stop_on_the_command_line_ends_the_run_after_the_stage(moving):
     ran = run("stop", "--zookeeper", moving.connect)
     assert ran.code == 0
     moving.make_light("a-heavy")
     moving.says("topic", "a-heavy")
     stopped = (
-        "a person stopped the run: to go on, run `poolkeeper apply`, or change what is declared"
+        "the run was stopped, or its stage rolled back: to go on, run `poolkeeper apply`, or change"
+        " what is declared"
     )
     said = moving.says("cluster", reason="Waiting", about="stopped")
     assert said == f"waits to move 3 partitions (6 MiB): {stopped}"

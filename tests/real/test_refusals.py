@@ -18,12 +18,19 @@ from kazoo.security import make_acl, make_digest_acl
 
 from conditions import until
 from poolkeeper.planning.proposals import plan_json
+from poolkeeper.reconcile import stall_recovery
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
 from real.bare import AS_IT_IS, GROWING, JOURNAL, LISTS, POOL, Bare, put_topic
 from real.support import REQUEST, command, declare, run
 
 pytestmark = pytest.mark.long
+
+
+def entry(topic: str, partition: int, replicas: list[int]) -> str:
+    """A request of one entry."""
+    named = {"topic": topic, "partition": partition, "replicas": replicas}
+    return json.dumps({"version": 1, "partitions": [named]})
 
 
 def with_plan(bare: Bare, edit: Callable[[dict], object] = lambda plan: None) -> Path:
@@ -254,17 +261,67 @@ def unreadable_request(bare: Bare) -> None:
     [
         pytest.param(controller_gone, "no controller is elected", id="no-controller"),
         pytest.param(migrating, "the cluster is migrating to KRaft", id="kraft"),
-        pytest.param(requested, "a foreign reassignment request runs for t-1", id="request"),
+        pytest.param(requested, "names t-1, and the controller has not begun", id="request"),
         pytest.param(moved_by_api, "a foreign reassignment moves t-1", id="api-move"),
-        pytest.param(unreadable_request, "exists without a readable entry", id="unreadable"),
+        pytest.param(unreadable_request, "cannot be read (the node is", id="unreadable"),
     ],
 )
 def test_while_the_cluster_is_not_ours_to_write_it_is_said_why(bare, prepare, said):
     prepare(bare)
     bare.declare(GROWING | {"config": {"retention.ms": "1000"}})
     bare.settle()
-    assert interrupted(bare, said, "apply", "--yes") == 130
+    # The plan names it first; then it is waited for.
+    assert interrupted(bare, "waits: ", "apply", "--yes") == 130
+    assert said in " ".join((bare.folder.parent / "output").read_text().split())
     assert {change.path for change in bare.written()} == JOURNAL
+
+
+# Nothing to do, and yet not as declared
+
+
+BLOCKED = {
+    "unreadable": ("{", "UnreadableRequest", "cannot be read"),
+    "for an unknown topic": (entry("no", 0, [1]), "RequestPartitionUnknown", "names no-0, which"),
+    "for an unknown broker": (entry("t", 0, [9, 2]), "RequestBrokerUnknown", "on broker 9, of"),
+    "not begun": (entry("t", 0, [3, 2]), "RequestNotBegun", "the controller has not begun"),
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason", "said"), [pytest.param(*each, id=id_) for id_, each in BLOCKED.items()]
+)
+def test_a_request_that_nobody_works_on_is_named_by_every_command(bare, body, reason, said):
+    bare.declare()
+    bare.zookeeper.create(REQUEST, body.encode(), makepath=True)
+    bare.settle()
+    planned = run("plan", "-f", bare.folder)
+    assert (planned.code, planned.out.splitlines()[0]) == (4, "Blocked")
+    assert said in " ".join(planned.out.split())
+    assert said in run("status", "-f", bare.folder).out
+    document = json.loads(run("plan", "-f", bare.folder, "--output", "json").out)
+    assert document["asDeclared"] is False
+    assert document["blocked"][0]["reason"] == reason
+    assert bare.written() == ()
+    applied = run("apply", "-f", bare.folder, "--yes", "--output", "json")
+    assert (applied.code, json.loads(applied.out)["undone"][0]["reason"]) == (4, reason)
+    assert bare.zookeeper.exists(REQUEST)
+
+
+def test_a_stuck_request_is_withdrawn_by_apply_where_that_is_allowed(bare, monkeypatch):
+    monkeypatch.setattr(stall_recovery, "STALL_MS", 1_000)
+    bare.declare(execution={"remedies": {"removeStaleRequests": True}})
+    bare.zookeeper.create(REQUEST, b"{", makepath=True)
+    applied = run("apply", "-f", bare.folder, "--yes")
+    assert (applied.code, bare.zookeeper.exists(REQUEST)) == (0, None)
+    assert "withdrew the request" in applied.out
+
+
+def test_a_damaged_topic_is_not_as_declared(bare):
+    bare.declare()
+    bare.put("/brokers/topics/damaged", [1])
+    planned = run("plan", "-f", bare.folder)
+    assert planned.code == 4
+    assert "topic damaged is damaged" in planned.out
 
 
 # Somebody else is at work

@@ -5,9 +5,9 @@ without being asked, for a target that is gone for good and is drained.
 """
 
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -15,14 +15,33 @@ import pytest
 import traffic
 from conditions import until
 from matrices import soak
+from poolkeeper.cluster_connections import ClusterConnections
+from poolkeeper.controller.loop import drive
+from poolkeeper.model.outcomes import Outcome
+from poolkeeper.model.runs import StopRequest
+from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import Partition
+from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
+from poolkeeper.zk import journal
+from poolkeeper.zk.client.operations import Operation
+from poolkeeper.zk.client.session import Session
 from real.support import (
     MIB,
+    REQUEST,
+    access,
+    asking_brokers,
     assert_nothing_left,
+    assignment,
+    body,
     command,
+    create,
     declare,
+    desired,
+    ignore,
     kazoo,
+    move,
+    plan_of,
     run,
     seen,
 )
@@ -45,6 +64,7 @@ class Declared:
     drain: tuple[int, ...] = ()
     execution: dict[str, object] = field(default_factory=lambda: FAST)
     with_brokers: bool = True
+    heal: dict[str, object] = field(default_factory=dict)
 
     def write(self, **changed: object) -> None:
         for name, value in changed.items():
@@ -55,7 +75,7 @@ class Declared:
         }
         topics = {"t": {"pool": self.pool, "partitions": PARTITIONS, "replicationFactor": 2}}
         at = self.sandbox if self.with_brokers else self.sandbox.connect
-        declare(self.folder, at, pools, topics, execution=self.execution)
+        declare(self.folder, at, pools, topics, execution=self.execution, heal=self.heal)
 
     def apply(self) -> None:
         done = run("apply", "-f", self.folder, "--yes")
@@ -145,6 +165,31 @@ def a_target_that_is_gone_is_dropped(declared: Declared, first: tuple[Partition,
     assert_nothing_left(declared.sandbox, "t")
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("kafka", ["3.9.2", "2.8.2"])
+def test_the_brokers_drop_a_target_that_is_gone_while_others_go_on(kafka, tmp_path):
+    """Three partitions in one request: what waits for broker 5 is cancelled, the rest arrives."""
+    with Sandbox.start(SandboxSpec(brokers=spread(5, ""), kafka=kafka)) as sandbox:
+        declared = Declared(sandbox, tmp_path)
+        declared.write()
+        declared.apply()
+        traffic.fill(sandbox.bootstrap, {"t": PARTITIONS}, 4 * MIB)
+        declared.write(pool="right", execution=SLOW)
+        with declared.applying():
+            pass
+        sandbox.kill(5)
+        sandbox.await_gone(5)
+        epoch = controller_epoch(sandbox)
+        with kazoo(sandbox.connect) as zookeeper:
+            asked = {tuple(e["replicas"]) for e in body(zookeeper, REQUEST)["partitions"]}
+        assert {5 in replicas for replicas in asked} == {True, False}
+        declared.write(drain=(5,))
+        declared.apply()
+        assert {b for p in declared.partitions for b in p.replicas} == {3, 4}
+        assert controller_epoch(sandbox) == epoch
+        assert_nothing_left(sandbox, "t")
+
+
 def assert_returned(declared: Declared, first: tuple[Partition, ...]) -> None:
     now = declared.partitions
     assert [p.replicas for p in now] == [p.replicas for p in first]
@@ -157,3 +202,101 @@ def assert_returned(declared: Declared, first: tuple[Partition, ...]) -> None:
 def controller_epoch(sandbox: Sandbox) -> int:
     with kazoo(sandbox.connect) as zookeeper:
         return int(zookeeper.get("/controller_epoch")[0])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kafka", ["3.9.2", "2.0.1"])
+def test_a_target_that_heal_counts_as_gone_ends_the_run_and_the_next_goes_on(kafka, tmp_path):
+    """Without a word from anybody: `apply` ends, and another one plans what is left."""
+    with Sandbox.start(SandboxSpec(brokers=spread(5, ""), kafka=kafka)) as sandbox:
+        declared = Declared(sandbox, tmp_path, with_brokers=False)
+        declared.write()
+        declared.apply()
+        traffic.fill(sandbox.bootstrap, {"t": PARTITIONS}, 2 * MIB)
+        heal = {"enabled": True, "after": "5s"}
+        declared.write(pool="right", execution=SLOW | ALLOWED, heal=heal)
+        with declared.applying() as process:
+            sandbox.kill(5)
+            said = process.communicate(timeout=120)[0].decode()
+        assert process.returncode == 1, said
+        assert "`poolkeeper apply` plans what is left" in said
+        declared.write(execution=FAST | ALLOWED)
+        declared.apply()
+        assert {b for p in declared.partitions for b in p.replicas} == {3, 4}
+        assert_nothing_left(sandbox, "t")
+
+
+class Cut(BaseException):
+    """The end of a process, as far as its code can tell."""
+
+
+class Mortal(Session):
+    """A session whose process dies around its `commits_left`th write from now."""
+
+    commits_left = 0
+    dies_after = False
+
+    def commit(self, wanted: Sequence[Operation]) -> tuple[str, ...]:
+        Mortal.commits_left -= 1
+        if Mortal.commits_left == 0 and not Mortal.dies_after:
+            raise Cut
+        answers = super().commit(wanted)
+        if Mortal.commits_left == 0:
+            raise Cut
+        return answers
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("kafka", "with_brokers"), [("3.9.2", True), ("3.9.2", False), ("2.0.1", False)]
+)
+def test_a_rollback_that_is_cut_off_around_any_write_is_taken_up(
+    fresh_kafka, topic_name, kafka, with_brokers
+):
+    """One rollback after the other, each cut off one write later than the one before.
+
+    Alternately the write did not happen, or did and nobody heard of it.
+    """
+    sandbox = fresh_kafka(kafka, brokers=4, racks="")
+    first = [(1, 2), (2, 1)]
+    create(sandbox, topic_name, *first)
+    traffic.fill(sandbox.bootstrap, {topic_name: 2}, 2 * MIB)
+    execution = Execution(throttle=Throttle(ThrottleMode.FIXED, MIB // 16))
+    wanted = desired(topic_name, execution=execution, brokers=(1, 2, 3, 4))
+    stop = StopRequest(at_once=True, allow_failover=not with_brokers)
+    write, cut = 1, True
+    while cut:
+        moves = [
+            move(sandbox, topic_name, 0, (1, 2), (4, 1)),
+            move(sandbox, topic_name, 1, (2, 1), (1, 3)),
+        ]
+        plan = plan_of(wanted, sandbox, moves=moves)
+        with suppress(Cut):
+            drive(asking_brokers(sandbox), wanted, plan, cut_in_flight)
+        with access(sandbox).session() as session:
+            assert journal.request_stop(session, stop) is not None
+        connections = asking_brokers(sandbox) if with_brokers else access(sandbox)
+        cut = cut_off(sandbox, wanted, connections, write)
+        drive(connections, wanted, None, ignore)
+        until(lambda: assignment(sandbox, topic_name) == first, "it is back", timeout_s=5)
+        assert_nothing_left(sandbox, topic_name)
+        write += 1
+    assert write > 5
+
+
+def cut_in_flight(outcome: Outcome) -> None:
+    if has(outcome.waits, WaitReason.STAGE_IN_FLIGHT):
+        raise Cut
+
+
+def cut_off(sandbox: Sandbox, wanted: Desired, connections: ClusterConnections, write: int) -> bool:
+    """Drive the rollback until around the `write`th write; return false if there were fewer."""
+    mortal = replace(connections, session=lambda: Mortal.open(sandbox.connect, timeout_s=6))
+    Mortal.commits_left, Mortal.dies_after = write, write % 2 == 0
+    try:
+        drive(mortal, wanted, None, ignore)
+    except Cut:
+        return True
+    finally:
+        Mortal.commits_left = 0
+    return False

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from poolkeeper.errors import Unavailable
+from poolkeeper.brokers.sizes import Sizes
+from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.model.topology import TopicPartition
 from simulation.clusters import SimulatedCluster
 
@@ -17,9 +18,12 @@ class AskedBrokers:
     def ids(self) -> tuple[int, ...]:
         raise Unavailable("not simulated")
 
+    def sizes(self, brokers: Iterable[int], deadline_s: float) -> Sizes:
+        return Sizes({}, dict.fromkeys(brokers, "not simulated"))
+
     def cancel_moves(self, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
         error = self.cluster.simulation.alter_reassignments({tuple(n): None for n in names})
         if error:
-            raise Unavailable(error)
+            raise Unsupported(error)
         self.cluster.clock.advance(100)
         return {}

@@ -157,14 +157,14 @@ def _stopped(outcome: Outcome) -> bool:
 
 
 def _gone_target(cluster: SimulatedCluster) -> Desired:
-    """Broker 4 dies for good as soon as replicas go to it; half a minute later it counts as gone.
+    """Broker 4 dies for good as soon as replicas go to it; seconds later it counts as gone.
 
     The moves to the other brokers are done by then; those to broker 4 are cancelled.
     """
     _topic(cluster, [1, 2], [2, 1], [1, 2], size=MB)
     _when_requested(cluster, lambda: cluster.simulation.kill(4))
     wanted = Wanted((3, 4, 5), 3, 2, _may_fail_over(THROTTLED, max_moves=8)).desired()
-    return replace(wanted, cluster=replace(wanted.cluster, heal=Heal(enabled=True, after_s=30)))
+    return replace(wanted, cluster=replace(wanted.cluster, heal=Heal(enabled=True, after_s=8)))
 
 
 def _rollback(cluster: SimulatedCluster) -> Desired:
@@ -202,7 +202,7 @@ def _deadline(cluster: SimulatedCluster) -> Desired:
     """A stage that can never end is over its deadline, and returns."""
     _topic(cluster, [1, 2], [2, 1])
     _when_requested(cluster, lambda: cluster.simulation.kill(4))
-    execution = _may_fail_over(THROTTLED, stage_deadline_s=20, roll_back_on_deadline=True)
+    execution = _may_fail_over(THROTTLED, stage_deadline_s=8, roll_back_on_deadline=True)
     return Wanted((3, 4), 2, 2, execution).desired()
 
 

@@ -4,6 +4,7 @@ Each row was observed on live brokers; the ids name release and event. "Lost" me
 created later is not noticed.
 """
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from kazoo.exceptions import ConnectionLoss
 
 from poolkeeper.sandbox.simulation import BrokerSpec, SimulationSpec, spread
 from poolkeeper.sandbox.simulation.codecs import Tp
+from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode
 from simulation.clusters import REQUEST, SimulatedCluster, body_of
 
 MB = 1_000_000
@@ -287,6 +289,56 @@ def test_leaving_a_hanging_move_by_an_election_and_the_old_list(kafka: str) -> N
     cluster.request({("t", 0): [1, 2]})
     assert gone(cluster)
     assert cluster.replicas("t")["0"] == [1, 2]
+
+
+def replace_request(
+    cluster: SimulatedCluster, entries: dict[tuple[str, int], list[int]], *, resign: bool
+) -> None:
+    """Put a request in the place of another, perhaps with the controller's end, at one stroke."""
+    made = [CreateNode(REQUEST, json.dumps(body_of(entries)).encode())] if entries else []
+    ended = [DeleteNode("/controller")] if resign else []
+    cluster.client.commit([DeleteNode(REQUEST), *made, *ended])
+
+
+@pytest.mark.parametrize("kafka", [MIDDLE, "2.8.2", NEW])
+def test_a_request_in_place_of_another_is_seen_by_the_next_controller_alone(kafka: str) -> None:
+    """p0 hangs on a dead broker and goes back, in its order; p1 is on its way and goes on."""
+    cluster = cluster_of(kafka, slow=True)
+    cluster.simulation.kill(4)
+    cluster.clock.advance(6_000)
+    cluster.request({("t", 0): [1, 4], ("t", 1): [2, 3]})
+    cluster.clock.advance(1_000)
+    back = {("t", 0): [1, 2], ("t", 1): [2, 3]}
+    replace_request(cluster, back, resign=False)
+    cluster.clock.advance(1_000)
+    assert cluster.replicas("t")["0"] == [1, 4, 2]
+    replace_request(cluster, back, resign=True)
+    assert gone(cluster)
+    assert cluster.replicas("t") == {"0": [1, 2], "1": [2, 3]}
+    assert cluster.state("t", 0) == (1, [1, 2], 2)
+    assert cluster.epoch() == 2
+    assert notices(cluster)
+
+
+@pytest.mark.parametrize(("kafka", "goes_on"), [(MIDDLE, False), (NEW, True)])
+def test_a_move_without_its_request_after_an_election(kafka: str, goes_on: bool) -> None:
+    """Its brokers of before and after are dead: the list stays the union, and can be moved on."""
+    cluster = cluster_of(kafka, brokers=5)
+    for id_ in (1, 4):
+        cluster.simulation.kill(id_)
+    cluster.clock.advance(6_000)
+    cluster.settle()
+    cluster.request({("t", 0): [4, 2]})
+    cluster.clock.advance(1_000)
+    replace_request(cluster, {}, resign=True)
+    cluster.clock.advance(1_000)
+    cluster.settle()
+    assert cluster.replicas("t")["0"] == [4, 2, 1]
+    assert bool(cluster.read("/brokers/topics/t").get("adding_replicas")) == goes_on
+    cluster.request({("t", 0): [5, 2]})
+    assert gone(cluster)
+    cluster.settle()
+    assert cluster.replicas("t")["0"] == [5, 2]
 
 
 @pytest.mark.parametrize("kafka", [MIDDLE, NEW])

@@ -1,11 +1,15 @@
 """Moves in flight are cancelled and return to where they were: every era, both ways."""
 
+import random
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import pytest
 
 import builders
 from builders import pool_spec
+from matrices import soak
+from poolkeeper.errors import Unavailable
 from poolkeeper.model.actions import ActionKind
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.runs import StopRequest
@@ -19,12 +23,15 @@ from poolkeeper.model.specs import (
     ThrottleMode,
     TopicSpec,
 )
-from poolkeeper.model.waits import WaitReason, has
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import NO_CANCEL_API, WaitReason, has
+from poolkeeper.reconcile.decide.stalls import STALL_MS
+from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, runs
 from simulation import invariants
 from simulation.asked import AskedBrokers
-from simulation.clusters import REQUEST, SimulatedCluster
+from simulation.clusters import REQUEST, SESSION_MS, SimulatedCluster
 from simulation.executors import Executor, converged
 from simulation.fake_session import FakeSession
 from simulation.invariants import Trail
@@ -151,14 +158,16 @@ def test_a_target_that_is_gone_and_drained_is_dropped(kafka: str, dead: int, ask
     assert cluster.epoch() == (1 if asked and kafka in WITH_API else 2)
 
 
-@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
-def test_what_a_failover_would_cancel_is_told_until_it_is_allowed(kafka: str) -> None:
+@pytest.mark.parametrize(("kafka", "asked"), [("2.0.1", False), ("2.0.1", True), ("3.9.2", False)])
+def test_what_a_failover_would_cancel_is_told_until_it_is_allowed(kafka: str, asked: bool) -> None:
     cluster, executor = moving(kafka, SLOW, dead=5)
     executor.desired = desired(SLOW, 1, 2, 3, 4)
+    executor.brokers = AskedBrokers(cluster) if asked else None
     executor.at_rest = lambda outcome: has(outcome.waits, WaitReason.CANCEL_NEEDS_FAILOVER)
     executor.finish()
     found = [w for w in executor.seen[-1].waits if w.reason is WaitReason.CANCEL_NEEDS_FAILOVER]
-    assert found[0].brokers == (5,)
+    assert (found[0].brokers, found[0].detail) == ((5,), NO_CANCEL_API if asked else "")
+    assert ActionKind.MOVES_CANCELLED not in kinds(executor)
     executor.desired = desired(ALLOWED, 1, 2, 3, 4)
     executor.at_rest = converged
     executor.finish()
@@ -203,6 +212,98 @@ def test_a_stage_over_its_deadline_returns_and_is_not_begun_again(kafka: str) ->
     assert_back(cluster)
     executor.at_rest = lambda outcome: has(outcome.waits, WaitReason.STOPPED_BY_PERSON)
     executor.finish()
+
+
+@pytest.mark.parametrize("kafka", VERSIONS)
+def test_a_move_whose_old_broker_is_dead_too_blocks_nothing(kafka: str) -> None:
+    """Up to 2.3 its list cannot go back: it is let go, and the next plan takes it from there."""
+    cluster = SimulatedCluster(SimulationSpec(spread(5), kafka=kafka))
+    cluster.start()
+    cluster.create_topic("t", [1, 2], [2, 1], [2, 3], [3, 2])
+    cluster.simulation.kill(1)
+    cluster.clock.advance(6_000)
+    executor = Executor(cluster, desired(ALLOWED, 1, 2, 3, 4, drain=(1,)), at_rest=in_flight)
+    cluster.client.exists(REQUEST, lambda _: cluster.simulation.kill(4))
+    executor.finish()
+    cluster.clock.advance(8_000)
+    executor.desired = desired(ALLOWED, 1, 2, 3, 4, 5, drain=(1, 4))
+    executor.at_rest = converged
+    executor.finish()
+    cluster.settle()
+    assert {b for ids in cluster.replicas("t").values() for b in ids} <= {2, 3, 5}
+    assert all(len(ids) == 2 for ids in cluster.replicas("t").values())
+    assert not cluster.exists(RUN)
+
+
+@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
+def test_a_confirmed_plan_whose_target_is_gone_is_given_up(kafka: str) -> None:
+    heal = Heal(enabled=True, after_s=60, max_brokers=1)
+    cluster, executor = moving(kafka, ALLOWED, dead=5)
+    executor.desired = desired(ALLOWED, 4, 5, heal=heal)
+    executor.agreed = executor.seen[-1].plan
+    executor.at_rest = lambda outcome: outcome.state is State.STOPPED
+    executor.finish()
+    assert_lawful(cluster)
+    assert not cluster.exists(RUN)
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_brokers_that_do_not_answer_are_asked_again_before_a_failover(allowed: bool) -> None:
+    class Silent(AskedBrokers):
+        def cancel_moves(self, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
+            raise Unavailable("no answer in time")
+
+    cluster, executor = moving("3.9.2")
+    ask(cluster, StopRequest(at_once=True, allow_failover=allowed))
+    began_ms = cluster.clock.now_ms()
+    executor.brokers = Silent(cluster)
+    executor.at_rest = (
+        stopped if allowed else lambda outcome: has(outcome.waits, WaitReason.CANCEL_NEEDS_FAILOVER)
+    )
+    executor.finish()
+    if allowed:
+        assert cluster.clock.now_ms() - began_ms > STALL_MS
+        assert_back(cluster)
+    else:
+        assert executor.seen[-1].waits[-1].detail == "no answer in time"
+
+
+@pytest.mark.parametrize("seed", [*range(12), *soak(*range(12, 400))])
+def test_a_rollback_lives_through_brokers_and_controllers_that_come_and_go(seed: int) -> None:
+    """Targets die and return, controllers fail over and our process dies, at random times."""
+    dice = random.Random(seed)
+    homes = dice.choice([(4, 5), (2, 4), (3, 5)])
+    cluster, executor = moving(dice.choice(VERSIONS), ALLOWED, dice.choice([None, 4, 5]), homes)
+    began_ms = cluster.clock.now_ms()
+
+    def soon(action: Callable[[], None], within_ms: int = 12_000) -> None:
+        cluster.clock.after(dice.randrange(within_ms), action)
+
+    rollback = StopRequest(at_once=True)
+    soon(lambda: ask(cluster, rollback) if cluster.exists(RUN) else None, 60_000)
+    for id_ in (4, 5):
+        broker = cluster.simulation.brokers[id_]
+        if not broker.alive or dice.random() < 0.5:
+            soon(broker.kill)
+        back_ms = 12_000 + SESSION_MS + dice.randrange(20_000)
+        cluster.clock.after(back_ms, lambda b=broker: None if b.alive else b.start())
+    for _ in range(dice.randrange(3)):
+        soon(lambda: cluster.delete("/controller") if cluster.exists("/controller") else None)
+    executor.brokers = AskedBrokers(cluster) if dice.random() < 0.5 else None
+    executor.at_rest = lambda outcome: stopped(outcome) or converged(outcome)
+    executor.finish(lambda n: dying(dice) if n < 2 else faults.none)
+    cluster.clock.run_until(lambda: cluster.clock.now_ms() - began_ms > 120_000, 120_000)
+    assert_lawful(cluster)
+    assert not cluster.exists(RUN)
+    assert not cluster.exists(REQUEST)
+    for partition, ids in cluster.replicas("t").items():
+        leader, isr, _ = cluster.state("t", int(partition))
+        assert (leader in ids, sorted(isr)) == (True, sorted(ids))
+
+
+def dying(dice: random.Random) -> Faults:
+    """Faults that end the process at one of its next writes."""
+    return faults.at_writes({dice.randrange(1, 9): Fault(FaultKind.DIED, done=dice.random() < 0.5)})
 
 
 def test_a_stop_is_sharpened_and_never_taken_back() -> None:

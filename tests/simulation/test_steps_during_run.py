@@ -9,12 +9,16 @@ from builders import desired, pool_spec, topic_spec
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.runs import Ending
-from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode, TopicSpec
+from poolkeeper.model.specs import Desired, Execution, Mode, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.cluster import preview
+from poolkeeper.reconcile.context import PreviewContext
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.zk.cluster_access import ZooKeeperView
 from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import EVERYTHING, Executor
+from simulation.fake_session import FakeSession
 
 MB = 1_000_000
 SLOW = Execution(throttle=Throttle(ThrottleMode.FIXED, 2 * MB), max_moves=2)
@@ -210,3 +214,29 @@ def test_what_arrived_since_the_pause_is_seen() -> None:
     replicas = {p.replicas for p in last.cluster.topics["moves"].partitions}
     assert len(replicas) == 2
     assert {frozenset(each) for each in replicas} == {frozenset((3, 4)), frozenset((1, 2))}
+
+
+@pytest.mark.parametrize("kafka", ["3.9.2", "2.0.1"])
+def test_who_may_only_look_in_mid_run_tells_of_the_run_and_its_throttle(kafka: str) -> None:
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
+    cluster.start()
+    cluster.create_topic("moves", [1, 2], [2, 1])
+    cluster.create_topic("stays", [3, 4])
+    for partition in range(2):
+        cluster.simulation.set_size("moves", partition, 20 * MB)
+    wanted = desired(pool_spec("p", 3, 4, cluster="c"), MOVES, STAYS, name="c", execution=SLOW)
+    executor = Executor(cluster, wanted, at_rest=lambda _: cluster.exists(REQUEST))
+    executor.finish()
+    cluster.clock.advance(3_000)
+    session = FakeSession(cluster.server, cluster.clock)
+    context = PreviewContext(ZooKeeperView(session), cluster.clock.now_ms)
+    looking = replace(wanted, cluster=replace(wanted.cluster, mode=Mode.PLAN_ONLY))
+    seen = preview(context, looking)
+    because = Wait(WaitReason.PLAN_ONLY)
+    assert seen.waits == (Wait(WaitReason.RUN_RECORDED, count=2 * MB, cause=because),)
+    assert (seen.state, seen.recorded) == (State.WAITING, True)
+    assert seen.progress is not None
+    assert (seen.progress.stage, seen.progress.moves_done, seen.progress.moves_total) == (1, 0, 2)
+    assert seen.plan is not None
+    assert seen.plan.hash == seen.progress.plan
+    assert seen.fresh is not None

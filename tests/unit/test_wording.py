@@ -28,7 +28,10 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.APPROVAL_REQUIRED, hash="sha256:1"),
         Wait(R.APPROVAL_REQUIRED, action=Action(A.SET_CONFIG, topic="t")),
     ],
-    R.RUN_RECORDED: [Wait(R.RUN_RECORDED, cause=Wait(R.PAUSED))],
+    R.RUN_RECORDED: [
+        Wait(R.RUN_RECORDED, cause=Wait(R.PAUSED)),
+        Wait(R.RUN_RECORDED, cause=Wait(R.PLAN_ONLY), count=2 * 2**20),
+    ],
     R.THROTTLES_LEFT: [
         Wait(R.THROTTLES_LEFT, topics=("t",)),
         Wait(R.THROTTLES_LEFT, topics=("t", "u"), brokers=(1, 2, 3, 4, 5, 6, 7)),

@@ -79,7 +79,9 @@ def _broker(broker: Broker, sizes: Sizes) -> Broker:
     if not logs:
         return broker
     arriving = {replica: log.log_dir for replica, log in logs.future.items()}
-    return replace(broker, log_dirs=logs.log_dirs, arriving=arriving or None)
+    return replace(
+        broker, log_dirs=logs.log_dirs, arriving=arriving or None, failed_log_dirs=logs.offline
+    )
 
 
 def _topic(topic: Topic, sizes: Sizes) -> Topic:

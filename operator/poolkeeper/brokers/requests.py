@@ -20,10 +20,11 @@ from kafka.protocol.admin import DescribeLogDirsRequest
 
 from poolkeeper.brokers import connections, security
 from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_response
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.specs import Tls
 from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import NO_CANCEL_API
 
 Answer = TypeVar("Answer")
 
@@ -180,13 +181,16 @@ class BrokerClient:
         """Cancel moves under way (Kafka 2.4 and later); one that does not move stays as it is.
 
         Each returns to the replicas that it had, in mixed order. Returns the reason for each that
-        is refused. Raises Unavailable, also where the brokers are older.
+        is refused. Raises Unavailable, or Unsupported where the brokers are older.
         """
         asked: dict[KafkaPartition, None] = {KafkaPartition(*name): None for name in partitions}
         with connections.translate_errors("cancelling moves"):
-            answer = self._client.alter_partition_reassignments(
-                asked, timeout_ms=int(deadline_s * 1000)
-            )
+            try:
+                answer = self._client.alter_partition_reassignments(
+                    asked, timeout_ms=int(deadline_s * 1000)
+                )
+            except kafka_errors.IncompatibleBrokerVersion as old:
+                raise Unsupported(NO_CANCEL_API) from old
         fine = (None, kafka_errors.NoReassignmentInProgressError)
         return {
             TopicPartition(name.topic, name.partition): connections.reason(error())

@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 from poolkeeper.model.topology import LogDir, TopicPartition
 
+STORAGE_ERROR = 56
+"""Kafka's error code for a directory that failed, in all versions."""
+
 
 class ReplicaLog(NamedTuple):
     """One log of a replica: its size and its directory."""
@@ -59,7 +62,7 @@ def from_response(answer: Iterable[Mapping[str, object]]) -> BrokerLogs:
         path = str(directory["log_dir"])
         code = _integer(directory["error_code"])
         if code:
-            offline[path] = f"error {code}"
+            offline[path] = "storage error" if code == STORAGE_ERROR else f"error {code}"
             continue
         log_dirs[path] = LogDir(
             _size_or_none(directory.get("total_bytes")),

@@ -4,6 +4,7 @@
 |---|---|
 | done, or nothing to do | 0 |
 | `plan`: there are changes | 2 |
+| done as far as possible, or nothing to do, yet not as declared | 4 |
 | the request is wrong or was refused, usage errors included | 1 |
 | a system could not be reached | 3 |
 | interrupted | 130 |
@@ -85,6 +86,7 @@ class LazyGroup(click.Group):
       1    the request is wrong or was refused
       2    `plan`: there are changes
       3    a system could not be reached
+      4    nothing more to do, yet not as declared: something is left undone
       130  interrupted
     """,
 )

@@ -17,3 +17,6 @@ FOLLOW_EVERY_S = 2.0
 
 END_S = 15.0
 """The time that a cluster's loop has to finish its pass when `run` ends."""
+
+LOG_DIRS_DEADLINE_S = 3.0
+"""The deadline for brokers to tell `status` of failed log directories."""

@@ -68,6 +68,8 @@ class ClusterLoop:
         self._session: Session | None = None
         self._counted_requests = (0, 0)
         self.outcome: Outcome | None = None
+        self.in_mid_run = False
+        self.leaving = False
         self._config = loop.LoopConfig(
             connections=self._connections(),
             desired=lambda: self.desired,
@@ -127,6 +129,8 @@ class ClusterLoop:
         if not self._owner.is_current(self):
             return  # the loop was ended: another instance may already write statuses
         self.outcome = outcome
+        if outcome.error is None:
+            self.in_mid_run = outcome.in_mid_run
         metrics = self._owner.metrics
         with self._timed("report"):
             if (session := self._session) is not None:
@@ -203,7 +207,7 @@ class ClusterLoops:
             return
         assemblies = assemble(*self.cache.contents(), abandoned=self._is_crd_being_removed())
         for name in set(self._loops) - set(assemblies):
-            self._end(self._loops[name])
+            self._leave(self._loops[name])
         for name, assembly in assemblies.items():
             self._adjust(name, assembly)
         self.reporter.retain({key for a in assemblies.values() for key in a.objects}, assemblies)
@@ -271,14 +275,32 @@ class ClusterLoops:
             if desired is not None and not any(other.name == name for other in self._ending):
                 self._start(name, assembly, desired)
         elif desired is None and assembly.cluster is None:
-            self._end(cluster_loop)
+            self._leave(cluster_loop)
         elif cluster_loop.assembly != assembly:
+            cluster_loop.leaving = False
             cluster_loop.update(assembly, desired)
 
     def _start(self, name: str, assembly: Assembly, desired: Desired) -> None:
         cluster_loop = self._loops[name] = ClusterLoop(name, assembly, desired, self)
         logger.info("the loop of cluster %s starts", name, extra={"cluster": name})
         cluster_loop.thread.start()
+
+    def _leave(self, cluster_loop: ClusterLoop) -> None:
+        """End the loop of a cluster whose KafkaCluster is gone; a run that is under way goes first.
+
+        Our finalizer keeps a KafkaCluster that has a run, but anybody may remove a finalizer.
+        """
+        name = cluster_loop.name
+        if not cluster_loop.in_mid_run:
+            self._end(cluster_loop)
+        elif not cluster_loop.leaving:
+            cluster_loop.leaving = True
+            cluster_loop.update(Assembly(name), loop.leaving(cluster_loop.desired))
+            logger.warning(
+                "KafkaCluster %s is gone in mid-run: its run ends after the stage in flight first",
+                name,
+                extra={"cluster": name},
+            )
 
     def _end_all(self) -> None:
         for cluster_loop in list(self._loops.values()):

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from threading import Event
 
 from poolkeeper.brokers.enrich import enrich_cluster
@@ -57,6 +58,9 @@ PASS_S = 300.0
 PATIENCE_S = 30.0
 BROKERS_S = 10.0
 STALE_IN_A_ROW_MAX = 50
+RATE_OVER_S = 300.0
+STILL_S = 30.0
+"""What has not grown for so long counts as still, or later if it grows in longer steps."""
 WATCHED = (
     znodes.REASSIGNMENT,
     znodes.PREFERRED_ELECTION,
@@ -72,30 +76,44 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class TransferRate:
-    """The bytes per second and the time left of a run, measured over the last minute."""
+    """The bytes per second and the time left of a run, measured over the last minutes.
 
-    samples: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=120))
+    A replica may count as a whole once it is in sync, so bytes come in steps. The rate is taken
+    over several of them. Where nothing has come for longer than ever before, none is known.
+    """
+
+    steps: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=120))
+    """The times (seconds) at which the bytes grew, and the bytes since."""
 
     def with_rate(self, outcome: Outcome, now_s: float) -> Outcome:
         """Return the outcome with transfer rate and time left filled in."""
         progress = outcome.progress
         if progress is None:
+            self.steps.clear()
             return outcome
-        if self.samples and progress.bytes_done < self.samples[-1][1]:
-            self.samples.clear()
-        self.samples.append((now_s, progress.bytes_done))
-        while now_s - self.samples[0][0] > 60:
-            self.samples.popleft()
+        grown = not self.steps or progress.bytes_done != self.steps[-1][1]
+        if self.steps and progress.bytes_done < self.steps[-1][1]:
+            self.steps.clear()
+        if grown or not progress.moves_in_flight:
+            self.steps.append((now_s, progress.bytes_done))
+        while len(self.steps) > 2 and now_s - self.steps[0][0] > RATE_OVER_S:
+            self.steps.popleft()
         return replace(outcome, progress=self._progress_with_rate(progress, now_s))
 
     def _progress_with_rate(self, progress: Progress, now_s: float) -> Progress:
-        since_s, before = self.samples[0]
+        (since_s, before), (last_s, _) = self.steps[0], self.steps[-1]
+        if now_s - last_s >= max(STILL_S, 3 * self._longest_pause_s()):
+            return replace(progress, still_s=now_s - last_s)
         arrived = progress.bytes_done >= progress.bytes_total
-        if now_s - since_s < 1 or progress.bytes_done == before or arrived:
+        if now_s - since_s < 1 or progress.bytes_done <= before or arrived:
             return progress
         rate = (progress.bytes_done - before) / (now_s - since_s)
         left = (progress.bytes_total - progress.bytes_done) / rate
         return replace(progress, rate_bytes_per_s=rate, seconds_left=left)
+
+    def _longest_pause_s(self) -> float:
+        times = [time_s for time_s, _ in self.steps]
+        return max((b - a for a, b in pairwise(times)), default=0.0)
 
 
 def drive(
@@ -289,6 +307,11 @@ class LoopConfig:
         """Ask the loop to end; the next executor resumes the recorded run."""
         self.stop.set()
         self.wake.set()
+
+
+def leaving(desired: Desired) -> Desired:
+    """Return what is worked towards when a cluster is let go: nothing, so that its run ends."""
+    return Desired(replace(desired.cluster, mode=Mode.PAUSED))
 
 
 def run_loop(config: LoopConfig) -> None:

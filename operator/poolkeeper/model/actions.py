@@ -38,6 +38,8 @@ class ActionKind(StrEnum):
     """`count` of `of` partitions of stage `stage` have arrived, and nothing is in flight."""
     MOVES_CANCELLED = "MovesCancelled"
     """`count` moves of stage `stage` were cancelled: they return to where they were."""
+    CANCEL_REQUESTED = "CancelRequested"
+    """The brokers were asked to cancel `count` moves of stage `stage`."""
     ORDER_REQUESTED = "OrderRequested"
     """The order of replicas before the run was requested for `count` cancelled moves."""
     ELECTION_REQUESTED = "ElectionRequested"
@@ -56,15 +58,18 @@ class ActionKind(StrEnum):
 
     THROTTLES_TAKEN_OFF = "ThrottlesTakenOff"
     """Throttles that a run had left were taken off `count` topics and brokers."""
-
     THROTTLES_PUT_BACK = "ThrottlesPutBack"
     """Throttles of the run that somebody had removed were set again on `count` entities."""
+    STEP_OUTDATED = "StepOutdated"
+    """The step for `topic` was not taken: the topic changed since the plan was made."""
 
     # A stalled request.
     STALE_REQUEST_WITHDRAWN = "StaleRequestWithdrawn"
-    """A request that was done, but stayed, was withdrawn."""
+    """A request of which nothing could be done any more was withdrawn; it named `partitions`."""
     UNNOTICED_REQUEST_WITHDRAWN = "UnnoticedRequestWithdrawn"
-    """A request that the controller did not act on was withdrawn."""
+    """A request that the controller did not act on was withdrawn; it named `partitions`."""
+    FOREIGN_MOVE_CANCELLED = "ForeignMoveCancelled"
+    """Moves of `partitions` to brokers of which nothing is known were cancelled."""
     CONTROLLER_WOKEN = "ControllerWoken"
     """The controller was made to look for requests again."""
     CONTROLLER_FAILOVER = "ControllerFailover"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from poolkeeper.errors import PoolkeeperError
-from poolkeeper.model.actions import Action
+from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.records import Records
 from poolkeeper.model.refusals import Refusal
@@ -23,6 +23,7 @@ class Progress:
     `rate_bytes_per_s`, `seconds_left`: `None` until they are known.
     `arrived`: the positions, in the plan, of the moves that are done.
     `bytes_in_flight`: what the present request has still to copy.
+    `still_s`: for how long nothing has moved, once that is long; no time left is known then.
     """
 
     plan: str
@@ -39,6 +40,7 @@ class Progress:
     seconds_left: float | None = None
     arrived: frozenset[int] = frozenset()
     bytes_in_flight: int = 0
+    still_s: float | None = None
 
 
 class State(StrEnum):
@@ -124,6 +126,12 @@ class Outcome:
     recorded: bool = False
     external: ExternalPlanStatus | None = None
     balance_waits_until_ms: int | None = None
+
+    @property
+    def in_mid_run(self) -> bool:
+        """Whether a run is recorded after the pass; its throttles are in force."""
+        ended = any(action.kind is ActionKind.RUN_ENDED for action in self.did)
+        return self.progress is not None and not ended
 
     @property
     def problems(self) -> tuple[PlanProblem, ...]:

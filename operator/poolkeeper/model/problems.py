@@ -106,6 +106,15 @@ class ProblemReason(StrEnum):
     """The document that tells of the problem gives no reason, or none that is known here."""
 
 
+_AS_DECLARED = frozenset((ProblemReason.GAIN_TOO_SMALL, ProblemReason.AWAITS_KAFKA))
+"""What is told although it is as declared: a gain below the declared one, a topic of Kafka's."""
+
+
+def is_left_undone(reason: ProblemReason) -> bool:
+    """Whether a cluster with such a problem is not as declared."""
+    return reason not in _AS_DECLARED
+
+
 class Facts(Protocol):
     """What one problem is about; immutable with all its parts, as problems are kept in sets."""
 

@@ -11,9 +11,11 @@ class ClusterReading:
     """A cluster, the data versions of its request nodes by path, and notes on unreadable nodes.
 
     `versions` holds `/admin/reassign_partitions` and `/admin/preferred_replica_election` if they
-    exist. `notes` are sentences about nodes other than topics (those are in `cluster.damaged`).
+    exist; `request_version` is the first of them, -1 without a request. `notes` are sentences about
+    nodes other than topics (those are in `cluster.damaged`).
     """
 
     cluster: Cluster
     versions: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    request_version: int = -1

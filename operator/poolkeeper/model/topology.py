@@ -9,6 +9,7 @@ and a tuple costs a quarter of a frozen dataclass.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
 Replicas = tuple[int, ...]
@@ -84,6 +85,7 @@ class Broker:
     """A live broker: its registration, its dynamic config and its log directories by path.
 
     `arriving`: the directory that each replica is being copied to, by topic and partition.
+    `failed_log_dirs`: why a directory cannot be used, by path; it is not in `log_dirs`.
     """
 
     id: int
@@ -92,6 +94,7 @@ class Broker:
     config: Mapping[str, str] | None = None
     log_dirs: Mapping[str, LogDir] | None = None
     arriving: Mapping[TopicPartition, str] | None = None
+    failed_log_dirs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,30 @@ class ReassignmentEntry:
     topic: str
     partition: int
     replicas: Replicas
+
+
+class RequestFlaw(StrEnum):
+    """How a reassignment request, or an entry of it, is written wrong."""
+
+    NOT_JSON = "not JSON"
+    """The node is empty, no JSON, or has no list of partitions."""
+    NO_ENTRIES = "no entries"
+    """The list of partitions is empty."""
+    UNKNOWN_KEY = "unknown key"
+    """A key that controllers from 2.4 on refuse, and the whole request with it."""
+    BAD_ENTRY = "bad entry"
+    """An entry is no object, or names no partition."""
+    BAD_REPLICAS = "bad replicas"
+    """The replicas of a partition are no list of integers."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestDamage:
+    """One flaw of the reassignment request, in words, and the partition that it is about."""
+
+    flaw: RequestFlaw
+    detail: str
+    partition: TopicPartition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +150,8 @@ class Cluster:
     """Everything observed in one pass.
 
     `reassignment`: the entries of `/admin/reassign_partitions`; `None` if the node is absent, an
-    empty tuple if it exists without a readable entry. `electing`: whether
+    empty tuple if it exists without a readable entry. `request_damage`: what is wrong with how that
+    node is written. `electing`: whether
     `/admin/preferred_replica_election` exists. `deleting`: topics with a deletion marker. `torn`:
     topics that changed while they were being read; they are left out of this pass.
     `damaged`: topics whose node cannot be decoded, with the reason.
@@ -136,6 +164,7 @@ class Cluster:
     kafka_version: str | None = None
     controller: Controller = field(default_factory=Controller)
     reassignment: tuple[ReassignmentEntry, ...] | None = None
+    request_damage: tuple[RequestDamage, ...] = ()
     electing: bool = False
     deleting: frozenset[str] = frozenset()
     torn: frozenset[str] = frozenset()

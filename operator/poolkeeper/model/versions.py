@@ -124,6 +124,21 @@ def releases(version: Version) -> tuple[KafkaVersion, ...]:
     return tuple(release for release in RELEASES if release in version)
 
 
+def records_moves(text: str | None) -> bool | None:
+    """Whether topic nodes say what is added and removed (2.4); None where it is not known.
+
+    `text` is a version or a range of them, as observed.
+    """
+    if text is None:
+        return None
+    low, _, high = text.partition(" to ")
+    try:
+        ends = {KafkaVersion.parse(each).has_adding_removing for each in (low, high or low)}
+    except Refused:
+        return None
+    return ends.pop() if len(ends) == 1 else None
+
+
 def support_problem(version: KafkaVersion) -> str | None:
     """Why a cluster of that version cannot be kept, or None."""
     expected = f"(expected {SUPPORTED})"

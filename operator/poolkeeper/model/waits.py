@@ -4,7 +4,8 @@ Status conditions, metrics and the pass itself decide on the reason. `wording` m
 from it, for people only. The reasons are stable: code, tests and dashboards may name them.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from poolkeeper.errors import HolderActive, PoolkeeperError, Refused, Stale, Unavailable
@@ -13,6 +14,30 @@ from poolkeeper.model.refusals import Refusal, refusal_of
 from poolkeeper.model.runs import Ending
 from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import TopicPartition
+
+NO_CANCEL_API = "Kafka before 2.4 has no API for it"
+"""The `detail` of a wait: why brokers cannot cancel moves."""
+
+
+class Consequence(StrEnum):
+    """What a reassignment request that nobody works on does, as long as it is there."""
+
+    BLOCKS = "Blocks"
+    """It blocks every later request, and the controller may not notice the next one."""
+    DROPPED = "Dropped"
+    """It blocks every later request; the next controller drops it."""
+    HANGS = "Hangs"
+    """It hangs until the broker starts, and blocks every later request meanwhile."""
+    CARRIED_OUT = "CarriedOut"
+    """The next controller carries it out, whoever wanted it and however old it is."""
+    CRASH_LOOP = "CrashLoop"
+    """It poisons the topic: no controller after the next can start (2.4 and later)."""
+    DATA_LOSS = "DataLoss"
+    """The next controller deletes all replicas of the partition (2.3 and earlier)."""
+    DATA_LOSS_OR_CRASH_LOOP = "DataLossOrCrashLoop"
+    """One of the two, by release; the release is not known."""
+    IDS_KEPT = "IdsKept"
+    """The next controller writes the list to the topic with ids in it twice."""
 
 
 class WaitReason(StrEnum):
@@ -26,9 +51,12 @@ class WaitReason(StrEnum):
     PLAN_ONLY = "PlanOnly"
     """`spec.mode` is PlanOnly: nothing is written."""
     STOPPED_BY_PERSON = "StoppedByPerson"
-    """A person stopped this plan; a loop does not begin it again by itself."""
+    """A person or a deadline stopped this plan; a loop does not begin it again by itself."""
     RUN_RECORDED = "RunRecorded"
-    """A run is recorded and is not taken further because of `cause`."""
+    """A run is recorded and is not taken further because of `cause`.
+
+    `count`: the bytes per second to which it throttles each broker meanwhile, 0 for none.
+    """
     RUN_WITHOUT_EXECUTOR = "RunWithoutExecutor"
     """A run is recorded and no process works on it."""
 
@@ -46,9 +74,7 @@ class WaitReason(StrEnum):
     FOREIGN_REQUEST = "ForeignRequest"
     """A reassignment request of somebody else names `partitions`."""
     FOREIGN_MOVE = "ForeignMove"
-    """Somebody else moves `partitions` by the brokers' API."""
-    UNREADABLE_REQUEST = "UnreadableRequest"
-    """/admin/reassign_partitions exists without a readable entry."""
+    """Somebody else moves `partitions` by the brokers' API; moves to dead `brokers` hang."""
     LEFT_ALONE = "LeftAlone"
     """Somebody else moved `partitions`; the run leaves them alone."""
     THROTTLES_LEFT = "ThrottlesLeft"
@@ -64,6 +90,32 @@ class WaitReason(StrEnum):
     """Somebody else changed throttles of `topics` and `brokers` during the run; those stay."""
     THROTTLES_NOT_KEPT = "ThrottlesNotKept"
     """Somebody removed the run's throttles `count` times; they are not set again."""
+
+    # A reassignment request that nobody works on; `consequence` is what comes of it.
+    UNREADABLE_REQUEST = "UnreadableRequest"
+    """/admin/reassign_partitions cannot be read as a request; `detail` says why."""
+    REQUEST_EMPTY = "RequestEmpty"
+    """/admin/reassign_partitions names no partition."""
+    REQUEST_KEY_UNKNOWN = "RequestKeyUnknown"
+    """The request has the keys `detail`: controllers from 2.4 on refuse all of it."""
+    REQUEST_ENTRY_UNREADABLE = "RequestEntryUnreadable"
+    """An entry of the request cannot be read; `detail` says why."""
+    REQUEST_IDS_INVALID = "RequestIdsInvalid"
+    """The replicas requested for `partitions` are no integers; `detail` has the first."""
+    REQUEST_WITHOUT_REPLICAS = "RequestWithoutReplicas"
+    """The request gives `partitions` no replicas at all."""
+    REQUEST_IDS_TWICE = "RequestIdsTwice"
+    """The request names a broker twice for each of `partitions`."""
+    REQUEST_PARTITION_UNKNOWN = "RequestPartitionUnknown"
+    """The request names `partitions`, which do not exist."""
+    REQUEST_BROKER_UNKNOWN = "RequestBrokerUnknown"
+    """The request wants `partitions` on `brokers`, of which nothing is known."""
+    REQUEST_BROKER_NOT_LIVE = "RequestBrokerNotLive"
+    """The request wants `partitions` on `brokers`, which are not live."""
+    REQUEST_DONE = "RequestDone"
+    """What the request wants of `partitions` is done, and the entries stay."""
+    REQUEST_NOT_BEGUN = "RequestNotBegun"
+    """The controller has not begun what the request wants of `partitions`."""
 
     # How the cluster is.
     NO_CONTROLLER = "NoController"
@@ -98,6 +150,8 @@ class WaitReason(StrEnum):
     `brokers` are the targets that are gone, if that is why; `detail` says why the brokers could not
     cancel it themselves.
     """
+    ARRIVALS_FIRST = "ArrivalsFirst"
+    """`count` moves arrive before another controller may be elected, which cancels the others."""
     CANCEL_REFUSED = "CancelRefused"
     """A broker refuses to cancel the move of `partitions`; `detail` is its error."""
     ORIGIN_NOT_IN_SYNC = "OriginNotInSync"
@@ -105,7 +159,13 @@ class WaitReason(StrEnum):
     REQUEST_IGNORED = "RequestIgnored"
     """The controller ignored the same request `count` times."""
     REQUEST_STALE = "RequestStale"
-    """All of the request is done but its node stays; a remedy would withdraw it."""
+    """Nothing of the request can ever be done, or all is; a remedy would withdraw it."""
+    REQUEST_UNREACHABLE = "RequestUnreachable"
+    """The request waits for brokers of which nothing is known; a remedy would cancel it."""
+    FOREIGN_CANCEL_NEEDS_BROKERS = "ForeignCancelNeedsBrokers"
+    """Only the brokers' API cancels the moves of `partitions`; `detail` is why it does not."""
+    FOREIGN_CANCEL_NEEDS_FAILOVER = "ForeignCancelNeedsFailover"
+    """Up to 2.3 the moves of `partitions` end with the election of another controller only."""
     REQUEST_UNNOTICED = "RequestUnnoticed"
     """The controller does not act on the request; a remedy would withdraw it."""
     CONTROLLER_UNNOTICING = "ControllerUnnoticing"
@@ -138,6 +198,11 @@ class WaitReason(StrEnum):
     """The step from `before` to `replicas` would make the law `law` worse."""
     NO_ROOM_ON_DISKS = "NoRoomOnDisks"
     """Full disks stand in the way of every step; see `room`."""
+
+    LOG_DIR_FAILED = "LogDirFailed"
+    """The log directory `path` of `brokers` has failed (`detail`); it keeps `partitions` back."""
+    LOG_DIRS_FULL = "LogDirsFull"
+    """`brokers` have `count` bytes free; copies of `partitions` to them still need `of`."""
 
     # Steps that Kafka has not finished.
     TOPIC_CHANGING = "TopicChanging"
@@ -252,6 +317,7 @@ class Wait:
     action: Action | None = None
     cause: "Wait | None" = None
     room: RoomShortage | None = None
+    consequence: Consequence | None = None
     refusal: Refusal | None = None
 
     @property
@@ -259,6 +325,52 @@ class Wait:
         """The reason without its numbers: a number that counts down is no change."""
         topics = {self.topic, *self.topics, *(name.topic for name in self.partitions)}
         return self.reason, self.hash or self.name, tuple(sorted(topics)), self.detail
+
+
+_R = WaitReason
+_AWAITED = frozenset(
+    (
+        *(_R.APPROVAL_REQUIRED, _R.PAUSED, _R.PLAN_ONLY, _R.STOPPED_BY_PERSON, _R.SETTLING),
+        *(_R.OUTSIDE_WINDOW, _R.RESTART_LOCKED, _R.FOREIGN_REQUEST, _R.FOREIGN_MOVE),
+        *(_R.LEFT_ALONE, _R.RUN_RECORDED, _R.REPLICA_NOT_IN_SYNC, _R.PARTITION_STATE_UNKNOWN),
+        *(_R.THROTTLES_YIELDED, _R.THROTTLES_NOT_KEPT, _R.THROTTLES_UNACCOUNTED),
+    )
+)
+"""What a person has chosen, and what others will end by themselves."""
+_IN_COURSE = frozenset(
+    (
+        *(_R.STAGE_IN_FLIGHT, _R.MOVES_RETURNING, _R.THROTTLE_SETTLING, _R.TOPICS_CHANGING),
+        *(_R.ELECTION_IN_PROGRESS, _R.TOPIC_CHANGING, _R.TOPIC_REASSIGNED, _R.LEADERS_MISSING),
+        *(_R.TOPIC_STILL_DELETING, _R.TOPIC_DELETING, _R.REPLICA_COPYING),
+        *(_R.LOG_DIR_MOVES_IN_FLIGHT, _R.STALE_WRITE, _R.PLAN_BEING_READ, _R.NOT_OBSERVED_YET),
+    )
+)
+"""What passes in the normal course of the work."""
+_OF_ONE_TOPIC = frozenset((_R.TOPIC_QUEUED_FOR_DELETION, _R.TOPIC_NODE_TOO_LARGE))
+
+
+def blocks(wait: Wait) -> bool:
+    """Whether somebody or something must change before the wait ends."""
+    return wait.reason not in _AWAITED and wait.reason not in _IN_COURSE
+
+
+def in_order(waits: Iterable[Wait]) -> tuple[Wait, ...]:
+    """Return what blocks first, then what is awaited, then what passes; each thing once.
+
+    Waits that differ in their partitions alone become one.
+    """
+    alike: dict[tuple[Wait, str], list[TopicPartition]] = {}
+    for wait in waits:
+        topic = wait.partitions[0].topic if wait.reason in _OF_ONE_TOPIC else ""
+        alike.setdefault((replace(wait, partitions=()), topic), []).extend(wait.partitions)
+    found = (
+        replace(wait, partitions=tuple(dict.fromkeys(names))) for (wait, _), names in alike.items()
+    )
+    return tuple(sorted(found, key=_rank))
+
+
+def _rank(wait: Wait) -> int:
+    return 0 if blocks(wait) else 1 + (wait.reason in _IN_COURSE)
 
 
 def after_error(error: PoolkeeperError) -> Wait:

@@ -128,8 +128,11 @@ class ClusterAccess(ClusterView, Protocol):
     ) -> Run:
         """Request the election of preferred leaders, and record it with the run."""
 
-    def elect_controller(self, cluster: Cluster) -> bool:
-        """Trigger the election of another controller; false if there is none to replace."""
+    def elect_controller(self, cluster: Cluster, withdrawn: ClusterReading | None = None) -> bool:
+        """Trigger the election of another controller; false if there is none to replace.
+
+        `withdrawn`: the request that was read is removed in the same transaction.
+        """
 
     # Throttles
 

@@ -28,7 +28,7 @@ from poolkeeper.model.throttles import LeftThrottles
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state import gates, throttles
+from poolkeeper.planning.run_state import disks, gates, throttles
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import rate_signals, return_moves, stall_recovery
@@ -63,6 +63,8 @@ from poolkeeper.reconcile.observation import (
     find_ending,
     settling,
 )
+
+READ_GONE_EVERY_MS = 5_000
 
 # Steps
 
@@ -196,23 +198,31 @@ def complete_view(
             return replace(view, throttles=live)
         case _:
             sized = context.enrich(view.cluster)
+            states = needed_input.states
+            unusable = disks.failed_targets(at.plan.moves, states, sized)
+            states = tuple(None if m in unusable else place for m, place in enumerate(states))
             gone = guard.gone()
             with context.timed("stage"):
-                stage = next_stage.next_stage(
-                    at.plan.moves, needed_input.states, sized, at.desired, gone=gone
-                )
+                stage = next_stage.next_stage(at.plan.moves, states, sized, at.desired, gone=gone)
             return replace(
                 view, stage_computed=True, stage=stage, cluster_with_sizes=sized, gone=gone
             )
 
 
 def _note_gone(context: PassContext, at: RunSituation) -> frozenset[int]:
-    """Return the brokers that count as gone; record who is missing, so that it can count later."""
-    before, now_ms = context.access.read_records(), context.now_ms()
+    """Return the brokers that count as gone; record who is missing, so that it can count later.
+
+    The records are those of all topics, too: they are read again after a while only.
+    """
+    memory, now_ms = context.memory, context.now_ms()
+    if memory.gone is not None and now_ms - memory.gone_read_ms < READ_GONE_EVERY_MS:
+        return memory.gone
+    before = context.access.read_records()
     records = updated_records(before, at.view.cluster, at.desired, now_ms)
     if records != before:
         context.access.remember_brokers(records)
-    return gone_brokers(records, at.desired, now_ms)
+    memory.gone, memory.gone_read_ms = gone_brokers(records, at.desired, now_ms), now_ms
+    return memory.gone
 
 
 def apply_decision(context: PassContext, at: RunSituation, decision: RunDecision) -> Outcome:
@@ -260,12 +270,13 @@ def _enter_phase(context: PassContext, run: Run, plan: Plan, decision: EnterPhas
         attempts=0,
         ending=decision.ending or run.ending,
     )
-    if decision.phase is Phase.THROTTLING:
+    if decision.rates:
+        after = replace(after, rates=decision.rates)
+    if decision.rates or decision.phase is Phase.THROTTLING:
         after = replace(after, throttled_ms=0)
+    if decision.phase is Phase.THROTTLING and run.phase is Phase.MOVING and not decision.rates:
         known = context.memory.throttles
-        context.memory.throttles = replace(
-            known, put_back=known.put_back + (run.phase is Phase.MOVING)
-        )
+        context.memory.throttles = replace(known, put_back=known.put_back + 1)
     return progress_outcome(
         context, context.access.rewrite_run(run, after, decision.balance), plan, *decision.found
     )

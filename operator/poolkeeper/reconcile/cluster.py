@@ -16,6 +16,7 @@ migration to KRaft, or to a cluster whose id is not the pinned one.
 from dataclasses import replace
 
 from poolkeeper.errors import Refused, StalePlan
+from poolkeeper.model.actions import ActionKind
 from poolkeeper.model.outcomes import (
     ExternalPlanState,
     Outcome,
@@ -23,13 +24,13 @@ from poolkeeper.model.outcomes import (
 )
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.refusals import refusal_of
-from poolkeeper.model.runs import Run
+from poolkeeper.model.runs import Ending, Run
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
-from poolkeeper.planning.run_state import gates, left_throttles, step_progress
+from poolkeeper.planning.run_state import gates, left_throttles, requests, step_progress
 from poolkeeper.reconcile import act, approval, stall_recovery, steps_during_run
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PreviewContext
@@ -47,6 +48,7 @@ from poolkeeper.reconcile.observation import (
     observe_run,
 )
 from poolkeeper.reconcile.plan import carry_out, enforce_rest
+from poolkeeper.reconcile.recorded_run import read_recorded_run, waits_of
 
 
 def reconcile_cluster(
@@ -69,7 +71,8 @@ def reconcile_cluster(
             context, external_plan.desired_for_run(desired, run, external), run, guard
         )
         if confirmed_plan is not None:
-            return outcome
+            own = run.fingerprint == confirmed_plan.fingerprint
+            return _given_up(outcome) if own else outcome
         outcome = steps_during_run.with_steps(context, desired, authority, outcome)
         return external_plan.with_status(outcome, run, external)
     if authority.paused:
@@ -115,6 +118,15 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
         view = act.complete_view(context, at, guard, decision)
 
 
+def _given_up(outcome: Outcome) -> Outcome:
+    """The outcome of a confirmed plan's own run; where it cannot go on, the plan is given up."""
+    ended = any(
+        action.kind is ActionKind.RUN_ENDED and action.ending is Ending.REPLACED
+        for action in outcome.did
+    )
+    return replace(outcome, state=State.STOPPED) if ended else outcome
+
+
 def _run_guard(
     context: PassContext, desired: Desired, authority: Authority, confirmed_plan: Plan | None
 ) -> RunGuard:
@@ -129,7 +141,8 @@ def _run_guard(
 
     def wanted(run: Run, plan: Plan) -> bool:
         if confirmed_plan is not None:
-            return run.fingerprint == confirmed_plan.fingerprint
+            added = {b for move in plan.moves for b in set(move.target) - set(move.source)}
+            return run.fingerprint == confirmed_plan.fingerprint and not added & gone()
         records = context.access.read_records()
         owned = resolve_conflicts(desired, records)
         return run.concern == plan_json.concern(owned, plan.moves, records.cluster_id, gone())
@@ -151,7 +164,7 @@ def _follow_plan(
 
     `desired` has no resources that lose a conflict.
     """
-    closed = (*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ()))
+    closed = (*gates.controller(observed.cluster), *_foreign(observed))
     left = observed.left
     if closed:
         cured = stall_recovery.recover_foreign(context, desired, authority, observed)
@@ -183,6 +196,12 @@ def _follow_plan(
         if confirmed_plan is None:
             context.access.forget_approvals()
     return replace(outcome, balance_waits_until_ms=cooled.waits_until_ms)
+
+
+def _foreign(observed: Observation) -> tuple[Wait, ...]:
+    """Name what others have requested and what they move."""
+    known = requests.known_brokers(observed.cluster, observed.records.brokers)
+    return gates.foreign(observed.cluster, (), known)
 
 
 def _make_plan(
@@ -271,7 +290,7 @@ def _without_approval(own: Outcome, authority: Authority) -> tuple[Wait, ...]:
 def preview(
     context: PreviewContext, desired: Desired, because: WaitReason = WaitReason.PLAN_ONLY
 ) -> Outcome:
-    """Make a plan without a single write; a recorded run is left as it is."""
+    """Make a plan without a single write; a recorded run is left as it is, and told of."""
     run = context.view.read_run()
     with context.timed("observe"):
         observed = observe_cluster(
@@ -282,18 +301,21 @@ def preview(
         plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
     plan = approval.renew(context.pending, plan, desired, observed)
     seen = last_observation_of(observed, None)
-    waits = [*gates.controller(observed.cluster), *gates.foreign(observed.cluster, ())]
+    recorded = read_recorded_run(context.view, observed.cluster)
+    waits = list(waits_of(observed, recorded, desired.cluster.execution.remedies))
     waits.extend(left_throttles.waits_for_ours(observed.left))
-    recorded = run is not None
-    if recorded:
-        waits.append(Wait(WaitReason.RUN_RECORDED, cause=Wait(because)))
+    if recorded is not None:
+        rate = recorded.run.rates[0] if recorded.run.rates else 0
+        waits.append(Wait(WaitReason.RUN_RECORDED, count=rate, cause=Wait(because)))
+    if recorded is not None and recorded.plan is not None:
+        outcome = Outcome(State.WAITING, plan=recorded.plan, fresh=plan, last_observation=seen)
+        return replace(outcome, waits=tuple(waits), progress=recorded.progress, recorded=True)
     if plan.empty and not waits:
         return Outcome(State.CONVERGED, plan=plan, last_observation=seen)
     if not plan.empty:
         waits.append(Wait(because))
-    return Outcome(
-        State.WAITING, waits=tuple(waits), plan=plan, last_observation=seen, recorded=recorded
-    )
+    outcome = Outcome(State.WAITING, waits=tuple(waits), plan=plan, last_observation=seen)
+    return replace(outcome, recorded=recorded is not None)
 
 
 def _whole(context: PreviewContext, run: Run | None) -> str | None:

@@ -20,7 +20,9 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.adaptive_rate import LOOKS, SizeLook
+from poolkeeper.planning.run_state.disks import SeenDisks, TargetDisks, replica_bytes
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.requests import SeenStall
 from poolkeeper.planning.run_state.throttles import ThrottleWatch
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView
 from poolkeeper.telemetry.audit import AuditTrail
@@ -72,7 +74,13 @@ class PassMemory:
     throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     has_begun: bool = False
-    stale_since_ms: int | None = None
+    stall: SeenStall | None = None
+    disks: SeenDisks = field(default_factory=SeenDisks)
+    gone: frozenset[int] | None = None
+    """The brokers that counted as gone at `gone_read_ms`."""
+    gone_read_ms: int = 0
+    unheard_since_ms: int | None = None
+    """Since when brokers that shall cancel moves do not answer."""
     last_observation: LastObservation | None = None
     plan_during_run: PlanDuringRun | None = None
     pending: PendingPlan = field(default_factory=PendingPlan)
@@ -85,8 +93,12 @@ class PassMemory:
                 self.last_observation = replace(self.last_observation, cluster=now)
 
     def note_progress(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
-        """Record the progress of one move of the run."""
-        self.bytes_done[m] = _move_bytes_done(plan, m, progress, cluster)
+        """Record the progress of one move of the run; it never goes back.
+
+        A replica that leaves the ISR for a moment has not lost what it copied.
+        """
+        now = _move_bytes_done(plan, m, progress, cluster, self.disks.disks)
+        self.bytes_done[m] = max(now, self.bytes_done.get(m, 0))
         if progress.state in (MoveState.DONE, MoveState.GONE):
             self.arrived.add(m)
 
@@ -98,6 +110,8 @@ class PassMemory:
         self.reported_stage = None
         self.throttles = ThrottleWatch()
         self.looks.clear()
+        self.gone = None
+        self.disks = SeenDisks()
 
 
 Enrich = Callable[[Cluster], Cluster]
@@ -191,20 +205,28 @@ def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:
     )
 
 
-def _move_bytes_done(plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> int:
-    """Return the bytes of a move whose replicas are in sync: all steps before, part of this one."""
+def _move_bytes_done(
+    plan: Plan, m: int, progress: MoveProgress, cluster: Cluster, disks: TargetDisks
+) -> int:
+    """Return the bytes of a move that are copied: all steps before, part of this one.
+
+    A replica counts as a whole once it is in sync, and before that as far as its broker said.
+    """
     move = plan.moves[m]
     if progress.state in (MoveState.DONE, MoveState.GONE):
         return move.bytes
     if progress.at < 0:
         return 0
     added = [len(set(b) - set(a)) for a, b in zip(move.path, move.path[1:], strict=False)]
-    done = sum(added[: progress.at])
+    done, part, size = sum(added[: progress.at]), 0, replica_bytes(move)
     if progress.state in IN_FLIGHT_STATES and progress.at + 1 < len(move.path):
         partition = cluster.topics[move.topic].partition(move.partition)
         new = set(move.path[progress.at + 1]) - set(move.path[progress.at])
-        done += len(new & set(() if partition is None else partition.isr or ()))
-    return move.bytes * done // max(1, sum(added))
+        in_sync = new & set(() if partition is None else partition.isr or ())
+        done += len(in_sync)
+        name = TopicPartition(move.topic, move.partition)
+        part = sum(min(size, disks.copied.get((name, broker), 0)) for broker in new - in_sync)
+    return min(move.bytes, move.bytes * done // max(1, sum(added)) + part)
 
 
 def _bytes_in_flight(memory: PassMemory, plan: Plan, run: Run) -> int:

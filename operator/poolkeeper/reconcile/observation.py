@@ -16,9 +16,10 @@ from poolkeeper.model.records import BalanceRecord, Records
 from poolkeeper.model.runs import Ending, Phase, Run, RunDocument, StopRequest, ThrottleConflicts
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.throttles import LeftThrottles
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state import left_throttles, throttles
 from poolkeeper.planning.run_state.adaptive_rate import RateSignals
+from poolkeeper.planning.run_state.disks import NOT_LOOKED, SeenDisks, TargetDisks
 from poolkeeper.planning.run_state.move_progress import MoveProgress, classify
 from poolkeeper.planning.run_state.returns import UNSETTLED, ReturnState, classify_returns
 from poolkeeper.planning.staging import next_stage
@@ -26,6 +27,8 @@ from poolkeeper.reconcile.access import ClusterView
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES, Enrich, PassContext
 from poolkeeper.reconcile.gone_brokers import gone_brokers, updated_records
 
+DISKS_EVERY_MS = 15_000
+DISKS_DEADLINE_S = 5.0
 SETTLE_MS = 5_000
 """The time in which brokers apply a throttle, for brokers that cannot be asked."""
 LISTS_SETTLE_MS = 1_000
@@ -147,6 +150,7 @@ class RunView:
     cluster_with_sizes: Cluster | None = None
     gone: frozenset[int] = frozenset()
     balanced: BalanceRecord | None = None
+    disks: TargetDisks = NOT_LOOKED
 
     @property
     def cluster(self) -> Cluster:
@@ -184,17 +188,21 @@ def _observe_moves(
     plan, memory = document.plan, context.memory
     named = tuple(sorted({plan.moves[m].topic for m, _ in run.step}))
     if named:
-        reading = context.access.observe(desired.cluster.name, topics=named)
+        reading = _with_requested_topics(
+            context, desired, named, context.access.observe(desired.cluster.name, topics=named)
+        )
         progress = classify([plan.moves[m] for m, _ in run.step], reading.cluster)
         returns = classify_returns(run, plan, reading.cluster)
         requested = reading.cluster.reassignment is not None
         moving = any(p.state in IN_FLIGHT_STATES for p in progress)
         if requested or moving or any(returns[m] in UNSETTLED for m in run.returning):
+            memory.disks = _look_at_disks(context, run, plan, reading.cluster)
             for (m, _), p in zip(run.step, progress, strict=True):
                 memory.note_progress(plan, m, p, reading.cluster)
             memory.moves_in_flight = len(run.step) - arrived_of(run, progress)
             stop = context.access.read_stop()
-            return RunView(reading, progress, in_flight=True, returns=returns, stop=stop)
+            view = RunView(reading, progress, in_flight=True, returns=returns, stop=stop)
+            return replace(view, disks=memory.disks.disks)
     lock = desired.cluster.execution.restart_lock
     reading = context.access.observe(desired.cluster.name, restart_lock=lock)
     memory.update_last_observation(reading.cluster)
@@ -202,6 +210,40 @@ def _observe_moves(
     for m, p in enumerate(progress):
         memory.note_progress(plan, m, p, reading.cluster)
     return RunView(reading, progress)
+
+
+def _with_requested_topics(
+    context: PassContext, desired: Desired, named: tuple[str, ...], reading: ClusterReading
+) -> ClusterReading:
+    """Return the reading, with the topics that others added to the request."""
+    added = {entry.topic for entry in reading.cluster.reassignment or ()} - set(named)
+    if not added:
+        return reading
+    return context.access.observe(desired.cluster.name, topics=(*named, *sorted(added)))
+
+
+def _look_at_disks(context: PassContext, run: Run, plan: Plan, cluster: Cluster) -> SeenDisks:
+    """Ask the target brokers of the stage for their log directories, now and then."""
+    seen, now_ms = context.memory.disks, context.now_ms()
+    if context.brokers is None or now_ms - seen.at_ms < DISKS_EVERY_MS:
+        return seen
+    steps = [(plan.moves[m], index) for m, index in run.step]
+    targets = {b for move, i in steps for b in set(move.path[i]) - set(move.path[i - 1])}
+    found = context.brokers.sizes(targets & cluster.brokers.keys(), DISKS_DEADLINE_S).logs
+    copied = {
+        (name, broker): log.size_bytes
+        for broker, logs in found.items()
+        for move, _ in steps
+        if (log := logs.current.get(name := TopicPartition(move.topic, move.partition)))
+    }
+    return SeenDisks(
+        now_ms,
+        TargetDisks(
+            {broker: logs.log_dirs for broker, logs in found.items()},
+            {broker: logs.offline for broker, logs in found.items() if logs.offline},
+            copied,
+        ),
+    )
 
 
 def _observe_leaders(context: PassContext, desired: Desired, document: RunDocument) -> RunView:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Outcome, Result, State
-from poolkeeper.model.plans import DeleteTopic, Plan, Step
+from poolkeeper.model.plans import DeleteTopic, ElectLeaders, Plan, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
@@ -105,7 +105,18 @@ def _do_late(
     if result.did:
         return Outcome(State.PROGRESSED, result.did, waits, plan)
     state = State.WAITING if waits else State.CONVERGED
-    return Outcome(state, _waits_for_others(plan, cluster), waits, plan)
+    given_up = (*_waits_for_others(plan, cluster), *_outdated_steps(plan, cluster))
+    return Outcome(state, given_up, waits, plan)
+
+
+def _outdated_steps(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
+    """Report the steps that are not taken: they would no longer do what was approved."""
+    return tuple(
+        Action(ActionKind.STEP_OUTDATED, topic=step.topic)
+        for step in plan.steps
+        if not isinstance(step, ElectLeaders)
+        and step_progress.progress_of(step, cluster).state is StepState.STALE
+    )
 
 
 def _waits_for_others(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:

@@ -8,7 +8,7 @@ of somebody else.
 
 from dataclasses import replace
 
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Outcome, Result
 from poolkeeper.model.topology import TopicPartition
@@ -24,6 +24,7 @@ from poolkeeper.reconcile.decide.decisions import (
     ReturnDecision,
     RunSituation,
 )
+from poolkeeper.reconcile.decide.stalls import STALL_MS
 
 FAILOVERS_MAX = 5
 
@@ -54,14 +55,22 @@ def _cancel(context: PassContext, at: RunSituation, decision: CancelMoves) -> Ou
         context.access.confirm_holder()
         try:
             refused = context.brokers.cancel_moves(_names(at, decision.moves))
+        except Unsupported as no:
+            why = str(no)
         except Unavailable as no:
             why = str(no)
+            if _may_answer_yet(context) and decision.may_fail_over:
+                away = Wait(WaitReason.UNAVAILABLE, detail=why)
+                return outcome_of(context, at.run, at.plan, Result(waits=(*waits, away)))
         else:
+            context.memory.unheard_since_ms = None
             waits += tuple(
                 Wait(WaitReason.CANCEL_REFUSED, partitions=(name,), detail=error)
                 for name, error in refused.items()
             )
-            return outcome_of(context, at.run, at.plan, Result(waits=waits))
+            kind, stage, count = ActionKind.CANCEL_REQUESTED, at.run.stage, len(decision.moves)
+            asked = Action(kind, stage=stage, count=count)
+            return outcome_of(context, at.run, at.plan, Result((asked,), waits))
     stopped = _stop_failover(context, at, decision, why)
     if stopped:
         return outcome_of(context, at.run, at.plan, Result(waits=(*waits, *stopped)))
@@ -75,6 +84,13 @@ def _cancel(context: PassContext, at: RunSituation, decision: CancelMoves) -> Ou
     )
     after = context.access.replace_request(at.run, after, at.plan, at.view.reading)
     return progress_outcome(context, after, at.plan, Action(ActionKind.CONTROLLER_FAILOVER))
+
+
+def _may_answer_yet(context: PassContext) -> bool:
+    """Whether brokers that did not answer are asked again before another controller is elected."""
+    memory, now_ms = context.memory, context.now_ms()
+    memory.unheard_since_ms = memory.unheard_since_ms or now_ms
+    return now_ms - memory.unheard_since_ms < STALL_MS
 
 
 def _stop_failover(

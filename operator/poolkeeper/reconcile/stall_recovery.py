@@ -1,43 +1,94 @@
 """Recovers a reassignment request that is stuck, where that is allowed, and reports it where not.
 
-The recovery of both stalls (`decide.stalls`) is the same. Withdraw the request, which stops no
-move. Then make the controller read the node again: from 2.4 on by a harmless call of the brokers'
-API, before that by electing another controller. The run then sends its request again.
+The recovery of a stall (`decide.stalls`) of which nothing is at work is the same for all. Withdraw
+the request, which stops no move. Then make the controller read the node again: from 2.4 on by a
+harmless call of the brokers' API, before that by electing another controller. A run then sends its
+request again. Moves to brokers of which nothing is known are cancelled: from 2.4 on by the brokers'
+API, before that by electing another controller once the request is gone.
+
 `removeStaleRequests` allows the withdrawal, `allowControllerFailover` the election. Without them
 the wait names what a person could do. A failover is refused while ZooKeeper holds anything that
 would stop the next controller.
 """
+
+from dataclasses import replace
 
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Result
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired, Remedies
+from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.run_state import gates
+from poolkeeper.planning.run_state import gates, requests
+from poolkeeper.planning.run_state.requests import NOTHING_OWNED, SeenStall, Stall
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext
-from poolkeeper.reconcile.decide.stalls import STALL_MS, Stall, foreign_stall_of
+from poolkeeper.reconcile.decide.stalls import (
+    FOREIGN_IGNORED_MS,
+    STALL_MS,
+    foreign_stall_of,
+    unreachable_of,
+    waits_for_remedy,
+)
 from poolkeeper.reconcile.observation import Observation
 
 _WITHDRAWAL_ACTION = {
     Stall.STALE: ActionKind.STALE_REQUEST_WITHDRAWN,
     Stall.IGNORED: ActionKind.UNNOTICED_REQUEST_WITHDRAWN,
 }
-_WAIT_REASON = {
-    Stall.STALE: WaitReason.REQUEST_STALE,
-    Stall.IGNORED: WaitReason.REQUEST_UNNOTICED,
-}
 
 
 def recover(
     context: PassContext, reading: ClusterReading, stall: Stall, remedies: Remedies
 ) -> Result:
-    """Recover a stall as far as that is allowed."""
-    if not remedies.remove_stale_requests:
-        return Result(waits=(Wait(_WAIT_REASON[stall]),))
+    """Recover a stall of which nothing is at work, as far as that is allowed."""
+    if missing := waits_for_remedy(stall, remedies):
+        return Result(waits=missing)
+    if not _has_lasted(context, reading, stall, STALL_MS):
+        return Result()
+    return _withdraw(context, reading, stall, remedies)
+
+
+def recover_foreign(
+    context: PassContext, desired: Desired, authority: Authority, observed: Observation
+) -> Result:
+    """Withdraw somebody else's request of which nothing has been at work for a while."""
+    known = requests.known_brokers(observed.cluster, observed.records.brokers)
+    stall = foreign_stall_of(observed.cluster, known)
+    if stall is None or not (authority.steps or authority.plans):
+        context.memory.stall = None
+        return Result()
+    lasting_ms = FOREIGN_IGNORED_MS if stall is Stall.IGNORED else STALL_MS
+    if not _has_lasted(context, observed.reading, stall, lasting_ms):
+        return Result()
+    remedies = desired.cluster.execution.remedies
+    if missing := waits_for_remedy(stall, remedies):
+        return Result(waits=missing)
+    if stall is Stall.UNREACHABLE:
+        judged = requests.judgements(observed.cluster, NOTHING_OWNED, known)
+        return _cancel(context, observed.reading, unreachable_of(judged), remedies)
+    return _withdraw(context, observed.reading, stall, remedies)
+
+
+def _has_lasted(
+    context: PassContext, reading: ClusterReading, stall: Stall, lasting_ms: int
+) -> bool:
+    """Whether this process has seen the same stall of the same node for that long."""
+    now_ms, seen = context.now_ms(), context.memory.stall
+    version = reading.request_version
+    if seen is None or (seen.stall, seen.version) != (stall, version):
+        seen = context.memory.stall = SeenStall(stall, version, now_ms)
+    return now_ms - seen.since_ms >= lasting_ms
+
+
+def _withdraw(
+    context: PassContext, reading: ClusterReading, stall: Stall, remedies: Remedies
+) -> Result:
     context.access.withdraw_request(reading)
-    withdrawn = Result((Action(_WITHDRAWAL_ACTION[stall]),))
+    context.memory.stall = None
+    named = _named_by(reading.cluster)
+    withdrawn = Result((Action(_WITHDRAWAL_ACTION[stall], partitions=named),))
     if context.brokers is None:
         return withdrawn + _fail_over(context, reading.cluster.name, remedies)
     try:
@@ -47,32 +98,69 @@ def recover(
     return withdrawn + Result((Action(ActionKind.CONTROLLER_WOKEN),))
 
 
+def _named_by(cluster: Cluster) -> tuple[TopicPartition, ...]:
+    return tuple(sorted(TopicPartition(e.topic, e.partition) for e in cluster.reassignment or ()))
+
+
+def _cancel(
+    context: PassContext,
+    reading: ClusterReading,
+    partitions: tuple[TopicPartition, ...],
+    remedies: Remedies,
+) -> Result:
+    """Cancel moves that others requested to brokers of which nothing is known."""
+    cancelled = Result((Action(ActionKind.FOREIGN_MOVE_CANCELLED, partitions=partitions),))
+    why = ""
+    if context.brokers is not None:
+        context.access.confirm_holder()
+        try:
+            refused = context.brokers.cancel_moves(partitions)
+            context.memory.stall = None
+            waits = (
+                Wait(WaitReason.CANCEL_REFUSED, partitions=(name,), detail=why)
+                for name, why in refused.items()
+            )
+            return cancelled if not refused else Result(waits=tuple(waits))
+        except Unavailable as old:
+            why = str(old)
+    if _is_recorded(reading.cluster, partitions):
+        needs_brokers = WaitReason.FOREIGN_CANCEL_NEEDS_BROKERS
+        return Result(waits=(Wait(needs_brokers, partitions=partitions, detail=why),))
+    if not remedies.allow_controller_failover:
+        needs_failover = WaitReason.FOREIGN_CANCEL_NEEDS_FAILOVER
+        return Result(waits=(Wait(needs_failover, partitions=partitions),))
+    whole = context.access.observe(reading.cluster.name, want_configs=False).cluster
+    if unsafe := _failover_hazards(replace(whole, reassignment=None, request_damage=())):
+        return unsafe
+    if not context.access.elect_controller(whole, reading):
+        return Result(waits=(Wait(WaitReason.NO_CONTROLLER),))
+    context.memory.stall = None
+    return cancelled + Result((Action(ActionKind.CONTROLLER_FAILOVER),))
+
+
+def _is_recorded(cluster: Cluster, partitions: tuple[TopicPartition, ...]) -> bool:
+    """Whether topic nodes say that these partitions move: then the next controller resumes it."""
+    found = (cluster.topics[name.topic].partition(name.partition) for name in partitions)
+    return any(partition is not None and partition.moving for partition in found)
+
+
 def _fail_over(context: PassContext, name: str, remedies: Remedies, why: str = "") -> Result:
     """Elect another controller; `why`: the error with which the present one answered."""
     if not remedies.allow_controller_failover:
         return Result(waits=(Wait(WaitReason.CONTROLLER_UNNOTICING, detail=why),))
     whole = context.access.observe(name, want_configs=False).cluster
-    hazards = gates.hazards(whole, ())
-    if hazards:
-        unsafe = WaitReason.FAILOVER_UNSAFE
-        return Result(waits=tuple(Wait(unsafe, cause=hazard) for hazard in hazards))
+    return _failover_hazards(whole) or _elect(context, whole)
+
+
+def _failover_hazards(whole: Cluster) -> Result | None:
+    """Return what forbids to elect another controller; None if nothing does."""
+    unsafe = tuple(
+        Wait(WaitReason.FAILOVER_UNSAFE, cause=hazard) for hazard in gates.hazards(whole, ())
+    )
+    return Result(waits=unsafe) if unsafe else None
+
+
+def _elect(context: PassContext, whole: Cluster) -> Result:
     if not context.access.elect_controller(whole):
         return Result()
     return Result((Action(ActionKind.CONTROLLER_FAILOVER),))
-
-
-def recover_foreign(
-    context: PassContext, desired: Desired, authority: Authority, observed: Observation
-) -> Result:
-    """Withdraw somebody else's request that has been done or pointless for a while."""
-    stall = foreign_stall_of(observed.cluster)
-    memory = context.memory
-    if stall is None or not (authority.steps or authority.plans):
-        memory.stale_since_ms = None
-        return Result()
-    now_ms = context.now_ms()
-    memory.stale_since_ms = memory.stale_since_ms or now_ms
-    if now_ms - memory.stale_since_ms < STALL_MS:
-        return Result()
-    remedies = desired.cluster.execution.remedies
-    return recover(context, observed.reading, stall, remedies)

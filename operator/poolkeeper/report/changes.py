@@ -14,6 +14,7 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
+from poolkeeper.model.problems import is_left_undone
 from poolkeeper.model.topology import Cluster
 from poolkeeper.report.document import Cell, Row, number
 from poolkeeper.text import count, first, size
@@ -22,12 +23,10 @@ from poolkeeper.text import count, first, size
 def summary(plan: Plan) -> str:
     """All changes of the plan in one sentence."""
     if plan.empty:
-        undone = count(len(plan.problems), "thing")
-        return (
-            f"No changes. {undone} left undone."
-            if plan.problems
-            else ("No changes. The cluster is as declared.")
-        )
+        undone = sum(is_left_undone(problem.reason) for problem in plan.problems)
+        if undone:
+            return f"No changes. {count(undone, 'thing')} left undone."
+        return "No changes. The cluster is as declared."
     parts = counts(plan)
     deleted = sum(isinstance(step, DeleteTopic) for step in plan.steps)
     parts.append(f"{count(deleted, 'topic')} to delete" if deleted else "nothing to delete")

@@ -133,7 +133,8 @@ def replace_request(
 
     A controller does not look at a request that is there in place of another. The next one begins
     by taking it up: each entry supersedes what its topic node says is under way. The present one
-    cannot write what it remembers of the old request in between.
+    cannot write what it remembers of the old request in between. Where `after` names nothing there
+    is no new request.
     """
     requested, cluster = after.requested(plan), reading.cluster
     _refuse_traps(requested, cluster)
@@ -147,7 +148,7 @@ def replace_request(
         after,
         *_unchanged(requested, cluster),
         *removed,
-        Create(znodes.REASSIGNMENT, ReassignmentNode.encode(requested)),
+        *((Create(znodes.REASSIGNMENT, ReassignmentNode.encode(requested)),) if requested else ()),
         Delete(znodes.CONTROLLER, controller.version),
     )
 

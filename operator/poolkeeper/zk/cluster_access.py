@@ -184,15 +184,20 @@ class ZooKeeperAccess(ZooKeeperView):
         """Request the election of preferred leaders, and record it with the run."""
         return self._journal.rewrite(before, after, apply.election(partitions))
 
-    def elect_controller(self, cluster: Cluster) -> bool:
-        """Trigger the election of another controller; false if there is none to replace."""
+    def elect_controller(self, cluster: Cluster, withdrawn: ClusterReading | None = None) -> bool:
+        """Trigger the election of another controller; false if there is none to replace.
+
+        `withdrawn`: the request that was read is removed in the same transaction.
+        """
         node = self._session.read(znodes.CONTROLLER)
         epoch_version = cluster.controller.epoch_version
         if node is None or epoch_version is None:
             return False
-        self._journal.commit(
-            Check(znodes.CONTROLLER_EPOCH, epoch_version), Delete(znodes.CONTROLLER, node.version)
-        )
+        operations: list[Operation] = [Check(znodes.CONTROLLER_EPOCH, epoch_version)]
+        if withdrawn is not None:
+            version = withdrawn.versions[znodes.REASSIGNMENT]
+            operations.append(Delete(znodes.REASSIGNMENT, version))
+        self._journal.commit(*operations, Delete(znodes.CONTROLLER, node.version))
         return True
 
     # Throttles

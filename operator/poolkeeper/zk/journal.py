@@ -255,6 +255,12 @@ def hand_over_approval(session: Session, plan: str) -> None:
     session.commit((fence, write, *undo))
 
 
+def read_recorded_brokers(session: Session) -> frozenset[int]:
+    """Return the ids of the brokers that are recorded; empty before the first write."""
+    node = session.read(znodes.RECORD_OF_BROKERS)
+    return frozenset() if node is None else frozenset(_decode_brokers(node.data))
+
+
 def read_records(session: Session) -> Records:
     """Return all records; empty before the first write."""
     cluster, brokers = session.read_many([znodes.RECORD_OF_CLUSTER, znodes.RECORD_OF_BROKERS])

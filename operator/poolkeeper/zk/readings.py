@@ -17,6 +17,7 @@ from poolkeeper.model.topology import (
     Controller,
     Partition,
     ReassignmentEntry,
+    RequestDamage,
     Topic,
 )
 from poolkeeper.zk import version_inference, znodes
@@ -113,6 +114,8 @@ def cluster_reading(name: str, reading: ZnodeReading) -> ClusterReading:
     topics = _topics(reading, damaged, notes)
     left_out = gone | torn
     brokers, formats = _brokers(reading, notes)
+    requested, damage = _reassignment(admin)
+    notes.extend(f"{znodes.REASSIGNMENT}: {each.detail}" for each in damage)
     return ClusterReading(
         Cluster(
             name=name,
@@ -121,7 +124,8 @@ def cluster_reading(name: str, reading: ZnodeReading) -> ClusterReading:
             id=_cluster_id(reading, notes),
             kafka_version=version_inference.kafka_version(_traces(reading, formats)),
             controller=_controller(admin, notes),
-            reassignment=_reassignment(admin, notes),
+            reassignment=requested,
+            request_damage=damage,
             electing=admin.nodes[znodes.PREFERRED_ELECTION] is not None,
             deleting=admin.deleting,
             torn=frozenset(torn),
@@ -134,6 +138,7 @@ def cluster_reading(name: str, reading: ZnodeReading) -> ClusterReading:
             if (node := admin.nodes[path]) is not None
         },
         tuple(notes),
+        _version_or_absent(admin.nodes[znodes.REASSIGNMENT]),
     )
 
 
@@ -148,7 +153,7 @@ def _changed(reading: ZnodeReading) -> set[str]:
 
 def _unsettled(earlier: Admin, later: Admin) -> frozenset[str]:
     """Return the topics whose requests and deletions differ between the two readings."""
-    before, after = set(_reassignment(earlier, []) or ()), set(_reassignment(later, []) or ())
+    before, after = (set(_reassignment(admin)[0] or ()) for admin in (earlier, later))
     return frozenset(entry.topic for entry in before ^ after) | (earlier.deleting ^ later.deleting)
 
 
@@ -236,17 +241,19 @@ def _config(path: str, node: Node | None, notes: list[str]) -> Mapping[str, str]
         return None
 
 
+def _version_or_absent(node: Node | None) -> int:
+    return -1 if node is None else node.version
+
+
 def _version(node: Node | None) -> int | None:
     return None if node is None or node is UNREADABLE else node.version
 
 
-def _reassignment(admin: Admin, notes: list[str]) -> tuple[ReassignmentEntry, ...] | None:
+def _reassignment(
+    admin: Admin,
+) -> tuple[tuple[ReassignmentEntry, ...] | None, tuple[RequestDamage, ...]]:
     node = admin.nodes[znodes.REASSIGNMENT]
-    if node is None:
-        return None
-    entries, problems = ReassignmentNode.decode(node.data)
-    notes.extend(f"{znodes.REASSIGNMENT}: {problem}" for problem in problems)
-    return entries
+    return (None, ()) if node is None else ReassignmentNode.decode(node.data)
 
 
 def _controller(admin: Admin, notes: list[str]) -> Controller:

@@ -13,7 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from poolkeeper.errors import Refused
-from poolkeeper.model.topology import Broker, Controller, ReassignmentEntry, Replicas
+from poolkeeper.model.topology import (
+    Broker,
+    Controller,
+    ReassignmentEntry,
+    Replicas,
+    RequestDamage,
+    RequestFlaw,
+    TopicPartition,
+)
 from poolkeeper.zk import json_bodies
 
 # Kafka's, without a body of their own
@@ -316,27 +324,30 @@ class ReassignmentNode:
         return json_bodies.encode({"version": 1, "partitions": partitions})
 
     @staticmethod
-    def decode(data: bytes) -> tuple[tuple[ReassignmentEntry, ...], tuple[str, ...]]:
+    def decode(data: bytes) -> tuple[tuple[ReassignmentEntry, ...], tuple[RequestDamage, ...]]:
         """Read the entries that make sense, and say what is wrong with the others.
 
         Of entries for the same partition the last one wins, as in Kafka.
         """
         try:
-            entries = json_bodies.parse(data).get("partitions")
+            body = json_bodies.parse(data)
+            entries = body.get("partitions")
             if not isinstance(entries, list):
                 raise Refused(f"partitions is {json_bodies.shown(entries)} (expected a list)")
         except Refused as damage:
-            return (), (str(damage),)
-        found: dict[tuple[str, int], ReassignmentEntry] = {}
-        problems: list[str] = []
+            return (), (RequestDamage(RequestFlaw.NOT_JSON, str(damage)),)
+        found: dict[TopicPartition, ReassignmentEntry] = {}
+        damages = [*_unknown_keys(body, _REQUEST_KEYS)]
+        if not entries:
+            damages.append(RequestDamage(RequestFlaw.NO_ENTRIES, "partitions is empty"))
         for entry in entries:
-            try:
-                wanted = _reassignment_entry(entry)
-            except Refused as damage:
-                problems.append(str(damage))
+            wanted = _reassignment_entry(entry)
+            if isinstance(wanted, ReassignmentEntry):
+                found[TopicPartition(wanted.topic, wanted.partition)] = wanted
+                damages += _unknown_keys(entry, _ENTRY_KEYS, wanted)
             else:
-                found[wanted.topic, wanted.partition] = wanted
-        return tuple(found.values()), tuple(problems)
+                damages.append(wanted)
+        return tuple(found.values()), tuple(damages)
 
 
 class PreferredElectionNode:
@@ -401,16 +412,35 @@ class ClusterIdNode:
         return id_
 
 
-def _reassignment_entry(entry: Any) -> ReassignmentEntry:
+_REQUEST_KEYS = frozenset(("version", "partitions"))
+_ENTRY_KEYS = frozenset(("topic", "partition", "replicas"))
+
+
+def _unknown_keys(
+    body: Mapping[str, Any], known: frozenset[str], entry: ReassignmentEntry | None = None
+) -> tuple[RequestDamage, ...]:
+    """Return the keys of a request, or of its `entry`, that controllers from 2.4 on refuse."""
+    unknown = sorted(body.keys() - known)
+    if not unknown:
+        return ()
+    name = None if entry is None else TopicPartition(entry.topic, entry.partition)
+    return (RequestDamage(RequestFlaw.UNKNOWN_KEY, ", ".join(unknown), name),)
+
+
+def _reassignment_entry(entry: Any) -> ReassignmentEntry | RequestDamage:
     if not isinstance(entry, dict) or not isinstance(entry.get("topic"), str):
-        raise Refused(
-            f"an entry is {json_bodies.shown(entry)} (expected topic, partition, replicas)"
-        )
-    topic_name, partition = entry["topic"], json_bodies.integer(entry, "partition")
-    name = f"the list of {topic_name}-{partition}"
-    return ReassignmentEntry(
-        topic_name, partition, json_bodies.replicas(name, entry.get("replicas"))
-    )
+        shown = json_bodies.shown(entry)
+        wrong = f"an entry is {shown} (expected topic, partition, replicas)"
+        return RequestDamage(RequestFlaw.BAD_ENTRY, wrong)
+    try:
+        name = TopicPartition(entry["topic"], json_bodies.integer(entry, "partition"))
+    except Refused as damage:
+        return RequestDamage(RequestFlaw.BAD_ENTRY, str(damage))
+    try:
+        ids = json_bodies.replicas(f"the list of {name}", entry.get("replicas"))
+    except Refused as damage:
+        return RequestDamage(RequestFlaw.BAD_REPLICAS, str(damage), name)
+    return ReassignmentEntry(*name, ids)
 
 
 def _require_lists(first: int, replicas: Sequence[Replicas]) -> None:

@@ -1,9 +1,14 @@
-"""What a loop works towards, by what is declared."""
+"""What a loop works towards, by what is declared, and when it ends."""
+
+from typing import Any, cast
 
 import pytest
 
 from builders import cluster_spec
-from poolkeeper.controller.cluster_loops import desired_of
+from poolkeeper.controller.cluster_loops import ClusterLoop, ClusterLoops, desired_of
+from poolkeeper.kube.leadership.leader_election import LeaderRole
+from poolkeeper.model.outcomes import Outcome, Progress, State
+from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds.custom_resource import CustomResource
@@ -35,3 +40,90 @@ DESIRED = Desired(SPEC)
 )
 def test_a_loop_works_towards(assembly: Assembly, expected: Desired | None) -> None:
     assert desired_of(assembly) == expected
+
+
+class Anything:
+    """Takes every call, and gives itself."""
+
+    def __getattr__(self, name: str) -> "Anything":
+        return self
+
+    def __call__(self, *given: object, **named: object) -> "Anything":
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+class Contents:
+    """The objects of a resource cache."""
+
+    def __init__(self) -> None:
+        self.objects: tuple[CustomResource, ...] = (CLUSTER,)
+
+    def contents(self) -> tuple[Any, ...]:
+        return (self.objects,)
+
+
+MOVING = Outcome(State.WAITING, progress=Progress("sha256:p", Phase.MOVING, 1, 0, 2, 2, 0, 10))
+AT_REST = Outcome(State.CONVERGED)
+
+
+@pytest.fixture
+def loops(monkeypatch: pytest.MonkeyPatch) -> ClusterLoops:
+    monkeypatch.setattr(ClusterLoop, "_connections", lambda self: Anything())
+    monkeypatch.setattr("poolkeeper.controller.loop.run_loop", lambda config: config.stop.wait(60))
+    nothing = cast(Any, Anything())
+    made = ClusterLoops(
+        cast(Any, Contents()),
+        nothing,
+        lambda: "",
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        lambda: LeaderRole.HELD,
+    )
+    made.reconcile()
+    return made
+
+
+def declared(loops: ClusterLoops, *objects: CustomResource) -> None:
+    cast(Any, loops.cache).objects = objects
+    loops.reconcile()
+
+
+def test_a_loop_whose_cluster_vanishes_in_mid_run_ends_the_run_first(
+    loops: ClusterLoops, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = loops._loops["main"]
+    found._report(MOVING)
+    declared(loops)
+    declared(loops)
+    assert loops.names() == {"main"}
+    assert found.desired == Desired(PAUSED)
+    told = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert told == [
+        "KafkaCluster main is gone in mid-run: its run ends after the stage in flight first"
+    ]
+    found._report(AT_REST)
+    declared(loops)
+    assert loops.names() == set()
+
+
+def test_a_loop_whose_cluster_comes_back_goes_on(loops: ClusterLoops) -> None:
+    found = loops._loops["main"]
+    found._report(MOVING)
+    declared(loops)
+    declared(loops, CLUSTER)
+    assert loops.names() == {"main"}
+    assert found.desired == DESIRED
+
+
+def test_a_loop_at_rest_ends_with_its_cluster(loops: ClusterLoops) -> None:
+    loops._loops["main"]._report(AT_REST)
+    declared(loops)
+    assert loops.names() == set()

@@ -163,6 +163,19 @@ def test_a_loop_that_waits_for_another_holder_in_mid_run_says_so_and_ends_no_run
     assert room.recorder.events == []
 
 
+def test_a_cluster_that_is_only_looked_at_in_mid_run_ends_no_run(room: Room) -> None:
+    room.report(main(), running(main(), SEEN, 1))
+    room.recorder.events = []
+    looking = main((kafka_cluster(mode="PlanOnly"), *OBJECTS[1:]))
+    recorded = Wait(WaitReason.RUN_RECORDED, count=2**20, cause=Wait(WaitReason.PLAN_ONLY))
+    outcome = replace(running(main(), SEEN, 1), waits=(recorded,), recorded=True)
+    room.reporter.report(looking, outcome)
+    message = condition_of(room.writer.written["main"], "Ready")["message"]
+    assert "its throttle of 1 MiB/s a broker stays" in message
+    assert room.writer.said()["main"] == ("False", "PlanOnly")
+    assert ("main", "RunEnded") not in room.recorder.events
+
+
 def test_a_cluster_that_is_deleted_in_mid_run_tells_of_the_run_until_its_end(room: Room) -> None:
     room.report(main(), running(main(), SEEN, 1))
     room.recorder.events = []

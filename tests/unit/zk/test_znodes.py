@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolkeeper.errors import Refused
-from poolkeeper.model.topology import Broker, Controller, ReassignmentEntry
+from poolkeeper.model.topology import (
+    Broker,
+    Controller,
+    ReassignmentEntry,
+    RequestDamage,
+    RequestFlaw,
+    TopicPartition,
+)
 from poolkeeper.zk import znodes
 from poolkeeper.zk.znodes import (
     BrokerNode,
@@ -214,6 +221,7 @@ def test_an_election_names_topics_and_partitions() -> None:
     )
 
 
+F, T0 = RequestFlaw, TopicPartition("t", 0)
 requests = st.lists(
     st.builds(
         ReassignmentEntry,
@@ -239,7 +247,7 @@ def test_a_request_reads_back_as_written(entries: tuple[ReassignmentEntry, ...])
             b'{"partitions":[{"topic":"t","partition":0,"replicas":[1]},'
             b'{"topic":"t","partition":0,"replicas":[2],"log_dirs":["any"]}]}',
             (ReassignmentEntry("t", 0, (2,)),),
-            (),
+            (RequestDamage(F.UNKNOWN_KEY, "log_dirs", T0),),
             id="of-two-entries-for-a-partition-the-last-wins",
         ),
         pytest.param(
@@ -248,20 +256,37 @@ def test_a_request_reads_back_as_written(entries: tuple[ReassignmentEntry, ...])
             b'{"topic":"u","partition":1,"replicas":[]}]}',
             (ReassignmentEntry("u", 1, ()),),
             (
-                'the list of t-0 holds "1" (expected integers)',
-                "an entry is 7 (expected topic, partition, replicas)",
-                'partition is "0" (expected an integer)',
+                RequestDamage(F.BAD_REPLICAS, 'the list of t-0 holds "1" (expected integers)', T0),
+                RequestDamage(F.BAD_ENTRY, "an entry is 7 (expected topic, partition, replicas)"),
+                RequestDamage(F.BAD_ENTRY, 'partition is "0" (expected an integer)'),
             ),
             id="entries-that-make-sense-are-read-beside-others",
         ),
-        pytest.param(b"", (), ("the node is empty (expected a JSON object)",), id="empty"),
         pytest.param(
-            b'{"version":1}', (), ("partitions is absent (expected a list)",), id="no-partitions"
+            b"",
+            (),
+            (RequestDamage(F.NOT_JSON, "the node is empty (expected a JSON object)"),),
+            id="empty",
+        ),
+        pytest.param(
+            b'{"version":1}',
+            (),
+            (RequestDamage(F.NOT_JSON, "partitions is absent (expected a list)"),),
+            id="no-partitions",
+        ),
+        pytest.param(
+            b'{"version":1,"partitions":[],"x":1}',
+            (),
+            (
+                RequestDamage(F.UNKNOWN_KEY, "x"),
+                RequestDamage(F.NO_ENTRIES, "partitions is empty"),
+            ),
+            id="no-entries-and-another-key",
         ),
     ],
 )
 def test_foreign_requests(
-    body: bytes, entries: tuple[ReassignmentEntry, ...], problems: tuple[str, ...]
+    body: bytes, entries: tuple[ReassignmentEntry, ...], problems: tuple[RequestDamage, ...]
 ) -> None:
     assert ReassignmentNode.decode(body) == (entries, problems)
 

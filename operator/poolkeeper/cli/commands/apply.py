@@ -7,7 +7,7 @@ approval is stored for the operator.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
@@ -19,23 +19,28 @@ from poolkeeper.cli.commands import plan as planning_command
 from poolkeeper.cli.input import cluster_reading, confirmation, interrupts, options, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
-from poolkeeper.cli.output import plan_text, printing, progress
+from poolkeeper.cli.output import left_undone, plan_text, printing, progress
+from poolkeeper.cli.output.left_undone import Undone
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.errors import Refused, StalePlan
 from poolkeeper.load.refresh import LoadHistory
+from poolkeeper.model.actions import Action
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, Desired, LoadSource, Mode
 from poolkeeper.model.throttles import Throttled
+from poolkeeper.model.waits import WaitReason
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state import step_progress
+from poolkeeper.planning.run_state import gates, requests, step_progress
 from poolkeeper.reconcile import approval
 from poolkeeper.reconcile.context import PendingPlan
+from poolkeeper.reconcile.decide import stalls
 from poolkeeper.reconcile.observation import Observation, observe_cluster
 from poolkeeper.telemetry import audit as audit_trail
 from poolkeeper.telemetry.audit import AuditTrail, Emit
+from poolkeeper.text import count, cut
 from poolkeeper.zk import journal, pending_plan
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
@@ -43,6 +48,7 @@ from poolkeeper.zk.fencing import Holder
 from poolkeeper.zk.journal import JournalView
 
 OPERATOR = "run"
+UNDONE_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,9 @@ def apply(
     was. Refuses a plan made for another state of the cluster or the manifests, and refuses to run
     beside another executor; to an active operator (`poolkeeper run`) it hands the approval over.
 
+    Exit code 4: done as far as possible, yet the cluster is not as declared: what others moved is
+    left alone, or the plan could not do everything; JSON says what (`undone`).
+
     Topics are deleted with --prune only, and only those whose last resource declared
     `deletionPolicy: Delete`.
     """
@@ -119,7 +128,8 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         if command.file is not None and command.yes:  # the plan in the file has been reviewed
             printing.emit(f"{plan.hash}\n{plan_text.summary(plan)}\n")
         else:
-            planning_command.show(plan, command.desired, observed, command.output)
+            waits = () if resumed else planning_command.live_waits(observed, None, command.desired)
+            planning_command.show(plan, command.desired, observed, command.output, waits=waits)
             printing.emit("")
     again = "Type yes to go on with this plan" if resumed else "Type yes to apply this plan"
     confirmation.confirm(again, yes=command.yes)
@@ -209,21 +219,28 @@ def _end_other_run(command: ApplyOptions, before: JournalView, check: interrupts
 def _report_no_changes(
     command: ApplyOptions, observed: Observation, plan: Plan, holder: Holder | None
 ) -> int:
-    """Say that there is nothing to do.
+    """Say that there is nothing to do; the records of owners and brokers are still updated.
 
-    The records of owners and brokers are still updated, and throttles that a run left are removed.
+    A stuck request is withdrawn first, where that is allowed, and throttles that a run left are
+    taken off. Anything else that blocks moves is told and not waited for: there is nothing to move.
     """
-    if holder is None:
-        connections = _connections(command.target)
+    waits = planning_command.live_waits(observed, None, command.desired)
+    closed = gates.foreign(observed.cluster, ()) or gates.controller(observed.cluster)
+    known = requests.known_brokers(observed.cluster, observed.records.brokers)
+    stuck = stalls.foreign_stall_of(observed.cluster, known) is not None
+    curable = stuck and command.desired.cluster.execution.remedies.remove_stale_requests
+    if holder is None and (curable or not closed or observed.left.ours):
         with progress.printer(_stream(command)) as printer:
-            report = printer if observed.left.ours else lambda outcome: None
-            loop.drive(connections, command.desired, plan, report, emit=command.emit)
+            connections = _connections(command.target)
+            loop.drive(connections, command.desired, plan, printer, emit=command.emit)
+        waits = tuple(wait for wait in waits if wait.reason is WaitReason.TOPIC_DAMAGED)
         observed = replace(observed, left=replace(observed.left, ours=Throttled()))
+    undone = (*left_undone.of_waits(waits), *left_undone.of_plan(plan))
     if command.output == printing.JSON:
-        _result(plan, Outcome(State.CONVERGED))
+        _result(plan, Outcome(State.CONVERGED, waits=waits), undone)
     else:
-        planning_command.show(plan, command.desired, observed, command.output)
-    return 0
+        planning_command.show(plan, command.desired, observed, command.output, waits=waits)
+    return left_undone.EXIT_CODE if undone else 0
 
 
 def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder) -> int:
@@ -240,9 +257,15 @@ def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder) -> int:
 
 
 def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
+    given_up: list[Action] = []
     try:
         with progress.printer(_stream(command)) as printer:
-            report = _with_interrupt_check(check, printer)
+
+            def keep(outcome: Outcome) -> None:
+                given_up.extend(outcome.did)
+                printer(outcome)
+
+            report = _with_interrupt_check(check, keep)
             connections = _connections(command.target)
             outcome = loop.drive(connections, command.desired, plan, report, emit=command.emit)
     except KeyboardInterrupt:
@@ -253,21 +276,29 @@ def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
             ]
         )
         raise
+    undone = (*left_undone.of_actions(given_up), *left_undone.of_plan(plan))
     if command.output == printing.JSON:
-        _result(plan, outcome)
+        _result(plan, outcome, undone)
     elif outcome.state is State.STOPPED:
         printing.warn(["stopped before its end: `poolkeeper apply` plans what is left"])
+    elif undone:
+        left = cut([each.message for each in undone], UNDONE_MAX, grouped=False)
+        printing.warn([f"not as declared: {each}" for each in left])
+        printing.emit(f"done, and {count(len(undone), 'thing')} left undone: {plan.hash}")
     else:
         printing.emit(f"done: {plan.hash}")
-    return 1 if outcome.state is State.STOPPED else 0
+    if outcome.state is State.STOPPED:
+        return 1
+    return left_undone.EXIT_CODE if undone else 0
 
 
-def _result(plan: Plan, outcome: Outcome) -> None:
+def _result(plan: Plan, outcome: Outcome, undone: Sequence[Undone]) -> None:
     printing.emit_json(
         {
             "plan": plan.hash,
             "state": outcome.state.value,
             "waits": list(wording.sentences(outcome.waits)),
+            "undone": left_undone.as_data(undone),
         }
     )
 

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -13,7 +13,15 @@ from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targe
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.input.what_if import SupposedBrokers, suppose_brokers
-from poolkeeper.cli.output import capacity_table, files, ink, plan_text, printing, status_text
+from poolkeeper.cli.output import (
+    capacity_table,
+    files,
+    ink,
+    left_undone,
+    plan_text,
+    printing,
+    status_text,
+)
 from poolkeeper.cli.output.cancel_waits import cancel_waits
 from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.jsontext import compact
@@ -21,19 +29,21 @@ from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacity
 from poolkeeper.planning.facts.pools import Standstill
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state import left_throttles
+from poolkeeper.planning.run_state import disks, left_throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import cool_down
 from poolkeeper.reconcile.gone_brokers import updated_records
 from poolkeeper.reconcile.observation import Observation, observe_cluster
+from poolkeeper.reconcile.recorded_run import RecordedRun, read_recorded_run, waits_of
 from poolkeeper.report import plan_report
-from poolkeeper.text import moment
+from poolkeeper.text import moment, named
 from poolkeeper.zk import journal
 from poolkeeper.zk.cluster_access import ZooKeeperView
 
@@ -83,7 +93,9 @@ def plan(
 ) -> int:
     """Show what would change, why, and how many bytes move. Changes nothing.
 
-    Exit code 0: the cluster is as declared. 2: there are changes, or throttles of ours to take off.
+    Exit code 0: the cluster is as declared. 2: there are changes, or throttles that a run of ours
+    left. 4: there is nothing to do, yet the cluster is not as declared: something is left undone or
+    blocked, and JSON says what (`asDeclared`, `problems`, `blocked`).
 
     `--output json` is the plan as `--out` writes it; `--output reassign-json` is Kafka's own
     reassignment file, one per stage, a line each; `html` is a page with pictures that opens
@@ -92,16 +104,39 @@ def plan(
     target = targets.target(address)
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
-    seen, warnings = _of_snapshot(snapshot, desired) if snapshot else _of_cluster(target, desired)
-    seen = suppose_brokers(seen, SupposedBrokers(frozenset(without), _brokers(with_brokers)))
+    look = _of_snapshot(snapshot, desired) if snapshot else _of_cluster(target, desired)
+    supposed = SupposedBrokers(frozenset(without), _brokers(with_brokers))
+    seen = suppose_brokers(look.observed, supposed)
     made = audited_plan(desired, seen, prune=prune)
-    printing.warn(warnings)
+    printing.warn(look.warnings)
+    if snapshot is None and target.bootstrap:
+        printing.warn(_unknown_room(made, desired, seen))
     waits_until_ms = _balance_waits(made, desired, seen)
     if out is not None:
-        body = document(made, desired, seen, waits_until_ms)
+        body = document(made, desired, seen, waits_until_ms, look.waits)
         files.text(out, json.dumps(body, indent=1) + "\n")
-    show(made, desired, seen, output, waits_until_ms)
-    return 0 if made.empty and not seen.left.ours else CHANGES
+    show(made, desired, seen, output, waits_until_ms, look.waits)
+    if not made.empty or seen.left.ours:
+        return CHANGES
+    return left_undone.EXIT_CODE if look.waits or left_undone.of_plan(made) else 0
+
+
+def _unknown_room(made: Plan, desired: Desired, seen: Observation) -> list[str]:
+    """Say of which brokers nobody knows whether the copies fit."""
+    unknown = disks.unknown_targets(made.moves, desired, seen.cluster)
+    if not unknown:
+        return []
+    why = "brokers tell from Kafka 3.3 on, and the pool declares no capacity.disk"
+    return [f"the free space of {named('broker', unknown)} is not known: {why}"]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is planned for, what could not be read, and what blocks every move."""
+
+    observed: Observation
+    warnings: tuple[str, ...] = ()
+    waits: tuple[Wait, ...] = ()
 
 
 def audited_plan(desired: Desired, observed: Observation, *, prune: bool) -> Plan:
@@ -123,14 +158,22 @@ def audited_plan(desired: Desired, observed: Observation, *, prune: bool) -> Pla
 
 
 def document(
-    plan: Plan, desired: Desired, observed: Observation, balance_waits_until_ms: int | None = None
+    plan: Plan,
+    desired: Desired,
+    observed: Observation,
+    balance_waits_until_ms: int | None = None,
+    waits: Sequence[Wait] = (),
 ) -> dict[str, object]:
     """The plan as JSON values, with the remaining capacity of the pools after it.
 
-    `balance_waits_until_ms`: until then a loop leaves out what is for balance alone.
+    `balance_waits_until_ms`: until then a loop leaves out what is for balance alone. `waits`: what
+    blocks every move now.
     """
     left = remaining_capacity.remaining_capacities(plan, desired, observed.cluster, observed.gone)
     body = {**plan_json.to_json(plan), "room": [capacity_table.as_data(room) for room in left]}
+    as_declared = plan.empty and not left_undone.of_plan(plan) and not waits
+    body["asDeclared"] = as_declared and not observed.left.ours
+    body["blocked"] = left_undone.as_data(left_undone.of_waits(waits))
     if throttled := left_throttles.waits(observed.left):
         body["throttlesLeft"] = status_text.throttles_data(throttled)
     if balance_waits_until_ms is not None:
@@ -144,16 +187,17 @@ def show(
     observed: Observation,
     output: str,
     balance_waits_until_ms: int | None = None,
+    waits: Sequence[Wait] = (),
 ) -> None:
     """Write a plan to standard output, with the remaining capacity of the pools after it.
 
-    Throttles that no run accounts for come first.
+    `waits`: what blocks every move now; it comes first, with throttles that no run accounts for.
     """
     throttled = wording.sentences(left_throttles.waits(observed.left))
     if output in (REASSIGN_JSON, *PAGES):
         printing.warn(throttled)
     if output == printing.JSON:
-        printing.emit_json(document(plan, desired, observed, balance_waits_until_ms))
+        printing.emit_json(document(plan, desired, observed, balance_waits_until_ms, waits))
     elif output == REASSIGN_JSON:
         for file in plan_json.reassign_json(plan):
             printing.emit(compact(file))
@@ -163,6 +207,8 @@ def show(
         left = remaining_capacity.remaining_capacities(
             plan, desired, observed.cluster, observed.gone
         )
+        if waits:
+            printing.emit(plan_text.blocked(waits, ink.of_output()) + "\n")
         text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output(), throttled)
         printing.emit(text)
         if balance_waits_until_ms is not None:
@@ -184,27 +230,39 @@ def _balance_waits(plan: Plan, desired: Desired, observed: Observation) -> int |
     return cooled.waits_until_ms
 
 
-def _of_cluster(target: Target, desired: Desired) -> tuple[Observation, tuple[str, ...]]:
+def _of_cluster(target: Target, desired: Desired) -> Look:
     with cluster_reading.session(target) as session:
         enriching = cluster_reading.ClusterEnricher(target)
-        recorded = journal.read_status(session)
-        view, running = ZooKeeperView(session), recorded.running
-        seen = observe_cluster(view, desired, now_ms(), enriching, running=running)
-    run = recorded.run
-    if run is None:
-        return seen, enriching.warnings
-    under_way = f"run {run.plan} is under way: topics that it moves are left out of this plan"
-    hindered = cancel_waits(seen.cluster, recorded, desired, seen.gone, now_ms())
-    return seen, (*enriching.warnings, under_way, *wording.sentences(hindered))
+        view = ZooKeeperView(session)
+        status = journal.read_status(session)
+        seen = observe_cluster(view, desired, now_ms(), enriching, running=status.running)
+        recorded = read_recorded_run(view, seen.cluster)
+    waits = live_waits(seen, recorded, desired)
+    if recorded is None:
+        return Look(seen, enriching.warnings, waits)
+    under_way = f"run {recorded.run.plan} is under way: topics that it moves are left out"
+    hindered = cancel_waits(seen.cluster, status, desired, seen.gone, now_ms())
+    return Look(seen, (*enriching.warnings, f"{under_way} of this plan"), (*hindered, *waits))
 
 
-def _of_snapshot(file: Path, desired: Desired) -> tuple[Observation, tuple[str, ...]]:
+def live_waits(
+    seen: Observation, recorded: RecordedRun | None, desired: Desired
+) -> tuple[Wait, ...]:
+    """Return what blocks every move now, and the topics that cannot be read."""
+    damaged = (
+        Wait(WaitReason.TOPIC_DAMAGED, topic=name, detail=why)
+        for name, why in sorted(seen.cluster.damaged.items())
+    )
+    return (*waits_of(seen, recorded, desired.cluster.execution.remedies), *damaged)
+
+
+def _of_snapshot(file: Path, desired: Desired) -> Look:
     cluster = replace(snapshot_files.read(file), name=desired.cluster.name)
     pinned = desired.cluster.cluster_id
     if pinned is not None and cluster.id not in (None, pinned):
         raise Refused(f"{file} is of another cluster: its id is {cluster.id}, not {pinned}")
     records = updated_records(Records(), cluster, desired, now_ms())
-    return Observation(ClusterReading(cluster), cluster, records, frozenset()), ()
+    return Look(Observation(ClusterReading(cluster), cluster, records, frozenset()))
 
 
 def _brokers(words: Sequence[str]) -> dict[int, str | None]:

@@ -1,9 +1,10 @@
 """`poolkeeper run -f DIR`: keeps the clusters of a folder of manifests, without Kubernetes.
 
 The folder is read every few seconds if it changed. Invalid manifests are reported and ignored: the
-clusters are kept as last validly declared. Each cluster has one thread. A cluster that appears in
-the folder gets a thread. The thread of a cluster that disappears is ended, and the next executor
-resumes its run.
+clusters are kept as last validly declared. So is a folder without any cluster: a checkout that
+failed lets nothing go. Each cluster has one thread. A cluster that appears in the folder gets a
+thread. The thread of a cluster that disappears is ended, once the run that is under way has ended
+after its stage in flight; both are said.
 """
 
 import sys
@@ -19,12 +20,21 @@ from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.output import printing, progress
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
-from poolkeeper.errors import PoolkeeperError
+from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.load.refresh import LoadHistory
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.resources.checks import folder
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import Emit
+
+_RUN_ENDS_FIRST = (
+    "a run is under way, which ends after its stage in flight; then the cluster is let go"
+)
+_RUN_STAYS = (
+    "a run is recorded, which stays with its throttles, as the mode is PlanOnly: to end it, run"
+    " `poolkeeper stop` and then `poolkeeper apply`"
+)
 
 
 def watch_folder(address: ClusterSelection, output: str, emit: Emit, ended: Event) -> None:
@@ -43,6 +53,13 @@ class ClusterThread:
     desired: Desired
     config: loop.LoopConfig
     thread: Thread
+    outcome: Outcome | None = None
+    leaving: bool = False
+
+    @property
+    def in_mid_run(self) -> bool:
+        """Whether the last pass left a run recorded; true before the first pass has ended."""
+        return self.outcome is None or self.outcome.in_mid_run
 
 
 @dataclass(slots=True)
@@ -58,6 +75,7 @@ class FolderWatch:
 
     def reconcile(self) -> None:
         """Read the folder again if one of its files changed; invalid manifests change nothing."""
+        self._let_go()
         try:
             self.read()
             self._last_error = ""
@@ -73,6 +91,8 @@ class FolderWatch:
         if stamp == self._stamp:
             return
         manifests = folder.load(self.address.folders)
+        if self._threads and not manifests.clusters:
+            raise Refused("the manifests hold no KafkaCluster any more (expected one)")
         names = (
             (self.address.cluster,)
             if self.address.cluster
@@ -80,10 +100,33 @@ class FolderWatch:
         )
         desired = {name: manifests.desired(name) for name in names}
         self._stamp = stamp
-        for name in set(self._threads) - set(desired):
-            self._end([self._threads.pop(name)])
+        for name in sorted(set(self._threads) - set(desired)):
+            self._leave(name)
         for name, declared in desired.items():
             self._update(name, declared)
+
+    def _leave(self, name: str) -> None:
+        """Begin to let go of a cluster that is no longer declared: its run is ended first."""
+        thread = self._threads[name]
+        if thread.leaving:
+            return
+        thread.leaving = True
+        only_looked = thread.desired.cluster.mode is Mode.PLAN_ONLY
+        if thread.outcome is not None and thread.in_mid_run:
+            what = _RUN_STAYS if only_looked else _RUN_ENDS_FIRST
+            printing.warn([f"cluster {name} is no longer declared: {what}"])
+        if only_looked:
+            thread.outcome = Outcome(State.WAITING)
+        thread.desired = loop.leaving(thread.desired)
+        thread.config.wake.set()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """End the threads of clusters that are no longer declared and have no run."""
+        for name, thread in list(self._threads.items()):
+            if thread.leaving and not thread.in_mid_run:
+                printing.warn([f"cluster {name} is no longer declared: it is let go"])
+                self._end([self._threads.pop(name)])
 
     def close(self) -> None:
         """End all threads; the brokers complete the requests in flight."""
@@ -92,26 +135,32 @@ class FolderWatch:
     def _update(self, name: str, desired: Desired) -> None:
         known = self._threads.get(name)
         if known is not None:
-            known.desired = desired
+            known.desired, known.leaving = desired, False
             known.config.wake.set()
             return
         printer = progress.news_printer(name, sys.stdout, as_json=self.output == printing.JSON)
+
+        def report(outcome: Outcome) -> None:
+            if outcome.error is None or found.outcome is None:
+                found.outcome = outcome
+            printer(outcome)
+
         config = loop.LoopConfig(
             connections=ClusterConnections(
-                lambda: cluster_reading.open_session(self._target(name)),
-                lambda: cluster_reading.brokers(self._target(name)),
-                LoadHistory(lambda: self._threads[name].desired.cluster.load),
+                lambda: cluster_reading.open_session(self._target(name, found.desired)),
+                lambda: cluster_reading.brokers(self._target(name, found.desired)),
+                LoadHistory(lambda: found.desired.cluster.load),
             ),
-            desired=lambda: self._threads[name].desired,
-            report=printer,
+            desired=lambda: found.desired,
+            report=report,
             emit=self.emit,
         )
         thread = Thread(target=loop.run_loop, args=(config,), name=f"loop of {name}", daemon=True)
-        self._threads[name] = ClusterThread(desired, config, thread)
+        found = self._threads[name] = ClusterThread(desired, config, thread)
         thread.start()
 
-    def _target(self, name: str) -> Target:
-        return targets.target_of(replace(self.address, cluster=name), self._threads[name].desired)
+    def _target(self, name: str, desired: Desired) -> Target:
+        return targets.target_of(replace(self.address, cluster=name), desired)
 
     def _end(self, threads: Iterable[ClusterThread]) -> None:
         ending = list(threads)

@@ -12,8 +12,9 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.output import ink, printing, status_text, status_values
 from poolkeeper.cli.output.cancel_waits import cancel_waits
+from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster
-from poolkeeper.model.waits import Wait
+from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.reconcile.gone_brokers import gone_brokers
 from poolkeeper.zk import journal
@@ -38,7 +39,9 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
 
     CLUSTER is the name of one cluster in the manifests (-f DIR), or a connect string (without -f).
 
-    Reads ZooKeeper only, and changes nothing. With --watch and --output json, one line a look.
+    Reads ZooKeeper, and changes nothing. While something moves or is not in sync, it also asks the
+    brokers for failed log directories, if their addresses are known. With --watch and --output
+    json, one line a look.
     """
     target = targets.target(address)
     with cluster_reading.session(target) as session:
@@ -46,14 +49,27 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
             observed = cluster_reading.read_cluster(session, target, sizes=False)
             recorded = journal.read_status(session)
             found = status_values.status_of(
-                observed.cluster, recorded, _balance_waits(target, session)
+                observed.cluster, recorded, _context(target, session, observed)
             )
             hindered = _cancel_waits(target, session, observed.cluster, recorded)
-            found = replace(found, waits=(*hindered, *found.waits))
+            failed = _failed_log_dirs(target, found, observed.cluster)
+            found = replace(found, waits=(*hindered, *failed, *found.waits))
             _show(found, watch=watch, output=output)
             if not watch:
                 return
             time.sleep(timing.WATCH_EVERY_S)
+
+
+def _context(
+    target: Target, session: Session, observed: cluster_reading.ReadCluster
+) -> status_values.StatusContext:
+    desired = target.desired
+    return status_values.StatusContext(
+        _balance_waits(target, session),
+        journal.read_recorded_brokers(session),
+        Remedies() if desired is None else desired.cluster.execution.remedies,
+        observed.notes,
+    )
 
 
 def _balance_waits(target: Target, session: Session) -> int | None:
@@ -75,6 +91,24 @@ def _cancel_waits(
     now_ms = time.time_ns() // 1_000_000
     gone = gone_brokers(journal.read_records(session), target.desired, now_ms)
     return cancel_waits(cluster, recorded, target.desired, gone, now_ms)
+
+
+def _failed_log_dirs(
+    target: Target, found: status_values.Status, cluster: Cluster
+) -> tuple[Wait, ...]:
+    """Name the failed log directories, if something moves or is not in sync."""
+    if not (found.run or found.arriving or found.under_replicated) or not target.bootstrap:
+        return ()
+    brokers = cluster_reading.brokers(replace(target, timeout_s=timing.LOG_DIRS_DEADLINE_S))
+    if brokers is None:
+        return ()
+    with brokers:
+        logs = brokers.sizes(cluster.brokers, timing.LOG_DIRS_DEADLINE_S).logs
+    return tuple(
+        Wait(WaitReason.LOG_DIR_FAILED, brokers=(broker,), path=path, detail=why)
+        for broker, each in sorted(logs.items())
+        for path, why in sorted(each.offline.items())
+    )
 
 
 def _show(found: status_values.Status, *, watch: bool, output: str) -> None:

@@ -19,10 +19,14 @@ from poolkeeper.zk.client.session import Session
 
 @dataclass(frozen=True, slots=True)
 class ReadCluster:
-    """A cluster as read, with a warning for each thing that could not be read."""
+    """A cluster as read, with a warning for each thing that could not be read.
+
+    `notes` are about nodes of ZooKeeper, each with its path.
+    """
 
     cluster: Cluster
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def open_session(target: Target) -> Session:
@@ -60,8 +64,8 @@ def brokers(target: Target) -> BrokerClient | None:
 def read_cluster(session: Session, target: Target, *, sizes: bool = True) -> ReadCluster:
     """Read the whole cluster; `sizes` also asks the brokers, if their addresses are known."""
     enriching = ClusterEnricher(target if sizes else replace(target, bootstrap=(), desired=None))
-    cluster = enriching(observe.cluster(session, target.name).cluster)
-    return ReadCluster(cluster, enriching.warnings)
+    reading = observe.cluster(session, target.name)
+    return ReadCluster(enriching(reading.cluster), enriching.warnings, reading.notes)
 
 
 class ClusterEnricher:

@@ -17,6 +17,8 @@ given width. Every colour repeats a sign, so that output without colours loses n
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
+from poolkeeper import wording
+from poolkeeper.cli.output import left_undone
 from poolkeeper.cli.output.brokers_table import brokers_table
 from poolkeeper.cli.output.capacity_table import capacity_table
 from poolkeeper.cli.output.ink import PLAIN, Ink
@@ -33,6 +35,7 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
+from poolkeeper.model.waits import Wait
 from poolkeeper.planning.diagnosis.remaining_capacity import RemainingCapacity
 from poolkeeper.planning.rules import Rules
 from poolkeeper.report import changes
@@ -82,15 +85,24 @@ def render(
 def summary(plan: Plan, *, noted: bool = False) -> str:
     """The closing line: the whole plan in one sentence; `noted`: something was said before it."""
     if plan.empty:
-        if noted and not plan.problems:
+        if undone := left_undone.of_plan(plan):
+            return f"No changes. {count(len(undone), 'thing')} left undone, see above."
+        if noted:
             return "No changes. The topology is as declared; see the notes above."
-        if plan.problems:
-            return f"No changes. {count(len(plan.problems), 'thing')} left undone, see above."
         return "No changes. The cluster is as declared."
     deleted = sum(isinstance(step, DeleteTopic) for step in plan.steps)
     done = changes.counts(plan, sized=True)
     done.append(f"{count(deleted, 'topic')} to DELETE" if deleted else "nothing to delete")
     return f"Plan: {', '.join(done)}."
+
+
+def blocked(waits: Sequence[Wait], ink: Ink = PLAIN) -> str:
+    """What keeps moves from starting, shown before everything else.
+
+    A line each, which is not folded: people copy from it what they have to set or run.
+    """
+    told = (ink.yellow(f"  • {each}") for each in wording.sentences(waits))
+    return "\n".join((ink.bold("Blocked"), *told))
 
 
 def _pools(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator[list[str]]:

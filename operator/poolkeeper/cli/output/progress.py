@@ -17,10 +17,10 @@ from poolkeeper import wording
 from poolkeeper.cli import timing
 from poolkeeper.model.outcomes import Outcome, Progress
 from poolkeeper.model.runs import Phase
-from poolkeeper.model.waits import Kind
+from poolkeeper.model.waits import Kind, in_order
 from poolkeeper.text import count, duration, few, size
 
-WAITS_MAX = 3
+WAITS_MAX = 5
 Kinds = tuple[Kind, ...]
 
 
@@ -36,8 +36,8 @@ def line(outcome: Outcome) -> str:
 
 
 def waits(outcome: Outcome) -> str:
-    """The first few waits in one sentence."""
-    return few(wording.sentences(outcome.waits), WAITS_MAX, grouped=False)
+    """The first few waits in one sentence, what blocks first."""
+    return few(wording.sentences(in_order(outcome.waits)), WAITS_MAX, grouped=False)
 
 
 def _progress(progress: Progress) -> str:
@@ -49,6 +49,9 @@ def _progress(progress: Progress) -> str:
     if progress.bytes_total:
         done, total = (size(n) for n in (progress.bytes_done, progress.bytes_total))
         parts.append(f"{done} of {total}")
+    if progress.still_s is not None:
+        parts.append(f"nothing has moved for {duration(progress.still_s)}")
+        return f"{_stage(progress)}: {', '.join(parts)}"
     if progress.rate_bytes_per_s is not None:
         parts.append(f"{size(progress.rate_bytes_per_s)}/s")
     if progress.seconds_left is not None:
@@ -174,7 +177,7 @@ def as_data(outcome: Outcome) -> dict[str, object]:
     return {
         "state": outcome.state.value,
         "did": list(wording.sentences(outcome.did)),
-        "waits": list(wording.sentences(outcome.waits)),
+        "waits": list(wording.sentences(in_order(outcome.waits))),
         "plan": outcome.plan.hash if outcome.plan else None,
         "progress": None if progress is None else _progress_data(progress),
     }
@@ -194,6 +197,7 @@ def _progress_data(progress: Progress) -> dict[str, object]:
         "throttleReason": progress.throttle_reason,
         "bytesPerSecond": progress.rate_bytes_per_s,
         "secondsLeft": progress.seconds_left,
+        "stillSeconds": None if progress.still_s is None else int(progress.still_s),
     }
 
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from poolkeeper import wording
+from poolkeeper.cli.output import left_undone
 from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.status_values import RunStatus, Status
 from poolkeeper.model.plans import Move
-from poolkeeper.model.waits import Wait
+from poolkeeper.model.waits import Wait, blocks, in_order
 from poolkeeper.text import count, cut, few, moment, more, size
 
 NAMED_MAX = 10
@@ -15,14 +16,17 @@ NAMES_WIDTH = 12
 
 
 def render(status: Status, ink: Ink = PLAIN) -> str:
-    """The status for people: a line per fact, then the moves in flight, then the waits."""
+    """The status for people: what blocks first, a line per fact, moves in flight, other waits."""
     counts = (
         count(status.brokers, "live broker"),
         count(status.topics, "topic"),
         count(status.partitions, "partition"),
     )
     left = cut(wording.sentences(status.throttles_left), NAMED_MAX, grouped=False)
+    waits = in_order(status.waits)
+    blocking = wording.sentences(wait for wait in waits if blocks(wait))
     facts = [
+        *(("blocked by", each) for each in cut(blocking, NAMED_MAX, grouped=False)),
         ("cluster", f"{status.cluster}{_versions(status)}"),
         *(("throttles", each) for each in left),
         ("controller", _controller(status)),
@@ -35,20 +39,20 @@ def render(status: Status, ink: Ink = PLAIN) -> str:
     else:
         facts += _run(status.run)
     if status.stopped:
-        again = "a person stopped the last run; a loop does not repeat it by itself"
+        again = "the last run was stopped or rolled back; a loop does not repeat it by itself"
         facts.append(("stopped", again))
     if status.balance_waits_until_ms is not None:
         until = moment(status.balance_waits_until_ms)
         facts.append(("balance", f"alone starts no plan before {until}"))
-    waits = cut(wording.sentences(status.waits), NAMED_MAX, grouped=False)
-    warnings = cut(status.warnings, NAMED_MAX, grouped=False)
-    facts += [*(("waits for", each) for each in waits), *(("warning", each) for each in warnings)]
+    others = wording.sentences(wait for wait in waits if not blocks(wait))
+    facts += [("waits for", each) for each in cut(others, NAMED_MAX, grouped=False)]
+    facts += [("warning", each) for each in cut(status.warnings, NAMED_MAX, grouped=False)]
     return "\n".join(ink.facts(facts, NAMES_WIDTH))
 
 
 def as_data(status: Status) -> dict[str, object]:
     """Return a status as JSON values."""
-    until_ms = status.balance_waits_until_ms
+    until_ms, waits = status.balance_waits_until_ms, in_order(status.waits)
     return {
         "cluster": status.cluster,
         "id": status.id,
@@ -58,13 +62,15 @@ def as_data(status: Status) -> dict[str, object]:
         "topics": status.topics,
         "partitions": status.partitions,
         "underReplicated": [list(name) for name in status.under_replicated],
+        "arriving": [list(name) for name in status.arriving],
         "offline": [list(name) for name in status.offline],
         "holder": status.holder,
         "run": None if status.run is None else _run_data(status.run),
         "stopped": status.stopped,
         "balanceWaitsUntil": None if until_ms is None else moment(until_ms),
         "throttlesLeft": throttles_data(status.throttles_left),
-        "waits": list(wording.sentences(status.waits)),
+        "waits": list(wording.sentences(waits)),
+        "blocked": left_undone.as_data(left_undone.of_waits(w for w in waits if blocks(w))),
         "warnings": list(status.warnings),
     }
 
@@ -101,6 +107,11 @@ def _health(status: Status) -> str:
         named = few(status.under_replicated, NAMED_MAX, grouped=False)
         under = count(len(status.under_replicated), "partition")
         sick.append(f"{under} under-replicated: {named}")
+    if status.arriving:
+        arriving = count(len(status.arriving), "partition")
+        rest = "" if sick else "all other replicas are in sync; "
+        named = few(status.arriving, NAMED_MAX, grouped=False)
+        sick.append(f"{rest}new replicas of {arriving} are not in sync yet: {named}")
     return "; ".join(sick) or "all replicas are in sync"
 
 

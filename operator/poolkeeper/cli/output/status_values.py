@@ -5,15 +5,18 @@ So a run whose executor is dead is shown as recorded, with the remark that no ex
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.model.plans import Move
 from poolkeeper.model.runs import RateReason
+from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.run_state import gates, left_throttles
+from poolkeeper.planning.run_state import gates, left_throttles, requests
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState, classify
+from poolkeeper.planning.run_state.requests import Owned
+from poolkeeper.reconcile.decide import stalls
 from poolkeeper.zk.journal import JournalView
 
 _IN_FLIGHT = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
@@ -54,6 +57,8 @@ class Status:
     topics: int
     partitions: int
     under_replicated: tuple[TopicPartition, ...]
+    arriving: tuple[TopicPartition, ...]
+    """Partitions with a replica being added that is not in sync yet."""
     offline: tuple[TopicPartition, ...]
     holder: str | None
     run: RunStatus | None
@@ -66,12 +71,27 @@ class Status:
     """The throttles that no run accounts for."""
 
 
+@dataclass(frozen=True, slots=True)
+class StatusContext:
+    """What is known beside cluster and journal.
+
+    `balance_waits_until_ms`: balance alone starts no plan before. `brokers`: those that are
+    recorded. `remedies`: those that are allowed; None where no manifests say so. `notes`: sentences
+    about nodes that could not be read.
+    """
+
+    balance_waits_until_ms: int | None = None
+    brokers: Collection[int] = ()
+    remedies: Remedies = field(default_factory=Remedies)
+    notes: tuple[str, ...] = ()
+
+
 def status_of(
-    cluster: Cluster, journal: JournalView, balance_waits_until_ms: int | None = None
+    cluster: Cluster, journal: JournalView, context: StatusContext = StatusContext()
 ) -> Status:
     """Combine cluster and journal into a status."""
     health = gates.health(cluster)
-    run, waits = _run(cluster, journal)
+    run, waits = _run(cluster, journal, context)
     left = left_throttles.find(cluster, journal.throttles, journal.running)
     return Status(
         cluster=cluster.name,
@@ -82,26 +102,41 @@ def status_of(
         topics=len(cluster.topics),
         partitions=sum(len(topic.partitions) for topic in cluster.topics.values()),
         under_replicated=tuple(sorted(health.under_replicated)),
+        arriving=_arriving(cluster),
         offline=_offline(cluster),
         holder=None if journal.holder is None else str(journal.holder),
         run=run,
         stopped=journal.stopped,
         waits=waits,
-        warnings=_warnings(cluster),
-        balance_waits_until_ms=balance_waits_until_ms,
+        warnings=(*_warnings(cluster), *context.notes),
+        balance_waits_until_ms=context.balance_waits_until_ms,
         throttles_left=left_throttles.waits(left),
     )
 
 
-def _run(cluster: Cluster, journal: JournalView) -> tuple[RunStatus | None, tuple[Wait, ...]]:
+def _run(
+    cluster: Cluster, journal: JournalView, context: StatusContext
+) -> tuple[RunStatus | None, tuple[Wait, ...]]:
     waits = list(gates.controller(cluster))
     run, document = journal.run, journal.document
+    known = requests.known_brokers(cluster, context.brokers)
     if run is None:
-        return None, (*waits, *gates.foreign(cluster, ()))
+        stall = stalls.foreign_stall_of(cluster, known)
+        waits.extend(gates.foreign(cluster, (), known))
+        return None, (*waits, *stalls.waits_for_remedy(stall, context.remedies))
     # Without a completely stored plan, the run's moves are unknown.
     moves = () if document is None else document.plan.moves
     progress = classify(moves, cluster)
-    waits.extend(gates.foreign(cluster, _run_moves(moves, progress)))
+    step = run.step if document is not None else ()
+    owned = stalls.owned_by(moves, step, run.returning)
+    named = Owned({*owned.partitions, *_run_moves(moves, progress)}, owned.targets)
+    waits.extend(gates.foreign(cluster, named, known))
+    if step and not run.returning:
+        of_step = [progress[m] for m, _ in step]
+        targets = ((moves[m], index) for m, index in step)
+        waits.extend(gates.hanging(targets, of_step, cluster))
+        stall = stalls.stall_of(moves, step, of_step, cluster, known)
+        waits.extend(stalls.waits_for_remedy(stall, context.remedies))
     waits.extend(_moves_wait(moves, progress, cluster))
     waits.extend(left_throttles.changed(journal.throttles, journal.running))
     if journal.holder is None:
@@ -157,6 +192,18 @@ def _bytes_done(moves: Sequence[Move], progress: Sequence[MoveProgress]) -> int:
         elif p.at > 0:
             done += move.bytes * p.at // (len(move.path) - 1)
     return done
+
+
+def _arriving(cluster: Cluster) -> tuple[TopicPartition, ...]:
+    """Return the partitions whose added replicas are not all in sync (2.4 and later say which)."""
+    return tuple(
+        sorted(
+            TopicPartition(topic.name, partition.partition)
+            for topic in cluster.topics.values()
+            for partition in topic.partitions
+            if set(partition.adding) - set(partition.isr or ())
+        )
+    )
 
 
 def _offline(cluster: Cluster) -> tuple[TopicPartition, ...]:

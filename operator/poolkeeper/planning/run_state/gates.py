@@ -11,13 +11,15 @@ that only reduce excess, healing and draining, pass a gate that the loss of a br
 they mend that very damage.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from poolkeeper.model.plans import Move, Urgency
 from poolkeeper.model.runs import Health
-from poolkeeper.model.topology import Cluster, Partition, Topic, TopicPartition
+from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state import requests
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.requests import Owned
 
 
 def health(cluster: Cluster) -> Health:
@@ -76,27 +78,34 @@ def controller(cluster: Cluster) -> tuple[Wait, ...]:
     return ()
 
 
-def foreign(cluster: Cluster, ours: Collection[TopicPartition]) -> tuple[Wait, ...]:
-    """Name foreign reassignments, as the request node and the brokers' API list them."""
-    reasons = []
+def foreign(
+    cluster: Cluster,
+    ours: Collection[TopicPartition] | Owned,
+    known: Collection[int] | None = None,
+) -> tuple[Wait, ...]:
+    """Name foreign reassignments, as the request node and the brokers' API list them.
+
+    `known`: the brokers of which anything is known (`requests.known_brokers`).
+    """
+    owned = ours if isinstance(ours, Owned) else Owned(ours)
+    reasons = list(requests.waits(cluster, owned, known))
     requested = {TopicPartition(e.topic, e.partition) for e in cluster.reassignment or ()}
-    strange = sorted(requested - set(ours))
+    moving = _moving(cluster)
+    strange = sorted(moving.keys() - set(owned.partitions) - requested)
     if strange:
-        reasons.append(Wait(WaitReason.FOREIGN_REQUEST, partitions=tuple(strange)))
-    elif cluster.reassignment is not None and not requested:
-        reasons.append(Wait(WaitReason.UNREADABLE_REQUEST))
-    moving = sorted(_moving(cluster) - set(ours) - requested)
-    if moving:
-        reasons.append(Wait(WaitReason.FOREIGN_MOVE, partitions=tuple(moving)))
+        dead = {b for name in strange for b in moving[name] if b not in cluster.brokers}
+        waited = tuple(sorted(dead))
+        reasons.append(Wait(WaitReason.FOREIGN_MOVE, partitions=tuple(strange), brokers=waited))
     return tuple(reasons)
 
 
-def _moving(cluster: Cluster) -> set[TopicPartition]:
+def _moving(cluster: Cluster) -> dict[TopicPartition, Replicas]:
+    """Return the partitions that Kafka itself says are moving, each with what is added."""
     return {
-        TopicPartition(topic.name, partition.partition)
+        TopicPartition(topic.name, partition.partition): partition.adding
         for topic in cluster.topics.values()
         for partition in topic.partitions
-        if partition.adding or partition.removing
+        if partition.moving
     }
 
 
@@ -104,12 +113,14 @@ def hazards(cluster: Cluster, progress: Sequence[MoveProgress]) -> tuple[Wait, .
     """Return what a controller failover would make worse.
 
     A topic node that cannot be decoded, or a partition without target replicas, stops every next
-    controller while it starts; on 2.3 and earlier a move without its request would be forgotten.
+    controller while it starts; a request may make such nodes, or lose data; on 2.3 and earlier a
+    move without its request would be forgotten.
     """
     reasons = [
         Wait(WaitReason.TOPIC_DAMAGED, topic=name, detail=why)
         for name, why in sorted(cluster.damaged.items())
     ]
+    reasons += requests.hazards(cluster)
     empty = sorted(
         TopicPartition(topic.name, partition.partition)
         for topic in cluster.topics.values()
@@ -135,6 +146,24 @@ def blocks(
             if wait is not None:
                 blocked[i] = wait
     return blocked
+
+
+def hanging(
+    step: Iterable[tuple[Move, int]], progress: Iterable[MoveProgress], cluster: Cluster
+) -> tuple[Wait, ...]:
+    """Name the target brokers that died while replicas were being copied to them.
+
+    `step`: each move with the index of the list that it goes to; `progress` is that of the step.
+    """
+    found: dict[int, list[TopicPartition]] = {}
+    for (move, index), p in zip(step, progress, strict=True):
+        if p.state is MoveState.IN_FLIGHT:
+            for broker in set(move.path[index]) - set(cluster.brokers):
+                found.setdefault(broker, []).append(TopicPartition(move.topic, move.partition))
+    return tuple(
+        Wait(WaitReason.BROKER_NOT_LIVE, brokers=(broker,), partitions=tuple(names))
+        for broker, names in sorted(found.items())
+    )
 
 
 def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:

@@ -39,6 +39,8 @@ __all__ = ["BROKER_KEYS", "TOPIC_KEYS"]
 
 BROKER_KEYS = (LEADER_RATE, FOLLOWER_RATE)
 LIST_BYTES_MAX = 64 * 1024
+FROZEN_BYTES_PER_S = 1
+"""The rate at which nothing arrives any more, for the moment in which moves are cancelled."""
 ADAPTIVE_RISE_MAX = 16
 RATE_MIN_BYTES_PER_S = 1024 * 1024
 NO_CONFLICTS = ThrottleConflicts()

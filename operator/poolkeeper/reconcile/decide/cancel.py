@@ -23,7 +23,18 @@ request up, on every release, whether it finds the moves in topic nodes (2.4 and
 else. A live controller would not: it looks at a new request only after it has deleted the old one.
 This way needs permission (`allowControllerFailover`, or `rollback --allow-controller-failover`).
 
+Up to 2.0 nothing keeps a controller that was replaced from finishing what is in its queue. If a
+replica arrives in that moment, both controllers write the topic node, each from its memory, and the
+node may name other replicas than those that hold the data (seen on 2.0.1). So up to 2.3 there is no
+failover while anything can arrive. A rollback first brings the throttle of its run down to nearly
+nothing (`FROZEN_BYTES_PER_S`) and lets that settle. Where others go on, or without a throttle, what
+can arrive does so first; only what hangs is cancelled.
+
 A move is only cancelled if its origin holds enough replicas in sync. Throttles stay until the end.
+
+Up to 2.3 a controller shrinks a list only to replicas that are all in sync. So a list whose origin
+has a dead broker cannot return. If its target has one as well it is let go: its entry is left out
+of the new request, and it stays the union, which harms nothing and is where the next plan begins.
 """
 
 from collections.abc import Collection, Iterable
@@ -32,22 +43,33 @@ from poolkeeper.model.plans import Move
 from poolkeeper.model.runs import Ending
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.waits import NO_CANCEL_API, Wait, WaitReason
 from poolkeeper.planning.run_state import gates
 from poolkeeper.planning.run_state.move_progress import entries_of
 from poolkeeper.planning.run_state.returns import ReturnState, lacks_origin, partition_of
+from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
     CancelMoves,
+    ChangeThrottle,
     MissingInput,
+    RecordThrottled,
     RequestOrder,
     ReturnDecision,
     RunSituation,
+    Watch,
 )
 from poolkeeper.reconcile.decide.stalls import STALL_MS
 
+Cancelling = ReturnDecision | RecordThrottled | Watch
 
-def decide(at: RunSituation) -> ReturnDecision | MissingInput | None:
+FREEZE_MS = 6_000
+"""How long brokers take to apply a throttle, and replicas to exceed it."""
+FAILOVER_PAUSE_MS = 10_000
+"""How long the next controller has to take a request up before yet another one is elected."""
+
+
+def decide(at: RunSituation) -> Cancelling | MissingInput | None:
     """Decide what is done about cancelled moves, or None if nothing is to be done now."""
     if _depends_on_gone(at) and not at.view.gone_read:
         return MissingInput.GONE
@@ -65,6 +87,9 @@ def waits(at: RunSituation) -> tuple[Wait, ...]:
     if back:
         found.append(Wait(WaitReason.MOVES_RETURNING, stage=at.run.stage, count=len(back)))
     found += [_origin_wait(at, m, index) for m, index in _candidates(at) if _lacks(at, m, index)]
+    arriving = _arriving(at)
+    if back and arriving and not _can_freeze(at):
+        found.append(Wait(WaitReason.ARRIVALS_FIRST, count=len(arriving)))
     wanted = [m for m in _wanted(at) if m not in at.run.returning]
     if wanted and not _has_way(at):
         found.append(failover_wait(at, wanted))
@@ -79,6 +104,8 @@ def failover_wait(at: RunSituation, moves: Iterable[int], why: str = "") -> Wait
     cancelled = [at.plan.moves[m] for m in moves]
     dead = {b for m, index in at.run.step for b in _dead_targets(at, m, index)}
     targets = {b for move in cancelled for b in move.target}
+    if at.asks_brokers and not _brokers_can(at):
+        why = NO_CANCEL_API
     return Wait(
         WaitReason.CANCEL_NEEDS_FAILOVER,
         partitions=tuple(TopicPartition(move.topic, move.partition) for move in cancelled),
@@ -98,7 +125,23 @@ def may_fail_over(at: RunSituation) -> bool:
 
 
 def _has_way(at: RunSituation) -> bool:
-    return at.asks_brokers or may_fail_over(at)
+    return _brokers_can(at) or may_fail_over(at)
+
+
+def _brokers_can(at: RunSituation) -> bool:
+    """Whether the brokers can be asked to cancel moves, as far as is known."""
+    return at.asks_brokers and not any(_is_unrecorded(at, m, index) for m, index in at.run.step)
+
+
+def _is_unrecorded(at: RunSituation, m: int, index: int) -> bool:
+    """Whether a move runs without its topic node saying what is added: Kafka 2.3 and earlier."""
+    move = at.plan.moves[m]
+    partition = partition_of(move, at.view.cluster)
+    if partition is None or partition.moving:
+        return False
+    return bool(set(partition.replicas) - set(move.path[index - 1])) and (
+        at.view.returns[m] in (ReturnState.OUTWARD, ReturnState.RETURNING)
+    )
 
 
 def _ending(at: RunSituation) -> Ending | None:
@@ -160,7 +203,19 @@ def _given_up(move: Move, dead: Collection[int], desired: Desired, gone: Collect
 
 
 def _lacks(at: RunSituation, m: int, index: int) -> tuple[int, ...]:
+    """Return the origin's brokers that are missing for a return; empty if it is possible."""
+    dead = _dead_origin(at, m, index)
+    if dead and not _dead_targets(at, m, index):
+        return dead
     return lacks_origin(at.plan.moves[m], index, at.view.cluster)
+
+
+def _dead_origin(at: RunSituation, m: int, index: int) -> tuple[int, ...]:
+    """Return the origin's dead brokers where these keep the list from returning (up to 2.3)."""
+    move = at.plan.moves[m]
+    if not _is_unrecorded(at, m, index):
+        return ()
+    return tuple(b for b in move.path[index - 1] if b not in at.view.cluster.brokers)
 
 
 def _origin_wait(at: RunSituation, m: int, index: int) -> Wait:
@@ -176,7 +231,7 @@ def _origin_wait(at: RunSituation, m: int, index: int) -> Wait:
 # The way back
 
 
-def _carry_back(at: RunSituation) -> CancelMoves | RequestOrder | None:
+def _carry_back(at: RunSituation) -> Cancelling | None:
     run, cluster, returns = at.run, at.view.cluster, at.view.returns
     if gates.controller(cluster):
         return None
@@ -186,8 +241,10 @@ def _carry_back(at: RunSituation) -> CancelMoves | RequestOrder | None:
         if m in run.returning and returns[m] is ReturnState.OUTWARD and not _lacks(at, m, index)
     ]
     stuck = [m for m, index in run.step if m in run.returning and _is_stuck(at, m, index)]
-    if outward or stuck:
+    if outward and _brokers_can(at):
         return _cancel(at, outward, stuck)
+    if outward or stuck:
+        return _freeze(at) if _arriving(at) else _fail_over(at, outward, stuck)
     disordered = tuple(
         (m, index)
         for m, index in run.step
@@ -200,6 +257,44 @@ def _carry_back(at: RunSituation) -> CancelMoves | RequestOrder | None:
         for state in returns.values()
     )
     return None if busy else RequestOrder(disordered)
+
+
+def _fail_over(at: RunSituation, outward: list[int], stuck: list[int]) -> CancelMoves | None:
+    age_ms = at.now_ms - at.run.requested_ms
+    return None if at.run.attempts and age_ms < FAILOVER_PAUSE_MS else _cancel(at, outward, stuck)
+
+
+def _arriving(at: RunSituation) -> tuple[int, ...]:
+    """Return the moves that may arrive during a failover, where that matters (up to 2.3)."""
+    run, returns = at.run, at.view.returns
+    partitions = [partition_of(at.plan.moves[m], at.view.cluster) for m, _ in run.step]
+    if _brokers_can(at) or any(p is not None and p.moving for p in partitions):
+        return ()
+    settled = run.throttled_ms >= run.requested_ms and at.now_ms - run.throttled_ms >= FREEZE_MS
+    if run.rates == (FROZEN_BYTES_PER_S,) and settled:
+        return ()
+    return tuple(
+        m
+        for m, index in run.step
+        if returns[m] is ReturnState.OUTWARD and not _dead_targets(at, m, index)
+    )
+
+
+def _can_freeze(at: RunSituation) -> bool:
+    """Whether nothing that runs shall go on, and its throttle can be brought down."""
+    return bool(at.run.rates) and set(_arriving(at)) <= set(at.run.returning)
+
+
+def _freeze(at: RunSituation) -> Watch | RecordThrottled | None:
+    """Bring the throttle down, in two records as any change of it, and note when that was done."""
+    run = at.run
+    if not _can_freeze(at):
+        return None
+    if len(run.rates) > 1:
+        return Watch(waits(at), throttle=ChangeThrottle(run.rates[:1], written=True))
+    if run.rates[0] != FROZEN_BYTES_PER_S:
+        return Watch(waits(at), throttle=ChangeThrottle((FROZEN_BYTES_PER_S, run.rates[0])))
+    return RecordThrottled() if run.throttled_ms < run.requested_ms else None
 
 
 def _is_stuck(at: RunSituation, m: int, index: int) -> bool:
@@ -220,14 +315,18 @@ def _cancel(at: RunSituation, outward: list[int], stuck: list[int]) -> CancelMov
     step = tuple(
         (m, index)
         for m, index in run.step
-        if (returns[m] in back if m in run.returning else _goes_on(at, m, index))
+        if (
+            returns[m] in back and not _dead_origin(at, m, index)
+            if m in run.returning
+            else _goes_on(at, m, index)
+        )
     )
     kept = {m for m, _ in step}
     return CancelMoves(
         moves=tuple(outward) or tuple(stuck),
         step=step,
         returning=tuple(m for m in run.returning if m in kept),
-        by_brokers=at.asks_brokers and bool(outward),
+        by_brokers=_brokers_can(at) and bool(outward),
         may_fail_over=may_fail_over(at),
     )
 

@@ -14,9 +14,9 @@ from poolkeeper.model.runs import Ending, Phase, RateReason, Run, RunDocument
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait
+from poolkeeper.planning.run_state.requests import Stall
 from poolkeeper.planning.run_state.throttles import ThrottleWatch
 from poolkeeper.planning.staging.next_stage import Stage
-from poolkeeper.reconcile.decide.stalls import Stall
 from poolkeeper.reconcile.observation import RunView
 
 
@@ -94,12 +94,16 @@ class DoNothing:
 
 @dataclass(frozen=True, slots=True)
 class EnterPhase:
-    """Enter another phase, and record when balance began if `balance` is given."""
+    """Enter another phase, and record when balance began if `balance` is given.
+
+    `rates`: the throttle to be written from now on, and the one before.
+    """
 
     phase: Phase
     ending: Ending | None = None
     found: tuple[Action, ...] = ()
     balance: BalanceRecord | None = None
+    rates: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ adapts the throttle to the cluster's health. What is cancelled is decided before
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.run_state import adaptive_rate, gates
-from poolkeeper.planning.run_state.move_progress import MoveState
+from poolkeeper.planning.run_state import adaptive_rate, disks, gates
+from poolkeeper.planning.run_state.returns import UNSETTLED
+from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S
 from poolkeeper.reconcile.decide import cancel
 from poolkeeper.reconcile.decide.decisions import (
     ChangeThrottle,
@@ -17,7 +18,7 @@ from poolkeeper.reconcile.decide.decisions import (
     RunSituation,
     Watch,
 )
-from poolkeeper.reconcile.decide.stalls import STALL_MS, stall_of
+from poolkeeper.reconcile.decide.stalls import STALL_MS, owned_by, stall_of
 from poolkeeper.reconcile.observation import arrived_of
 
 ADAPT_EVERY_MS = 30_000
@@ -26,20 +27,23 @@ CHECK_EVERY_MS = 5_000
 
 def decide(at: RunSituation) -> Watch | MissingInput:
     """Decide what is done while the request is in flight, and what it waits for."""
-    run, view = at.run, at.view
+    run, view, moves = at.run, at.view, at.plan.moves
     if _is_rate_due(at) and view.signals is None:
         return MissingInput.RATE_SIGNALS
+    step = [(moves[m], index) for m, index in run.step]
     arrived = arrived_of(run, view.progress)
     waits = (
         Wait(WaitReason.STAGE_IN_FLIGHT, stage=run.stage, count=arrived, of=len(run.step)),
         *cancel.waits(at),
-        *_waits_for_dead_targets(at),
+        *gates.hanging(step, view.progress, view.cluster),
+        *disks.waits_in_flight(step, view.progress, view.cluster, view.disks),
         *gates.controller(view.cluster),
-        *gates.foreign(view.cluster, _requested_partitions(at)),
+        *gates.foreign(view.cluster, owned_by(moves, run.step, run.returning)),
         *_waits_for_throttles(at),
     )
     age_ms = at.now_ms - run.requested_ms
-    stall = stall_of(at.plan.moves, run.step, view.progress, view.cluster)
+    returned = {m: view.returns[m] not in UNSETTLED for m in run.returning}
+    stall = stall_of(moves, run.step, view.progress, view.cluster, returned=returned)
     return Watch(
         waits,
         stall if age_ms > STALL_MS else None,
@@ -53,20 +57,6 @@ def decide(at: RunSituation) -> Watch | MissingInput:
 def _requested_partitions(at: RunSituation) -> set[TopicPartition]:
     moves = at.plan.moves
     return {TopicPartition(moves[m].topic, moves[m].partition) for m, _ in at.run.step}
-
-
-def _waits_for_dead_targets(at: RunSituation) -> tuple[Wait, ...]:
-    """Name the target brokers that died while replicas were being copied to them."""
-    hanging: dict[int, list[TopicPartition]] = {}
-    for (m, index), p in zip(at.run.step, at.view.progress, strict=True):
-        if p.state is MoveState.IN_FLIGHT:
-            move = at.plan.moves[m]
-            for broker in set(move.path[index]) - set(at.view.cluster.brokers):
-                hanging.setdefault(broker, []).append(TopicPartition(move.topic, move.partition))
-    return tuple(
-        Wait(WaitReason.BROKER_NOT_LIVE, brokers=(broker,), partitions=tuple(names))
-        for broker, names in sorted(hanging.items())
-    )
 
 
 def _waits_after_deadline(at: RunSituation, age_ms: int) -> tuple[Wait, ...]:
@@ -114,7 +104,7 @@ def _throttle_change(at: RunSituation) -> ChangeThrottle | None:
 
 def _is_rate_due(at: RunSituation) -> bool:
     """Whether the adaptive throttle is to be looked at now."""
-    if len(at.run.rates) != 1:
+    if len(at.run.rates) != 1 or at.run.rates[0] == FROZEN_BYTES_PER_S:
         return False
     since_ms = max(at.adapted_ms, at.run.requested_ms)
     adaptive = at.desired.cluster.execution.throttle.mode is ThrottleMode.ADAPTIVE

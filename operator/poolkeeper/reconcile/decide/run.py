@@ -28,12 +28,13 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.runs import Ending, Phase
 from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.waits import Wait, WaitReason, in_order
 from poolkeeper.planning.audit import excess
 from poolkeeper.planning.proposals import cool_down
-from poolkeeper.planning.run_state import gates, step_progress, throttles, windows
+from poolkeeper.planning.run_state import disks, gates, step_progress, throttles, windows
 from poolkeeper.planning.run_state.move_progress import MoveState
 from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
+from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES
@@ -123,6 +124,9 @@ def _between_stages(at: RunSituation) -> RunDecision | NeededInput:
         return EnterPhase(Phase.ELECTING, Ending.FINISHED, found)
     if at.paused:
         return DoNothing((Wait(WaitReason.PAUSED),), found)
+    if at.run.rates[:1] == (FROZEN_BYTES_PER_S,):
+        rate = at.desired.cluster.execution.throttle.rate_bytes_per_s
+        return EnterPhase(Phase.THROTTLING, found=found, rates=(rate, FROZEN_BYTES_PER_S))
     if not view.stage_computed:
         return _compute_stage_if_open(at, found)
     return _request_stage_if_lawful(at, found)
@@ -167,7 +171,9 @@ def _request_stage_if_lawful(
     moves, cluster, stage = at.plan.moves, at.view.cluster, at.view.stage
     if not isinstance(stage, next_stage.Stage):
         blocked = gates.blocks(moves, at.view.progress, cluster)
-        waits = (*blocked.values(), *(() if stage is None else (stage.wait,)))
+        waits = in_order(
+            (*blocked.values(), *_failed_targets(at), *(() if stage is None else (stage.wait,)))
+        )
         return DoNothing(waits[:WAITS_MAX], found)
     before = excess.live_state(cluster)
     after = next_stage.after_stage(before, moves, stage)
@@ -196,6 +202,14 @@ def _request_if_throttled(
     if at.view.throttles.unset:
         return EnterPhase(Phase.THROTTLING, found=request.found)
     return request
+
+
+def _failed_targets(at: RunSituation) -> tuple[Wait, ...]:
+    """Name the failed log directories that keep moves back which could go on otherwise."""
+    cluster = at.view.cluster_with_sizes or at.view.cluster
+    places = tuple(p.at if p.state in OPEN else None for p in at.view.progress)
+    found = disks.failed_targets(at.plan.moves, places, cluster)
+    return tuple(wait for waits in found.values() for wait in waits)
 
 
 def _while_electing(at: RunSituation) -> RunDecision:

@@ -1,29 +1,54 @@
 """Recognises a reassignment request that is stuck: nothing but a recovery will end it.
 
-Two stalls are known, both from live brokers:
+Known from live brokers; who wrote the request, or which entry of it, makes no difference:
 
-* STALE: every entry of the request is done, or its topic is gone, but the node stays. It blocks all
-  later requests.
-* IGNORED: nothing of the request was begun although a controller is there. The controller lost its
-  watch on the node through an earlier request that was unreadable or was edited.
+* STALE: nothing of it is at work, and nothing can ever be carried out: all is done, or names what
+  does not exist, or is written wrong. The node stays, and blocks all later requests.
+* IGNORED: nothing of it is at work, and some could be. The controller lost its watch on the node
+  through an earlier request that was unreadable, or the entry was added after it had looked.
+* UNREACHABLE: it is at work, and waits for brokers of which nothing is known.
+
+A request of which anything else is at work is not stuck.
 """
 
-from collections.abc import Sequence
-from enum import StrEnum
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from poolkeeper.model.plans import Move
+from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState, entries_of
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state import requests
+from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.requests import NOTHING_OWNED, Judgement, Owned, Stall
 
 STALL_MS = 15_000
 """The age from which a request can count as stuck: the controller needs time to begin."""
+FOREIGN_IGNORED_MS = 60_000
+"""The same for what others requested and the controller has not begun; it may be very busy."""
 
 
-class Stall(StrEnum):
-    """A kind of stall."""
+_REMEDY_OF = {
+    Stall.STALE: WaitReason.REQUEST_STALE,
+    Stall.IGNORED: WaitReason.REQUEST_UNNOTICED,
+    Stall.UNREACHABLE: WaitReason.REQUEST_UNREACHABLE,
+}
 
-    STALE = "stale"
-    IGNORED = "ignored"
+
+def owned_by(
+    moves: Sequence[Move], step: Sequence[tuple[int, int]], returning: Collection[int] = ()
+) -> Owned:
+    """Return what a request holds of the run whose stage is `step`.
+
+    The entry of a move in `returning` may have its origin as the target.
+    """
+    targets = {
+        TopicPartition(moves[m].topic, moves[m].partition): moves[m].path[
+            index - (m in returning) : index + 1
+        ]
+        for m, index in step
+    }
+    return Owned(targets.keys(), targets)
 
 
 def stall_of(
@@ -31,21 +56,52 @@ def stall_of(
     step: Sequence[tuple[int, int]],
     progress: Sequence[MoveProgress],
     cluster: Cluster,
+    known: Collection[int] | None = None,
+    returned: Mapping[int, bool] = MappingProxyType({}),
 ) -> Stall | None:
-    """Return how the request of `step` is stuck, or None; `progress` is that of the step."""
-    if not cluster.reassignment or cluster.controller.broker is None:
+    """Return how the request of `step` is stuck, or None; `progress` is that of the step.
+
+    `known`: the brokers of which anything is known (`requests.known_brokers`). `returned`: whether
+    each cancelled move needs the request no more.
+    """
+    if cluster.reassignment is None or cluster.controller.broker is None:
         return None
-    ours = {TopicPartition(moves[m].topic, moves[m].partition) for m, _ in step}
-    if not entries_of(cluster).keys() <= ours:
+    owned = owned_by(moves, step, returned)
+    judged = requests.judgements(cluster, owned, known)
+    held = {(e.topic, e.partition) for e in cluster.reassignment if owned.holds(e)}
+    states: list[Stall | None] = []
+    for (m, index), p in zip(step, progress, strict=True):
+        if m in returned:
+            states.append(Stall.STALE if returned[m] else None)
+        elif p.state is MoveState.DIVERGED and (moves[m].topic, moves[m].partition) in held:
+            states.append(None)
+        else:
+            states.append(_state_of_ours(moves[m], index, p, cluster))
+    if None in states:
         return None
-    ended = (MoveState.ZOMBIE, MoveState.DONE, MoveState.GONE)
-    if all(p.state in ended for p in progress):
-        return Stall.STALE if all(_in_sync(cluster, name) for name in ours) else None
-    untouched = (
-        p.state is MoveState.IN_FLIGHT and _is_untouched(moves[m], index, cluster)
-        for (m, index), p in zip(step, progress, strict=True)
-    )
-    return Stall.IGNORED if all(untouched) else None
+    foreign = _stall(judged)
+    if Stall.IGNORED in states and foreign in (Stall.STALE, Stall.IGNORED):
+        return Stall.IGNORED
+    return foreign
+
+
+def _state_of_ours(move: Move, index: int, p: MoveProgress, cluster: Cluster) -> Stall | None:
+    """Return STALE for a move that needs the request no more, IGNORED for one it did nothing for.
+
+    None: the controller works on it, or that is not known.
+    """
+    name = TopicPartition(move.topic, move.partition)
+    match p.state:
+        case MoveState.ZOMBIE | MoveState.DONE:
+            return Stall.STALE if _in_sync(cluster, name) else None
+        case MoveState.GONE | MoveState.DIVERGED:
+            return Stall.STALE
+        case MoveState.IN_FLIGHT | MoveState.PENDING if p.at >= index:
+            return Stall.STALE if _in_sync(cluster, name) else None
+        case MoveState.IN_FLIGHT | MoveState.PENDING:
+            return Stall.IGNORED if _is_untouched(move, index, cluster) else None
+        case _:
+            return None
 
 
 def _is_untouched(move: Move, index: int, cluster: Cluster) -> bool:
@@ -57,17 +113,39 @@ def _is_untouched(move: Move, index: int, cluster: Cluster) -> bool:
     return partition.replicas == move.path[index - 1]
 
 
-def foreign_stall_of(cluster: Cluster) -> Stall | None:
-    """Return STALE if every entry of somebody else's request is done or its topic is gone."""
-    for entry in cluster.reassignment or ():
-        topic = cluster.topics.get(entry.topic)
-        partition = None if topic is None else topic.partition(entry.partition)
-        unclear = entry.topic in cluster.torn or entry.topic in cluster.damaged
-        if unclear or not _in_sync(cluster, TopicPartition(entry.topic, entry.partition)):
-            return None
-        if partition is not None and (partition.moving or partition.replicas != entry.replicas):
-            return None
-    return Stall.STALE if cluster.reassignment else None
+def foreign_stall_of(cluster: Cluster, known: Collection[int] | None = None) -> Stall | None:
+    """Return how a request of which nothing is ours is stuck, or None."""
+    if cluster.reassignment is None or cluster.controller.broker is None:
+        return None
+    return _stall(requests.judgements(cluster, NOTHING_OWNED, known))
+
+
+def unreachable_of(judged: Collection[Judgement]) -> tuple[TopicPartition, ...]:
+    """Return the partitions whose moves wait for brokers of which nothing is known."""
+    return tuple(
+        sorted(
+            each.partition
+            for each in judged
+            if each.reason is WaitReason.REQUEST_BROKER_UNKNOWN
+            and each.begun
+            and each.partition is not None
+        )
+    )
+
+
+def waits_for_remedy(stall: Stall | None, remedies: Remedies) -> tuple[Wait, ...]:
+    """Return the remedy that a stalled request waits for; empty if it is allowed."""
+    if stall is None or remedies.remove_stale_requests:
+        return ()
+    return (Wait(_REMEDY_OF[stall]),)
+
+
+def _stall(judged: Collection[Judgement]) -> Stall | None:
+    if requests.is_at_work(judged):
+        return None
+    if unreachable_of(judged):
+        return Stall.UNREACHABLE
+    return Stall.STALE if requests.can_never_end(judged) else Stall.IGNORED
 
 
 def _in_sync(cluster: Cluster, name: TopicPartition) -> bool:

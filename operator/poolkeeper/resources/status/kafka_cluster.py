@@ -20,7 +20,7 @@ from poolkeeper.model.outcomes import Outcome, Progress
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Mode
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.waits import Wait, WaitReason, in_order
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs
@@ -126,6 +126,8 @@ def _run(progress: Progress, approval: str, before: dict[str, Any]) -> dict[str,
         "bytesDone": coarse(progress.bytes_done, progress.bytes_total),
         "stage": progress.stage,
     }
+    if progress.still_s is not None:
+        return found
     if found == {name: value for name, value in before.items() if name != "secondsLeft"}:
         return before if "secondsLeft" in before else found
     if progress.seconds_left is not None:
@@ -185,6 +187,7 @@ def _run_condition(
         left = plan["bytes"] - plan["bytesDone"]
         parts += [f"{size(left)} left"] if left else []
         parts += [about(plan["secondsLeft"])] if "secondsLeft" in plan and not paused else []
+        parts += ["nothing has moved for a while"] if progress.still_s is not None else []
         message = ", ".join(parts)
     elif progress.phase in (Phase.STORING, Phase.THROTTLING):
         what = f"{count(plan['moves'], 'partition')} ({size(plan['bytes'])})"
@@ -195,10 +198,15 @@ def _run_condition(
     if waits:
         message += f"; waits: {few(waits, 3)}"
     if paused:
-        message = f"the stage in flight runs to its end, no further stage starts; {message}"
+        back = work.mode is Mode.ROLL_BACK
+        stage = "is cancelled and returns to where it began" if back else "runs to its end"
+        message = f"the stage in flight {stage}, no further stage starts; {message}"
         return ReadyCondition(
             ReadyStatus.RECONCILING, "Paused", f"{message}{_mode_step(work, name)}"
         )
+    if work.mode is Mode.PLAN_ONLY:
+        step = _mode_step(work, name)
+        return ReadyCondition(ReadyStatus.RECONCILING, "PlanOnly", f"{message}{step}")
     return ReadyCondition(ReadyStatus.RECONCILING, "Moving", message)
 
 
@@ -278,5 +286,7 @@ def _step_reason(plan: Plan) -> str:
 
 def _waits(outcome: Outcome) -> list[str]:
     return [
-        wording.sentence(wait) for wait in outcome.waits if wait.reason not in _UNREPORTED_WAITS
+        wording.sentence(wait)
+        for wait in in_order(outcome.waits)
+        if wait.reason not in _UNREPORTED_WAITS
     ]

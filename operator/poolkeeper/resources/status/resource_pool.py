@@ -6,6 +6,7 @@ from poolkeeper import wording
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import Mode, ResourcePoolSpec
+from poolkeeper.model.waits import in_order
 from poolkeeper.planning.run_state.convergence import PoolStanding
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
@@ -135,7 +136,7 @@ def _pending_condition(
     if outcome.progress is not None:
         reason = "Moving" if leaving else "Queued"
         return ReadyCondition(ReadyStatus.RECONCILING, reason, f"{what}; a run is under way")
-    why = f": {few(wording.sentences(outcome.waits), 2)}" if outcome.waits else ""
+    why = f": {few(wording.sentences(in_order(outcome.waits)), 2)}" if outcome.waits else ""
     return ReadyCondition(ReadyStatus.RECONCILING, "Waiting", f"{what}{why}")
 
 

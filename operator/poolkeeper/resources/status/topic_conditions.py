@@ -13,6 +13,7 @@ from poolkeeper import wording
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.plans import AddPartitions, CreateTopic, SetConfig
 from poolkeeper.model.specs import ApprovalPolicy, DeletionPolicy, Mode, TopicSpec
+from poolkeeper.model.waits import in_order
 from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.planning.run_state.convergence import TopicStanding
@@ -241,14 +242,15 @@ def _if_queued(at: TopicSituation) -> ReadyCondition | None:
         )
         return ReadyCondition(ReadyStatus.RECONCILING, "Queued", message)
     if at.outcome.waits:
-        message = f"waits to {_differences_text(at)}: {few(wording.sentences(at.outcome.waits), 2)}"
+        why = few(wording.sentences(in_order(at.outcome.waits)), 2)
+        message = f"waits to {_differences_text(at)}: {why}"
         return ReadyCondition(ReadyStatus.RECONCILING, "Waiting", message)
     return ReadyCondition(ReadyStatus.RECONCILING, "Queued", f"about to {_differences_text(at)}")
 
 
 def _otherwise(at: TopicSituation) -> ReadyCondition:
     problems = [p.message for p in at.plan_work.problems]
-    reasons = problems or wording.sentences(at.outcome.waits)
+    reasons = problems or wording.sentences(in_order(at.outcome.waits))
     message = f"waits to {_differences_text(at)}" + (f": {few(reasons, 2)}" if reasons else "")
     return ReadyCondition(ReadyStatus.RECONCILING, "Waiting", message)
 

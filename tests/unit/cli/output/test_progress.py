@@ -56,7 +56,20 @@ def outcome(**more):
             id="before-the-first-stage",
         ),
         pytest.param(
-            outcome(waits=gates("a", "b", "c", "d", "e")), "waits: a, b, c and 2 more", id="waits"
+            outcome(waits=gates("a", "b", "c", "d", "e", "f", "g")),
+            "waits: a, b, c, d, e and 2 more",
+            id="waits",
+        ),
+        pytest.param(
+            outcome(waits=(in_flight(4), Wait(WaitReason.NO_CONTROLLER))),
+            "waits: no controller is elected, stage 2: 4 of 12 partitions arrived",
+            id="what-blocks-comes-first",
+        ),
+        pytest.param(
+            outcome(progress=under_way(rate_bytes_per_s=MIB, seconds_left=9, still_s=300)),
+            "moving, stage 2: 12 of 81 moves, 10 in flight, 40 MiB of 120 MiB, "
+            "nothing has moved for 5 min",
+            id="nothing-moves",
         ),
     ],
 )
@@ -134,6 +147,7 @@ def test_news_of_a_cluster_as_lines_of_json():
         "throttleReason": None,
         "bytesPerSecond": None,
         "secondsLeft": None,
+        "stillSeconds": None,
     }
 
 

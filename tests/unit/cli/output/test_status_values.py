@@ -1,14 +1,17 @@
 from dataclasses import replace
 
+import pytest
+
 import builders
 from builders import topic
 from poolkeeper.cli.output.status_text import as_data, render
-from poolkeeper.cli.output.status_values import RunStatus, Status, status_of
+from poolkeeper.cli.output.status_values import RunStatus, Status, StatusContext, status_of
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.runs import Health, Phase, RateReason, Run, RunDocument, Saved, StopRequest
+from poolkeeper.model.specs import Remedies
 from poolkeeper.model.throttles import RecordedThrottles, ThrottleReading, ThrottleRecord
 from poolkeeper.model.topology import Controller, ReassignmentEntry, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.waits import Consequence, Wait, WaitReason
 from poolkeeper.zk.fencing import Holder
 from poolkeeper.zk.journal import JournalView
 
@@ -67,6 +70,7 @@ def test_a_quiet_cluster():
         topics=1,
         partitions=1,
         under_replicated=(),
+        arriving=(),
         offline=(),
         holder=None,
         run=None,
@@ -130,7 +134,8 @@ def test_a_run_half_way():
         "cluster     main",
         "controller  broker 1",
         "topology    4 live brokers, 1 topic, 3 partitions",
-        "health      all replicas are in sync",
+        "health      all other replicas are in sync; new replicas of 1 partition are not in sync"
+        " yet: t-1",
         "executor    `poolkeeper apply` on host-1, process 42",
         "run         sha256:ab",
         "            moving, stage 2, began 1970-01-01 00:00:00 UTC",
@@ -149,9 +154,64 @@ def test_a_run_that_nobody_drives_and_that_shall_stop():
 
 def test_a_foreign_reassignment_is_named():
     found = status_of(
-        cluster(partition(0, (1, 2)), requested=(ReassignmentEntry("t", 0, (3,)),)), NOTHING
+        cluster(partition(0, (3, 1, 2)), requested=(ReassignmentEntry("t", 0, (3,)),)), NOTHING
     )
     assert found.waits == (Wait(WaitReason.FOREIGN_REQUEST, partitions=(TopicPartition("t", 0),)),)
+
+
+T0 = (TopicPartition("t", 0),)
+
+
+@pytest.mark.parametrize(
+    ("requested", "context", "waits"),
+    [
+        pytest.param(
+            (),
+            StatusContext(),
+            (
+                Wait(WaitReason.UNREADABLE_REQUEST, consequence=Consequence.BLOCKS),
+                Wait(WaitReason.REQUEST_STALE),
+            ),
+            id="unreadable",
+        ),
+        pytest.param(
+            (),
+            StatusContext(remedies=Remedies(remove_stale_requests=True)),
+            (Wait(WaitReason.UNREADABLE_REQUEST, consequence=Consequence.BLOCKS),),
+            id="with-the-remedy-allowed",
+        ),
+        pytest.param(
+            (ReassignmentEntry("t", 0, (3,)),),
+            StatusContext(),
+            (
+                Wait(
+                    WaitReason.REQUEST_NOT_BEGUN,
+                    partitions=T0,
+                    consequence=Consequence.CARRIED_OUT,
+                ),
+                Wait(WaitReason.REQUEST_UNNOTICED),
+            ),
+            id="not-begun",
+        ),
+        pytest.param(
+            (ReassignmentEntry("t", 0, (7,)),),
+            StatusContext(brokers={7}),
+            (
+                Wait(
+                    WaitReason.REQUEST_BROKER_NOT_LIVE,
+                    partitions=T0,
+                    brokers=(7,),
+                    consequence=Consequence.HANGS,
+                ),
+                Wait(WaitReason.REQUEST_UNNOTICED),
+            ),
+            id="a-broker-that-is-away",
+        ),
+    ],
+)
+def test_a_request_that_nobody_works_on_is_named_with_its_remedy(requested, context, waits):
+    seen = cluster(partition(0, (1, 2)), requested=requested)
+    assert status_of(seen, NOTHING, context).waits == waits
 
 
 def test_sick_partitions_are_counted_and_named():
@@ -162,7 +222,8 @@ def test_sick_partitions_are_counted_and_named():
     assert found.under_replicated == (TopicPartition("t", 0),)
     assert found.offline == (TopicPartition("t", 1),)
     assert found.waits == (Wait(WaitReason.NO_CONTROLLER),)
-    assert render(found).splitlines()[1:4] == [
+    assert render(found).splitlines()[0] == "blocked by  no controller is elected"
+    assert render(found).splitlines()[2:5] == [
         "controller  none is elected",
         "topology    4 live brokers, 1 topic, 2 partitions",
         "health      1 partition without a leader; 1 partition under-replicated: t-0",
@@ -179,6 +240,7 @@ def test_as_data():
         "topics": 1,
         "partitions": 3,
         "underReplicated": [],
+        "arriving": [["t", 1]],
         "offline": [],
         "holder": "`poolkeeper apply` on host-1, process 42",
         "run": {
@@ -209,12 +271,13 @@ def test_as_data():
         "balanceWaitsUntil": None,
         "throttlesLeft": [],
         "waits": [],
+        "blocked": [],
         "warnings": [],
     }
 
 
 def test_until_when_balance_waits():
-    found = status_of(cluster(partition(0, (1, 2))), NOTHING, 1_700_000_000_001)
+    found = status_of(cluster(partition(0, (1, 2))), NOTHING, StatusContext(1_700_000_000_001))
     assert as_data(found)["balanceWaitsUntil"] == "2023-11-14T22:13:20Z"
     assert render(found).splitlines()[-1] == (
         "balance     alone starts no plan before 2023-11-14T22:13:20Z"

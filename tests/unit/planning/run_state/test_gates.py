@@ -13,7 +13,7 @@ from poolkeeper.model.topology import (
     ReassignmentEntry,
     TopicPartition,
 )
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.waits import Consequence, Wait, WaitReason
 from poolkeeper.planning.run_state import gates
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 
@@ -53,14 +53,30 @@ def move(number=0, path=((1, 2), (3, 2)), urgency=4) -> Move:
             cluster(reassignment=(ReassignmentEntry("u", 3, (1, 2)),)),
             HEALTHY,
             (),
-            (Wait(R.FOREIGN_REQUEST, partitions=(TopicPartition("u", 3),)),),
+            (
+                Wait(
+                    R.REQUEST_PARTITION_UNKNOWN,
+                    partitions=(TopicPartition("u", 3),),
+                    consequence=Consequence.DROPPED,
+                ),
+            ),
+            id="foreign-request-for-what-does-not-exist",
+        ),
+        pytest.param(
+            cluster(
+                partition(7, 3, 1, 2, adding=(3,), removing=(2,), isr=(1, 2), leader=1),
+                reassignment=(ReassignmentEntry("t", 7, (3, 1)),),
+            ),
+            HEALTHY,
+            (),
+            (Wait(R.FOREIGN_REQUEST, partitions=(TopicPartition("t", 7),)),),
             id="foreign-request",
         ),
         pytest.param(
             cluster(reassignment=()),
             HEALTHY,
             (),
-            (Wait(R.UNREADABLE_REQUEST),),
+            (Wait(R.UNREADABLE_REQUEST, consequence=Consequence.BLOCKS),),
             id="unreadable-request",
         ),
         pytest.param(

@@ -4,28 +4,46 @@ from dataclasses import replace
 
 import pytest
 
-from builders import pool_spec, topic_spec
+from builders import partition, pool_spec, topic, topic_spec
 from poolkeeper.model.runs import Ending, StopRequest
 from poolkeeper.model.specs import Mode, Remedies
 from poolkeeper.model.topology import Controller
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.reconcile.decide.cancel import decide, waits
+from poolkeeper.reconcile.decide.cancel import FAILOVER_PAUSE_MS, FREEZE_MS, decide, waits
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
     CancelMoves,
+    ChangeThrottle,
     MissingInput,
+    RecordThrottled,
     RequestOrder,
+    Watch,
 )
 from poolkeeper.reconcile.decide.stalls import STALL_MS
-from unit.reconcile.situations import T0, T1, cluster, desired, flying, requested
+from unit.reconcile.situations import NOW_MS, T0, T1, cluster, desired, flying, requested
 
 R = WaitReason
 ALLOWED = {"remedies": Remedies(allow_controller_failover=True)}
 IN_SYNC = {0: (1, 2), 1: (2, 1)}
 UNIONS = ((3, 1, 2), (2, 3, 1))
+"""As Kafka up to 2.3 writes them; later releases say what is added and removed."""
 ENTRIES = requested((3, 2), (2, 3))
 AT_WORK = cluster(UNIONS, isr=IN_SYNC, reassignment=ENTRIES)
-HALF = cluster(((3, 2), (2, 3, 1)), isr={1: (2, 1)}, reassignment=requested(None, (2, 3)))
+
+
+def newer(lists, isr, entries):
+    """The same lists as Kafka from 2.4 on writes them: with what is added and removed."""
+    found = (
+        partition(n, *ids, adding=(3,), removing=(1,), isr=isr[n])
+        if len(ids) > 2
+        else partition(n, *ids)
+        for n, ids in enumerate(lists)
+    )
+    return replace(cluster(lists, reassignment=entries), topics={"t": topic("t", *found)})
+
+
+NEWER = newer(UNIONS, IN_SYNC, ENTRIES)
+NEWER_HALF = newer(((3, 2), (2, 3, 1)), IN_SYNC, ENTRIES[1:])
 DEAD = replace(AT_WORK, brokers=cluster(live=(1, 2)).brokers)
 NOW = StopRequest(at_once=True)
 BACK = requested((1, 2), (2, 1))
@@ -58,7 +76,7 @@ LATE = {"stage_deadline_s": 60, "roll_back_on_deadline": True, **ALLOWED}
             at(AT_WORK, stop=NOW), BeginReturn((0, 1), Ending.ROLLED_BACK), id="a-rollback"
         ),
         pytest.param(
-            at(HALF, stop=NOW), BeginReturn((1,), Ending.ROLLED_BACK), id="what-arrived-stays"
+            at(NEWER_HALF, stop=NOW), BeginReturn((1,), Ending.ROLLED_BACK), id="what-arrived-stays"
         ),
         pytest.param(
             declared(at(AT_WORK), HOME, mode=Mode.ROLL_BACK), BeginReturn((0, 1)), id="the-mode"
@@ -92,9 +110,12 @@ LATE = {"stage_deadline_s": 60, "roll_back_on_deadline": True, **ALLOWED}
             id="the-person-allows-it",
         ),
         pytest.param(
-            at(AT_WORK, stop=NOW, execution={}, brokers=True),
+            at(NEWER, stop=NOW, execution={}, brokers=True),
             BeginReturn((0, 1), Ending.ROLLED_BACK),
             id="the-brokers-can",
+        ),
+        pytest.param(
+            at(AT_WORK, stop=NOW, execution={}, brokers=True), None, id="old-brokers-cannot"
         ),
     ],
 )
@@ -112,15 +133,13 @@ LOST = {0: (3,), 1: (2, 1)}
 @pytest.mark.parametrize(
     ("situation", "decision"),
     [
-        pytest.param(at(AT_WORK, returning=(0, 1)), cancel(0, 1), id="both"),
+        pytest.param(at(NEWER, returning=(0, 1)), cancel(0, 1), id="both"),
         pytest.param(
-            at(AT_WORK, returning=(0, 1), brokers=True), cancel(0, 1, brokers=True), id="by-brokers"
+            at(NEWER, returning=(0, 1), brokers=True), cancel(0, 1, brokers=True), id="by-brokers"
         ),
+        pytest.param(at(NEWER, returning=(1,)), cancel(1, returning=(1,)), id="the-other-goes-on"),
         pytest.param(
-            at(AT_WORK, returning=(1,)), cancel(1, returning=(1,)), id="the-other-goes-on"
-        ),
-        pytest.param(
-            at(HALF, returning=(1,)),
+            at(NEWER_HALF, returning=(1,)),
             cancel(1, step=((1, 1),), returning=(1,)),
             id="what-arrived-is-not-requested-again",
         ),
@@ -167,7 +186,7 @@ LOST = {0: (3,), 1: (2, 1)}
             id="no-controller",
         ),
         pytest.param(
-            at(cluster(UNIONS, isr=LOST, reassignment=ENTRIES), returning=(0, 1)),
+            at(newer(UNIONS, LOST, ENTRIES), returning=(0, 1)),
             cancel(1),
             id="an-origin-without-replicas-in-sync",
         ),
@@ -175,6 +194,59 @@ LOST = {0: (3,), 1: (2, 1)}
 )
 def test_how_it_returns(situation, decision):
     assert decide(situation) == decision
+
+
+BOTH = {"returning": (0, 1), "age_ms": 20_000}
+JUST_NOW, A_WHILE_AGO = NOW_MS - FREEZE_MS + 1, NOW_MS - FREEZE_MS
+
+
+@pytest.mark.parametrize(
+    ("situation", "decision"),
+    [
+        pytest.param(at(AT_WORK, **BOTH), None, id="unthrottled-arrives-first"),
+        pytest.param(
+            at(AT_WORK, **BOTH, rates=(100,)), ChangeThrottle((1, 100)), id="its-rate-is-recorded"
+        ),
+        pytest.param(
+            at(AT_WORK, **BOTH, rates=(1, 100)),
+            ChangeThrottle((1,), written=True),
+            id="and-written",
+        ),
+        pytest.param(
+            at(AT_WORK, **BOTH, rates=(200, 100)),
+            ChangeThrottle((200,), written=True),
+            id="another-change-is-finished-first",
+        ),
+        pytest.param(at(AT_WORK, **BOTH, rates=(1,)), RecordThrottled(), id="its-time-is-recorded"),
+        pytest.param(at(AT_WORK, **BOTH, rates=(1,), throttled_ms=JUST_NOW), None, id="it-settles"),
+        pytest.param(
+            at(AT_WORK, **BOTH, rates=(1,), throttled_ms=A_WHILE_AGO),
+            cancel(0, 1),
+            id="nothing-arrives-any-more",
+        ),
+        pytest.param(
+            at(AT_WORK, returning=(1,), rates=(100,)), None, id="what-goes-on-arrives-first"
+        ),
+        pytest.param(
+            at(DEAD, returning=(0, 1), gone=(3,), rates=(100,)),
+            cancel(0, 1),
+            id="what-hangs-cannot-arrive",
+        ),
+        pytest.param(
+            at(DEAD, returning=(0, 1), gone=(3,), attempts=1, age_ms=FAILOVER_PAUSE_MS - 1),
+            None,
+            id="the-next-controller-has-time",
+        ),
+        pytest.param(
+            at(DEAD, returning=(0, 1), gone=(3,), attempts=1, age_ms=FAILOVER_PAUSE_MS),
+            cancel(0, 1),
+            id="and-no-more-than-that",
+        ),
+    ],
+)
+def test_before_2_4_nothing_arrives_during_a_failover(situation, decision):
+    decided = decide(situation)
+    assert (decided.throttle if isinstance(decided, Watch) else decided) == decision
 
 
 @pytest.mark.parametrize(
@@ -197,9 +269,22 @@ def test_how_it_returns(situation, decision):
             id="an-origin-without-replicas-in-sync",
         ),
         pytest.param(
-            at(AT_WORK, returning=(0, 1)),
+            at(NEWER, returning=(0, 1)),
             (Wait(R.MOVES_RETURNING, stage=1, count=2),),
             id="on-its-way",
+        ),
+        pytest.param(
+            at(AT_WORK, returning=(0, 1)),
+            (
+                Wait(R.MOVES_RETURNING, stage=1, count=2),
+                Wait(R.ARRIVALS_FIRST, count=2),
+            ),
+            id="old-and-unthrottled-arrives-first",
+        ),
+        pytest.param(
+            at(AT_WORK, returning=(0, 1), rates=(100,)),
+            (Wait(R.MOVES_RETURNING, stage=1, count=2),),
+            id="old-and-throttled-is-frozen",
         ),
     ],
 )

@@ -9,10 +9,11 @@ from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.model.topology import Controller
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state.adaptive_rate import RateSignals
+from poolkeeper.planning.run_state.requests import Stall
 from poolkeeper.planning.run_state.throttles import PUT_BACK_MAX, ThrottleWatch
 from poolkeeper.reconcile.decide.decisions import ChangeThrottle, MissingInput
 from poolkeeper.reconcile.decide.in_flight import ADAPT_EVERY_MS, CHECK_EVERY_MS, decide
-from poolkeeper.reconcile.stall_recovery import STALL_MS, Stall
+from poolkeeper.reconcile.decide.stalls import STALL_MS
 from unit.reconcile.situations import AFTER, NOW_MS, T0, cluster, desired, flying, requested
 
 R = WaitReason

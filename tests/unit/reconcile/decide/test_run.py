@@ -12,7 +12,7 @@ from poolkeeper.model.records import BalanceRecord
 from poolkeeper.model.refusals import HopelessMove
 from poolkeeper.model.runs import Ending, Phase, Saved, ThrottleConflicts
 from poolkeeper.model.specs import Capacity, Throttle, ThrottleMode, TopicSpec, Window
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.waits import Consequence, Wait, WaitReason
 from poolkeeper.planning.run_state.throttles import PUT_BACK_MAX, ThrottleWatch
 from poolkeeper.planning.staging.next_stage import NothingFits, Stage
 from poolkeeper.reconcile.authority import Authority
@@ -191,7 +191,7 @@ def test_after_the_first_stage_throttles_of_others_are_no_reason_to_wait():
         ),
         pytest.param(
             between(cluster(reassignment=()), **ASKED),
-            DoNothing((Wait(R.UNREADABLE_REQUEST),)),
+            DoNothing((Wait(R.UNREADABLE_REQUEST, consequence=Consequence.BLOCKS),)),
             id="a-gate-is-closed",
         ),
         pytest.param(between(cluster(), **ASKED), ComputeStage((0, 0)), id="a-stage-is-looked-for"),

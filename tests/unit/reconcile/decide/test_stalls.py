@@ -1,13 +1,23 @@
 """Recognising a request that is stuck."""
 
+from dataclasses import replace
+
 import pytest
 
 import builders
 from builders import topic
 from poolkeeper.model.plans import Move
-from poolkeeper.model.topology import Cluster, Controller, ReassignmentEntry
+from poolkeeper.model.topology import (
+    Broker,
+    Cluster,
+    Controller,
+    ReassignmentEntry,
+    RequestDamage,
+    RequestFlaw,
+)
 from poolkeeper.planning.run_state.move_progress import classify
-from poolkeeper.reconcile.decide.stalls import Stall, foreign_stall_of, stall_of
+from poolkeeper.planning.run_state.requests import Stall
+from poolkeeper.reconcile.decide.stalls import foreign_stall_of, stall_of
 
 MOVE = Move("t", None, 0, ((1, 2), (3, 2)), 1, "")
 
@@ -42,13 +52,34 @@ def test_a_request_of_ours_is_stuck_or_not(seen, expected):
     assert stall_of((MOVE,), ((0, 1),), classify((MOVE,), seen), seen) is expected
 
 
-def test_a_request_with_entries_of_somebody_else_is_not_ours_to_judge():
-    seen = cluster((1, 2))
-    foreign = ReassignmentEntry("u", 0, (1,))
-    mixed = Cluster(
-        "c", {}, seen.topics, controller=seen.controller, reassignment=(*seen.reassignment, foreign)
-    )
-    assert stall_of((MOVE,), ((0, 1),), classify((MOVE,), mixed), mixed) is None
+AT_WORK = topic("u", (1, 2, 3), isr=(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("seen", "added", "expected"),
+    [
+        pytest.param(cluster((1, 2)), ("no", (1,)), Stall.IGNORED, id="ours-untouched"),
+        pytest.param(cluster((3, 2)), ("no", (1,)), Stall.STALE, id="ours-done-theirs-nowhere"),
+        pytest.param(
+            cluster((3, 2)), ("u", (4, 5)), Stall.IGNORED, id="ours-done-theirs-not-begun"
+        ),
+        pytest.param(cluster((3, 2)), ("u", (3, 1)), None, id="ours-done-theirs-at-work"),
+        pytest.param(cluster((3, 1, 2)), ("no", (1,)), None, id="ours-at-work"),
+        pytest.param(cluster((3, 2), entry=(5, 6)), None, Stall.IGNORED, id="ours-was-edited"),
+        pytest.param(cluster((3, 2), entry=None), ("no", (1,)), Stall.STALE, id="theirs-alone"),
+    ],
+)
+def test_entries_that_somebody_added_to_ours_end_nothing(seen, added, expected):
+    entries = seen.reassignment or ()
+    if added is not None:
+        entries += (ReassignmentEntry(added[0], 0, added[1]),)
+    topics = {**seen.topics, "u": AT_WORK}
+    brokers = {number: Broker(number) for number in range(1, 7)}
+    mixed = replace(seen, topics=topics, brokers=brokers, reassignment=entries)
+    assert stall_of((MOVE,), ((0, 1),), classify((MOVE,), mixed), mixed) is expected
+
+
+DAMAGE = RequestDamage(RequestFlaw.NOT_JSON, "the node is empty")
 
 
 @pytest.mark.parametrize(
@@ -57,10 +88,33 @@ def test_a_request_with_entries_of_somebody_else_is_not_ours_to_judge():
         pytest.param(cluster((3, 2)), Stall.STALE, id="done"),
         pytest.param(cluster((3, 2), isr=(2,)), None, id="a-replica-is-still-being-copied"),
         pytest.param(cluster((3, 2), topics=False), Stall.STALE, id="topic-gone"),
-        pytest.param(cluster((1, 2)), None, id="still-to-do"),
-        pytest.param(cluster((3, 2, 1), adding=(3,)), None, id="moving"),
+        pytest.param(cluster((1, 2)), Stall.IGNORED, id="not-begun"),
+        pytest.param(cluster((3, 2, 1), adding=(3,), removing=(1,)), None, id="moving"),
         pytest.param(cluster((3, 2), entry=None), None, id="no-request"),
+        pytest.param(cluster((1, 2), entry=()), Stall.STALE, id="no-replicas"),
+        pytest.param(cluster((1, 2), entry=(3, 3)), Stall.STALE, id="ids-twice"),
+        pytest.param(cluster((1, 2), entry=(9, 2)), Stall.STALE, id="unknown-broker-not-begun"),
+        pytest.param(
+            cluster((9, 2, 1), (9, 2), adding=(9,), removing=(1,), isr=(1, 2)),
+            Stall.UNREACHABLE,
+            id="unknown-broker",
+        ),
+        pytest.param(
+            cluster((4, 2, 1), (4, 2), adding=(4,), removing=(1,), isr=(1, 2)),
+            None,
+            id="a-broker-that-may-come-back",
+        ),
+        pytest.param(
+            replace(cluster((1, 2), entry=None), reassignment=(), request_damage=(DAMAGE,)),
+            Stall.STALE,
+            id="unreadable",
+        ),
+        pytest.param(
+            replace(cluster((1, 2), entry=None), reassignment=()), Stall.STALE, id="no-entry"
+        ),
+        pytest.param(cluster((1, 2), controller=None), None, id="no-controller-to-blame"),
     ],
 )
-def test_a_foreign_request_is_stale_only_when_all_of_it_is_done(seen, expected):
-    assert foreign_stall_of(seen) is expected
+def test_a_foreign_request_is_stuck_when_nothing_of_it_is_at_work(seen, expected):
+    seen = replace(seen, brokers={number: Broker(number) for number in (1, 2, 3)})
+    assert foreign_stall_of(seen, frozenset({1, 2, 3, 4})) is expected

@@ -1,0 +1,75 @@
+"""What keeps a cluster from being as declared although a command has nothing more to do.
+
+Exit code 4 and `undone` of JSON documents are made of the same list. Each entry has a reason to
+decide on, and a sentence.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from poolkeeper import wording
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.problems import is_left_undone
+from poolkeeper.model.waits import Wait
+
+EXIT_CODE = 4
+_LEFT = frozenset(
+    (
+        ActionKind.LEFT_ALONE,
+        ActionKind.TOPIC_GONE,
+        ActionKind.LEFT_TO_OTHERS,
+        ActionKind.LEADERS_KEPT,
+        ActionKind.STEP_OUTDATED,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """One thing that is not as declared, and why; `topic` and `pool` where it is about one."""
+
+    reason: str
+    message: str
+    topic: str = ""
+    pool: str = ""
+
+
+def of_plan(plan: Plan) -> tuple[Undone, ...]:
+    """Return what the plan leaves undone."""
+    return tuple(
+        Undone(problem.reason.value, problem.message, problem.topic, problem.pool)
+        for problem in plan.problems
+        if is_left_undone(problem.reason)
+    )
+
+
+def of_waits(waits: Iterable[Wait]) -> tuple[Undone, ...]:
+    """Return what a command would have to wait for."""
+    return tuple(Undone(wait.reason.value, wording.sentence(wait)) for wait in waits)
+
+
+def of_actions(actions: Iterable[Action]) -> tuple[Undone, ...]:
+    """Return what a run gave up."""
+    return tuple(
+        Undone(action.kind.value, wording.sentence(action), action.topic)
+        for action in dict.fromkeys(actions)
+        if action.kind in _LEFT
+    )
+
+
+def as_data(undone: Iterable[Undone]) -> list[dict[str, str]]:
+    """Return the list as JSON values, without empty fields."""
+    return [
+        {
+            name: value
+            for name, value in (
+                ("reason", each.reason),
+                ("topic", each.topic),
+                ("pool", each.pool),
+                ("message", each.message),
+            )
+            if value
+        }
+        for each in undone
+    ]

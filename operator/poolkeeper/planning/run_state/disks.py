@@ -1,0 +1,142 @@
+"""Log directories of target brokers that keep copies from arriving: failed ones, and full ones.
+
+A broker with a failed directory stays live and answers, so nothing but its own answer tells. What
+is free is only known where brokers report it (3.3 and later).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from poolkeeper.model.plans import Move, Urgency
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster, LogDir, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
+
+Copy = tuple[TopicPartition, int]
+"""A replica on its way: the partition and the broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetDisks:
+    """What the target brokers of a stage said of their log directories, by broker.
+
+    `copied`: the bytes of the replicas in directories that work.
+    """
+
+    log_dirs: Mapping[int, Mapping[str, LogDir]] = field(default_factory=dict)
+    failed: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    copied: Mapping[Copy, int] = field(default_factory=dict)
+
+
+NOT_LOOKED = TargetDisks()
+
+
+@dataclass(frozen=True, slots=True)
+class SeenDisks:
+    """The last answers of target brokers, and when they were asked."""
+
+    at_ms: int = 0
+    disks: TargetDisks = NOT_LOOKED
+
+
+def replica_bytes(move: Move) -> int:
+    """Return the size of one replica of the partition, from the bytes that the move copies."""
+    pairs = zip(move.path, move.path[1:], strict=False)
+    return move.bytes // max(1, sum(len(set(after) - set(before)) for before, after in pairs))
+
+
+def waits_in_flight(
+    step: Iterable[tuple[Move, int]],
+    progress: Iterable[MoveProgress],
+    cluster: Cluster,
+    disks: TargetDisks,
+) -> tuple[Wait, ...]:
+    """Name the directories by which copies of the stage hang or will; `progress` is the step's."""
+    copies: dict[int, dict[TopicPartition, int]] = {}
+    for (move, index), p in zip(step, progress, strict=True):
+        topic = cluster.topics.get(move.topic)
+        partition = None if topic is None else topic.partition(move.partition)
+        if p.state is MoveState.IN_FLIGHT and partition is not None:
+            name = TopicPartition(move.topic, move.partition)
+            new = set(move.path[index]) - set(move.path[index - 1]) - set(partition.isr or ())
+            for broker in new:
+                copies.setdefault(broker, {})[name] = replica_bytes(move)
+    found: list[Wait] = []
+    for broker, sizes in sorted(copies.items()):
+        lacking = tuple(sorted(name for name in sizes if (name, broker) not in disks.copied))
+        failed = disks.failed.get(broker, {})
+        if lacking:
+            found += [_failed(broker, path, why, lacking) for path, why in sorted(failed.items())]
+        left = sum(
+            max(0, size - disks.copied.get((name, broker), 0)) for name, size in sizes.items()
+        )
+        free = free_bytes(disks.log_dirs.get(broker, {}))
+        if free is not None and free < left:
+            names = tuple(sorted(sizes))
+            full = WaitReason.LOG_DIRS_FULL
+            found.append(Wait(full, brokers=(broker,), partitions=names, count=free, of=left))
+    return tuple(found)
+
+
+def free_bytes(log_dirs: Mapping[str, LogDir]) -> int | None:
+    """Return what is free in all directories of a broker together; None if it is not known."""
+    usable = [each.usable_bytes for each in log_dirs.values()]
+    if not usable or None in usable:
+        return None
+    return sum(each for each in usable if each is not None)
+
+
+def unknown_targets(moves: Iterable[Move], desired: Desired, cluster: Cluster) -> tuple[int, ...]:
+    """Return the brokers to which bytes are copied and whose free space nobody knows.
+
+    Brokers older than 3.3 do not report it; `capacity.disk` of the pool stands in for it.
+    """
+    declared = {
+        broker
+        for pool in desired.pools
+        for broker in pool.brokers
+        if pool.capacity_for(broker).disk_bytes is not None
+    }
+    targets = {
+        broker
+        for move in moves
+        if move.bytes
+        for before, after in pairwise(move.path)
+        for broker in set(after) - set(before)
+    }
+    return tuple(
+        broker
+        for broker in sorted(targets - declared)
+        if broker in cluster.brokers and free_bytes(cluster.brokers[broker].log_dirs or {}) is None
+    )
+
+
+def failed_targets(
+    moves: Sequence[Move], places: Sequence[int | None], cluster: Cluster
+) -> dict[int, tuple[Wait, ...]]:
+    """Return the moves whose next step adds a replica on a broker with a failed directory.
+
+    `places`: where each move is, None for one that does not go on. Moves that heal or drain pass:
+    they mend more than they risk, and brokers use the directories that are left.
+    """
+    found: dict[int, tuple[Wait, ...]] = {}
+    for m, (move, at) in enumerate(zip(moves, places, strict=True)):
+        if at is None or move.urgency in (Urgency.HEAL, Urgency.DRAIN):
+            continue
+        name = (TopicPartition(move.topic, move.partition),)
+        waits = tuple(
+            _failed(broker, path, why, name)
+            for broker in sorted(set(move.path[at + 1]) - set(move.path[at]))
+            if broker in cluster.brokers
+            for path, why in sorted(cluster.brokers[broker].failed_log_dirs.items())
+        )
+        if waits:
+            found[m] = waits
+    return found
+
+
+def _failed(broker: int, path: str, why: str, names: tuple[TopicPartition, ...]) -> Wait:
+    failed = WaitReason.LOG_DIR_FAILED
+    return Wait(failed, brokers=(broker,), path=path, detail=why, partitions=names)

@@ -1,0 +1,72 @@
+"""The recorded run as the live cluster shows it, and what is in its way, for who may only look.
+
+Nothing of it is written. What the run requested is its own, whoever looks, and its throttles are in
+force until it ends.
+"""
+
+from dataclasses import dataclass
+
+from poolkeeper.model.outcomes import Progress
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.runs import Run
+from poolkeeper.model.specs import Remedies
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.waits import Wait
+from poolkeeper.planning.run_state import gates, requests
+from poolkeeper.planning.run_state.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.requests import NOTHING_OWNED, Owned
+from poolkeeper.reconcile.access import ClusterView
+from poolkeeper.reconcile.context import IN_FLIGHT_STATES, PassMemory, progress_of
+from poolkeeper.reconcile.decide import stalls
+from poolkeeper.reconcile.observation import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A recorded run; `plan` and `progress` are None if its document was not written completely."""
+
+    run: Run
+    plan: Plan | None = None
+    progress: Progress | None = None
+    owned: Owned = NOTHING_OWNED
+
+
+def read_recorded_run(view: ClusterView, cluster: Cluster) -> RecordedRun | None:
+    """Return the recorded run, compared with the cluster; None without one."""
+    run = view.read_run()
+    if run is None:
+        return None
+    document = view.read_document(run)
+    if document is None:
+        return RecordedRun(run)
+    plan, memory = document.plan, PassMemory()
+    progress = classify(plan.moves, cluster)
+    for m, p in enumerate(progress):
+        memory.note_progress(plan, m, p, cluster)
+    memory.moves_in_flight = sum(progress[m].state in IN_FLIGHT_STATES for m, _ in run.step)
+    at_work = {
+        TopicPartition(move.topic, move.partition)
+        for move, p in zip(plan.moves, progress, strict=True)
+        if p.state in (*IN_FLIGHT_STATES, MoveState.ORPHANED)
+    }
+    step = stalls.owned_by(plan.moves, run.step, run.returning)
+    owned = Owned(at_work | set(step.partitions), step.targets)
+    return RecordedRun(run, plan, progress_of(memory, run, plan), owned)
+
+
+def waits_of(
+    observed: Observation, recorded: RecordedRun | None, remedies: Remedies
+) -> tuple[Wait, ...]:
+    """Return what keeps any move from starting: no controller, what others request and move.
+
+    Names the remedy that a stuck request waits for, if it is not allowed.
+    """
+    cluster = observed.cluster
+    ours = NOTHING_OWNED if recorded is None else recorded.owned
+    known = requests.known_brokers(cluster, observed.records.brokers)
+    stall = stalls.foreign_stall_of(cluster, known) if recorded is None else None
+    return (
+        *gates.controller(cluster),
+        *gates.foreign(cluster, ours, known),
+        *stalls.waits_for_remedy(stall, remedies),
+    )

@@ -1,0 +1,294 @@
+"""Requests that nobody works on: named for what they are, withdrawn where that is allowed.
+
+Each was left by somebody, or put over or beside a request of a run. What the controllers of each
+era make of it is in `test_irregular`.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from builders import desired, pool_spec, topic_spec
+from matrices import soak
+from poolkeeper.model.actions import ActionKind
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.specs import Desired, Execution, Remedies, Throttle, ThrottleMode
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import Consequence, Wait, WaitReason
+from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from simulation.asked import AskedBrokers
+from simulation.clusters import REQUEST, SimulatedCluster, body_of
+from simulation.executors import Executor
+
+MB = 1_000_000
+R, C = WaitReason, Consequence
+ALLOWED = Remedies(remove_stale_requests=True, allow_controller_failover=True)
+U0 = (TopicPartition("u", 0),)
+
+
+class WokenBrokers(AskedBrokers):
+    """Brokers that also let their controller be woken."""
+
+    def wake_controller(self) -> None:
+        self.cancel_moves([TopicPartition("poolkeeper.no.such.topic", 0)])
+
+
+def made(kafka: str, remedies: Remedies, *, api: bool) -> tuple[SimulatedCluster, Executor]:
+    """Return a cluster whose topic `t` shall go from brokers 1 and 2 to 3 and 4."""
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
+    cluster.start(first=1)
+    cluster.create_topic("t", [1, 2], [2, 1])
+    cluster.create_topic("u", [3, 4])
+    for partition in range(2):
+        cluster.simulation.set_size("t", partition, 8 * MB)
+    topics = (
+        topic_spec("t", "p", partitions=2, replication_factor=2),
+        topic_spec("u", "p", partitions=1, replication_factor=2),
+    )
+    throttle = Throttle(ThrottleMode.FIXED, 2 * MB)
+    execution = Execution(throttle=throttle, max_moves=1, remedies=remedies)
+    wanted: Desired = desired(
+        pool_spec("p", 3, 4, cluster="c"), *topics, name="c", execution=execution
+    )
+    brokers = WokenBrokers(cluster) if api else None
+    return cluster, Executor(cluster, wanted, brokers=brokers)
+
+
+def keyed() -> dict[str, Any]:
+    body = body_of({("u", 0): [1, 2]})
+    body["partitions"][0]["log_dirs"] = ["any", "any"]
+    return body
+
+
+def entry(topic: str, partition: int, *ids: Any) -> dict[str, Any]:
+    return body_of({(topic, partition): ids})
+
+
+DAMAGED: dict[str, tuple[Any, Wait]] = {
+    "malformed": (b"{", Wait(R.UNREADABLE_REQUEST, consequence=C.BLOCKS)),
+    "empty": (b"", Wait(R.UNREADABLE_REQUEST, consequence=C.BLOCKS)),
+    "no entries": (
+        {"version": 1, "partitions": []},
+        Wait(R.REQUEST_EMPTY, consequence=C.BLOCKS),
+    ),
+    "log dirs": (keyed(), Wait(R.REQUEST_KEY_UNKNOWN, partitions=U0, consequence=C.BLOCKS)),
+    "no object": (
+        {"version": 1, "partitions": [7]},
+        Wait(R.REQUEST_ENTRY_UNREADABLE, consequence=C.BLOCKS),
+    ),
+}
+"""What a controller of 2.4 or later leaves there, and notices no request any more."""
+CARRIED_OUT = ("string ids", "no replicas", "ids twice", "unknown broker", "good")
+"""What a controller up to 1.0 carries out at once where it is added."""
+ADDED: dict[str, tuple[Any, Wait]] = {
+    **DAMAGED,
+    "string ids": (
+        entry("u", 0, "1", "2"),
+        Wait(R.REQUEST_IDS_INVALID, partitions=U0, consequence=C.CRASH_LOOP),
+    ),
+    "no replicas": (
+        entry("u", 0),
+        Wait(R.REQUEST_WITHOUT_REPLICAS, partitions=U0, consequence=C.CRASH_LOOP),
+    ),
+    "ids twice": (
+        entry("u", 0, 1, 1, 2),
+        Wait(R.REQUEST_IDS_TWICE, partitions=U0, consequence=C.BLOCKS),
+    ),
+    "unknown topic": (
+        entry("no", 0, 1, 2),
+        Wait(
+            R.REQUEST_PARTITION_UNKNOWN,
+            partitions=(TopicPartition("no", 0),),
+            consequence=C.DROPPED,
+        ),
+    ),
+    "unknown partition": (
+        entry("u", 9, 1, 2),
+        Wait(
+            R.REQUEST_PARTITION_UNKNOWN,
+            partitions=(TopicPartition("u", 9),),
+            consequence=C.DROPPED,
+        ),
+    ),
+    "unknown broker": (
+        entry("u", 0, 99, 4),
+        Wait(R.REQUEST_BROKER_NOT_LIVE, partitions=U0, brokers=(99,), consequence=C.HANGS),
+    ),
+    "good": (
+        entry("u", 0, 1, 2),
+        Wait(R.REQUEST_NOT_BEGUN, partitions=U0, consequence=C.CARRIED_OUT),
+    ),
+}
+
+
+def without_detail(wait: Wait) -> Wait:
+    return replace(wait, detail="")
+
+
+def said(executor: Executor) -> set[Wait]:
+    return {without_detail(wait) for outcome in executor.seen for wait in outcome.waits}
+
+
+def kinds(executor: Executor) -> list[ActionKind]:
+    return [action.kind for outcome in executor.seen for action in outcome.did]
+
+
+def assert_moved(cluster: SimulatedCluster) -> None:
+    cluster.settle()
+    assert {id_ for ids in cluster.replicas("t").values() for id_ in ids} == {3, 4}
+    assert cluster.replicas("u")["0"] in ([3, 4], [4, 3])
+    for path in (REQUEST, "/poolkeeper/run"):
+        assert not cluster.exists(path), path
+    epoch = cluster.epoch()
+    cluster.fail_over()
+    cluster.clock.advance(5_000)
+    assert cluster.epoch() == epoch + 1, "nothing is left that stops a controller"
+
+
+# Left by somebody, before anything of ours
+
+
+@pytest.mark.parametrize("api", [True, False], ids=["brokers", "zookeeper alone"])
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_what_the_controller_left_is_withdrawn_and_the_controller_woken(
+    kind: str, api: bool
+) -> None:
+    cluster, executor = made("3.9.2", ALLOWED, api=api)
+    body, expected = DAMAGED[kind]
+    cluster.create(REQUEST, body)
+    cluster.clock.advance(5_000)
+    assert executor.finish(passes_max=200) == 1
+    assert expected in said(executor)
+    woken = ActionKind.CONTROLLER_WOKEN if api else ActionKind.CONTROLLER_FAILOVER
+    assert kinds(executor)[0] in (
+        ActionKind.STALE_REQUEST_WITHDRAWN,
+        ActionKind.UNNOTICED_REQUEST_WITHDRAWN,
+    )
+    assert kinds(executor)[1] is woken
+    assert_moved(cluster)
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_without_the_remedy_it_is_named_and_left(kind: str) -> None:
+    cluster, executor = made("3.9.2", Remedies(), api=True)
+    body, expected = DAMAGED[kind]
+    cluster.create(REQUEST, body)
+    executor.at_rest = _after(executor, 120_000)
+    executor.finish(passes_max=500)
+    last = executor.seen[-1]
+    assert last.state is State.WAITING
+    assert without_detail(last.waits[0]) == expected
+    assert {wait.reason for wait in last.waits} & {R.REQUEST_STALE, R.REQUEST_UNNOTICED}
+    assert cluster.exists(REQUEST)
+    assert kinds(executor) == []
+
+
+# Beside a request of ours
+
+
+def added_to_ours(executor: Executor, body: Any) -> None:
+    """Put an entry beside ours, or write over ours, as soon as a request of ours is at work."""
+    cluster, done = executor.cluster, []
+
+    def at_rest(outcome: Outcome) -> bool:
+        at_work = any(len(ids) > 2 for ids in cluster.replicas("t").values())
+        if not done and at_work and cluster.exists(REQUEST):
+            if isinstance(body, bytes):
+                cluster.set(REQUEST, body)
+            else:
+                ours = cluster.read(REQUEST)
+                both = [*ours["partitions"], *body["partitions"]]
+                cluster.set(REQUEST, {**body, "partitions": both})
+            done.append(True)
+        return outcome.state is State.CONVERGED
+
+    executor.at_rest = at_rest
+
+
+@pytest.mark.parametrize(
+    ("kafka", "kind"),
+    [
+        *(("3.9.2", kind) for kind in ADDED),
+        *soak(
+            *(("2.8.2", kind) for kind in ADDED),
+            *(("2.0.1", kind) for kind in ADDED),
+            *(("0.10.2.2", kind) for kind in ADDED if kind not in CARRIED_OUT),
+        ),
+        ("2.0.1", "good"),
+    ],
+)
+def test_what_was_added_to_ours_does_not_hold_the_run_up(kafka: str, kind: str) -> None:
+    new = kafka in ("2.8.2", "3.9.2")
+    cluster, executor = made(kafka, ALLOWED, api=new)
+    body, expected = ADDED[kind]
+    added_to_ours(executor, body)
+    assert executor.finish(passes_max=500) == 1
+    if new and not isinstance(body, bytes) and kind != "no entries":
+        assert expected in said(executor)
+    assert_moved(cluster)
+
+
+@pytest.mark.parametrize("kind", ["string ids", "unknown topic", "good"])
+def test_without_the_remedy_the_run_waits_and_names_what_was_added(kind: str) -> None:
+    cluster, executor = made("3.9.2", Remedies(), api=True)
+    body, expected = ADDED[kind]
+    added_to_ours(executor, body)
+    executor.at_rest = _after(executor, 120_000)
+    executor.finish(passes_max=500)
+    last = executor.seen[-1]
+    assert expected in set(map(without_detail, last.waits))
+    assert last.waits[-1].reason in (R.REQUEST_STALE, R.REQUEST_UNNOTICED)
+    assert cluster.exists(REQUEST)
+
+
+def _after(executor: Executor, time_ms: int):  # type: ignore[no-untyped-def]
+    inner, end_ms = executor.at_rest, executor.cluster.clock.now_ms() + time_ms
+    return lambda outcome: inner(outcome) or executor.cluster.clock.now_ms() > end_ms
+
+
+# For a broker of which nothing is known
+
+
+@pytest.mark.parametrize("kafka", ["2.8.2", "3.9.2", "2.0.1", "1.1.1"])
+def test_a_request_for_an_unknown_broker_is_cancelled(kafka: str) -> None:
+    cluster, executor = made(kafka, ALLOWED, api=kafka in ("2.8.2", "3.9.2"))
+    cluster.request({("u", 0): [99, 4]})
+    cluster.clock.advance(5_000)
+    assert executor.finish(passes_max=500) == 1
+    expected = Wait(R.REQUEST_BROKER_UNKNOWN, partitions=U0, brokers=(99,), consequence=C.HANGS)
+    assert expected in said(executor)
+    assert ActionKind.FOREIGN_MOVE_CANCELLED in kinds(executor)
+    assert_moved(cluster)
+
+
+@pytest.mark.parametrize(
+    ("kafka", "remedies", "reason"),
+    [
+        ("3.9.2", Remedies(), R.REQUEST_UNREACHABLE),
+        ("3.9.2", Remedies(remove_stale_requests=True), R.FOREIGN_CANCEL_NEEDS_BROKERS),
+        ("2.0.1", Remedies(), R.REQUEST_UNREACHABLE),
+        ("2.0.1", Remedies(remove_stale_requests=True), R.FOREIGN_CANCEL_NEEDS_FAILOVER),
+    ],
+)
+def test_what_cancelling_it_takes_is_named(
+    kafka: str, remedies: Remedies, reason: WaitReason
+) -> None:
+    cluster, executor = made(kafka, remedies, api=False)
+    cluster.request({("u", 0): [99, 4]})
+    executor.at_rest = _after(executor, 120_000)
+    executor.finish(passes_max=500)
+    assert executor.seen[-1].waits[-1].reason is reason
+    assert cluster.exists(REQUEST)
+
+
+def test_a_known_broker_that_is_away_is_waited_for() -> None:
+    cluster, executor = made("3.9.2", ALLOWED, api=True)
+    cluster.simulation.kill(2)
+    cluster.clock.advance(10_000)
+    cluster.request({("u", 0): [2, 4]})
+    executor.at_rest = _after(executor, 120_000)
+    executor.finish(passes_max=500)
+    expected = Wait(R.REQUEST_BROKER_NOT_LIVE, partitions=U0, brokers=(2,), consequence=C.HANGS)
+    assert expected in executor.seen[-1].waits
+    assert kinds(executor) == []

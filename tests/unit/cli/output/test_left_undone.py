@@ -1,0 +1,55 @@
+"""What keeps a cluster from being as declared: exit code 4, and the list in JSON."""
+
+import pytest
+
+from builders import plan
+from poolkeeper.cli.output import left_undone
+from poolkeeper.cli.output.left_undone import Undone
+from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.problems import ProblemReason, Recorded
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+
+T0 = (TopicPartition("t", 0),)
+
+
+@pytest.mark.parametrize(
+    ("reason", "counts"),
+    [
+        (ProblemReason.LEFT_OUT, True),
+        (ProblemReason.TOO_FEW_BROKERS, True),
+        (ProblemReason.GOAL_NOT_MET, True),
+        (ProblemReason.UNTOLD, True),
+        (ProblemReason.GAIN_TOO_SMALL, False),
+        (ProblemReason.AWAITS_KAFKA, False),
+    ],
+)
+def test_a_problem_counts_unless_it_is_as_declared(reason: ProblemReason, counts: bool) -> None:
+    made = plan(problems=(PlanProblem("p", "", Recorded("why", reason), "t"),))
+    expected = (Undone(reason.value, "why", "t", "p"),) if counts else ()
+    assert left_undone.of_plan(made) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "counts"),
+    [
+        (ActionKind.LEFT_ALONE, True),
+        (ActionKind.TOPIC_GONE, True),
+        (ActionKind.LEADERS_KEPT, True),
+        (ActionKind.STEP_OUTDATED, True),
+        (ActionKind.STAGE_FINISHED, False),
+        (ActionKind.RUN_ENDED, False),
+    ],
+)
+def test_what_a_run_gave_up_counts_once(kind: ActionKind, counts: bool) -> None:
+    given_up = Action(kind, topic="t", partitions=T0)
+    found = left_undone.of_actions([given_up, given_up])
+    assert [each.reason for each in found] == ([kind.value] if counts else [])
+
+
+def test_waits_count_with_their_reasons() -> None:
+    found = left_undone.of_waits([Wait(WaitReason.NO_CONTROLLER)])
+    assert left_undone.as_data(found) == [
+        {"reason": "NoController", "message": "no controller is elected"}
+    ]

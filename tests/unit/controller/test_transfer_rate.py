@@ -1,0 +1,55 @@
+"""The rate and the time left of a run: measured, and not made up where nothing moves."""
+
+from dataclasses import replace
+
+import pytest
+
+from poolkeeper.controller.loop import STILL_S, TransferRate
+from poolkeeper.model.outcomes import Outcome, Progress, State
+from poolkeeper.model.runs import Phase
+
+MOVING = Progress("sha256:p", Phase.MOVING, 1, 0, 2, 4, 0, 1000)
+
+
+def seen(*samples: tuple[float, int], in_flight: int = 2) -> Progress:
+    """Return the last progress after these samples of (seconds, bytes)."""
+    rate, last = TransferRate(), MOVING
+    for now_s, done in samples:
+        progress = replace(MOVING, bytes_done=done, moves_in_flight=in_flight)
+        found = rate.with_rate(Outcome(State.WAITING, progress=progress), now_s).progress
+        assert found is not None
+        last = found
+    return last
+
+
+@pytest.mark.parametrize(
+    ("samples", "rate", "left_s", "still_s"),
+    [
+        pytest.param([(0, 0)], None, None, None, id="nothing-known-yet"),
+        pytest.param([(0, 0), (10, 100)], 10, 90, None, id="bytes-come"),
+        pytest.param([(0, 0), (10, 100), (20, 100)], 5, 180, None, id="a-pause-slows-it-down"),
+        pytest.param(
+            [(0, 0), (10, 100), (10 + STILL_S, 100)], None, None, STILL_S, id="nothing-moves"
+        ),
+        pytest.param([(0, 0), (STILL_S, 0)], None, None, STILL_S, id="nothing-ever-moved"),
+        pytest.param(
+            [(0, 0), (60, 300), (120, 600), (190, 600)],
+            600 / 190,
+            400 / (600 / 190),
+            None,
+            id="large-replicas-come-in-long-steps",
+        ),
+        pytest.param(
+            [(0, 0), (60, 300), (120, 600), (300, 600)], None, None, 180, id="longer-than-ever"
+        ),
+        pytest.param([(0, 0), (10, 1000)], None, None, None, id="all-has-arrived"),
+    ],
+)
+def test_a_rate(samples, rate, left_s, still_s):
+    found = seen(*samples)
+    measured = (found.rate_bytes_per_s, found.seconds_left, found.still_s)
+    assert measured == pytest.approx((rate, left_s, still_s))
+
+
+def test_between_stages_nothing_is_expected_to_move():
+    assert seen((0, 0), (100, 0), in_flight=0).still_s is None

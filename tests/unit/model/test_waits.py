@@ -1,0 +1,37 @@
+"""In which order waits are told: what blocks first, and each thing once."""
+
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason, blocks, in_order
+
+R = WaitReason
+T = tuple(TopicPartition("t", number) for number in range(3))
+STAGE = Wait(R.STAGE_IN_FLIGHT, stage=1, count=0, of=3)
+
+
+def dead(broker: int, *names: TopicPartition) -> Wait:
+    return Wait(R.TARGET_NOT_LIVE, partitions=names, brokers=(broker,))
+
+
+def test_what_blocks_is_told_first_and_what_passes_last() -> None:
+    foreign = Wait(R.FOREIGN_REQUEST, partitions=T[:1])
+    stale = Wait(R.REQUEST_STALE)
+    assert in_order((STAGE, foreign, stale)) == (stale, foreign, STAGE)
+
+
+def test_waits_that_differ_in_their_partitions_alone_become_one() -> None:
+    waits = (dead(3, T[0]), dead(4, T[1]), dead(3, T[2]), dead(3, T[0]))
+    assert in_order(waits) == (dead(3, T[0], T[2]), dead(4, T[1]))
+
+
+def test_topics_are_kept_apart_where_the_sentence_names_one() -> None:
+    waits = tuple(
+        Wait(R.TOPIC_QUEUED_FOR_DELETION, partitions=(TopicPartition(topic, 0),)) for topic in "ab"
+    )
+    assert in_order(waits) == waits
+
+
+def test_every_reason_has_its_place() -> None:
+    assert [reason for reason in WaitReason if blocks(Wait(reason))]
+    assert not blocks(STAGE)
+    assert blocks(Wait(R.NO_ROOM_ON_DISKS))
+    assert blocks(Wait(R.BROKER_NOT_LIVE))

@@ -1,0 +1,103 @@
+"""Failed and full log directories of the brokers that copies go to."""
+
+from dataclasses import replace
+
+import pytest
+
+import builders
+from builders import GIB, partition, topic
+from poolkeeper.model.plans import Urgency
+from poolkeeper.model.specs import Capacity
+from poolkeeper.model.topology import Broker, LogDir, TopicPartition
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state import disks
+from poolkeeper.planning.run_state.disks import TargetDisks
+from poolkeeper.planning.run_state.move_progress import classify
+
+T0 = TopicPartition("t", 0)
+MOVE = builders.move("t", 0, (1, 2), (3, 2), bytes=10 * GIB)
+AT_WORK = builders.cluster(
+    (1, 2, 3), topic("t", partition(0, 3, 2, 1, adding=(3,), removing=(1,), isr=(1, 2), leader=1))
+)
+FREE = {3: {"/d0": LogDir(100 * GIB, GIB), "/d1": LogDir(100 * GIB, 2 * GIB)}}
+FAILED = {3: {"/d1": "storage error"}}
+R = WaitReason
+
+
+@pytest.mark.parametrize(
+    ("seen", "waits"),
+    [
+        pytest.param(TargetDisks(), (), id="nothing-known"),
+        pytest.param(
+            TargetDisks(failed=FAILED),
+            (
+                Wait(
+                    R.LOG_DIR_FAILED,
+                    brokers=(3,),
+                    path="/d1",
+                    detail="storage error",
+                    partitions=(T0,),
+                ),
+            ),
+            id="failed-and-no-copy-there",
+        ),
+        pytest.param(
+            TargetDisks(failed=FAILED, copied={(T0, 3): 5}), (), id="the-copy-is-in-another"
+        ),
+        pytest.param(
+            TargetDisks(FREE, copied={(T0, 3): 2 * GIB}),
+            (Wait(R.LOG_DIRS_FULL, brokers=(3,), partitions=(T0,), count=3 * GIB, of=8 * GIB),),
+            id="too-little-is-free",
+        ),
+        pytest.param(TargetDisks(FREE, copied={(T0, 3): 8 * GIB}), (), id="enough-is-free"),
+        pytest.param(
+            TargetDisks({3: {"/d0": LogDir(), "/d1": LogDir(GIB, 0)}}), (), id="free-is-not-known"
+        ),
+    ],
+)
+def test_what_a_copy_hangs_by(seen: TargetDisks, waits: tuple[Wait, ...]) -> None:
+    progress = classify((MOVE,), AT_WORK)
+    assert disks.waits_in_flight([(MOVE, 1)], progress, AT_WORK, seen) == waits
+
+
+def test_a_replica_in_sync_hangs_by_nothing() -> None:
+    whole = partition(0, 3, 2, 1, adding=(3,), removing=(1,), isr=(1, 2, 3), leader=1)
+    cluster = replace(AT_WORK, topics={"t": topic("t", whole)})
+    progress = classify((MOVE,), cluster)
+    assert disks.waits_in_flight([(MOVE, 1)], progress, cluster, TargetDisks(failed=FAILED)) == ()
+
+
+@pytest.mark.parametrize(
+    ("urgency", "place", "held"),
+    [
+        (Urgency.POOL, 0, True),
+        (Urgency.BALANCE, 0, True),
+        (Urgency.POOL, None, False),
+        (Urgency.DRAIN, 0, False),
+        (Urgency.HEAL, 0, False),
+    ],
+)
+def test_nothing_begins_on_a_broker_with_a_failed_directory_but_what_mends(
+    urgency: Urgency, place: int | None, held: bool
+) -> None:
+    sick = Broker(3, failed_log_dirs=FAILED[3])
+    cluster = builders.cluster([Broker(1), Broker(2), sick], topic("t", (1, 2)))
+    found = disks.failed_targets((MOVE._replace(urgency=urgency),), (place,), cluster)
+    assert (0 in found) is held
+
+
+@pytest.mark.parametrize(
+    ("log_dirs", "capacity", "unknown"),
+    [
+        pytest.param({"/d0": LogDir()}, Capacity(), (3,), id="an-old-broker"),
+        pytest.param(None, Capacity(), (3,), id="a-broker-that-was-not-asked"),
+        pytest.param({"/d0": LogDir()}, Capacity(disk_bytes=GIB), (), id="declared"),
+        pytest.param({"/d0": LogDir(GIB, GIB)}, Capacity(), (), id="reported"),
+    ],
+)
+def test_whose_free_space_nobody_knows(
+    log_dirs: dict[str, LogDir] | None, capacity: Capacity, unknown: tuple[int, ...]
+) -> None:
+    wanted = builders.desired(builders.pool_spec("p", 3, capacity=capacity))
+    cluster = builders.cluster([Broker(1), Broker(2), Broker(3, log_dirs=log_dirs)])
+    assert disks.unknown_targets((MOVE,), wanted, cluster) == unknown

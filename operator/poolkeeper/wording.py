@@ -10,6 +10,7 @@ from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Why
 from poolkeeper.model.refusals import Drift, DriftReason, Fact, HopelessMove, Refusal, refusal_of
+from poolkeeper.model.runs import RateReason
 from poolkeeper.model.waits import Consequence, RoomNeed, RoomShortage, Wait, WaitReason
 from poolkeeper.text import count, cut, few, listed, named, size
 
@@ -37,6 +38,11 @@ def sentences(values: Iterable[Why]) -> tuple[str, ...]:
 def error_text(error: PoolkeeperError) -> str:
     """Return the message of an error, with the values that it carries."""
     return _refusal(refusal_of(error)) if isinstance(error, Refused) else str(error)
+
+
+def rate_text(reason: RateReason | None) -> str:
+    """Return why an adaptive throttle has its rate, nothing if it does not tell."""
+    return "" if reason is None else _RATES[reason]
 
 
 def drift_text(drift: Drift) -> str:
@@ -68,6 +74,15 @@ def _fact(fact: Fact) -> str:
             )
 
 
+_RATES: Mapping[RateReason, str] = {
+    RateReason.OUT_OF_SYNC: "halved: partitions lost in-sync replicas",
+    RateReason.FALLING_BEHIND: "halved: replicas fall further behind their leaders",
+    RateReason.INGEST: "raised to what the moving partitions receive",
+    RateReason.KEEPING_UP: "raised: all replicas keep up",
+    RateReason.NOT_LIMITING: "left: the copies use less than half of it",
+    RateReason.HIGHEST: "left: it is as high as it may get",
+}
+
 # Waits
 
 
@@ -81,6 +96,38 @@ def _conflict(wait: Wait) -> str:
     owners = [f"topic {name}" for name in wait.topics] + [f"broker {b}" for b in wait.brokers]
     named = ", ".join(owners[:NAMED_MAX])
     return f"somebody else set throttles on {named} since the run began: remove them"
+
+
+def _left_throttles(wait: Wait) -> str:
+    return (
+        f"a run that is gone left throttles on {_throttled(wait)}: they slow replication until"
+        " `poolkeeper apply` or `run` takes them off, which waits until nothing is being reassigned"
+    )
+
+
+def _unaccounted_throttles(wait: Wait) -> str:
+    return (
+        f"no run accounts for the throttles on {_throttled(wait)}: if nobody needs them, remove"
+        " them with kafka-configs or `poolkeeper repair`"
+    )
+
+
+def _throttled(wait: Wait) -> str:
+    kinds = (("topic", wait.topics), ("broker", wait.brokers))
+    return " and ".join(
+        f"{noun if len(names) == 1 else f'{noun}s'} {few(names, NAMED_MAX, grouped=False)}"
+        for noun, names in kinds
+        if names
+    )
+
+
+def _settling(wait: Wait) -> str:
+    if wait.brokers:
+        return f"the throttle rate is not in force yet on broker {_joined(wait.brokers)}"
+    return (
+        "the brokers are applying the throttle: they are asked for their rates; lists of topics"
+        " cannot be asked for, and are given a few seconds"
+    )
 
 
 def _hanging(wait: Wait) -> str:
@@ -294,7 +341,19 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
         lambda wait: f"{_REQUEST} names {_named(wait.partitions)}, and the controller has not begun"
     ),
     _R.LEFT_ALONE: lambda wait: f"{_partition(wait)} was moved by somebody else and is left alone",
+    _R.THROTTLES_LEFT: _left_throttles,
+    _R.THROTTLES_UNACCOUNTED: _unaccounted_throttles,
+    _R.THROTTLE_RECORD_DAMAGED: lambda wait: (
+        f"{wait.path} tells of throttles and is damaged: {wait.detail}: run `poolkeeper repair`"
+    ),
     _R.THROTTLE_CONFLICT: _conflict,
+    _R.THROTTLES_YIELDED: lambda wait: (
+        f"somebody else set throttles on {_throttled(wait)} during the run: they stay as they are"
+    ),
+    _R.THROTTLES_NOT_KEPT: lambda wait: (
+        f"somebody removed the throttles of the run {wait.count} times: they are not set again, and"
+        " what moves is not limited"
+    ),
     _R.NO_CONTROLLER: _told("no controller is elected"),
     _R.KRAFT_MIGRATION: _told(
         "the cluster is migrating to KRaft: nothing is written to ZooKeeper any more"
@@ -306,7 +365,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.STALE_WRITE: lambda wait: wait.detail,
     _R.NODE_DAMAGED: lambda wait: wait.detail,
     _R.FAILED: lambda wait: wait.detail if wait.refusal is None else _refusal(wait.refusal),
-    _R.THROTTLE_SETTLING: _told("the brokers are applying the throttle"),
+    _R.THROTTLE_SETTLING: _settling,
     _R.STAGE_IN_FLIGHT: _stage,
     _R.STAGE_DEADLINE: lambda wait: f"stage {wait.stage} is over its deadline",
     _R.MOVES_RETURNING: lambda wait: (
@@ -472,6 +531,13 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     ),
     _A.LEADERS_KEPT: lambda action: (
         f"{_counted(action.count, 'partition')} kept another leader than the preferred"
+    ),
+    _A.THROTTLES_TAKEN_OFF: lambda action: (
+        "took off the throttles that a run had left on "
+        + ("1 topic or broker" if action.count == 1 else f"{action.count} topics and brokers")
+    ),
+    _A.THROTTLES_PUT_BACK: lambda action: (
+        "set the throttles of the run again, which somebody had removed"
     ),
     _A.RUN_ENDED: lambda action: f"run ended: {action.ending}",
     _A.LEFT_ALONE: lambda action: (

@@ -64,6 +64,13 @@ class SimulatedCluster:
     def delete(self, path: str) -> None:
         self.client.commit([DeleteNode(path)])
 
+    def delete_all(self, path: str) -> None:
+        """Delete a node, if it is there, and everything below it."""
+        for child in self.client.children(path) or ():
+            self.delete_all(f"{path}/{child}")
+        if self.exists(path):
+            self.delete(path)
+
     def create_topic(self, topic: str, *replicas: Sequence[int]) -> None:
         """Create a topic, and wait for the states of its partitions."""
         partitions = {str(p): list(ids) for p, ids in enumerate(replicas)}

@@ -102,6 +102,7 @@ def run(name: str, kafka: str, plans: Callable[[int], Faults]) -> Course:
             *invariants.unlisted(trail),
             *invariants.unsettled(trail, SETTLE_MS),
             *invariants.rethrottled(trail),
+            *invariants.unaccounted(trail),
             *invariants.leftovers(cluster.server, scenario.left),
             *_unthrottled(wanted, at_requests, _copying(first, cluster)),
         ),

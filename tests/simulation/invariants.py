@@ -14,6 +14,8 @@ breaks it, in sentences; an empty answer is a run that kept it.
   and with checks of the controller epoch and of every topic node concerned; so does an election
   with the run.
 * *Listed*: a run that ends leaves one entry in the history, in the transaction that removes it.
+* *Accounted*: a throttle is set in one transaction with the record that it is ours, and the record
+  goes in one transaction with the last throttle that it tells of.
 * *Throttled*: brokers had time to take a throttle up before a request, and between a request and
   its removal none is written.
 """
@@ -36,6 +38,7 @@ HISTORY = "/poolkeeper/history"
 FIRST_NODES = ("/poolkeeper", EPOCH, "/poolkeeper/records", "/poolkeeper/records/topics")
 TOPICS = "/brokers/topics/"
 CONFIGS = ("/config/topics/", "/config/brokers/")
+THROTTLES = "/poolkeeper/records/throttles/"
 CONTROLLER_EPOCH = "/controller_epoch"
 ELECTION = "/admin/preferred_replica_election"
 
@@ -246,12 +249,50 @@ def rethrottled(trail: Trail) -> list[str]:
     return found
 
 
+def unaccounted(trail: Trail) -> list[str]:
+    """Name our transactions after which a throttle of ours lacks its record."""
+    found = []
+    for transaction in trail.ours:
+        for operation in transaction.changes:
+            if not operation.path.startswith((*CONFIGS, THROTTLES)):
+                continue
+            entity = _throttled_entity(operation.path)
+            config = trail.server.tree.at(f"/config/{entity}", transaction.zxid)
+            record = trail.server.tree.at(_throttle_record(entity), transaction.zxid)
+            before = trail.server.tree.at(f"/config/{entity}", trail.since_zxid)
+            live, first = _throttles(config), _throttles(before)
+            known = {} if record is None else json.loads(record.data)["ours"]
+            found.extend(
+                f"zxid {transaction.zxid}: {key} of {entity} is {value}, recorded: {known}"
+                for key, value in live.items()
+                if value not in (first.get(key), known.get(key))
+            )
+    return found
+
+
+def _throttles(node: Any) -> dict[str, str]:
+    config = {} if node is None or not node.data else json.loads(node.data)["config"]
+    return {key: value for key, value in config.items() if "throttled" in key}
+
+
+def _throttled_entity(path: str) -> str:
+    """Return `topics/t` or `brokers/1`, of the path of a config or of a record of throttles."""
+    if path.startswith(THROTTLES):
+        return path.removeprefix(THROTTLES).replace(":", "s/", 1)
+    return path.removeprefix("/config/")
+
+
+def _throttle_record(entity: str) -> str:
+    return THROTTLES + entity.replace("s/", ":", 1)
+
+
 def leftovers(server: FakeZooKeeper, allowed: tuple[str, ...] = ()) -> list[str]:
     """Name the nodes that only exist while something is going on."""
     transient = (RUN, HOLDER, "/poolkeeper/stopped", "/poolkeeper/approvals", REQUEST, ELECTION)
     left = [p for p in transient if p not in allowed and server.tree.find(p) is not None]
     marked = server.tree.names("/admin/delete_topics")
-    return [f"{path} is left" for path in (*left, *marked)]
+    records = server.tree.names(THROTTLES.rstrip("/")) if server.tree.find(THROTTLES[:-1]) else ()
+    return [f"{path} is left" for path in (*left, *marked, *records)]
 
 
 def assignments(server: FakeZooKeeper) -> dict[Partition, Replicas]:

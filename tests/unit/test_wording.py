@@ -13,7 +13,7 @@ from poolkeeper.errors import HolderActive, RefusalReason, Refused, Stale, Stale
 from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.outcomes import Why
 from poolkeeper.model.refusals import Drift, DriftReason, HopelessMove, Refusal
-from poolkeeper.model.runs import Ending
+from poolkeeper.model.runs import Ending, RateReason
 from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import RoomNeed, RoomShortage, Wait, WaitReason, after_error
@@ -31,6 +31,19 @@ DETAILS: dict[WaitReason, list[Wait]] = {
     R.RUN_RECORDED: [
         Wait(R.RUN_RECORDED, cause=Wait(R.PAUSED)),
         Wait(R.RUN_RECORDED, cause=Wait(R.PLAN_ONLY), count=2 * 2**20),
+    ],
+    R.THROTTLES_LEFT: [
+        Wait(R.THROTTLES_LEFT, topics=("t",)),
+        Wait(R.THROTTLES_LEFT, topics=("t", "u"), brokers=(1, 2, 3, 4, 5, 6, 7)),
+    ],
+    R.THROTTLE_SETTLING: [
+        Wait(R.THROTTLE_SETTLING),
+        Wait(R.THROTTLE_SETTLING, brokers=(3, 4)),
+    ],
+    R.THROTTLES_YIELDED: [Wait(R.THROTTLES_YIELDED, topics=("t",), brokers=(3,))],
+    R.THROTTLES_UNACCOUNTED: [Wait(R.THROTTLES_UNACCOUNTED, brokers=(3,))],
+    R.THROTTLE_RECORD_DAMAGED: [
+        Wait(R.THROTTLE_RECORD_DAMAGED, path="/poolkeeper/records/throttles/broker:1", detail="no")
     ],
     R.THROTTLE_CONFLICT: [Wait(R.THROTTLE_CONFLICT, topics=("t",), brokers=(1, 2, 3, 4, 5))],
     R.FOREIGN_REQUEST: [Wait(R.FOREIGN_REQUEST, partitions=T)],
@@ -157,6 +170,12 @@ def test_the_words_of_every_value(update_golden: bool) -> None:
     if update_golden:
         GOLDEN.write_text(found, encoding="utf-8")
     assert found == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_every_reason_of_a_rate_has_its_own_words() -> None:
+    texts = [wording.rate_text(reason) for reason in (None, *RateReason)]
+    assert len(set(texts)) == len(texts)
+    assert texts[0] == ""
 
 
 def test_an_error_is_told_with_its_facts() -> None:

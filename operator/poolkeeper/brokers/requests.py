@@ -131,6 +131,20 @@ class BrokerClient:
         """
         return is_throttle_applied(self.broker_config(broker), expected)
 
+    def throttles_settled(
+        self,
+        brokers: Iterable[int],
+        expected: Mapping[str, str | None],
+        deadline_s: float = DEADLINE_S,
+    ) -> Mapping[int, bool | None]:
+        """Ask each broker what `throttle_settled` asks one; None where one does not answer."""
+
+        def settled(broker: int) -> bool | None:
+            return self.throttle_settled(broker, expected)
+
+        answers, failures = self._ask_each(brokers, settled, deadline_s)
+        return {**answers, **dict.fromkeys(failures)}
+
     def move_log_dirs(
         self, broker: int, targets: Mapping[TopicPartition, str]
     ) -> Mapping[TopicPartition, str]:

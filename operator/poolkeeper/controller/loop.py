@@ -231,7 +231,10 @@ def _pass_context(
             memory = PassMemory(pending=pending or PendingPlan())
             held.on_commit = noting(trail)
             reached = ZooKeeperAccess(held)
-            context = PassContext(reached, _now_ms, brokers, enrich, memory, planner, timed, trail)
+            load = connections.with_load
+            context = PassContext(
+                reached, _now_ms, brokers, enrich, memory, planner, timed, trail, load
+            )
             yield session, context
     finally:
         if brokers is not None:

@@ -56,6 +56,10 @@ class ActionKind(StrEnum):
     LEFT_TO_OTHERS = "LeftToOthers"
     """Others moved or deleted `partitions` of a plan that is otherwise done."""
 
+    THROTTLES_TAKEN_OFF = "ThrottlesTakenOff"
+    """Throttles that a run had left were taken off `count` topics and brokers."""
+    THROTTLES_PUT_BACK = "ThrottlesPutBack"
+    """Throttles of the run that somebody had removed were set again on `count` entities."""
     STEP_OUTDATED = "StepOutdated"
     """The step for `topic` was not taken: the topic changed since the plan was made."""
 

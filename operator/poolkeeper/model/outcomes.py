@@ -8,7 +8,7 @@ from poolkeeper.model.actions import Action, ActionKind
 from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.records import Records
 from poolkeeper.model.refusals import Refusal
-from poolkeeper.model.runs import Phase
+from poolkeeper.model.runs import Phase, RateReason
 from poolkeeper.model.topology import Cluster
 from poolkeeper.model.waits import Wait
 
@@ -35,6 +35,7 @@ class Progress:
     bytes_done: int
     bytes_total: int
     throttle_bytes_per_s: int | None = None
+    throttle_reason: RateReason | None = None
     rate_bytes_per_s: float | None = None
     seconds_left: float | None = None
     arrived: frozenset[int] = frozenset()
@@ -88,12 +89,13 @@ class ExternalPlanStatus:
 class LastObservation:
     """The whole cluster as last observed, for status; nothing is decided by it.
 
-    `gone`: the brokers that count as lost.
+    `gone`: the brokers that count as lost. `unaccounted`: the throttles that no run accounts for.
     """
 
     cluster: Cluster
     records: Records
     gone: frozenset[int] = frozenset()
+    unaccounted: tuple[Wait, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

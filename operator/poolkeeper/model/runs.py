@@ -36,6 +36,23 @@ class Ending(StrEnum):
     ROLLED_BACK = "rolled back"
 
 
+class RateReason(StrEnum):
+    """Why the adaptive throttle has its present rate."""
+
+    OUT_OF_SYNC = "OutOfSync"
+    """Halved: partitions lost in-sync replicas."""
+    FALLING_BEHIND = "FallingBehind"
+    """Halved: in-sync replicas fell further and further behind their leaders."""
+    INGEST = "Ingest"
+    """Raised to what the moving partitions receive, so that they can arrive."""
+    KEEPING_UP = "KeepingUp"
+    """Raised: all replicas keep up."""
+    NOT_LIMITING = "NotLimiting"
+    """Left: the copies use less than half of it."""
+    HIGHEST = "Highest"
+    """Left: it is as high as it may get."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """The small part of a run's record, rewritten with every phase and request.
@@ -48,6 +65,7 @@ class Run:
     `rates`: the throttle in force and, while it is being changed, the one before; empty without.
     `returning`: the moves of `step` that are cancelled: they go back to the list that their step
     began with.
+    `rate_reason`: why an adaptive throttle has its rate; `None` before the first look.
     `ending`: why the run ends; `None` before that.
     `approved_by`: who allowed the plan, for people to read.
     `version`: of the znode or object that holds the record, for a conditional write.
@@ -70,6 +88,7 @@ class Run:
     version: int = 0
     returning: tuple[_Count, ...] = ()
     approved_by: str = ""
+    rate_reason: RateReason | None = None
 
     def requested(self, plan: Plan) -> tuple[ReassignmentEntry, ...]:
         """Return what the request in flight asks for: the next list, or the one before."""
@@ -109,10 +128,14 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleConflicts:
-    """Topics and brokers whose throttles somebody else set since the run began."""
+    """Topics and brokers whose throttles somebody else set since the run began.
+
+    `unset`: on how many topics and brokers the run's throttles were not set when they were read.
+    """
 
     topics: tuple[str, ...] = ()
     brokers: tuple[int, ...] = ()
+    unset: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.topics or self.brokers)

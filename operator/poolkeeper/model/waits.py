@@ -77,8 +77,19 @@ class WaitReason(StrEnum):
     """Somebody else moves `partitions` by the brokers' API; moves to dead `brokers` hang."""
     LEFT_ALONE = "LeftAlone"
     """Somebody else moved `partitions`; the run leaves them alone."""
+    THROTTLES_LEFT = "ThrottlesLeft"
+    """A run of ours that is gone left throttles on `topics` and `brokers`."""
+    THROTTLES_UNACCOUNTED = "ThrottlesUnaccounted"
+    """No run of ours accounts for the throttles of `topics` and `brokers`."""
+    THROTTLE_RECORD_DAMAGED = "ThrottleRecordDamaged"
+    """The node `path`, which tells of throttles, cannot be decoded; `detail` says why."""
     THROTTLE_CONFLICT = "ThrottleConflict"
     """Somebody else set throttles of `topics` and `brokers` since the run began."""
+
+    THROTTLES_YIELDED = "ThrottlesYielded"
+    """Somebody else changed throttles of `topics` and `brokers` during the run; those stay."""
+    THROTTLES_NOT_KEPT = "ThrottlesNotKept"
+    """Somebody removed the run's throttles `count` times; they are not set again."""
 
     # A reassignment request that nobody works on; `consequence` is what comes of it.
     UNREADABLE_REQUEST = "UnreadableRequest"
@@ -128,7 +139,7 @@ class WaitReason(StrEnum):
 
     # A run under way.
     THROTTLE_SETTLING = "ThrottleSettling"
-    """The brokers have not taken up the throttle yet."""
+    """The brokers have not taken up the throttle yet; `brokers` say so themselves."""
     STAGE_IN_FLIGHT = "StageInFlight"
     """`count` of `of` partitions of stage `stage` have arrived."""
     STAGE_DEADLINE = "StageDeadline"
@@ -324,6 +335,7 @@ _AWAITED = frozenset(
         *(_R.APPROVAL_REQUIRED, _R.PAUSED, _R.PLAN_ONLY, _R.STOPPED_BY_PERSON, _R.SETTLING),
         *(_R.OUTSIDE_WINDOW, _R.RESTART_LOCKED, _R.FOREIGN_REQUEST, _R.FOREIGN_MOVE),
         *(_R.LEFT_ALONE, _R.RUN_RECORDED, _R.REPLICA_NOT_IN_SYNC, _R.PARTITION_STATE_UNKNOWN),
+        *(_R.THROTTLES_YIELDED, _R.THROTTLES_NOT_KEPT, _R.THROTTLES_UNACCOUNTED),
     )
 )
 """What a person has chosen, and what others will end by themselves."""

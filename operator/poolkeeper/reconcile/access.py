@@ -14,6 +14,7 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import BalanceRecord, Records, TopicRecord
 from poolkeeper.model.runs import Run, RunDocument, Saved, StopRequest, ThrottleConflicts
+from poolkeeper.model.throttles import LeftThrottles, ThrottleReading
 from poolkeeper.model.topology import Cluster, TopicPartition
 
 
@@ -35,6 +36,9 @@ class ClusterView(Protocol):
 
     def read_balance(self) -> BalanceRecord | None:
         """Return when the last run began that evened something out."""
+
+    def read_throttle_records(self) -> ThrottleReading:
+        """Return which throttles are recorded as ours, and those of all brokers."""
 
     def read_run(self) -> Run | None:
         """Return the recorded run, or None."""
@@ -135,11 +139,24 @@ class ClusterAccess(ClusterView, Protocol):
     def read_throttles(self, topics: Iterable[str], brokers: Iterable[int]) -> Saved:
         """Return the present throttle values of topics and brokers."""
 
-    def write_throttles(self, document: RunDocument, rates: Sequence[int]) -> ThrottleConflicts:
-        """Write the run's throttles where they are not yet set.
+    def check_throttles(
+        self, document: RunDocument, rates: Sequence[int], topics: Collection[str]
+    ) -> ThrottleConflicts:
+        """Return how live throttles differ from the run's; of topics, those of `topics`."""
+
+    def write_throttles(
+        self,
+        document: RunDocument,
+        rates: Sequence[int],
+        topics: Collection[str] | None = None,
+    ) -> ThrottleConflicts:
+        """Write the run's throttles where they are not yet set; `topics` restricts the topics.
 
         Returns the topics and brokers whose throttles somebody else has set.
         """
 
     def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> None:
         """Restore the saved throttle values wherever the live ones are still ours."""
+
+    def take_off_throttles(self, left: LeftThrottles) -> None:
+        """Restore what was before the throttles that runs of ours left."""

@@ -5,7 +5,7 @@ decisions that need more input. It also writes throttles: only then does it show
 in force.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from poolkeeper.errors import Refused, Unavailable
@@ -22,21 +22,23 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
-from poolkeeper.model.runs import Ending, Phase, Run, RunDocument
+from poolkeeper.model.runs import Ending, Phase, Run, RunDocument, ThrottleConflicts
 from poolkeeper.model.specs import Desired, ThrottleMode
+from poolkeeper.model.throttles import LeftThrottles
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import disks, gates, throttles
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile import return_moves, stall_recovery
+from poolkeeper.reconcile import rate_signals, return_moves, stall_recovery
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
     CancelMoves,
     ChangeThrottle,
+    CheckThrottles,
     DoNothing,
     Elect,
     EndRun,
@@ -57,8 +59,9 @@ from poolkeeper.reconcile.observation import (
     Observation,
     RunGuard,
     RunView,
+    Settling,
     find_ending,
-    throttle_settled,
+    settling,
 )
 
 READ_GONE_EVERY_MS = 5_000
@@ -124,6 +127,13 @@ def _refusal_waits(broker: int, refused: Mapping[TopicPartition, str]) -> Iterat
         )
 
 
+def take_off_throttles(context: PassContext, left: LeftThrottles) -> Result:
+    """Restore what was before the throttles that runs of ours left."""
+    context.access.take_off_throttles(left)
+    count = len(left.ours)
+    return Result((Action(ActionKind.THROTTLES_TAKEN_OFF, count=count),) if count else ())
+
+
 # Runs
 
 
@@ -174,9 +184,18 @@ def complete_view(
             conflicts = context.access.write_throttles(document, run.rates)
             return replace(view, conflicts=conflicts)
         case MissingInput.SETTLED:
-            return replace(view, throttle_settled=throttle_settled(context, run, document))
+            foreign = () if view.conflicts is None else view.conflicts.brokers
+            found = _ask_whether_settled(context, run, document, foreign)
+            return replace(view, throttle_settled=found.done, unsettled=found.unsettled)
         case MissingInput.GONE:
             return replace(view, gone_read=True, gone=_note_gone(context, at))
+        case MissingInput.RATE_SIGNALS:
+            return replace(view, signals=rate_signals.measure(context, at))
+        case CheckThrottles():
+            topics = needed_input.topics
+            live = context.access.check_throttles(document, run.rates, topics)
+            _note_throttles(context, live)
+            return replace(view, throttles=live)
         case _:
             sized = context.enrich(view.cluster)
             states = needed_input.states
@@ -252,7 +271,12 @@ def _enter_phase(context: PassContext, run: Run, plan: Plan, decision: EnterPhas
         ending=decision.ending or run.ending,
     )
     if decision.rates:
-        after = replace(after, rates=decision.rates, throttled_ms=0)
+        after = replace(after, rates=decision.rates)
+    if decision.rates or decision.phase is Phase.THROTTLING:
+        after = replace(after, throttled_ms=0)
+    if decision.phase is Phase.THROTTLING and run.phase is Phase.MOVING and not decision.rates:
+        known = context.memory.throttles
+        context.memory.throttles = replace(known, put_back=known.put_back + 1)
     return progress_outcome(
         context, context.access.rewrite_run(run, after, decision.balance), plan, *decision.found
     )
@@ -285,19 +309,53 @@ def _watch_stage(context: PassContext, at: RunSituation, decision: Watch) -> Out
     run = at.run
     if decision.throttle is not None:
         run = _change_throttle(context, run, at.document, decision.throttle)
+    if decision.check:
+        result += _keep_throttles(context, at, decision)
     return outcome_of(context, run, at.plan, result)
+
+
+def _keep_throttles(context: PassContext, at: RunSituation, decision: Watch) -> Result:
+    """Compare the live throttles with the run's, and set those again that somebody removed."""
+    access, rates = context.access, at.run.rates
+    compare = access.write_throttles if decision.keep else access.check_throttles
+    live = compare(at.document, rates, decision.check)
+    _note_throttles(context, live)
+    if context.memory.throttles.unsettled:
+        _ask_whether_settled(context, at.run, at.document, live.brokers)
+    if not live.unset or not decision.keep:
+        return Result()
+    known = context.memory.throttles
+    context.memory.throttles = replace(known, put_back=known.put_back + 1)
+    return Result((Action(ActionKind.THROTTLES_PUT_BACK, count=live.unset),))
+
+
+def _ask_whether_settled(
+    context: PassContext, run: Run, document: RunDocument, foreign: Collection[int]
+) -> Settling:
+    """Ask the brokers whether the throttle is in force, and remember which deny it."""
+    found = settling(context, run, document, foreign)
+    known = context.memory.throttles
+    context.memory.throttles = replace(known, unsettled=found.unsettled)
+    return found
+
+
+def _note_throttles(context: PassContext, live: ThrottleConflicts) -> None:
+    """Remember how the live throttles differ from the run's."""
+    context.memory.throttles = replace(
+        context.memory.throttles, checked_ms=context.now_ms(), found=live
+    )
 
 
 def _change_throttle(
     context: PassContext, run: Run, document: RunDocument, change: ChangeThrottle
 ) -> Run:
     if change.written:
-        context.access.write_throttles(document, run.rates)
-    else:
-        context.memory.adapted_ms = context.now_ms()
-    if change.rates is None:
-        return run
-    return context.access.rewrite_run(run, replace(run, rates=change.rates))
+        context.access.write_throttles(document, run.rates, topics=())
+        known = context.memory.throttles
+        context.memory.throttles = replace(known, changes=known.changes + 1)
+    rates = run.rates if change.rates is None else change.rates
+    after = replace(run, rates=rates, rate_reason=change.reason)
+    return run if after == run else context.access.rewrite_run(run, after)
 
 
 def _end_run(context: PassContext, run: Run, document: RunDocument) -> Outcome:

@@ -15,11 +15,10 @@ migration to KRaft, or to a cluster whose id is not the pinned one.
 
 from dataclasses import replace
 
-from poolkeeper.errors import Refused, Stale, StalePlan
+from poolkeeper.errors import DamagedNode, Refused, Stale, StalePlan
 from poolkeeper.model.actions import ActionKind
 from poolkeeper.model.outcomes import (
     ExternalPlanState,
-    LastObservation,
     Outcome,
     State,
 )
@@ -31,13 +30,14 @@ from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
-from poolkeeper.planning.run_state import gates, requests, step_progress
+from poolkeeper.planning.run_state import gates, left_throttles, requests, step_progress
 from poolkeeper.reconcile import act, approval, stall_recovery, steps_during_run
+from poolkeeper.reconcile.access import ClusterView
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PreviewContext
 from poolkeeper.reconcile.decide import cool_down, external_plan
 from poolkeeper.reconcile.decide import run as runs
-from poolkeeper.reconcile.decide.decisions import ComputeStage, MissingInput, RunSituation
+from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.reconcile.gone_brokers import gone_brokers
 from poolkeeper.reconcile.observation import (
@@ -113,9 +113,10 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
             asks_brokers=context.brokers is not None,
             reported_stage=context.memory.reported_stage,
             adapted_ms=context.memory.adapted_ms,
+            throttles=context.memory.throttles,
         )
         decision = runs.decide(at)
-        if not isinstance(decision, MissingInput | ComputeStage):
+        if not isinstance(decision, NeededInput):
             return act.apply_decision(context, at, decision)
         view = act.complete_view(context, at, guard, decision)
 
@@ -167,9 +168,14 @@ def _follow_plan(
     `desired` has no resources that lose a conflict.
     """
     closed = (*gates.controller(observed.cluster), *_foreign(observed))
+    left = observed.left
     if closed:
         cured = stall_recovery.recover_foreign(context, desired, authority, observed)
-        return Outcome(State.WAITING, cured.did, (*closed, *cured.waits), confirmed_plan)
+        waits = (*closed, *cured.waits, *left_throttles.waits_for_ours(left))
+        return Outcome(State.WAITING, cured.did, waits, confirmed_plan)
+    if left.recorded:
+        taken = act.take_off_throttles(context, left)
+        return Outcome(State.PROGRESSED, taken.did, plan=confirmed_plan)
     if confirmed_plan is None:
         cooled = _make_plan(context, desired, authority, observed)
     else:
@@ -288,17 +294,21 @@ def preview(
     context: PreviewContext, desired: Desired, because: WaitReason = WaitReason.PLAN_ONLY
 ) -> Outcome:
     """Make a plan without a single write; a recorded run is left as it is, and told of."""
+    running = _running(context.view)
     with context.timed("observe"):
-        observed = observe_cluster(context.view, desired, context.now_ms(), context.enrich)
+        observed = observe_cluster(
+            context.view, desired, context.now_ms(), context.enrich, running=running
+        )
     desired = resolve_conflicts(desired, observed.records)
     with context.timed("plan"):
         plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
     plan = approval.renew(context.pending, plan, desired, observed)
-    seen = LastObservation(observed.cluster, observed.records, observed.gone)
+    seen = last_observation_of(observed, None)
     recorded, damaged = read_if_whole(context.view, observed.cluster)
     waits = [*damaged, *waits_of(observed, recorded, desired.cluster.execution.remedies)]
     if damaged:
         waits.append(Wait(WaitReason.RUN_RECORDED, cause=Wait(because)))
+    waits.extend(left_throttles.waits_for_ours(observed.left))
     if recorded is not None:
         rate = recorded.run.rates[0] if recorded.run.rates else 0
         waits.append(Wait(WaitReason.RUN_RECORDED, count=rate, cause=Wait(because)))
@@ -311,6 +321,16 @@ def preview(
         waits.append(Wait(because))
     outcome = Outcome(State.WAITING, waits=tuple(waits), plan=plan, last_observation=seen)
     return replace(outcome, recorded=recorded is not None or bool(damaged))
+
+
+def _running(view: ClusterView) -> str | None:
+    """Return the plan of the recorded run if its nodes can be read."""
+    try:
+        run = view.read_run()
+        document = None if run is None else view.read_document(run)
+    except DamagedNode:
+        return None
+    return None if document is None else document.plan.hash
 
 
 def _observe_only(context: PassContext, desired: Desired) -> Outcome:

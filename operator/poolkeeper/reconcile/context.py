@@ -19,9 +19,11 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait
 from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.run_state.adaptive_rate import LOOKS, SizeLook
 from poolkeeper.planning.run_state.disks import SeenDisks, TargetDisks, replica_bytes
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 from poolkeeper.planning.run_state.requests import SeenStall
+from poolkeeper.planning.run_state.throttles import ThrottleWatch
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView
 from poolkeeper.telemetry.audit import AuditTrail
 
@@ -67,6 +69,9 @@ class PassMemory:
     reported_stage: tuple[int, int] | None = None
     """The stage whose end was reported, and how many of its partitions had arrived."""
     adapted_ms: int = 0
+    looks: deque[SizeLook] = field(default_factory=lambda: deque(maxlen=LOOKS))
+    """The last sizes of logs that the adaptive throttle goes by."""
+    throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     has_begun: bool = False
     stall: SeenStall | None = None
@@ -103,6 +108,8 @@ class PassMemory:
         self.bytes_done = {}
         self.arrived = set()
         self.reported_stage = None
+        self.throttles = ThrottleWatch()
+        self.looks.clear()
         self.gone = None
         self.disks = SeenDisks()
 
@@ -150,6 +157,7 @@ class PassContext:
     plan: Planner = make_plan
     timed: Timed = untimed
     trail: AuditTrail = field(default_factory=AuditTrail)
+    with_load: Enrich = lambda cluster: cluster
 
     @property
     def preview(self) -> PreviewContext:
@@ -191,6 +199,7 @@ def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:
         bytes_done=sum(memory.bytes_done.values()),
         bytes_total=sum(move.bytes for move in plan.moves),
         throttle_bytes_per_s=run.rates[0] if run.rates else None,
+        throttle_reason=run.rate_reason,
         arrived=frozenset(memory.arrived),
         bytes_in_flight=_bytes_in_flight(memory, plan, run),
     )

@@ -5,7 +5,7 @@ large cluster with a request in flight reads only a few topics. A `RunView` is w
 a decision that needs more says so (`decisions.MissingInput`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.errors import DamagedNode, OtherCluster, Unavailable
@@ -23,8 +23,10 @@ from poolkeeper.model.runs import (
     misfit,
 )
 from poolkeeper.model.specs import Desired
+from poolkeeper.model.throttles import LeftThrottles
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state import throttles
+from poolkeeper.planning.run_state import left_throttles, throttles
+from poolkeeper.planning.run_state.adaptive_rate import RateSignals
 from poolkeeper.planning.run_state.disks import NOT_LOOKED, SeenDisks, TargetDisks
 from poolkeeper.planning.run_state.move_progress import MoveProgress, classify
 from poolkeeper.planning.run_state.returns import UNSETTLED, ReturnState, classify_returns
@@ -37,13 +39,21 @@ DISKS_EVERY_MS = 15_000
 DISKS_DEADLINE_S = 5.0
 SETTLE_MS = 5_000
 """The time in which brokers apply a throttle, for brokers that cannot be asked."""
+LISTS_SETTLE_MS = 1_000
+"""The time in which brokers that have applied the rate have applied the lists of topics as well.
+
+They handle both by notifications, in their order, within a tenth of a second.
+"""
+DENIED_MS = 30_000
+"""The time after which a stage starts although a broker says that it has not applied the rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
     """One reading of the cluster, our records, and what follows from both.
 
-    `balanced`: when the last run began that balanced the cluster.
+    `balanced`: when the last run began that balanced the cluster. `left`: the throttles that no
+    run accounts for.
     """
 
     reading: ClusterReading
@@ -51,12 +61,21 @@ class Observation:
     records: Records
     gone: frozenset[int]
     balanced: BalanceRecord | None = None
+    left: LeftThrottles = field(default_factory=LeftThrottles)
 
 
 def observe_cluster(
-    view: ClusterView, desired: Desired, now_ms: int, enrich: Enrich
+    view: ClusterView,
+    desired: Desired,
+    now_ms: int,
+    enrich: Enrich,
+    *,
+    running: str | None = None,
 ) -> Observation:
-    """Observe the cluster, check its id, and conclude which brokers are gone."""
+    """Observe the cluster, check its id, and conclude which brokers are gone.
+
+    `running`: the plan of the run under way, as far as its document can be read.
+    """
     spec = desired.cluster
     reading = view.observe(spec.name, restart_lock=spec.execution.restart_lock)
     cluster = reading.cluster
@@ -77,7 +96,8 @@ def observe_cluster(
         cluster = replace(cluster, kafka_version=spec.kafka_version)
     records = updated_records(records, cluster, desired, now_ms)
     gone = gone_brokers(records, desired, now_ms)
-    return Observation(reading, cluster, records, gone, balance_of(view, now_ms))
+    left = left_throttles.find(cluster, view.read_throttle_records(), running)
+    return Observation(reading, cluster, records, gone, balance_of(view, now_ms), left)
 
 
 def balance_of(view: ClusterView, now_ms: int) -> BalanceRecord | None:
@@ -99,7 +119,8 @@ def last_observation_of(observed: Observation, before: LastObservation | None) -
     if kept:
         topics = dict(sorted({**cluster.topics, **kept}.items()))
         cluster = replace(cluster, topics=topics, torn=cluster.torn - kept.keys())
-    return LastObservation(cluster, observed.records, observed.gone)
+    left = left_throttles.waits(observed.left)
+    return LastObservation(cluster, observed.records, observed.gone, left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +145,10 @@ class RunView:
     `stop`: a person's request to end the run, read while something is in flight. `gone_read`:
     whether `gone`, the brokers that count as gone for good, has been found out. `ending_read`:
     whether `ending` has been read. `stage_computed`: whether `stage`, the next one,
-    has been computed. `balanced`: when balance last began; read for a run that was just recorded.
+    has been computed. `throttles`: how the live throttles differ from the run's, before a stage.
+    `signals`: how the cluster bears the rate of the throttle.
+    `unsettled`: the brokers that say that they have not applied the rate. `balanced`: when balance
+    last began; read for a run that was just recorded.
     """
 
     reading: ClusterReading | None = None
@@ -137,6 +161,9 @@ class RunView:
     ending: Ending | None = None
     conflicts: ThrottleConflicts | None = None
     throttle_settled: bool | None = None
+    unsettled: tuple[int, ...] = ()
+    throttles: ThrottleConflicts | None = None
+    signals: RateSignals | None = None
     stage_computed: bool = False
     stage: next_stage.Stage | next_stage.NothingFits | None = None
     cluster_with_sizes: Cluster | None = None
@@ -270,15 +297,34 @@ def find_ending(context: PassContext, run: Run, plan: Plan, guard: RunGuard) -> 
     return None if guard.still_applies(run, plan) else Ending.REPLACED
 
 
-def throttle_settled(context: PassContext, run: Run, document: RunDocument) -> bool:
-    """Whether the brokers have applied the rate: they say so, or `SETTLE_MS` have passed."""
-    if context.now_ms() - run.throttled_ms >= SETTLE_MS:
-        return True
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """Whether the throttles count as applied, and the brokers that say that theirs are not."""
+
+    done: bool
+    unsettled: tuple[int, ...] = ()
+
+
+def settling(
+    context: PassContext, run: Run, document: RunDocument, foreign: Collection[int]
+) -> Settling:
+    """Return whether the brokers have applied the throttles, as far as that can be told.
+
+    Each live broker is asked for its rate; `foreign` ones have somebody else's. A broker cannot be
+    asked for the lists of topics: in ZooKeeper mode it answers from ZooKeeper. They are waited for
+    for a time. So is a rate that a broker does not show, and at last one that it denies.
+    """
+    age_ms = context.now_ms() - run.throttled_ms
     if context.brokers is None:
-        return False
-    expected, brokers = throttles.rates(run.rates[0]), context.brokers
+        return Settling(age_ms >= SETTLE_MS)
+    ours = document.saved.brokers.keys() - set(foreign)
     try:
-        live = set(brokers.ids()) & document.saved.brokers.keys()
-        return all(brokers.throttle_settled(b, expected) is not False for b in sorted(live))
+        asked = sorted(ours & set(context.brokers.ids()))
     except Unavailable:
-        return False
+        return Settling(age_ms >= SETTLE_MS)
+    answers = context.brokers.throttles_settled(asked, throttles.rates(run.rates[0]))
+    denying = tuple(broker for broker, answer in answers.items() if answer is False)
+    if denying:
+        return Settling(age_ms >= DENIED_MS, denying)
+    known = all(answers.values())
+    return Settling(age_ms >= (LISTS_SETTLE_MS if known else SETTLE_MS))

@@ -36,7 +36,7 @@ def with_steps(
         return outcome
     known = context.memory.plan_during_run
     if known is None or known.desired is not desired or context.now_ms() >= known.until_ms:
-        observed, owned, plan = _plan_again(context, desired)
+        observed, owned, plan = _plan_again(context, desired, outcome.plan.hash)
         result = _write(context, owned, authority, observed, plan, outcome.plan)
         again = bool(result.did or observed.cluster.torn)
         until_ms = context.now_ms() + (LOOK_AGAIN_MS if again else LOOK_EVERY_MS)
@@ -50,10 +50,14 @@ def with_steps(
     )
 
 
-def _plan_again(context: PassContext, desired: Desired) -> tuple[Observation, Desired, Plan]:
+def _plan_again(
+    context: PassContext, desired: Desired, running: str
+) -> tuple[Observation, Desired, Plan]:
     """Observe the cluster; return also what is declared without conflicts, and the plan of it."""
     with context.timed("observe"):
-        observed = observe_cluster(context.access, desired, context.now_ms(), context.enrich)
+        observed = observe_cluster(
+            context.access, desired, context.now_ms(), context.enrich, running=running
+        )
     context.memory.last_observation = last_observation_of(observed, context.memory.last_observation)
     owned = resolve_conflicts(desired, observed.records)
     with context.timed("plan"):

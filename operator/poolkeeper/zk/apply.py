@@ -23,6 +23,7 @@ from poolkeeper.model.runs import Run
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
 from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.zk import znodes
+from poolkeeper.zk.client.nodes import Node
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.journal import Journal
 from poolkeeper.zk.znodes import (
@@ -78,7 +79,17 @@ def config_operations(
     Other keys stay as they are. A topic that is gone gets nothing: a config node without its topic
     would be taken over by a later one.
     """
-    node = journal.session.read(path)
+    return config_write(journal, path, journal.session.read(path), changed, unset)
+
+
+def config_write(
+    journal: Journal,
+    path: str,
+    node: Node | None,
+    changed: Mapping[str, str],
+    unset: Collection[str],
+) -> tuple[Operation, ...]:
+    """Return the same as `config_operations` for a config node that has been read."""
     notify = Create(znodes.CONFIG_CHANGE, ConfigChangeNode.encode(path), sequence=True)
     if node is not None:
         data = ConfigNode.read(path, node.data).encode_with(changed, unset)

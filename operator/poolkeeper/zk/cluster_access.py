@@ -8,8 +8,18 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.records import BalanceRecord, Records, TopicRecord
 from poolkeeper.model.runs import Run, RunDocument, Saved, StopRequest, ThrottleConflicts
+from poolkeeper.model.throttles import LeftThrottles, ThrottleReading
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.zk import apply, history, journal, observe, pending_plan, throttling, znodes
+from poolkeeper.zk import (
+    apply,
+    history,
+    journal,
+    observe,
+    pending_plan,
+    throttle_records,
+    throttling,
+    znodes,
+)
 from poolkeeper.zk.client.operations import Check, Delete, Operation
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import Journal
@@ -48,6 +58,10 @@ class ZooKeeperView:
     def read_balance(self) -> BalanceRecord | None:
         """Return when the last run began that evened something out."""
         return journal.read_balance(self._session)
+
+    def read_throttle_records(self) -> ThrottleReading:
+        """Return which throttles are recorded as ours, and those of all brokers."""
+        return throttle_records.read(self._session)
 
     def read_run(self) -> Run | None:
         """Return the recorded run, or None."""
@@ -192,15 +206,28 @@ class ZooKeeperAccess(ZooKeeperView):
         """Return the present throttle values of topics and brokers."""
         return throttling.save(self._journal, topics, brokers)
 
-    def write_throttles(self, document: RunDocument, rates: Sequence[int]) -> ThrottleConflicts:
-        """Write the run's throttles where they are not yet set.
+    def check_throttles(
+        self, document: RunDocument, rates: Sequence[int], topics: Collection[str]
+    ) -> ThrottleConflicts:
+        """Return how live throttles differ from the run's; of topics, those of `topics`."""
+        return throttling.write(self._journal, document, rates, topics, dry=True)
+
+    def write_throttles(
+        self,
+        document: RunDocument,
+        rates: Sequence[int],
+        topics: Collection[str] | None = None,
+    ) -> ThrottleConflicts:
+        """Write the run's throttles where they are not yet set; `topics` restricts the topics.
 
         Returns the topics and brokers whose throttles somebody else has set.
         """
-        lists = throttling.lists_of(document)
-        return throttling.write(self._journal, document.saved, lists, rates)
+        return throttling.write(self._journal, document, rates, topics)
 
     def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> None:
         """Restore the saved throttle values wherever the live ones are still ours."""
-        lists = throttling.lists_of(document)
-        throttling.restore(self._journal, document.saved, lists, rates)
+        throttling.restore(self._journal, document, rates)
+
+    def take_off_throttles(self, left: LeftThrottles) -> None:
+        """Restore what was before the throttles that runs of ours left."""
+        throttling.take_off(self._journal, left)

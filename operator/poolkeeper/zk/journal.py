@@ -9,15 +9,15 @@ All of it lies under `/poolkeeper` in the cluster's own chroot:
 * `approvals`: hashes that people approved on the command line beside an active holder.
 * `stopped`: the fingerprint of the plan that a person stopped; a loop does not start it again.
 * `history` and its children: the runs that ended last (`history`).
-* `records`: topic owners, brokers' racks and absences, the cluster's id, and when the last run
-  began that balanced the cluster.
+* `records`: topic owners, brokers' racks and absences, the cluster's id, when the last run began
+  that balanced the cluster, and the throttles that are set (`throttle_records`).
 
 Nothing here decides anything: it reads, and it writes what it is given, fenced.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import TypeVar
 
@@ -25,7 +25,8 @@ from poolkeeper.errors import DamagedNode, NodeDamage, Refused
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.records import BalanceRecord, RecordKind, Records, TopicRecord
 from poolkeeper.model.runs import CHUNKS_MAX, Phase, Run, RunDocument, StopRequest, misfit
-from poolkeeper.zk import fencing, json_bodies, our_nodes, runs, znodes
+from poolkeeper.model.throttles import ThrottleReading
+from poolkeeper.zk import fencing, json_bodies, our_nodes, runs, throttle_records, znodes
 from poolkeeper.zk.client.nodes import Node
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
@@ -58,6 +59,12 @@ class JournalView:
     stopped: str | None
     damage: tuple[NodeDamage, ...] = ()
     run_damage: NodeDamage | None = None
+    throttles: ThrottleReading = field(default_factory=ThrottleReading)
+
+    @property
+    def running(self) -> str | None:
+        """The plan of the recorded run if its document can be read."""
+        return None if self.document is None else self.document.plan.hash
 
 
 class Journal(FencedSession):
@@ -243,6 +250,7 @@ def read_status(session: Session) -> JournalView:
         stopped=stopped,
         damage=tuple(each for each in damage if each is not None),
         run_damage=run_damage or epoch_damage,
+        throttles=throttle_records.read(session),
     )
 
 

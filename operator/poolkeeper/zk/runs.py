@@ -65,6 +65,8 @@ def encode_run(run: Run) -> bytes:
         body["returning"] = run.returning
     if run.approved_by:
         body["approved_by"] = run.approved_by
+    if run.rate_reason is not None:
+        body["rate_reason"] = run.rate_reason.value
     return canonical(body).encode()
 
 

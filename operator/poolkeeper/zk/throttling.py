@@ -1,27 +1,68 @@
-"""A run's throttles on the brokers: written, changed, restored.
+"""Throttles on the brokers: written, changed and restored for a run; removed if they were left.
 
 The values are those of `planning.run_state.throttles`.
 
-Entities are written in batches, each batch one transaction with the notification of every entity in
-it. An interrupted batch is simply written again; entities that already have our values are skipped.
+Entities, topics before brokers, are written in batches. Each batch is one transaction with the
+record (`throttle_records`) and the notification of every entity in it. An interrupted batch is
+simply written again; entities that already have our values are skipped.
+
+A broker handles notifications in the order of their numbers. So a broker that has applied the rate
+of a round of writes has handled the topics' lists of that round as well.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
+from poolkeeper.errors import Refused
 from poolkeeper.model.runs import RunDocument, Saved, ThrottleConflicts, ThrottleValues
+from poolkeeper.model.throttles import LeftThrottles, Throttled, ThrottleRecord, short_value
 from poolkeeper.planning.run_state import throttles
-from poolkeeper.zk import znodes
-from poolkeeper.zk.apply import config_operations
-from poolkeeper.zk.client.operations import TRANSACTION_BYTES_MAX, Operation, size_bytes
+from poolkeeper.zk import throttle_records, znodes
+from poolkeeper.zk.apply import config_write
+from poolkeeper.zk.client.nodes import UNREADABLE, Node
+from poolkeeper.zk.client.operations import (
+    TRANSACTION_BYTES_MAX,
+    Create,
+    Delete,
+    Operation,
+    SetData,
+    size_bytes,
+)
 from poolkeeper.zk.journal import Journal
-from poolkeeper.zk.znodes import ConfigNode
+from poolkeeper.zk.throttle_records import Entity
 
 BATCH_ENTITIES = 100
 BATCH_BYTES = TRANSACTION_BYTES_MAX // 2
+ORIGINAL_BYTES_MAX = 32 * 1024
+"""The longest value of somebody else that is replaced: it must fit a transaction beside ours."""
+E = TypeVar("E", bound=Entity)
 
 
-Desired = Callable[[ThrottleValues], Mapping[str, str | None] | None]
-"""Maps an entity's live throttle keys to those to write; None if somebody else has set them."""
+@dataclass(frozen=True, slots=True)
+class EntityChange:
+    """What is written to one entity: throttle keys (None unsets one), and its record (None: none).
+
+    `foreign`: somebody else set a key that we would set; that key stays.
+    """
+
+    values: ThrottleValues = field(default_factory=dict)
+    record: ThrottleRecord | None = None
+    foreign: bool = False
+
+
+Decision = Callable[[ThrottleValues, ThrottleRecord | None], EntityChange]
+"""Maps an entity's live throttle keys and its record to what is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """An entity's nodes; `live` is None if its config cannot be read or decoded."""
+
+    config: Node | None
+    record: Node | None
+    live: ThrottleValues | None
+    recorded: ThrottleRecord | None
 
 
 def lists_of(document: RunDocument) -> dict[str, dict[str, str]]:
@@ -32,13 +73,13 @@ def lists_of(document: RunDocument) -> dict[str, dict[str, str]]:
 
 
 def save(journal: Journal, topics: Iterable[str], brokers: Iterable[int]) -> Saved:
-    """Read the throttle values before the run."""
-    topics = tuple(topics)
-    brokers = tuple(brokers)
-    topic_values = _live(journal, [znodes.topic_config(t) for t in topics], throttles.TOPIC_KEYS)
-    broker_values = _live(
-        journal, [znodes.broker_config(b) for b in brokers], throttles.BROKER_KEYS
-    )
+    """Return the throttle values before the run; values that a run of ours left are none of them.
+
+    Raises `Refused` for a config that cannot be decoded, and for values too long to be kept.
+    """
+    topics, brokers = tuple(topics), tuple(brokers)
+    topic_values = _original(journal, topics, throttles.TOPIC_KEYS)
+    broker_values = _original(journal, brokers, throttles.BROKER_KEYS)
     return Saved(
         dict(zip(topics, topic_values, strict=True)),
         dict(zip(brokers, broker_values, strict=True)),
@@ -46,95 +87,220 @@ def save(journal: Journal, topics: Iterable[str], brokers: Iterable[int]) -> Sav
 
 
 def write(
-    journal: Journal, saved: Saved, lists: Mapping[str, ThrottleValues], rates: Sequence[int]
+    journal: Journal,
+    document: RunDocument,
+    rates: Sequence[int],
+    topics: Collection[str] | None = None,
+    *,
+    dry: bool = False,
 ) -> ThrottleConflicts:
     """Write the lists and the rate (the first of `rates`) wherever they are not yet set.
 
-    An entity whose throttle keys are neither the saved ones nor ours was changed by somebody else.
-    Nothing is written to it, and the result names it.
+    `topics` restricts the topics; `dry` writes nothing and tells what would be written. A key whose
+    value is neither the saved one nor ours was changed by somebody else. It is not written, and the
+    result names its topic or broker. A key that was removed is written again.
     """
-
-    def topic(name: str) -> Desired:
-        return lambda live: _unless_foreign(live, lists[name], [saved.topics[name], lists[name]])
-
-    def broker(id_: int) -> Desired:
-        ours = [throttles.rates(rate) for rate in rates]
-        return lambda live: _unless_foreign(live, ours[0], [saved.brokers[id_], *ours])
-
-    topics = {znodes.topic_config(t): topic(t) for t in lists}
-    foreign = _rewrite(journal, topics, throttles.TOPIC_KEYS)
-    named = tuple(t for t in lists if znodes.topic_config(t) in foreign)
-    if not rates:
-        return ThrottleConflicts(named)
-    brokers = {znodes.broker_config(b): broker(b) for b in saved.brokers}
-    foreign = _rewrite(journal, brokers, throttles.BROKER_KEYS)
-    others = tuple(b for b in saved.brokers if znodes.broker_config(b) in foreign)
-    return ThrottleConflicts(named, others)
-
-
-def restore(
-    journal: Journal, saved: Saved, lists: Mapping[str, ThrottleValues], rates: Sequence[int]
-) -> None:
-    """Restore the saved values wherever the live ones are still ours."""
-
-    def topic(name: str) -> Desired:
-        return lambda live: throttles.restored(live, saved.topics[name], [lists[name]])
-
-    def broker(id_: int) -> Desired:
-        ours = [throttles.rates(rate) for rate in rates]
-        return lambda live: throttles.restored(live, saved.brokers[id_], ours)
-
-    _rewrite(
-        journal, {znodes.topic_config(t): topic(t) for t in saved.topics}, throttles.TOPIC_KEYS
-    )
-    _rewrite(
-        journal, {znodes.broker_config(b): broker(b) for b in saved.brokers}, throttles.BROKER_KEYS
+    saved, plan = document.saved, document.plan.hash
+    chosen = {
+        topic: values
+        for topic, values in lists_of(document).items()
+        if topics is None or topic in topics
+    }
+    by_topic = {
+        topic: _setting(plan, values, saved.topics[topic], [values])
+        for topic, values in chosen.items()
+    }
+    ours = [throttles.rates(rate) for rate in rates]
+    by_broker = {
+        broker: _setting(plan, ours[0], values, ours)
+        for broker, values in (saved.brokers.items() if ours else ())
+    }
+    first = _rewrite(journal, by_topic, throttles.TOPIC_KEYS, dry=dry)
+    second = _rewrite(journal, by_broker, throttles.BROKER_KEYS, dry=dry)
+    return ThrottleConflicts(
+        tuple(topic for topic in by_topic if topic in first.foreign),
+        tuple(broker for broker in by_broker if broker in second.foreign),
+        unset=first.changed + second.changed,
     )
 
 
-def _unless_foreign(
-    live: ThrottleValues, wanted: ThrottleValues, known: Sequence[ThrottleValues]
-) -> Mapping[str, str | None] | None:
-    if all(live.get(key) == value for key, value in wanted.items()):
-        return {}
-    if not any(all(live.get(k) == v for k, v in values.items()) for values in known):
-        return None
-    return wanted
+def restore(journal: Journal, document: RunDocument, rates: Sequence[int]) -> None:
+    """Restore the saved values wherever the live ones are still ours, and remove the records."""
+    saved, lists = document.saved, lists_of(document)
+    ours = [throttles.rates(rate) for rate in rates]
+    topics = {
+        topic: _restoring(values, [lists[topic]] if topic in lists else [])
+        for topic, values in saved.topics.items()
+    }
+    brokers = {broker: _restoring(values, ours) for broker, values in saved.brokers.items()}
+    _rewrite(journal, topics, throttles.TOPIC_KEYS)
+    _rewrite(journal, brokers, throttles.BROKER_KEYS)
+
+
+def take_off(journal: Journal, left: LeftThrottles) -> None:
+    """Restore what was before the throttles that runs of ours left, and remove their records."""
+
+    def decide(live: ThrottleValues, record: ThrottleRecord | None) -> EntityChange:
+        if record is None:
+            return EntityChange()
+        return EntityChange(throttles.restored(live, record.original, [record.ours]))
+
+    _rewrite(journal, dict.fromkeys(left.recorded.topics, decide), throttles.TOPIC_KEYS)
+    _rewrite(journal, dict.fromkeys(left.recorded.brokers, decide), throttles.BROKER_KEYS)
+
+
+def remove(journal: Journal, throttled: Throttled) -> None:
+    """Unset the throttle keys of topics and brokers, whoever set them, and remove any record."""
+
+    def decide(live: ThrottleValues, _: ThrottleRecord | None) -> EntityChange:
+        return EntityChange({key: None for key, value in live.items() if value is not None})
+
+    _rewrite(journal, dict.fromkeys(throttled.topics, decide), throttles.TOPIC_KEYS)
+    _rewrite(journal, dict.fromkeys(throttled.brokers, decide), throttles.BROKER_KEYS)
+
+
+def _setting(
+    plan: str, wanted: ThrottleValues, saved: ThrottleValues, known: Sequence[ThrottleValues]
+) -> Decision:
+    """Set the keys that are as saved, absent or ours; `known` are the values of this run."""
+
+    def decide(live: ThrottleValues, record: ThrottleRecord | None) -> EntityChange:
+        ours = [saved, *known, *([] if record is None else [record.ours])]
+        values, foreign = throttles.to_set(live, wanted, ours)
+        original = saved if record is None else record.original
+        then = {**live, **values}
+        if not any(then[key] == value != original.get(key) for key, value in wanted.items()):
+            return EntityChange(values, record, bool(foreign))
+        after = ThrottleRecord(
+            plan,
+            {key: short_value(value) for key, value in wanted.items()},
+            {key: original.get(key) for key in wanted},
+        )
+        return EntityChange(values, after, bool(foreign))
+
+    return decide
+
+
+def _restoring(saved: ThrottleValues, known: Sequence[ThrottleValues]) -> Decision:
+    def decide(live: ThrottleValues, record: ThrottleRecord | None) -> EntityChange:
+        ours = [*known, *([] if record is None else [record.ours])]
+        return EntityChange(throttles.restored(live, saved, ours))
+
+    return decide
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewritten:
+    """How many entities' throttles were not as decided, and which somebody else has changed."""
+
+    changed: int
+    foreign: frozenset[Entity]
 
 
 def _rewrite(
-    journal: Journal, entities: Mapping[str, Desired], keys: Sequence[str]
-) -> frozenset[str]:
-    """Write the entities' throttles; return the entities that somebody else has changed."""
-    names = list(entities)
-    foreign: list[str] = []
-    batch: list[Operation] = []
+    journal: Journal, decisions: Mapping[E, Decision], keys: Sequence[str], *, dry: bool = False
+) -> _Rewritten:
+    """Write the entities' throttles and records as decided; without a write if `dry`."""
+    names = list(decisions)
+    foreign: set[Entity] = set()
+    changed = 0
     for start in range(0, len(names), BATCH_ENTITIES):
-        some = names[start : start + BATCH_ENTITIES]
-        for entity, live in zip(some, _live(journal, some, keys), strict=True):
-            values = entities[entity](live)
-            if values is None:
-                foreign.append(entity)
-            if not values:
+        batch: list[Operation] = []
+        for entity, read in _read(journal, names[start : start + BATCH_ENTITIES], keys).items():
+            if read.live is None:
+                foreign.add(entity)
                 continue
-            changed = {key: value for key, value in values.items() if value is not None}
-            unset = values.keys() - changed.keys()
-            write_one = config_operations(journal, entity, changed, unset)
+            change = decisions[entity](read.live, read.recorded)
+            if change.foreign:
+                foreign.add(entity)
+            write_one = _operations(journal, entity, read, change)
+            changed += bool(change.values and write_one)
+            if dry:
+                continue
             if batch and size_bytes((*batch, *write_one)) > BATCH_BYTES:
-                journal.commit(*batch)
+                _commit(journal, batch)
                 batch = []
             batch.extend(write_one)
         if batch:
-            journal.commit(*batch)
-            batch = []
-    return frozenset(foreign)
+            _commit(journal, batch)
+    return _Rewritten(changed, frozenset(foreign))
 
 
-def _live(
-    journal: Journal, entities: Sequence[str], keys: Sequence[str]
+def _commit(journal: Journal, batch: Sequence[Operation]) -> None:
+    """Commit, with the parent of all records if it does not exist yet."""
+    parent = znodes.RECORDS_OF_THROTTLES
+    creates = any(isinstance(each, Create) and each.path.startswith(parent) for each in batch)
+    if creates and not journal.session.exists(parent):
+        batch = (Create(parent, b""), *batch)
+    journal.commit(*batch)
+
+
+def _operations(
+    journal: Journal, entity: Entity, read: _Read, change: EntityChange
+) -> tuple[Operation, ...]:
+    config: tuple[Operation, ...] = ()
+    if change.values:
+        set_ = {key: value for key, value in change.values.items() if value is not None}
+        unset = change.values.keys() - set_.keys()
+        path = throttle_records.config_path(entity)
+        config = config_write(journal, path, read.config, set_, unset)
+        if not config:  # the topic is gone
+            return ()
+    return (*config, *_record_operations(entity, read, change.record))
+
+
+def _record_operations(
+    entity: Entity, read: _Read, record: ThrottleRecord | None
+) -> tuple[Operation, ...]:
+    path, node = throttle_records.record_path(entity), read.record
+    if record is None:
+        return () if node is None else (Delete(path, node.version),)
+    data = throttle_records.encode(record)
+    if node is None:
+        return (Create(path, data),)
+    return () if node.data == data else (SetData(path, data, node.version),)
+
+
+def _read(journal: Journal, entities: Sequence[E], keys: Sequence[str]) -> dict[E, _Read]:
+    session = journal.session
+    configs = session.read_many(
+        [throttle_records.config_path(entity) for entity in entities], unreadable=UNREADABLE
+    )
+    records = session.read_many([throttle_records.record_path(entity) for entity in entities])
+    return {
+        entity: _Read(config, record, _live(config, keys), _recorded(record, entity))
+        for entity, config, record in zip(entities, configs, records, strict=True)
+    }
+
+
+def _live(node: Node | None, keys: Sequence[str]) -> ThrottleValues | None:
+    try:
+        return throttle_records.values_of(throttle_records.config_of(node), keys)
+    except Refused:
+        return None
+
+
+def _recorded(node: Node | None, entity: Entity) -> ThrottleRecord | None:
+    """Return the record; a damaged one tells nothing, and is reported where records are read."""
+    try:
+        return None if node is None else throttle_records.decode(node.data, entity)
+    except Refused:
+        return None
+
+
+def _original(
+    journal: Journal, entities: Sequence[E], keys: Sequence[str]
 ) -> list[dict[str, str | None]]:
-    nodes = journal.session.read_many(entities)
-    return [
-        throttles.values_of({} if node is None else ConfigNode.read(path, node.data).config, keys)
-        for path, node in zip(entities, nodes, strict=True)
-    ]
+    found = []
+    for entity, read in _read(journal, entities, keys).items():
+        if read.live is None:
+            raise Refused(f"{throttle_records.config_path(entity)} cannot be read: repair it first")
+        values = dict(read.live)
+        if read.recorded is not None:
+            values |= throttles.restored(values, read.recorded.original, [read.recorded.ours])
+        for key, value in values.items():
+            if value is not None and len(value.encode()) > ORIGINAL_BYTES_MAX:
+                path = throttle_records.config_path(entity)
+                raise Refused(f"{path}: {key} has {len(value)} characters: remove it first")
+        found.append(values)
+    return found

@@ -63,6 +63,9 @@ RECORD_OF_BROKERS = "/poolkeeper/records/brokers"
 RECORD_OF_BALANCE = "/poolkeeper/records/balance"
 RECORDS_OF_TOPICS = "/poolkeeper/records/topics"
 HISTORY = "/poolkeeper/history"
+RECORDS_OF_THROTTLES = "/poolkeeper/records/throttles"
+_TOPIC_THROTTLES = "topic:"
+_BROKER_THROTTLES = "broker:"
 
 
 def plan_chunk(number: int, parent: str = RUN) -> str:
@@ -78,6 +81,25 @@ def finished_run(number: int) -> str:
 def record_of_topic(topic: str) -> str:
     """Return the path of a topic's ownership record."""
     return f"{RECORDS_OF_TOPICS}/{topic}"
+
+
+def throttles_of_topic(name: str) -> str:
+    """Return the path of the record of a topic's throttles."""
+    return f"{RECORDS_OF_THROTTLES}/{_TOPIC_THROTTLES}{name}"
+
+
+def throttles_of_broker(id_: int) -> str:
+    """Return the path of the record of a broker's throttles."""
+    return f"{RECORDS_OF_THROTTLES}/{_BROKER_THROTTLES}{id_}"
+
+
+def throttled_entity(child: str) -> str | int | None:
+    """Return the topic or the broker that a record of throttles is about; None for neither."""
+    name = child.removeprefix(_BROKER_THROTTLES)
+    if name != child:
+        return int(name) if name.isascii() and name.isdecimal() else None
+    name = child.removeprefix(_TOPIC_THROTTLES)
+    return name if name and name != child else None
 
 
 def broker(id_: int | str) -> str:

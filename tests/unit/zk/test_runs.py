@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from poolkeeper.errors import DamagedNode, NodeDamage
 from poolkeeper.model.plans import Move, Plan, PlannedStage
-from poolkeeper.model.runs import Ending, Health, Phase, Run, RunDocument, Saved, StopRequest
+from poolkeeper.model.runs import (
+    Ending,
+    Health,
+    Phase,
+    RateReason,
+    Run,
+    RunDocument,
+    Saved,
+    StopRequest,
+)
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk.client.operations import TRANSACTION_BYTES_MAX
@@ -102,19 +111,20 @@ RUN = Run("sha256:p", "sha256:f", "sha256:c", Phase.STORING, "d", 2, 1_700_000_0
     phase=st.sampled_from(list(Phase)),
     step=st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 9)), max_size=5),
     rates=st.lists(st.integers(1, 2**40), max_size=2),
-    ending=st.sampled_from([None, *Ending]),
+    reasons=st.tuples(st.sampled_from([None, *Ending]), st.sampled_from([None, *RateReason])),
     numbers=st.tuples(*[st.integers(0, 2**42)] * 4),
     version=st.integers(0, 10**6),
     returning=st.lists(st.integers(0, 10**6), max_size=3),
 )
-def test_a_run_node_comes_back_as_it_was(phase, step, rates, ending, numbers, version, returning):
+def test_a_run_node_comes_back_as_it_was(phase, step, rates, reasons, numbers, version, returning):
     stage, requested_ms, attempts, throttled_ms = numbers
     run = replace(
         RUN,
         phase=phase,
         step=tuple(step),
         rates=tuple(rates),
-        ending=ending,
+        ending=reasons[0],
+        rate_reason=reasons[1],
         stage=stage,
         requested_ms=requested_ms,
         attempts=attempts,

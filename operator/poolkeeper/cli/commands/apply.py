@@ -8,7 +8,7 @@ approval is stored for the operator.
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -24,10 +24,12 @@ from poolkeeper.cli.output.left_undone import Undone
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.errors import DamagedNode, Refused, StalePlan
+from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.actions import Action
 from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
+from poolkeeper.model.specs import ApprovalPolicy, Desired, LoadSource, Mode
+from poolkeeper.model.throttles import Throttled
 from poolkeeper.model.waits import WaitReason
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
@@ -111,10 +113,11 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
     with cluster_reading.session(command.target) as session:
         enriching = cluster_reading.ClusterEnricher(command.target)
         now_ms = planning_command.now_ms()
-        observed = observe_cluster(ZooKeeperView(session), command.desired, now_ms, enriching)
         before = journal.read_status(session)
         if before.run_damage is not None:
             raise DamagedNode(before.run_damage)
+        view, running = ZooKeeperView(session), before.running
+        observed = observe_cluster(view, command.desired, now_ms, enriching, running=running)
         plan, resumed = _choose_plan(
             command, observed, before, _plan_awaiting_approval(command.desired, session)
         )
@@ -220,19 +223,20 @@ def _report_no_changes(
 ) -> int:
     """Say that there is nothing to do; the records of owners and brokers are still updated.
 
-    A stuck request is withdrawn first, where that is allowed. Anything else that blocks moves is
-    told and not waited for: there is nothing to move.
+    A stuck request is withdrawn first, where that is allowed, and throttles that a run left are
+    taken off. Anything else that blocks moves is told and not waited for: there is nothing to move.
     """
     waits = planning_command.live_waits(observed, None, command.desired)
     closed = gates.foreign(observed.cluster, ()) or gates.controller(observed.cluster)
     known = requests.known_brokers(observed.cluster, observed.records.brokers)
     stuck = stalls.foreign_stall_of(observed.cluster, known) is not None
     curable = stuck and command.desired.cluster.execution.remedies.remove_stale_requests
-    if holder is None and (curable or not closed):
+    if holder is None and (curable or not closed or observed.left.ours):
         with progress.printer(_stream(command)) as printer:
             connections = _connections(command.target)
             loop.drive(connections, command.desired, plan, printer, emit=command.emit)
         waits = tuple(wait for wait in waits if wait.reason is WaitReason.TOPIC_DAMAGED)
+        observed = replace(observed, left=replace(observed.left, ours=Throttled()))
     undone = (*left_undone.of_waits(waits), *left_undone.of_plan(plan))
     if command.output == printing.JSON:
         _result(plan, Outcome(State.CONVERGED, waits=waits), undone)
@@ -322,4 +326,6 @@ def _connections(target: Target) -> ClusterConnections:
     def session() -> Session:
         return cluster_reading.open_session(target)
 
-    return ClusterConnections(session, lambda: cluster_reading.brokers(target))
+    declared = LoadSource() if target.desired is None else target.desired.cluster.load
+    load = LoadHistory(lambda: declared)
+    return ClusterConnections(session, lambda: cluster_reading.brokers(target), load)

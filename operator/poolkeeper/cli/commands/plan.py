@@ -13,7 +13,15 @@ from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targe
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.input.what_if import SupposedBrokers, suppose_brokers
-from poolkeeper.cli.output import capacity_table, files, ink, left_undone, plan_text, printing
+from poolkeeper.cli.output import (
+    capacity_table,
+    files,
+    ink,
+    left_undone,
+    plan_text,
+    printing,
+    status_text,
+)
 from poolkeeper.cli.output.cancel_waits import cancel_waits
 from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.jsontext import compact
@@ -27,7 +35,7 @@ from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacit
 from poolkeeper.planning.facts.pools import Standstill
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state import disks
+from poolkeeper.planning.run_state import disks, left_throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import cool_down
@@ -85,9 +93,9 @@ def plan(
 ) -> int:
     """Show what would change, why, and how many bytes move. Changes nothing.
 
-    Exit code 0: the cluster is as declared. 2: there are changes. 4: there is nothing to do, yet
-    the cluster is not as declared: something is left undone or blocked, and JSON says what
-    (`asDeclared`, `problems`, `blocked`).
+    Exit code 0: the cluster is as declared. 2: there are changes, or throttles that a run of ours
+    left. 4: there is nothing to do, yet the cluster is not as declared: something is left undone or
+    blocked, and JSON says what (`asDeclared`, `problems`, `blocked`).
 
     `--output json` is the plan as `--out` writes it; `--output reassign-json` is Kafka's own
     reassignment file, one per stage, a line each; `html` is a page with pictures that opens
@@ -108,7 +116,7 @@ def plan(
         body = document(made, desired, seen, waits_until_ms, look.waits)
         files.text(out, json.dumps(body, indent=1) + "\n")
     show(made, desired, seen, output, waits_until_ms, look.waits)
-    if not made.empty:
+    if not made.empty or seen.left.ours:
         return CHANGES
     return left_undone.EXIT_CODE if look.waits or left_undone.of_plan(made) else 0
 
@@ -163,8 +171,11 @@ def document(
     """
     left = remaining_capacity.remaining_capacities(plan, desired, observed.cluster, observed.gone)
     body = {**plan_json.to_json(plan), "room": [capacity_table.as_data(room) for room in left]}
-    body["asDeclared"] = plan.empty and not left_undone.of_plan(plan) and not waits
+    as_declared = plan.empty and not left_undone.of_plan(plan) and not waits
+    body["asDeclared"] = as_declared and not observed.left.ours
     body["blocked"] = left_undone.as_data(left_undone.of_waits(waits))
+    if throttled := left_throttles.waits(observed.left):
+        body["throttlesLeft"] = status_text.throttles_data(throttled)
     if balance_waits_until_ms is not None:
         body["balanceWaitsUntil"] = moment(balance_waits_until_ms)
     return body
@@ -180,8 +191,11 @@ def show(
 ) -> None:
     """Write a plan to standard output, with the remaining capacity of the pools after it.
 
-    `waits`: what blocks every move now; it comes first.
+    `waits`: what blocks every move now; it comes first, with throttles that no run accounts for.
     """
+    throttled = wording.sentences(left_throttles.waits(observed.left))
+    if output in (REASSIGN_JSON, *PAGES):
+        printing.warn(throttled)
     if output == printing.JSON:
         printing.emit_json(document(plan, desired, observed, balance_waits_until_ms, waits))
     elif output == REASSIGN_JSON:
@@ -195,7 +209,7 @@ def show(
         )
         if waits:
             printing.emit(plan_text.blocked(waits, ink.of_output()) + "\n")
-        text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output())
+        text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output(), throttled)
         printing.emit(text)
         if balance_waits_until_ms is not None:
             until = moment(balance_waits_until_ms)
@@ -220,9 +234,9 @@ def _of_cluster(target: Target, desired: Desired) -> Look:
     with cluster_reading.session(target) as session:
         enriching = cluster_reading.ClusterEnricher(target)
         view = ZooKeeperView(session)
-        seen = observe_cluster(view, desired, now_ms(), enriching)
-        recorded, damaged = read_if_whole(view, seen.cluster)
         status = journal.read_status(session)
+        seen = observe_cluster(view, desired, now_ms(), enriching, running=status.running)
+        recorded, damaged = read_if_whole(view, seen.cluster)
     waits = (*damaged, *live_waits(seen, recorded, desired))
     # The plan itself names the records, and the waits the run.
     named = {wait.path for wait in damaged}

@@ -60,29 +60,35 @@ def render(
     cluster: Cluster,
     rooms: Sequence[RemainingCapacity] = (),
     ink: Ink = PLAIN,
+    notes: Sequence[str] = (),
 ) -> str:
     """The whole plan as text, without a final line feed.
+
+    `notes` are sentences about the cluster that come before the plan.
 
     `cluster` is the one that the plan was made from: it gives the old values of what changes.
     `rooms` is the remaining capacity of the pools after the plan.
     """
     parts = [
         [ink.bold(f"Cluster {plan.cluster}")],
+        [line for sentence in notes for line in ink.folded(f"! {sentence}")],
         *_pools(plan, desired, cluster, ink),
         _elections(plan, ink),
         _not_done(plan.problems, ink),
         *_figures(plan, desired, cluster, ink),
         _room(rooms, ink),
-        [ink.bold(line) for line in ink.folded(summary(plan))],
+        [ink.bold(line) for line in ink.folded(summary(plan, noted=bool(notes)))],
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
-def summary(plan: Plan) -> str:
-    """The closing line: the whole plan in one sentence."""
+def summary(plan: Plan, *, noted: bool = False) -> str:
+    """The closing line: the whole plan in one sentence; `noted`: something was said before it."""
     if plan.empty:
         if undone := left_undone.of_plan(plan):
             return f"No changes. {count(len(undone), 'thing')} left undone, see above."
+        if noted:
+            return "No changes. The topology is as declared; see the notes above."
         return "No changes. The cluster is as declared."
     deleted = sum(isinstance(step, DeleteTopic) for step in plan.steps)
     done = changes.counts(plan, sized=True)

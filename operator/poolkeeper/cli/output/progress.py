@@ -194,6 +194,7 @@ def _progress_data(progress: Progress) -> dict[str, object]:
         "bytesDone": progress.bytes_done,
         "bytesTotal": progress.bytes_total,
         "throttleBytesPerSecond": progress.throttle_bytes_per_s,
+        "throttleReason": progress.throttle_reason,
         "bytesPerSecond": progress.rate_bytes_per_s,
         "secondsLeft": progress.seconds_left,
         "stillSeconds": None if progress.still_s is None else int(progress.still_s),

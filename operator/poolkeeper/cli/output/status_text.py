@@ -1,5 +1,6 @@
 """A status as text and as JSON values."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from poolkeeper import wording
@@ -7,7 +8,7 @@ from poolkeeper.cli.output import left_undone
 from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.status_values import RunStatus, Status
 from poolkeeper.model.plans import Move
-from poolkeeper.model.waits import blocks, in_order
+from poolkeeper.model.waits import Wait, blocks, in_order
 from poolkeeper.text import count, cut, few, moment, more, size
 from poolkeeper.zk import znodes
 
@@ -23,12 +24,14 @@ def render(status: Status, ink: Ink = PLAIN) -> str:
         count(status.partitions, "partition"),
     )
     damage = cut(map(str, status.damage), NAMED_MAX, grouped=False)
+    left = cut(wording.sentences(status.throttles_left), NAMED_MAX, grouped=False)
     waits = in_order(status.waits)
     blocking = wording.sentences(wait for wait in waits if blocks(wait))
     facts = [
         *(("damaged", each) for each in damage),
         *(("blocked by", each) for each in cut(blocking, NAMED_MAX, grouped=False)),
         ("cluster", f"{status.cluster}{_versions(status)}"),
+        *(("throttles", each) for each in left),
         ("controller", _controller(status)),
         ("topology", ", ".join(counts)),
         ("health", _health(status)),
@@ -72,6 +75,7 @@ def as_data(status: Status) -> dict[str, object]:
         "run": None if status.run is None else _run_data(status.run),
         "stopped": status.stopped,
         "balanceWaitsUntil": None if until_ms is None else moment(until_ms),
+        "throttlesLeft": throttles_data(status.throttles_left),
         "waits": list(wording.sentences(waits)),
         "blocked": left_undone.as_data(left_undone.of_waits(w for w in waits if blocks(w))),
         "warnings": list(status.warnings),
@@ -80,6 +84,20 @@ def as_data(status: Status) -> dict[str, object]:
             for each in status.damage
         ],
     }
+
+
+def throttles_data(left: Sequence[Wait]) -> list[dict[str, object]]:
+    """Return the throttles that no run accounts for as JSON values."""
+    return [
+        {
+            "reason": wait.reason.value,
+            "topics": list(wait.topics),
+            "brokers": list(wait.brokers),
+            "path": wait.path or None,
+            "message": wording.sentence(wait),
+        }
+        for wait in left
+    ]
 
 
 def _versions(status: Status) -> str:
@@ -125,7 +143,9 @@ def _run(run: RunStatus) -> list[tuple[str, str]]:
         ("bytes", f"{size(run.bytes_done)} of {size(run.bytes_total)}"),
     ]
     if run.throttle_bytes_per_s is not None:
-        facts.append(("throttle", f"{size(run.throttle_bytes_per_s)}/s a broker"))
+        why = wording.rate_text(run.throttle_reason)
+        rate = f"{size(run.throttle_bytes_per_s)}/s a broker"
+        facts.append(("throttle", f"{rate} ({why})" if why else rate))
     facts += [("moving", _move(move)) for move in run.in_flight[:NAMED_MAX]]
     if rest := more(len(run.in_flight) - NAMED_MAX, grouped=False):
         facts.append(("", rest))
@@ -153,6 +173,7 @@ def _run_data(run: RunStatus) -> dict[str, object]:
         "bytesDone": run.bytes_done,
         "bytesTotal": run.bytes_total,
         "throttleBytesPerSecond": run.throttle_bytes_per_s,
+        "throttleReason": run.throttle_reason,
         "stopping": run.stopping,
         "rollingBack": run.rolling_back,
         "inFlight": [

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 
 from poolkeeper.errors import NodeDamage
 from poolkeeper.model.plans import Move
+from poolkeeper.model.runs import RateReason
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.run_state import gates, requests
+from poolkeeper.planning.run_state import gates, left_throttles, requests
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState, classify
 from poolkeeper.planning.run_state.requests import Owned
 from poolkeeper.reconcile.decide import stalls
@@ -42,6 +43,7 @@ class RunStatus:
     stopping: bool
     rolling_back: bool = False
     in_flight: tuple[Move, ...] = ()
+    throttle_reason: RateReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class Status:
     """Balance alone starts no plan before."""
     damage: tuple[NodeDamage, ...] = ()
     """The nodes of ours that cannot be read."""
+    throttles_left: tuple[Wait, ...] = ()
+    """The throttles that no run accounts for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,7 @@ def status_of(
     """Combine cluster and journal into a status."""
     health = gates.health(cluster)
     run, waits = _run(cluster, journal, context)
+    left = left_throttles.find(cluster, journal.throttles, journal.running)
     return Status(
         cluster=cluster.name,
         id=cluster.id,
@@ -109,6 +114,7 @@ def status_of(
         warnings=(*_warnings(cluster), *context.notes),
         balance_waits_until_ms=context.balance_waits_until_ms,
         damage=journal.damage,
+        throttles_left=left_throttles.waits(left),
     )
 
 
@@ -136,6 +142,7 @@ def _run(
         stall = stalls.stall_of(moves, step, of_step, cluster, known)
         waits.extend(stalls.waits_for_remedy(stall, context.remedies))
     waits.extend(_moves_wait(moves, progress, cluster))
+    waits.extend(left_throttles.changed(journal.throttles, journal.running))
     if journal.holder is None:
         waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
     found = RunStatus(
@@ -148,6 +155,7 @@ def _run(
         bytes_done=_bytes_done(moves, progress),
         bytes_total=sum(move.bytes for move in moves),
         throttle_bytes_per_s=run.rates[0] if run.rates else None,
+        throttle_reason=run.rate_reason,
         stopping=journal.stop is not None,
         rolling_back=bool(run.returning) or (journal.stop is not None and journal.stop.at_once),
         in_flight=tuple(

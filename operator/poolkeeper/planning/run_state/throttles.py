@@ -12,11 +12,12 @@ Lists are written once per run, for its topics only. A list longer than `LIST_BY
 as `*` (all replicas of the topic), because Kafka cannot serialise arbitrarily long ones. `*`
 throttles no replica that is in sync.
 
-Every key that is written has a *saved* value, the one before the run or `None`. An entity is *ours*
-if its live values are ones this run wrote; then, and only then, the saved ones are restored.
+Every key that is written has a *saved* value, the one before the run or `None`. A key is *ours* if
+its live value is one that this run wrote; then, and only then, the saved one is restored.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from poolkeeper.algorithms.throttles import (
@@ -30,7 +31,8 @@ from poolkeeper.algorithms.throttles import (
 )
 from poolkeeper.model.plans import Move
 from poolkeeper.model.refusals import HopelessMove
-from poolkeeper.model.runs import ThrottleValues
+from poolkeeper.model.runs import ThrottleConflicts, ThrottleValues
+from poolkeeper.model.throttles import is_value
 from poolkeeper.model.topology import TopicPartition
 
 __all__ = ["BROKER_KEYS", "TOPIC_KEYS"]
@@ -41,6 +43,30 @@ FROZEN_BYTES_PER_S = 1
 """The rate at which nothing arrives any more, for the moment in which moves are cancelled."""
 ADAPTIVE_RISE_MAX = 16
 RATE_MIN_BYTES_PER_S = 1024 * 1024
+NO_CONFLICTS = ThrottleConflicts()
+PUT_BACK_MAX = 10
+"""How often throttles that somebody removed are set again; then they are left to him."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleWatch:
+    """What a process knows of the throttles of its run.
+
+    `checked_ms`: when they were last compared with the live ones, and `found` what came of it.
+    `put_back`: how often ours were set again after somebody had removed them. `changes`: how often
+    the rate was changed. `unsettled`: the brokers that say that the rate is not in force there.
+    """
+
+    checked_ms: int = 0
+    found: ThrottleConflicts = NO_CONFLICTS
+    put_back: int = 0
+    changes: int = 0
+    unsettled: tuple[int, ...] = ()
+
+    @property
+    def keeps(self) -> bool:
+        """Whether throttles that somebody removes are set again."""
+        return self.put_back < PUT_BACK_MAX
 
 
 def lists_of(moves: Iterable[Move]) -> dict[str, dict[str, str]]:
@@ -87,17 +113,34 @@ def values_of(config: Mapping[str, str], keys: Sequence[str]) -> dict[str, str |
     return {key: config.get(key) for key in keys}
 
 
+def to_set(
+    live: ThrottleValues, wanted: ThrottleValues, known: Sequence[ThrottleValues]
+) -> tuple[dict[str, str | None], frozenset[str]]:
+    """Return the keys to set, and the keys that somebody else has set.
+
+    A key that is absent or has one of the `known` values, which may be digests, is set.
+    """
+    differing = {key: value for key, value in wanted.items() if live.get(key) != value}
+    foreign = frozenset(
+        key
+        for key in differing
+        if live.get(key) is not None
+        and not any(is_value(live[key], values.get(key)) for values in known)
+    )
+    return {key: value for key, value in differing.items() if key not in foreign}, foreign
+
+
 def restored(
     live: ThrottleValues, saved: ThrottleValues, ours: Sequence[ThrottleValues]
 ) -> dict[str, str | None]:
     """Return what to write back: each key whose live value is one of ours and not the saved one.
 
-    A key that somebody else changed during the run keeps its value.
+    A key that somebody else changed during the run keeps its value. `ours` may hold digests.
     """
     return {
         key: saved.get(key)
         for key, value in live.items()
-        if value != saved.get(key) and any(value == mine.get(key) for mine in ours)
+        if value != saved.get(key) and any(is_value(value, mine.get(key)) for mine in ours)
     }
 
 

@@ -4,17 +4,18 @@
 are the actions that a decision found completed, to be reported.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from poolkeeper.model.actions import Action
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.records import BalanceRecord
-from poolkeeper.model.runs import Ending, Phase, Run, RunDocument
+from poolkeeper.model.runs import Ending, Phase, RateReason, Run, RunDocument
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait
 from poolkeeper.planning.run_state.requests import Stall
+from poolkeeper.planning.run_state.throttles import ThrottleWatch
 from poolkeeper.planning.staging.next_stage import Stage
 from poolkeeper.reconcile.observation import RunView
 
@@ -26,6 +27,7 @@ class RunSituation:
     `paused`: the stage in flight is finished, and no other starts. `asks_brokers`: their protocol
     can be spoken. `reported_stage`: the stage whose end was reported last, and how many of its
     partitions had arrived. `adapted_ms`: the time at which the adaptive throttle was last checked.
+    `throttles`: what is known of the run's.
     """
 
     run: Run
@@ -37,6 +39,7 @@ class RunSituation:
     asks_brokers: bool = False
     reported_stage: tuple[int, int] | None = None
     adapted_ms: int = 0
+    throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
 
     @property
     def plan(self) -> Plan:
@@ -55,6 +58,8 @@ class MissingInput(Enum):
     """Whether the brokers have applied the throttle."""
     GONE = auto()
     """Which brokers count as gone for good, now that one that is moved to is not live."""
+    RATE_SIGNALS = auto()
+    """How the cluster bears the rate of the throttle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,13 @@ class ComputeStage:
     """
 
     states: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckThrottles:
+    """Compare the live throttles of these topics and of all brokers of the run with the run's."""
+
+    topics: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,21 +158,27 @@ class ChangeThrottle:
     """Change the rate of a run in two records: (new, old) and, once written, (new,).
 
     Without `rates` the rate stays. `written`: whether the new rate is to be written to the brokers
-    now.
+    now. `reason`: why the rate is what it will be.
     """
 
     rates: tuple[int, ...] | None = None
     written: bool = False
+    reason: RateReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Leave the request in flight; recover a stall and change the throttle where due."""
+    """Leave the request in flight; recover a stall and change the throttle where due.
+
+    `check`: the topics whose throttles are compared with the run's, and set again if `keep`.
+    """
 
     waits: tuple[Wait, ...]
     stall: Stall | None = None
     late: tuple[Wait, ...] = ()
     throttle: ChangeThrottle | None = None
+    check: frozenset[str] = frozenset()
+    keep: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,4 +205,4 @@ RunDecision = (
     | Elect
     | EndRun
 )
-NeededInput = MissingInput | ComputeStage
+NeededInput = MissingInput | ComputeStage | CheckThrottles

@@ -8,19 +8,28 @@ adapts the throttle to the cluster's health. What is cancelled is decided before
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.waits import Wait, WaitReason
-from poolkeeper.planning.run_state import disks, gates, throttles
+from poolkeeper.planning.run_state import adaptive_rate, disks, gates
 from poolkeeper.planning.run_state.returns import UNSETTLED
+from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S
 from poolkeeper.reconcile.decide import cancel
-from poolkeeper.reconcile.decide.decisions import ChangeThrottle, RunSituation, Watch
+from poolkeeper.reconcile.decide.decisions import (
+    ChangeThrottle,
+    MissingInput,
+    RunSituation,
+    Watch,
+)
 from poolkeeper.reconcile.decide.stalls import STALL_MS, owned_by, stall_of
 from poolkeeper.reconcile.observation import arrived_of
 
 ADAPT_EVERY_MS = 30_000
+CHECK_EVERY_MS = 5_000
 
 
-def decide(at: RunSituation) -> Watch:
+def decide(at: RunSituation) -> Watch | MissingInput:
     """Decide what is done while the request is in flight, and what it waits for."""
     run, view, moves = at.run, at.view, at.plan.moves
+    if _is_rate_due(at) and view.signals is None:
+        return MissingInput.RATE_SIGNALS
     step = [(moves[m], index) for m, index in run.step]
     arrived = arrived_of(run, view.progress)
     waits = (
@@ -30,6 +39,7 @@ def decide(at: RunSituation) -> Watch:
         *disks.waits_in_flight(step, view.progress, view.cluster, view.disks),
         *gates.controller(view.cluster),
         *gates.foreign(view.cluster, owned_by(moves, run.step, run.returning)),
+        *_waits_for_throttles(at),
     )
     age_ms = at.now_ms - run.requested_ms
     returned = {m: view.returns[m] not in UNSETTLED for m in run.returning}
@@ -39,6 +49,8 @@ def decide(at: RunSituation) -> Watch:
         stall if age_ms > STALL_MS else None,
         _waits_after_deadline(at, age_ms),
         _throttle_change(at),
+        _topics_to_check(at),
+        at.throttles.keeps,
     )
 
 
@@ -54,17 +66,46 @@ def _waits_after_deadline(at: RunSituation, age_ms: int) -> tuple[Wait, ...]:
     return (Wait(WaitReason.STAGE_DEADLINE, stage=at.run.stage),)
 
 
+def _waits_for_throttles(at: RunSituation) -> tuple[Wait, ...]:
+    """Name the throttles that are somebody else's now."""
+    known = at.throttles
+    waits = []
+    if known.found:
+        found = known.found
+        waits.append(Wait(WaitReason.THROTTLES_YIELDED, topics=found.topics, brokers=found.brokers))
+    if known.unsettled:
+        waits.append(Wait(WaitReason.THROTTLE_SETTLING, brokers=known.unsettled))
+    if known.found.unset and not known.keeps:
+        waits.append(Wait(WaitReason.THROTTLES_NOT_KEPT, count=known.put_back))
+    return tuple(waits)
+
+
+def _topics_to_check(at: RunSituation) -> frozenset[str]:
+    """Return the topics of the request if its throttles are due for a check, otherwise none."""
+    if not at.document.saved.topics or len(at.run.rates) > 1:
+        return frozenset()
+    if at.now_ms - max(at.throttles.checked_ms, at.run.requested_ms) < CHECK_EVERY_MS:
+        return frozenset()
+    return frozenset(name.topic for name in _requested_partitions(at))
+
+
 def _throttle_change(at: RunSituation) -> ChangeThrottle | None:
     """Change the adaptive throttle if it is due; complete a change that was interrupted."""
-    run, throttle = at.run, at.desired.cluster.execution.throttle
-    if not run.rates:
-        return None
+    run, start = at.run, at.desired.cluster.execution.throttle.rate_bytes_per_s
     if len(run.rates) > 1:
-        return ChangeThrottle(run.rates[:1], written=True)
-    since_ms = max(at.adapted_ms, run.requested_ms)
-    if throttle.mode is not ThrottleMode.ADAPTIVE or at.now_ms - since_ms < ADAPT_EVERY_MS:
+        return ChangeThrottle(run.rates[:1], written=True, reason=run.rate_reason)
+    if at.view.signals is None:
         return None
-    hurt = gates.health(at.view.cluster).under_replicated - at.document.baseline.under_replicated
-    healthy = not hurt & _requested_partitions(at)
-    rate = throttles.adapted(run.rates[0], throttle.rate_bytes_per_s, healthy=healthy)
-    return ChangeThrottle(None if rate == run.rates[0] else (rate, run.rates[0]))
+    rate = run.rates[0]
+    to = adaptive_rate.next_rate(rate, start, at.view.signals, at.throttles.changes)
+    rates = None if to.bytes_per_s == rate else (to.bytes_per_s, rate)
+    return ChangeThrottle(rates, reason=to.reason)
+
+
+def _is_rate_due(at: RunSituation) -> bool:
+    """Whether the adaptive throttle is to be looked at now."""
+    if len(at.run.rates) != 1 or at.run.rates[0] == FROZEN_BYTES_PER_S:
+        return False
+    since_ms = max(at.adapted_ms, at.run.requested_ms)
+    adaptive = at.desired.cluster.execution.throttle.mode is ThrottleMode.ADAPTIVE
+    return adaptive and at.now_ms - since_ms >= ADAPT_EVERY_MS

@@ -5,6 +5,7 @@
 | STORING | checks that the document is complete (otherwise it discards the run) | THROTTLING |
 | THROTTLING | writes lists and rates; asks the brokers, or waits, until they are set | MOVING |
 | MOVING | a request in flight: watches it; none: gates, then the next stage's request | ELECTING |
+| | none, and somebody removed throttles of the run | THROTTLING |
 | ELECTING | requests preferred leaders of what moved, at most a few times | RESTORING |
 | RESTORING | restores the saved throttle values, removes the run | |
 
@@ -40,6 +41,7 @@ from poolkeeper.reconcile.context import IN_FLIGHT_STATES
 from poolkeeper.reconcile.decide import cancel, in_flight
 from poolkeeper.reconcile.decide.decisions import (
     BeginRun,
+    CheckThrottles,
     ComputeStage,
     DoNothing,
     Elect,
@@ -94,7 +96,7 @@ def _while_throttling(at: RunSituation) -> RunDecision | NeededInput:
         return EnterPhase(Phase.MOVING)
     if view.conflicts is None:
         return MissingInput.CONFLICTS
-    if view.conflicts:
+    if view.conflicts and not at.run.stage and not at.throttles.put_back:
         found = view.conflicts
         conflict = WaitReason.THROTTLE_CONFLICT
         return DoNothing((Wait(conflict, topics=found.topics, brokers=found.brokers),))
@@ -103,7 +105,7 @@ def _while_throttling(at: RunSituation) -> RunDecision | NeededInput:
     if view.throttle_settled is None:
         return MissingInput.SETTLED
     if not view.throttle_settled:
-        return DoNothing((Wait(WaitReason.THROTTLE_SETTLING),))
+        return DoNothing((Wait(WaitReason.THROTTLE_SETTLING, brokers=view.unsettled),))
     return EnterPhase(Phase.MOVING)
 
 
@@ -164,7 +166,7 @@ def _compute_stage_if_open(at: RunSituation, found: tuple[Action, ...]) -> DoNot
 
 def _request_stage_if_lawful(
     at: RunSituation, found: tuple[Action, ...]
-) -> DoNothing | RequestStage:
+) -> DoNothing | EnterPhase | RequestStage | CheckThrottles:
     """Decide to request the stage that was found, if it breaks no placement rule."""
     moves, cluster, stage = at.plan.moves, at.view.cluster, at.view.stage
     if not isinstance(stage, next_stage.Stage):
@@ -181,7 +183,25 @@ def _request_stage_if_lawful(
     attempts = at.run.attempts + 1 if stage.entries == at.run.step else 1
     if attempts > ATTEMPTS_MAX:
         return DoNothing((Wait(WaitReason.REQUEST_IGNORED, count=ATTEMPTS_MAX),), found)
-    return RequestStage(stage, attempts, found)
+    return _request_if_throttled(at, RequestStage(stage, attempts, found))
+
+
+def _request_if_throttled(
+    at: RunSituation, request: RequestStage
+) -> EnterPhase | RequestStage | CheckThrottles:
+    """Decide to request the stage once the throttles are as the run set them.
+
+    Throttles that somebody removed are written again, as at the start of the run. Values that
+    somebody changed stay.
+    """
+    if not at.document.saved.topics or not at.throttles.keeps:
+        return request
+    if at.view.throttles is None:
+        moves = at.plan.moves
+        return CheckThrottles(frozenset(moves[m].topic for m, _ in request.stage.entries))
+    if at.view.throttles.unset:
+        return EnterPhase(Phase.THROTTLING, found=request.found)
+    return request
 
 
 def _failed_targets(at: RunSituation) -> tuple[Wait, ...]:

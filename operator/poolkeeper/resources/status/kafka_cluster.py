@@ -253,8 +253,11 @@ def _has_only_elections(plan: Plan) -> bool:
 
 
 def _cluster_problems(outcome: Outcome) -> list[str]:
-    """Messages about the cluster as a whole, for example about limits."""
-    return [p.message for p in outcome.problems if not p.pool and not p.topic][:3]
+    """Messages about the cluster as a whole, for example about limits or throttles left on it."""
+    last = outcome.last_observation
+    throttles = () if last is None else wording.sentences(last.unaccounted)
+    problems = (p.message for p in outcome.problems if not p.pool and not p.topic)
+    return [*throttles, *problems][:3]
 
 
 def _hold_reason(work: PlannedWork) -> str:

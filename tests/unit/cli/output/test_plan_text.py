@@ -147,6 +147,16 @@ def test_a_plan_reads_like_this() -> None:
     assert rendered() == TEXT
 
 
+def test_what_is_to_be_known_first_comes_first() -> None:
+    note = "a run that is gone left throttles on broker 1"
+    text = plan_text.render(PLAN, DESIRED, CLUSTER, ink=Ink(92), notes=[note])
+    assert text.splitlines()[2] == f"! {note}"
+    assert text.replace(f"! {note}\n\n", "") == TEXT
+    nothing = plans.Plan("main", "sha256:0", "sha256:0")
+    assert plan_text.summary(nothing) == "No changes. The cluster is as declared."
+    assert "as declared; see the notes above" in plan_text.summary(nothing, noted=True)
+
+
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_lines_keep_to_the_width_and_say_the_same(width) -> None:
     text = rendered(width=width)

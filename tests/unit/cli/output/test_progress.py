@@ -144,6 +144,7 @@ def test_news_of_a_cluster_as_lines_of_json():
         "bytesDone": 40 * MIB,
         "bytesTotal": 120 * MIB,
         "throttleBytesPerSecond": None,
+        "throttleReason": None,
         "bytesPerSecond": None,
         "secondsLeft": None,
         "stillSeconds": None,

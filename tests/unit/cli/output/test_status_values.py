@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 import builders
@@ -5,8 +7,9 @@ from builders import topic
 from poolkeeper.cli.output.status_text import as_data, render
 from poolkeeper.cli.output.status_values import RunStatus, Status, StatusContext, status_of
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved, StopRequest
+from poolkeeper.model.runs import Health, Phase, RateReason, Run, RunDocument, Saved, StopRequest
 from poolkeeper.model.specs import Remedies
+from poolkeeper.model.throttles import RecordedThrottles, ThrottleReading, ThrottleRecord
 from poolkeeper.model.topology import Controller, ReassignmentEntry, TopicPartition
 from poolkeeper.model.waits import Consequence, Wait, WaitReason
 from poolkeeper.zk.fencing import Holder
@@ -14,6 +17,7 @@ from poolkeeper.zk.journal import JournalView
 
 NOTHING = JournalView(holder=None, run=None, document=None, stop=None, stopped=None)
 MIB = 1024**2
+RATE = "leader.replication.throttled.rate"
 
 
 def cluster(*partitions, requested=None, controller=1, **more):
@@ -80,6 +84,34 @@ def test_a_quiet_cluster():
         "executor    none is active",
         "run         none is recorded",
     ]
+
+
+def test_throttles_that_no_run_accounts_for_come_first():
+    record = ThrottleRecord("sha256:gone", {RATE: "7"}, {RATE: None})
+    reading = ThrottleReading({}, {1: RecordedThrottles(record, {RATE: "7"})}, {4: {RATE: "9"}})
+    found = status_of(cluster(partition(0, (1, 2))), replace(NOTHING, throttles=reading))
+    assert render(found).splitlines()[1:3] == [
+        "throttles   a run that is gone left throttles on broker 1: they slow replication until"
+        " `poolkeeper apply` or `run` takes them off, which waits until nothing is being"
+        " reassigned",
+        "throttles   no run accounts for the throttles on broker 4: if nobody needs them, remove"
+        " them with kafka-configs or `poolkeeper repair`",
+    ]
+    left = as_data(found)["throttlesLeft"]
+    assert [(each["reason"], each["topics"], each["brokers"]) for each in left] == [
+        ("ThrottlesLeft", [], [1]),
+        ("ThrottlesUnaccounted", [], [4]),
+    ]
+
+
+def test_the_rate_of_an_adaptive_throttle_has_its_reason():
+    recorded = journal()
+    halved = replace(RUN, rate_reason=RateReason.OUT_OF_SYNC)
+    found = status_of(HALFWAY, replace(recorded, run=halved))
+    assert "throttle    1 MiB/s a broker (halved: partitions lost in-sync replicas)" in render(
+        found
+    )
+    assert as_data(found)["run"]["throttleReason"] == "OutOfSync"
 
 
 def test_a_run_half_way():
@@ -221,6 +253,7 @@ def test_as_data():
             "bytesDone": MIB,
             "bytesTotal": 3 * MIB,
             "throttleBytesPerSecond": MIB,
+            "throttleReason": None,
             "stopping": False,
             "rollingBack": False,
             "inFlight": [
@@ -236,6 +269,7 @@ def test_as_data():
         },
         "stopped": None,
         "balanceWaitsUntil": None,
+        "throttlesLeft": [],
         "waits": [],
         "blocked": [],
         "damaged": [],

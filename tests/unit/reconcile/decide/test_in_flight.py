@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from poolkeeper.model.runs import RateReason, Saved, ThrottleConflicts
 from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.model.topology import Controller
 from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state.adaptive_rate import RateSignals
 from poolkeeper.planning.run_state.requests import Stall
-from poolkeeper.reconcile.decide.decisions import ChangeThrottle
-from poolkeeper.reconcile.decide.in_flight import ADAPT_EVERY_MS, decide
+from poolkeeper.planning.run_state.throttles import PUT_BACK_MAX, ThrottleWatch
+from poolkeeper.reconcile.decide.decisions import ChangeThrottle, MissingInput
+from poolkeeper.reconcile.decide.in_flight import ADAPT_EVERY_MS, CHECK_EVERY_MS, decide
 from poolkeeper.reconcile.decide.stalls import STALL_MS
 from unit.reconcile.situations import AFTER, NOW_MS, T0, cluster, desired, flying, requested
 
@@ -93,8 +96,17 @@ def test_a_stage_over_its_deadline(age_ms, execution, late):
 MIB = 1 << 20
 ADAPTIVE = {"throttle": Throttle(ThrottleMode.ADAPTIVE, 100 * MIB)}
 FIXED = {"throttle": Throttle(ThrottleMode.FIXED, 100 * MIB)}
-BEHIND = replace(AT_WORK, topics=cluster(((3, 1, 2), (2, 1)), isr={1: (2,)}).topics)
 RATE = {"rates": (100 * MIB,)}
+
+
+def measured(signals, **run):
+    at = flying(AT_WORK, ADAPT_EVERY_MS, **run)
+    return replace(at, view=replace(at.view, signals=signals))
+
+
+def test_before_the_rate_is_changed_it_is_measured_how_the_cluster_bears_it():
+    at = replace(flying(AT_WORK, ADAPT_EVERY_MS, **RATE), desired=desired(**ADAPTIVE))
+    assert decide(at) is MissingInput.RATE_SIGNALS
 
 
 @pytest.mark.parametrize(
@@ -112,10 +124,16 @@ RATE = {"rates": (100 * MIB,)}
             id="looked-at-a-moment-ago",
         ),
         pytest.param(
-            flying(BEHIND, ADAPT_EVERY_MS, **RATE),
+            measured(RateSignals(out_of_sync=frozenset({T0})), **RATE),
             ADAPTIVE,
-            ChangeThrottle((50 * MIB, 100 * MIB)),
+            ChangeThrottle((50 * MIB, 100 * MIB), reason=RateReason.OUT_OF_SYNC),
             id="half-where-it-hurts",
+        ),
+        pytest.param(
+            measured(RateSignals(), **RATE),
+            ADAPTIVE,
+            ChangeThrottle((125 * MIB, 100 * MIB), reason=RateReason.KEEPING_UP),
+            id="more-where-it-does-not",
         ),
         pytest.param(
             flying(AT_WORK, rates=(50 * MIB, 100 * MIB)),
@@ -130,7 +148,70 @@ def test_the_throttle_is_changed_when_it_is_time(at, execution, change):
 
 
 def test_a_rate_that_is_right_stays_and_is_looked_at_again_later():
-    whole = cluster(((3, 1, 2), (2, 1)), isr={0: (3, 1, 2)}, reassignment=ENTRIES)
     most = {"rates": (1600 * MIB,)}
-    at = replace(flying(whole, ADAPT_EVERY_MS, **most), desired=desired(**ADAPTIVE))
-    assert decide(at).throttle == ChangeThrottle()
+    at = replace(measured(RateSignals(), **most), desired=desired(**ADAPTIVE))
+    assert decide(at).throttle == ChangeThrottle(reason=RateReason.HIGHEST)
+
+
+SAVED = Saved({"t": {}}, {1: {}, 2: {}, 3: {}})
+TOPICS = frozenset({"t"})
+
+
+def throttled(age_ms, saved=SAVED, rates=(100,), **watch):
+    at = flying(AT_WORK, age_ms, rates=rates)
+    document = replace(at.document, saved=saved)
+    return replace(at, document=document, throttles=ThrottleWatch(**watch))
+
+
+@pytest.mark.parametrize(
+    ("at", "topics", "keep"),
+    [
+        pytest.param(throttled(CHECK_EVERY_MS, Saved()), frozenset(), True, id="no-throttle"),
+        pytest.param(throttled(CHECK_EVERY_MS - 1), frozenset(), True, id="not-time-yet"),
+        pytest.param(throttled(CHECK_EVERY_MS), TOPICS, True, id="it-is-time"),
+        pytest.param(
+            throttled(CHECK_EVERY_MS, checked_ms=NOW_MS - 1),
+            frozenset(),
+            True,
+            id="looked-at-a-moment-ago",
+        ),
+        pytest.param(
+            throttled(CHECK_EVERY_MS, rates=(50, 100)),
+            frozenset(),
+            True,
+            id="the-rate-is-being-changed",
+        ),
+        pytest.param(
+            throttled(CHECK_EVERY_MS, put_back=PUT_BACK_MAX), TOPICS, False, id="too-often-removed"
+        ),
+    ],
+)
+def test_the_throttles_are_compared_now_and_then(at, topics, keep):
+    decision = decide(at)
+    assert (decision.check, decision.keep) == (topics, keep)
+
+
+@pytest.mark.parametrize(
+    ("watch", "waits"),
+    [
+        pytest.param({}, (), id="nothing"),
+        pytest.param({"found": ThrottleConflicts(unset=2)}, (), id="put-back"),
+        pytest.param(
+            {"found": ThrottleConflicts(("t",), (2,))},
+            (Wait(R.THROTTLES_YIELDED, topics=("t",), brokers=(2,)),),
+            id="changed",
+        ),
+        pytest.param(
+            {"unsettled": (3,)},
+            (Wait(R.THROTTLE_SETTLING, brokers=(3,)),),
+            id="a-broker-denies-it",
+        ),
+        pytest.param(
+            {"found": ThrottleConflicts(unset=2), "put_back": PUT_BACK_MAX},
+            (Wait(R.THROTTLES_NOT_KEPT, count=PUT_BACK_MAX),),
+            id="too-often-removed",
+        ),
+    ],
+)
+def test_throttles_of_others_are_named(watch, waits):
+    assert decide(throttled(0, **watch)).waits == (arrived(0), *waits)

@@ -13,10 +13,12 @@ from poolkeeper.model.refusals import HopelessMove
 from poolkeeper.model.runs import Ending, Phase, Saved, ThrottleConflicts
 from poolkeeper.model.specs import Capacity, Throttle, ThrottleMode, TopicSpec, Window
 from poolkeeper.model.waits import Consequence, Wait, WaitReason
+from poolkeeper.planning.run_state.throttles import PUT_BACK_MAX, ThrottleWatch
 from poolkeeper.planning.staging.next_stage import NothingFits, Stage
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.decide.decisions import (
     BeginRun,
+    CheckThrottles,
     ComputeStage,
     DoNothing,
     Elect,
@@ -88,6 +90,11 @@ CLEAR = {"ending_read": True, "conflicts": ThrottleConflicts()}
             id="not-yet",
         ),
         pytest.param(
+            throttling(throttled_ms=5, throttle_settled=False, unsettled=(2,), **CLEAR),
+            DoNothing((Wait(R.THROTTLE_SETTLING, brokers=(2,)),)),
+            id="a-broker-says-so",
+        ),
+        pytest.param(
             throttling(throttled_ms=5, throttle_settled=True, **CLEAR),
             EnterPhase(Phase.MOVING),
             id="they-are-in-force",
@@ -107,6 +114,47 @@ STEPPED = Action(ActionKind.STAGE_FINISHED, stage=3, count=1, of=2)
 HALF = cluster(((3, 2), (2, 1)))
 TORN = cluster(torn=frozenset({"t"}))
 FULL = Wait(R.TOPIC_NODE_TOO_LARGE, partitions=(T0,))
+
+
+def about_to_request(throttles=None, watch=None):
+    """A throttled run that would request a stage, of whose live throttles this is known."""
+    at = between(cluster(), **SOUGHT, throttles=throttles)
+    known = ThrottleWatch() if watch is None else watch
+    return replace(at, document=replace(at.document, saved=THROTTLED), throttles=known)
+
+
+@pytest.mark.parametrize(
+    ("at", "decision"),
+    [
+        pytest.param(
+            about_to_request(), CheckThrottles(frozenset({"t"})), id="are-they-still-there"
+        ),
+        pytest.param(about_to_request(ThrottleConflicts()), RequestStage(STAGE, 1), id="they-are"),
+        pytest.param(
+            about_to_request(ThrottleConflicts(unset=1)),
+            EnterPhase(Phase.THROTTLING),
+            id="somebody-removed-them",
+        ),
+        pytest.param(
+            about_to_request(ThrottleConflicts(("t",), (2,))),
+            RequestStage(STAGE, 1),
+            id="somebody-changed-them",
+        ),
+        pytest.param(
+            about_to_request(watch=ThrottleWatch(put_back=PUT_BACK_MAX)),
+            RequestStage(STAGE, 1),
+            id="somebody-removed-them-too-often",
+        ),
+    ],
+)
+def test_throttles_before_a_stage(at, decision):
+    assert decide(at) == decision
+
+
+def test_after_the_first_stage_throttles_of_others_are_no_reason_to_wait():
+    found = ThrottleConflicts(("t",), (2,))
+    at = throttling(ending_read=True, conflicts=found)
+    assert decide(replace(at, run=replace(at.run, stage=1))) == RecordThrottled()
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,19 @@ def test_a_cluster_in_place() -> None:
     )
 
 
+def test_a_cluster_in_place_with_throttles_that_nobody_accounts_for() -> None:
+    objects = (AUTO, *POOLS, WANTED)
+    throttled = (Wait(WaitReason.THROTTLES_UNACCOUNTED, brokers=(3,)),)
+    what = replace(seen(kafka([IN_FAST])), unaccounted=throttled)
+    outcome = at_rest(assemble(objects)["main"], what)
+    assert told(objects, what, outcome)[MAIN]["conditions"] == conditions(
+        "True",
+        "InPlace",
+        "in place; no run accounts for the throttles on broker 3: if nobody needs them, remove them"
+        " with kafka-configs or `poolkeeper repair`",
+    )
+
+
 @pytest.mark.parametrize(
     ("cluster", "approval", "says"),
     [

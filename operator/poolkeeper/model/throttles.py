@@ -1,0 +1,86 @@
+"""Throttles that runs of ours set on topics and brokers, and those that no run accounts for."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from poolkeeper.model.runs import ThrottleValues
+
+VALUE_CHARACTERS_MAX = 1024
+_DIGEST = "sha256:"
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleRecord:
+    """The throttle keys that a run has set on one topic or broker.
+
+    `plan`: the hash of the run's plan. `ours`: the values set last, long ones as their digest
+    (`short_value`). `original`: the values before the first of ours.
+    """
+
+    plan: str
+    ours: ThrottleValues
+    original: ThrottleValues
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedThrottles:
+    """A record and the live values of its keys; `live` is None if they cannot be read."""
+
+    record: ThrottleRecord
+    live: ThrottleValues | None
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleReading:
+    """All records of throttles, and what is set on brokers.
+
+    `broker_values`: the throttle keys of every broker that has any, live or not. `damaged`: paths
+    of nodes that cannot be decoded, and why.
+    """
+
+    topics: Mapping[str, RecordedThrottles] = field(default_factory=dict)
+    brokers: Mapping[int, RecordedThrottles] = field(default_factory=dict)
+    broker_values: Mapping[int, ThrottleValues] = field(default_factory=dict)
+    damaged: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Throttled:
+    """Topics and brokers, each in ascending order."""
+
+    topics: tuple[str, ...] = ()
+    brokers: tuple[int, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.topics or self.brokers)
+
+    def __len__(self) -> int:
+        return len(self.topics) + len(self.brokers)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftThrottles:
+    """The throttles that no run accounts for.
+
+    `ours`: our records say that a run of ours set them. `recorded`: the topics and brokers whose
+    records can be removed now, with the throttles of ours that are still in place. `others`: set by
+    nobody that we know. `damaged`: as in the reading.
+    """
+
+    ours: Throttled = Throttled()
+    recorded: Throttled = Throttled()
+    others: Throttled = Throttled()
+    damaged: Mapping[str, str] = field(default_factory=dict)
+
+
+def short_value(value: str | None) -> str | None:
+    """Return a value as a record holds it: itself, or its digest if it is long."""
+    if value is None or len(value) <= VALUE_CHARACTERS_MAX:
+        return value
+    return _DIGEST + hashlib.sha256(value.encode()).hexdigest()
+
+
+def is_value(live: str | None, recorded: str | None) -> bool:
+    """Whether a live value is the recorded one, which may be a digest."""
+    return recorded in (live, short_value(live))

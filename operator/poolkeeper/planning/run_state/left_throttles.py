@@ -1,0 +1,99 @@
+"""The throttles that no run accounts for, told from live values and our records of them.
+
+A run accounts for what is recorded under its plan. Everything else that is throttled was left
+behind: by a run of ours, if a record says so, otherwise by somebody else. An empty list throttles
+nothing. A rate without a list throttles nothing either, but it is named: the next list makes it
+count.
+"""
+
+from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
+from poolkeeper.model.throttles import (
+    LeftThrottles,
+    RecordedThrottles,
+    Throttled,
+    ThrottleReading,
+    is_value,
+)
+from poolkeeper.model.topology import Cluster
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state import throttles
+
+
+def find(cluster: Cluster, reading: ThrottleReading, running: str | None) -> LeftThrottles:
+    """Return the throttles that no run accounts for; `running` is the plan of the run under way.
+
+    It is None without a run, and for a run whose document is lost. Topics are looked at as far as
+    `cluster` knows their config.
+    """
+    topics = {name: each for name, each in reading.topics.items() if each.record.plan != running}
+    brokers = {id_: each for id_, each in reading.brokers.items() if each.record.plan != running}
+    ours = Throttled(
+        tuple(sorted(name for name, each in topics.items() if _is_in_force(each))),
+        tuple(sorted(id_ for id_, each in brokers.items() if _is_in_force(each))),
+    )
+    unused = {*topics, *brokers} - {*ours.topics, *ours.brokers}
+    return LeftThrottles(
+        ours=ours,
+        recorded=Throttled(
+            tuple(sorted(name for name, each in topics.items() if each.live is not None)),
+            tuple(sorted(id_ for id_, each in brokers.items() if each.live is not None)),
+        ),
+        others=Throttled(
+            tuple(
+                topic.name
+                for _, topic in sorted(cluster.topics.items())
+                if any((topic.config or {}).get(key) for key in throttles.TOPIC_KEYS)
+                and (topic.name not in reading.topics or topic.name in unused)
+            ),
+            tuple(
+                id_
+                for id_, values in sorted(reading.broker_values.items())
+                if any(value for key, value in values.items() if key != LOG_DIRS_RATE)
+                and (id_ not in reading.brokers or id_ in unused)
+            ),
+        ),
+        damaged=reading.damaged,
+    )
+
+
+def changed(reading: ThrottleReading, running: str | None) -> tuple[Wait, ...]:
+    """Name the throttles of the run under way that somebody else has changed to another value."""
+    topics = (name for name, each in sorted(reading.topics.items()) if _is_changed(each, running))
+    brokers = (id_ for id_, each in sorted(reading.brokers.items()) if _is_changed(each, running))
+    return _named(WaitReason.THROTTLES_YIELDED, Throttled(tuple(topics), tuple(brokers)))
+
+
+def _is_changed(recorded: RecordedThrottles, running: str | None) -> bool:
+    record, live = recorded.record, recorded.live or {}
+    return record.plan == running and any(
+        value is not None and not is_value(value, record.ours.get(key))
+        for key, value in live.items()
+    )
+
+
+def waits(left: LeftThrottles) -> tuple[Wait, ...]:
+    """Name everything that was left, ours first."""
+    return (
+        *waits_for_ours(left),
+        *(
+            Wait(WaitReason.THROTTLE_RECORD_DAMAGED, path=path, detail=why)
+            for path, why in sorted(left.damaged.items())
+        ),
+        *_named(WaitReason.THROTTLES_UNACCOUNTED, left.others),
+    )
+
+
+def waits_for_ours(left: LeftThrottles) -> tuple[Wait, ...]:
+    """Name the throttles that runs of ours left."""
+    return _named(WaitReason.THROTTLES_LEFT, left.ours)
+
+
+def _named(reason: WaitReason, throttled: Throttled) -> tuple[Wait, ...]:
+    found = Wait(reason, topics=throttled.topics, brokers=throttled.brokers)
+    return (found,) if throttled else ()
+
+
+def _is_in_force(recorded: RecordedThrottles) -> bool:
+    """Whether a value of ours is in place; also where that cannot be read."""
+    record, live = recorded.record, recorded.live
+    return live is None or bool(throttles.restored(live, record.original, [record.ours]))

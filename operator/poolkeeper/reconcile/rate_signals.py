@@ -1,0 +1,92 @@
+"""Measures what the adaptive throttle goes by, while a request is in flight.
+
+The whole cluster is observed for its ISRs, and the brokers of the request are asked for the sizes
+of their logs, where they can be asked. So the next measurement waits ten times as long as this one
+took.
+"""
+
+from dataclasses import dataclass
+
+from poolkeeper.model.plans import Move
+from poolkeeper.model.topology import Cluster, Replicas, TopicPartition
+from poolkeeper.planning.run_state import adaptive_rate
+from poolkeeper.planning.run_state.adaptive_rate import RateSignals, SizeLook
+from poolkeeper.reconcile.context import PassContext
+from poolkeeper.reconcile.decide.decisions import RunSituation
+
+LOOK_PARTITIONS_MAX = 10_000
+"""The most partitions whose logs are compared in a look."""
+SHARE_OF_TIME = 10
+
+
+def measure(context: PassContext, at: RunSituation) -> RateSignals:
+    """Return what was measured, and remember the sizes of logs for the next time."""
+    began_ms, memory = context.now_ms(), context.memory
+    seen = context.access.observe(at.view.cluster.name, want_configs=False)
+    cluster = context.with_load(seen.cluster)
+    moves = tuple((at.plan.moves[m], index) for m, index in at.run.step)
+    origins = {_name(move): move.path[index - 1] for move, index in moves}
+    arriving = {
+        _name(move): frozenset(move.path[index]) - frozenset(move.path[index - 1])
+        for move, index in moves
+    }
+    look = _look(context, cluster, _Request(origins, arriving), began_ms)
+    looks = memory.looks
+    if look is not None:
+        looks.append(look)
+    took_ms = context.now_ms() - began_ms
+    memory.adapted_ms = context.now_ms() + SHARE_OF_TIME * took_ms
+    brokers = at.document.saved.brokers.keys()
+    before = at.document.baseline.under_replicated
+    return RateSignals(
+        out_of_sync=adaptive_rate.out_of_sync(cluster, origins, before, brokers),
+        behind=adaptive_rate.fallen_behind(tuple(looks), cluster),
+        ingest_bytes_per_s=adaptive_rate.ingest(moves, cluster),
+        copied_bytes_per_s=adaptive_rate.copied(tuple(looks), arriving),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """The partitions in flight: the replicas that they had, and those that are arriving."""
+
+    origins: dict[TopicPartition, Replicas]
+    arriving: dict[TopicPartition, frozenset[int]]
+
+    @property
+    def brokers(self) -> frozenset[int]:
+        """All brokers that take part."""
+        lists = (*self.origins.values(), *self.arriving.values())
+        return frozenset(broker for ids in lists for broker in ids)
+
+
+def _look(
+    context: PassContext, cluster: Cluster, request: _Request, now_ms: int
+) -> SizeLook | None:
+    """Ask the brokers of the request for the sizes of the logs that they lead or receive."""
+    if context.brokers is None:
+        return None
+    asked = request.brokers & cluster.brokers.keys()
+    logs = context.brokers.sizes(asked).logs
+    leaders = {
+        TopicPartition(topic.name, partition.partition): partition.leader
+        for topic in cluster.topics.values()
+        for partition in topic.partitions
+        if partition.leader in asked
+    }
+    first = [name for name in request.origins if name in leaders]
+    names = dict.fromkeys((*first, *leaders))
+    chosen = list(names)[:LOOK_PARTITIONS_MAX]
+    sizes = {
+        name: {
+            broker: held.current[name].size_bytes
+            for broker, held in logs.items()
+            if name in held.current
+        }
+        for name in chosen
+    }
+    return SizeLook(now_ms, sizes, {name: leaders[name] for name in chosen})
+
+
+def _name(move: Move) -> TopicPartition:
+    return TopicPartition(move.topic, move.partition)

@@ -1,0 +1,148 @@
+"""The records of throttles: which keys of a topic or broker runs of ours set, and what was before.
+
+A record is a node below `/poolkeeper/records/throttles`. It is created in the transaction that sets
+the keys, and removed in the transaction that restores them. So a throttle of ours never exists
+without its record, and it is told apart from somebody else's even if the run that set it is gone.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from poolkeeper import typed_json
+from poolkeeper.algorithms.throttles import BROKER_KEYS, TOPIC_KEYS
+from poolkeeper.errors import Forbidden, Refused
+from poolkeeper.jsontext import canonical
+from poolkeeper.model.runs import ThrottleValues
+from poolkeeper.model.throttles import RecordedThrottles, ThrottleReading, ThrottleRecord
+from poolkeeper.zk import znodes
+from poolkeeper.zk.client.nodes import UNREADABLE, Node
+from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.znodes import ConfigNode
+
+VERSION = 1
+_KEYS = {int: frozenset(BROKER_KEYS), str: frozenset(TOPIC_KEYS)}
+
+Entity = str | int
+"""The name of a topic, or the id of a broker."""
+
+
+class _Body(Struct):
+    version: int
+    plan: str
+    ours: dict[str, str | None]
+    original: dict[str, str | None]
+
+
+def record_path(entity: Entity) -> str:
+    """Return the path of the entity's record."""
+    if isinstance(entity, int):
+        return znodes.throttles_of_broker(entity)
+    return znodes.throttles_of_topic(entity)
+
+
+def config_path(entity: Entity) -> str:
+    """Return the path of the entity's config."""
+    if isinstance(entity, int):
+        return znodes.broker_config(entity)
+    return znodes.topic_config(entity)
+
+
+def encode(record: ThrottleRecord) -> bytes:
+    """Encode a record; the same record gives the same bytes."""
+    body = {
+        "version": VERSION,
+        "plan": record.plan,
+        "ours": dict(record.ours),
+        "original": dict(record.original),
+    }
+    return canonical(body).encode()
+
+
+def decode(data: bytes, entity: Entity) -> ThrottleRecord:
+    """Decode the record of an entity; raises `Refused` for any other body."""
+    body = typed_json.decode(data, _Body)
+    if body.version != VERSION:
+        raise Refused(f"version: is {body.version} (expected {VERSION})")
+    strange = sorted({*body.ours, *body.original} - _KEYS[type(entity)])
+    if strange:
+        raise Refused(f"{strange[0]} is no throttle key")
+    return ThrottleRecord(body.plan, body.ours, body.original)
+
+
+def read(session: Session) -> ThrottleReading:
+    """Read all records with the live values beside them, and the throttles of all brokers."""
+    damaged: dict[str, str] = {}
+    records = _read_records(session, damaged)
+    ids = _configured_brokers(session)
+    entities: list[Entity] = [*records, *(id_ for id_ in ids if id_ not in records)]
+    configs = _read_configs(session, entities, damaged)
+    recorded = {
+        entity: RecordedThrottles(record, values_of(configs[entity], [*record.ours]))
+        for entity, record in records.items()
+    }
+    values = {id_: values_of(configs[id_], BROKER_KEYS) for id_ in ids}
+    return ThrottleReading(
+        {each: found for each, found in recorded.items() if isinstance(each, str)},
+        {each: found for each, found in recorded.items() if isinstance(each, int)},
+        {id_: found for id_, found in values.items() if found and any(found.values())},
+        damaged,
+    )
+
+
+def _configured_brokers(session: Session) -> list[int]:
+    """Return the brokers that have a config; none where the ACL hides them."""
+    try:
+        names = session.children(znodes.BROKER_CONFIGS) or ()
+    except Forbidden:
+        return []
+    return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
+
+
+def values_of(config: Mapping[str, str] | None, keys: Sequence[str]) -> ThrottleValues | None:
+    """Return the values of these keys in a config; None for an unknown config."""
+    return None if config is None else {key: config.get(key) for key in keys}
+
+
+def _read_records(session: Session, damaged: dict[str, str]) -> dict[Entity, ThrottleRecord]:
+    names = session.children(znodes.RECORDS_OF_THROTTLES) or ()
+    nodes = session.read_many([f"{znodes.RECORDS_OF_THROTTLES}/{name}" for name in names])
+    found: dict[Entity, ThrottleRecord] = {}
+    for name, node in zip(names, nodes, strict=True):
+        entity = znodes.throttled_entity(name)
+        path = f"{znodes.RECORDS_OF_THROTTLES}/{name}"
+        if node is None:
+            continue
+        if entity is None:
+            damaged[path] = "names neither a topic nor a broker"
+            continue
+        try:
+            found[entity] = decode(node.data, entity)
+        except Refused as damage:
+            damaged[path] = damage.line
+    return found
+
+
+def _read_configs(
+    session: Session, entities: Sequence[Entity], damaged: dict[str, str]
+) -> dict[Entity, Mapping[str, str] | None]:
+    paths = [config_path(entity) for entity in entities]
+    nodes = session.read_many(paths, unreadable=UNREADABLE)
+    found: dict[Entity, Mapping[str, str] | None] = {}
+    for entity, path, node in zip(entities, paths, nodes, strict=True):
+        try:
+            found[entity] = config_of(node)
+        except Refused as damage:
+            damaged[path] = str(damage)
+            found[entity] = None
+    return found
+
+
+def config_of(node: Node | None) -> Mapping[str, str] | None:
+    """Return the config in a node: empty without a node, None where the ACL hides it.
+
+    Raises `Refused` for a damaged one.
+    """
+    if node is None:
+        return {}
+    return None if node is UNREADABLE else ConfigNode.decode(node.data).config

@@ -1,0 +1,149 @@
+"""Throttles that a run leaves because its record is damaged or gone: named, and taken off.
+
+A process dies at every write of a run, and its record is harmed. From then on every throttle key
+that is not as it was before the run is named by what `status` and `plan` show, until it is as
+before. Where nothing tells what was before, it stays named.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from matrices import soak
+from poolkeeper.cli.output import status_values
+from poolkeeper.model.throttles import LeftThrottles, Throttled
+from poolkeeper.planning.run_state import left_throttles
+from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
+from poolkeeper.zk import journal, observe, throttling
+from simulation.clusters import SimulatedCluster
+from simulation.courses import plain_course
+from simulation.executors import Executor, converged
+from simulation.fake_session import FakeSession
+from simulation.scenarios import SCENARIOS
+
+NAME = "foreign throttles"
+RECORDS = "/poolkeeper/records/throttles"
+RUN = "/poolkeeper/run"
+Throttles = Mapping[str, Mapping[str, str]]
+
+
+def truncate(cluster: SimulatedCluster) -> None:
+    """Cut the run's document short."""
+    path = f"{RUN}/plan-0000"
+    found = cluster.client.get(path)
+    if found is not None:
+        cluster.set(path, found[0][: len(found[0]) // 2])
+
+
+HARMS: dict[str, Callable[[SimulatedCluster], None]] = {
+    "run removed": lambda cluster: cluster.delete_all(RUN),
+    "document truncated": truncate,
+    "records removed": lambda cluster: cluster.delete_all(RECORDS),
+    "everything wiped": lambda cluster: cluster.delete_all("/poolkeeper"),
+}
+FORGOTTEN = ("everything wiped",)
+"""After these nothing tells what was before the run."""
+
+
+def throttles(cluster: SimulatedCluster) -> dict[str, dict[str, str]]:
+    """Return the throttle keys by entity."""
+    found: dict[str, dict[str, str]] = {}
+    for kind in ("topics", "brokers"):
+        for name in cluster.client.children(f"/config/{kind}") or ():
+            config = (cluster.read(f"/config/{kind}/{name}") or {}).get("config", {})
+            keys = {key: value for key, value in config.items() if "throttled" in key}
+            if keys:
+                found[f"{kind}/{name}"] = keys
+    return found
+
+
+def others(cluster: SimulatedCluster) -> dict[str, Any]:
+    """Return the config that is no throttle, by entity."""
+    return {
+        f"{kind}/{name}": {
+            key: value
+            for key, value in cluster.read(f"/config/{kind}/{name}")["config"].items()
+            if "throttled" not in key
+        }
+        for kind in ("topics", "brokers")
+        for name in cluster.client.children(f"/config/{kind}") or ()
+    }
+
+
+def names(throttled: Throttled) -> set[str]:
+    return {f"topics/{name}" for name in throttled.topics} | {
+        f"brokers/{id_}" for id_ in throttled.brokers
+    }
+
+
+def look(cluster: SimulatedCluster) -> tuple[journal.JournalView, LeftThrottles]:
+    """Look as `status` and `plan` do, and see that both show the same."""
+    with FakeSession(cluster.server, cluster.clock) as session:
+        seen = observe.cluster(session, "c").cluster
+        recorded = journal.read_status(session)
+    left = left_throttles.find(seen, recorded.throttles, recorded.running)
+    assert status_values.status_of(seen, recorded).throttles_left == left_throttles.waits(left)
+    return recorded, left
+
+
+def unnamed(cluster: SimulatedCluster, before: Throttles) -> list[str]:
+    """Return the entities throttled otherwise than before the run, unless somebody says so."""
+    recorded, left = look(cluster)
+    accounted = set[str]()
+    if recorded.run is not None and recorded.document is not None:
+        saved = recorded.document.saved
+        accounted = names(Throttled(tuple(saved.topics), tuple(saved.brokers)))
+    known = accounted | names(left.ours) | names(left.others)
+    now = throttles(cluster)
+    return [entity for entity in now if now[entity] != before.get(entity) and entity not in known]
+
+
+def remove_damaged_run(cluster: SimulatedCluster) -> None:
+    """Remove a run that no executor takes further, as `repair` does."""
+    with FakeSession(cluster.server, cluster.clock) as session:
+        damage = journal.read_status(session).run_damage
+    if damage is not None:
+        assert damage.path == f"{RUN}/plan-0000"
+        cluster.delete_all(RUN)
+
+
+@pytest.mark.parametrize("kafka", ["3.9.2", *soak("2.8.2", "2.0.1", "0.10.2.2")])
+@pytest.mark.parametrize("harm", HARMS)
+def test_whatever_happens_to_a_run_its_throttles_are_named_and_taken_off(
+    harm: str, kafka: str
+) -> None:
+    left_ours = 0
+    for number in range(1, plain_course(NAME, kafka).writes + 1):
+        cluster, wanted = SCENARIOS[NAME].made(kafka)
+        before, foreign = throttles(cluster), others(cluster)
+        death = faults.at_writes({number: Fault(FaultKind.DIED, done=True)})
+        executor = Executor(cluster, wanted, at_rest=converged)
+        assert not executor._process(death, 1000)
+        HARMS[harm](cluster)
+        assert unnamed(cluster, before) == [], number
+        left_ours += bool(look(cluster)[1].ours)
+        remove_damaged_run(cluster)
+        executor.finish()
+        cluster.settle()
+        assert unnamed(cluster, before) == [], number
+        assert {name: values for name, values in others(cluster).items() if values} == foreign
+        if harm not in FORGOTTEN:
+            assert throttles(cluster) == before, number
+            assert look(cluster)[1].ours == Throttled()
+        assert (cluster.client.children(RECORDS) or ()) == ()
+    assert bool(left_ours) == (harm in ("run removed", "document truncated"))
+
+
+def test_what_nobody_accounts_for_is_removed_on_request() -> None:
+    cluster, _ = SCENARIOS[NAME].made("3.9.2")
+    _, left = look(cluster)
+    assert (left.ours, left.others) == (Throttled(), Throttled(("t",), (1,)))
+    with (
+        FakeSession(cluster.server, cluster.clock) as session,
+        journal.hold(session, "repair", 0, patience_s=1) as held,
+    ):
+        throttling.remove(held, left.others)
+    assert throttles(cluster) == {}
+    assert look(cluster)[1] == LeftThrottles()
+    assert others(cluster)["brokers/1"] == {"log.cleaner.threads": "2"}

@@ -1,0 +1,240 @@
+"""What people do to the throttles of a run that is under way: put back, or yielded to."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+
+from builders import desired, pool_spec, topic_spec
+from poolkeeper.cli.output import status_values
+from poolkeeper.model.actions import ActionKind
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode
+from poolkeeper.model.throttles import Throttled
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state import left_throttles
+from poolkeeper.planning.run_state.throttles import PUT_BACK_MAX
+from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode
+from poolkeeper.zk import journal, observe
+from simulation.clusters import REQUEST, SimulatedCluster
+from simulation.executors import Executor
+from simulation.fake_session import FakeSession
+
+MB = 1_000_000
+RATE = 20 * MB
+KEYS = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+ENTITIES = ("topics/t", *(f"brokers/{id_}" for id_ in (1, 2, 3, 4)))
+
+
+def config_of(cluster: SimulatedCluster, entity: str) -> dict[str, str]:
+    config: dict[str, str] = (cluster.read(f"/config/{entity}") or {}).get("config", {})
+    return config
+
+
+def edit(cluster: SimulatedCluster, entity: str, changed: Mapping[str, str | None]) -> None:
+    """Do as kafka-configs does: rewrite the config, notify the brokers."""
+    merged = {**config_of(cluster, entity), **changed}
+    config = {key: value for key, value in merged.items() if value is not None}
+    cluster.set(f"/config/{entity}", {"version": 1, "config": config})
+    notice = f'{{"version":2,"entity_path":"{entity}"}}'.encode()
+    cluster.client.commit([CreateNode("/config/changes/config_change_", notice, sequence=True)])
+
+
+def remove_all(cluster: SimulatedCluster) -> None:
+    """Do as `kafka-reassign-partitions --verify` does when all it knows of is done."""
+    for entity in ENTITIES:
+        edit(cluster, entity, dict.fromkeys((*KEYS, *LISTS)))
+
+
+@dataclass(slots=True)
+class Course:
+    """A drain of t from brokers 1 and 2 to 3 and 4, a partition a stage, and somebody's edits."""
+
+    cluster: SimulatedCluster
+    executor: Executor
+    in_flight: Callable[[Outcome], None] = lambda outcome: None
+
+    def at_rest(self, outcome: Outcome) -> bool:
+        if self.cluster.exists(REQUEST):
+            self.in_flight(outcome)
+        return outcome.state is State.CONVERGED
+
+    def finish(self) -> list[Outcome]:
+        self.executor.finish()
+        self.cluster.settle()
+        return self.executor.seen
+
+
+def made(kafka: str = "3.9.2", size: int = 400 * MB) -> Course:
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
+    cluster.start()
+    cluster.create_topic("t", [1, 2], [2, 1])
+    for partition in range(2):
+        cluster.simulation.set_size("t", partition, size)
+    execution = Execution(throttle=Throttle(ThrottleMode.FIXED, RATE), max_moves=2)
+    topic = topic_spec("t", "p", partitions=2, replication_factor=2)
+    wanted = desired(pool_spec("p", 3, 4, cluster="c"), topic, name="c", execution=execution)
+    course = Course(cluster, Executor(cluster, wanted))
+    course.executor.at_rest = course.at_rest
+    return course
+
+
+def once(act: Callable[[], None]) -> Callable[[Outcome], None]:
+    done: list[bool] = []
+
+    def do(_: Outcome) -> None:
+        if not done:
+            done.append(True)
+            act()
+
+    return do
+
+
+def actions(seen: list[Outcome], kind: ActionKind) -> int:
+    return sum(action.kind is kind for outcome in seen for action in outcome.did)
+
+
+def rates(cluster: SimulatedCluster) -> dict[int, dict[str, int]]:
+    return {id_: dict(cluster.simulation.rates_of(id_)) for id_ in cluster.simulation.brokers}
+
+
+def left_of(cluster: SimulatedCluster) -> tuple[Throttled, Throttled]:
+    with FakeSession(cluster.server, cluster.clock) as session:
+        reading = journal.read_status(session).throttles
+        left = left_throttles.find(observe.cluster(session, "c").cluster, reading, None)
+    return left.ours, left.others
+
+
+def status_of(cluster: SimulatedCluster) -> status_values.Status:
+    with FakeSession(cluster.server, cluster.clock) as session:
+        return status_values.status_of(
+            observe.cluster(session, "c").cluster, journal.read_status(session)
+        )
+
+
+@pytest.mark.parametrize("kafka", ["3.9.2", "2.0.1"])
+def test_throttles_removed_in_flight_are_put_back(kafka: str) -> None:
+    course = made(kafka, size=2000 * MB)
+    cluster = course.cluster
+    in_force: list[bool] = []
+    removed = once(lambda: remove_all(cluster))
+
+    def watch(outcome: Outcome) -> None:
+        removed(outcome)
+        in_force.append(all(set(found.values()) == {RATE} for found in rates(cluster).values()))
+
+    course.in_flight = watch
+    seen = course.finish()
+    assert actions(seen, ActionKind.THROTTLES_PUT_BACK) == 1
+    assert False in in_force
+    assert in_force[-1]
+    assert [config_of(cluster, entity) for entity in ENTITIES] == [{}] * 5
+    assert left_of(cluster) == (Throttled(), Throttled())
+
+
+def test_throttles_removed_between_stages_are_in_force_again_before_the_next() -> None:
+    course = made(size=4 * MB)
+    cluster = course.cluster
+    at_requests: list[dict[int, dict[str, int]]] = []
+
+    def look(event: object = None) -> None:
+        if cluster.client.exists(REQUEST, look) is not None:
+            at_requests.append(rates(cluster))
+        elif event is not None:
+            remove_all(cluster)
+
+    look()
+    course.executor.desired = desired(
+        *course.executor.desired.pools,
+        *course.executor.desired.topics,
+        name="c",
+        execution=Execution(throttle=Throttle(ThrottleMode.FIXED, RATE), max_moves=1),
+    )
+    course.finish()
+    assert len(at_requests) > 1
+    for found in at_requests:
+        assert all(set(rate.values()) == {RATE} and len(rate) == 2 for rate in found.values())
+    assert left_of(cluster) == (Throttled(), Throttled())
+
+
+def test_another_value_of_a_person_stays_and_is_named() -> None:
+    course = made()
+    cluster = course.cluster
+    own = {KEYS[0]: str(50 * MB), "log.cleaner.threads": "2"}
+    course.in_flight = once(lambda: edit(cluster, "brokers/2", own))
+    told: list[tuple[Wait, ...]] = []
+    seen_by_all = course.in_flight
+
+    def watch(outcome: Outcome) -> None:
+        seen_by_all(outcome)
+        told.append(status_of(cluster).waits)
+
+    course.in_flight = watch
+    seen = course.finish()
+    named = Wait(WaitReason.THROTTLES_YIELDED, brokers=(2,))
+    assert any(named in outcome.waits for outcome in seen)
+    assert named in told[-1]
+    assert actions(seen, ActionKind.THROTTLES_PUT_BACK) == 0
+    assert config_of(cluster, "brokers/2") == own
+    assert left_of(cluster) == (Throttled(), Throttled((), (2,)))
+
+
+def test_who_removes_them_again_and_again_is_yielded_to() -> None:
+    course = made(size=4000 * MB)
+    cluster = course.cluster
+    course.in_flight = lambda _: edit(cluster, "brokers/1", dict.fromkeys(KEYS))
+    seen = course.finish()
+    assert actions(seen, ActionKind.THROTTLES_PUT_BACK) == PUT_BACK_MAX
+    given_up = Wait(WaitReason.THROTTLES_NOT_KEPT, count=PUT_BACK_MAX)
+    assert any(given_up in outcome.waits for outcome in seen)
+    assert left_of(cluster) == (Throttled(), Throttled())
+
+
+def test_config_beside_the_throttles_is_kept_and_so_is_a_changed_list() -> None:
+    course = made()
+    cluster = course.cluster
+
+    def change() -> None:
+        edit(cluster, "topics/t", {LISTS[0]: "*", "segment.ms": "600000"})
+        edit(cluster, "brokers/3", {"log.cleaner.threads": "2"})
+
+    course.in_flight = once(change)
+    seen = course.finish()
+    named = Wait(WaitReason.THROTTLES_YIELDED, topics=("t",))
+    assert any(named in outcome.waits for outcome in seen)
+    assert config_of(cluster, "topics/t") == {LISTS[0]: "*", "segment.ms": "600000"}
+    assert config_of(cluster, "brokers/3") == {"log.cleaner.threads": "2"}
+    assert left_of(cluster) == (Throttled(), Throttled(("t",)))
+
+
+HARMS = {
+    "run removed": lambda cluster: cluster.delete_all("/poolkeeper/run"),
+    "records removed": lambda cluster: cluster.delete_all("/poolkeeper/records/throttles"),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_records_that_somebody_removes_under_a_live_process_leave_nothing_behind(harm: str) -> None:
+    course = made()
+    course.in_flight = once(lambda: HARMS[harm](course.cluster))
+    course.finish()
+    assert [config_of(course.cluster, entity) for entity in ENTITIES] == [{}] * 5
+    assert left_of(course.cluster) == (Throttled(), Throttled())
+    assert (course.cluster.client.children("/poolkeeper/records/throttles") or ()) == ()
+
+
+def test_throttles_of_a_topic_that_is_deleted_are_not_set_again() -> None:
+    course = made()
+    cluster = course.cluster
+    remedies = Remedies(remove_stale_requests=True, allow_controller_failover=True)
+    before = course.executor.desired
+    execution = replace(before.cluster.execution, remedies=remedies)
+    course.executor.desired = replace(before, cluster=replace(before.cluster, execution=execution))
+    course.in_flight = once(lambda: cluster.create("/admin/delete_topics/t", b""))
+    seen = course.finish()
+    assert any(action.kind is ActionKind.STALE_REQUEST_WITHDRAWN for o in seen for action in o.did)
+    assert actions(seen, ActionKind.THROTTLES_PUT_BACK) == 0
+    assert left_of(cluster) == (Throttled(), Throttled())
+    assert (cluster.client.children("/poolkeeper/records/throttles") or ()) == ()

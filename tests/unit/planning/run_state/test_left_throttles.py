@@ -1,0 +1,111 @@
+"""Which throttles no run accounts for, from values alone."""
+
+import pytest
+
+import builders
+from builders import topic
+from poolkeeper.model.throttles import (
+    LeftThrottles,
+    RecordedThrottles,
+    Throttled,
+    ThrottleReading,
+    ThrottleRecord,
+    is_value,
+    short_value,
+)
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.planning.run_state import left_throttles
+
+LEADERS = "leader.replication.throttled.replicas"
+RATE = "leader.replication.throttled.rate"
+LOG_DIRS = "replica.alter.log.dirs.io.max.bytes.per.second"
+
+
+def of_topic(live, original=None):
+    record = ThrottleRecord("sha256:p", {LEADERS: "0:1"}, {LEADERS: original})
+    return RecordedThrottles(record, None if live == "hidden" else {LEADERS: live})
+
+
+def of_broker(live, original=None):
+    record = ThrottleRecord("sha256:p", {RATE: "7"}, {RATE: original})
+    return RecordedThrottles(record, None if live == "hidden" else {RATE: live})
+
+
+def cluster(value=None):
+    config = {"retention.ms": "5"} | ({} if value is None else {LEADERS: value})
+    return builders.cluster((1, 2), topic("t", builders.partition(0, 1), config=config))
+
+
+OURS = ThrottleReading({"t": of_topic("0:1")}, {1: of_broker("7")}, {1: {RATE: "7"}})
+BOTH = Throttled(("t",), (1,))
+
+
+@pytest.mark.parametrize(
+    ("value", "reading", "running", "expected"),
+    [
+        pytest.param(None, ThrottleReading(), None, LeftThrottles(), id="nothing"),
+        pytest.param("", ThrottleReading(), None, LeftThrottles(), id="an-empty-list"),
+        pytest.param("0:1", OURS, None, LeftThrottles(BOTH, BOTH), id="ours-without-a-run"),
+        pytest.param("0:1", OURS, "sha256:p", LeftThrottles(), id="ours-of-the-run"),
+        pytest.param(
+            "0:1", OURS, "sha256:q", LeftThrottles(BOTH, BOTH), id="ours-of-an-earlier-run"
+        ),
+        pytest.param(
+            "*",
+            ThrottleReading(broker_values={1: {RATE: "9"}, 2: {LOG_DIRS: "9"}}),
+            None,
+            LeftThrottles(others=BOTH),
+            id="somebody-s",
+        ),
+        pytest.param(
+            "*",
+            ThrottleReading({"t": of_topic("*")}, {1: of_broker("9")}, {1: {RATE: "9"}}),
+            None,
+            LeftThrottles(recorded=BOTH, others=BOTH),
+            id="somebody-changed-ours",
+        ),
+        pytest.param(
+            None,
+            ThrottleReading({"t": of_topic(None)}, {1: of_broker(None)}),
+            None,
+            LeftThrottles(recorded=BOTH),
+            id="somebody-removed-ours",
+        ),
+        pytest.param(
+            "0:1",
+            ThrottleReading({"t": of_topic("0:1", "0:1")}),
+            None,
+            LeftThrottles(recorded=Throttled(("t",)), others=Throttled(("t",))),
+            id="it-was-so-before",
+        ),
+        pytest.param(
+            None,
+            ThrottleReading({}, {1: of_broker("hidden")}, {}, {"/config/brokers/1": "no JSON"}),
+            None,
+            LeftThrottles(ours=Throttled((), (1,)), damaged={"/config/brokers/1": "no JSON"}),
+            id="it-cannot-be-read",
+        ),
+    ],
+)
+def test_what_is_left(value, reading, running, expected):
+    assert left_throttles.find(cluster(value), reading, running) == expected
+
+
+def test_everything_that_is_left_is_named_ours_first():
+    left = LeftThrottles(BOTH, BOTH, Throttled((), (2,)), {"/p": "no JSON"})
+    ours = Wait(WaitReason.THROTTLES_LEFT, topics=("t",), brokers=(1,))
+    assert left_throttles.waits(left) == (
+        ours,
+        Wait(WaitReason.THROTTLE_RECORD_DAMAGED, path="/p", detail="no JSON"),
+        Wait(WaitReason.THROTTLES_UNACCOUNTED, brokers=(2,)),
+    )
+    assert left_throttles.waits_for_ours(left) == (ours,)
+    assert left_throttles.waits(LeftThrottles()) == ()
+
+
+def test_a_long_value_is_known_by_its_digest():
+    long = ",".join(f"{n}:1" for n in range(1000))
+    assert (short_value("0:1"), short_value(None), len(short_value(long))) == ("0:1", None, 71)
+    assert is_value(long, short_value(long))
+    assert not is_value(f"{long},2000:1", short_value(long))
+    assert not is_value(None, short_value(long))

@@ -1,0 +1,57 @@
+"""The records of throttles: written to the byte as ever, read strictly."""
+
+import pytest
+
+from poolkeeper.errors import Refused
+from poolkeeper.model.throttles import ThrottleRecord
+from poolkeeper.zk.throttle_records import decode, encode
+
+LEADERS = "leader.replication.throttled.replicas"
+RATE = "leader.replication.throttled.rate"
+OF_TOPIC = ThrottleRecord("sha256:p", {LEADERS: "0:1"}, {LEADERS: None})
+OF_BROKER = ThrottleRecord("sha256:p", {RATE: "7"}, {RATE: "9"})
+WRITTEN = {
+    "t": (
+        OF_TOPIC,
+        b'{"original":{"leader.replication.throttled.replicas":null},'
+        b'"ours":{"leader.replication.throttled.replicas":"0:1"},"plan":"sha256:p","version":1}',
+    ),
+    1: (
+        OF_BROKER,
+        b'{"original":{"leader.replication.throttled.rate":"9"},'
+        b'"ours":{"leader.replication.throttled.rate":"7"},"plan":"sha256:p","version":1}',
+    ),
+}
+"""Records that lie in a ZooKeeper: what a release wrote, later ones read."""
+
+
+@pytest.mark.parametrize("entity", WRITTEN)
+def test_a_record_comes_back_whole(entity):
+    record, data = WRITTEN[entity]
+    assert (encode(record), decode(data, entity)) == (data, record)
+
+
+@pytest.mark.parametrize(
+    ("data", "wrong"),
+    [
+        pytest.param(b"", "is not JSON", id="empty"),
+        pytest.param(b"[]", "expected an object", id="a-list"),
+        pytest.param(
+            WRITTEN[1][1].replace(b'"version":1', b'"version":2'),
+            r"version: is 2 \(expected 1\)",
+            id="of-a-later-release",
+        ),
+        pytest.param(
+            WRITTEN[1][1].replace(b'"7"', b"7"),
+            r"ours.leader.replication.throttled.rate: is 7 \(expected a string\)",
+            id="a-number",
+        ),
+        pytest.param(
+            WRITTEN[1][1].replace(b'"plan":"sha256:p",', b""), "plan: is missing", id="no-plan"
+        ),
+        pytest.param(WRITTEN["t"][1], "no throttle key", id="a-key-of-topics"),
+    ],
+)
+def test_anything_else_is_refused(data, wrong):
+    with pytest.raises(Refused, match=wrong):
+        decode(data, 1)

@@ -261,7 +261,7 @@ def note_decisions(trail: AuditTrail, outcome: Outcome) -> None:
             logs.text_of(action),
             topic=action.topic,
             pool=action.pool,
-            partitions=[f"{name.topic}-{name.partition}" for name in action.partitions],
+            partitions=tuple(f"{name.topic}-{name.partition}" for name in action.partitions),
             broker=action.broker,
             count=action.count,
             of=action.of,

@@ -108,7 +108,7 @@ def _left_throttles(wait: Wait) -> str:
 def _unaccounted_throttles(wait: Wait) -> str:
     return (
         f"no run accounts for the throttles on {_throttled(wait)}: if nobody needs them, remove"
-        " them with kafka-configs or `poolkeeper repair`"
+        " them with kafka-configs or `poolkeeper repair --remove-unaccounted-throttles`"
     )
 
 

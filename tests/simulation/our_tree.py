@@ -96,6 +96,23 @@ OF_RUN: Mapping[str, bytes] = {
     "/poolkeeper/run": runs.encode_run(RUN),
     "/poolkeeper/run/plan-0000": CHUNKS[0],
 }
+LEADER_RATE = "leader.replication.throttled.rate"
+LEADER_LIST = "leader.replication.throttled.replicas"
+THROTTLES: Mapping[str, bytes] = {
+    znodes.throttles_of_topic("t"): _json(
+        version=1, plan=PLAN.hash, ours={LEADER_LIST: "0:1"}, original={LEADER_LIST: None}
+    ),
+    znodes.throttles_of_broker(1): _json(
+        version=1, plan=PLAN.hash, ours={LEADER_RATE: "777"}, original={LEADER_RATE: "9"}
+    ),
+}
+"""Records of throttles of a run that is gone; nothing is throttled any more."""
+IN_FORCE: Mapping[str, bytes] = {
+    **THROTTLES,
+    "/config/topics/t": _json(version=1, config={**KEPT, LEADER_LIST: "0:1"}),
+    "/config/brokers/1": _json(version=1, config={LEADER_RATE: "777", "log.cleaner.threads": "2"}),
+}
+"""The same with the throttles."""
 HOLDER = _json(version=1, host="elsewhere", pid=7, what="apply", since_ms=1_700_000_000_000)
 
 

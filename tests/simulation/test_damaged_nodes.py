@@ -25,12 +25,12 @@ from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Desired, Heal
 from poolkeeper.reconcile import gone_brokers
 from poolkeeper.resources.checks import folder
-from poolkeeper.zk import fencing, journal, pending_plan, znodes
+from poolkeeper.zk import fencing, journal, pending_plan, throttling, znodes
 from simulation import our_tree
-from simulation.our_tree import HOLDER, OF_RUN, OURS, PLAN, POISONS, OurTree, poisons
+from simulation.our_tree import HOLDER, OF_RUN, OURS, PLAN, POISONS, THROTTLES, OurTree, poisons
 
 RUN, CHUNK = znodes.RUN, znodes.plan_chunk(0)
-NODES = (*OURS, *OF_RUN, znodes.HOLDER)
+NODES = (*OURS, *OF_RUN, *THROTTLES, znodes.HOLDER)
 FINISHED = znodes.finished_run(3)
 UNNAMED = {znodes.plan_chunk(0, znodes.ASKED), FINISHED}
 """What counts as absent: a pending plan whose chunk is damaged, an entry of the history."""
@@ -95,7 +95,7 @@ def planted(path: str, data: bytes | None) -> OurTree:
 
 def whole(path: str) -> bytes:
     """Return what the node holds when it is whole."""
-    return {**OURS, **OF_RUN, znodes.HOLDER: HOLDER}[path]
+    return {**OURS, **OF_RUN, **THROTTLES, znodes.HOLDER: HOLDER}[path]
 
 
 def damaged(tree: OurTree) -> dict[str, NodeDamage]:
@@ -267,6 +267,17 @@ def test_no_broker_is_gone_while_the_record_of_them_is_damaged(record: str) -> N
     records = journal.read_records(tree.session())
     gone = gone_brokers.gone_brokers(records, desired, 10_000)
     assert gone == ({3} if record == "whole" else set())
+
+
+@pytest.mark.parametrize("poison", [b"{", b'{"version":2}'])
+def test_a_run_does_not_begin_on_what_the_damaged_record_tells_of(poison: bytes) -> None:
+    path = znodes.throttles_of_topic("t")
+    tree = OurTree.plant({**OURS, path: poison})
+    with journal.hold(tree.session(), "apply", 0, patience_s=1) as held:
+        assert throttling.save(held, ["u"], [1]).topics.keys() == {"u"}
+        with pytest.raises(DamagedNode, match=path):
+            throttling.save(held, ["t", "u"], [1])
+    assert tree.read(path) == poison
 
 
 # The document of a run

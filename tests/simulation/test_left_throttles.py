@@ -6,6 +6,7 @@ before. Where nothing tells what was before, it stays named.
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from simulation.clusters import SimulatedCluster
 from simulation.courses import plain_course
 from simulation.executors import Executor, converged
 from simulation.fake_session import FakeSession
+from simulation.our_tree import OurTree
 from simulation.scenarios import SCENARIOS
 
 NAME = "foreign throttles"
@@ -133,6 +135,29 @@ def test_whatever_happens_to_a_run_its_throttles_are_named_and_taken_off(
             assert look(cluster)[1].ours == Throttled()
         assert (cluster.client.children(RECORDS) or ()) == ()
     assert bool(left_ours) == (harm in ("run removed", "document truncated"))
+
+
+@pytest.mark.parametrize("kafka", ["3.9.2", *soak("2.8.2", "2.0.1", "0.10.2.2")])
+@pytest.mark.parametrize("harm", ["run removed", "document truncated"])
+def test_repair_alone_restores_what_was_before_the_run(
+    harm: str, kafka: str, tmp_path: Path
+) -> None:
+    restored = 0
+    for number in range(1, plain_course(NAME, kafka).writes + 1):
+        cluster, wanted = SCENARIOS[NAME].made(kafka)
+        before, foreign = throttles(cluster), others(cluster)
+        death = faults.at_writes({number: Fault(FaultKind.DIED, done=True)})
+        assert not Executor(cluster, wanted, at_rest=converged)._process(death, 1000)
+        HARMS[harm](cluster)
+        restored += throttles(cluster) != before
+        tree = OurTree(cluster.server, cluster.clock, cluster.client)
+        words = ("--yes", "--backup", str(tmp_path / "backup.json"))
+        assert tree.command("repair", "fake:2181", *words) in (0, 4), number
+        assert throttles(cluster) == before, number
+        assert {name: values for name, values in others(cluster).items() if values} == foreign
+        assert look(cluster)[1].recorded == Throttled()
+        assert (cluster.client.children(RECORDS) or ()) == ()
+    assert restored
 
 
 def test_what_nobody_accounts_for_is_removed_on_request() -> None:

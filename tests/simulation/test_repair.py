@@ -12,13 +12,18 @@ from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.zk import journal, runs, znodes
+from poolkeeper.zk import journal, observe, runs, znodes
+from poolkeeper.zk.repair import mend
+from poolkeeper.zk.repair.findings import Examined
 from simulation import our_tree
 from simulation.clusters import REQUEST, SimulatedCluster
-from simulation.our_tree import HOLDER, OF_RUN, OURS, OurTree, poisons
+from simulation.our_tree import HOLDER, OF_RUN, OURS, THROTTLES, OurTree, poisons
 
 RUN, CHUNK = znodes.RUN, znodes.plan_chunk(0)
-REPAIRED = [path for path in (*OURS, *OF_RUN) if path != znodes.plan_chunk(0, znodes.ASKED)]
+PENDING = znodes.plan_chunk(0, znodes.ASKED)
+REPAIRED = [path for path in (*OURS, *OF_RUN, *THROTTLES) if path != PENDING]
+OF_TOPIC, OF_BROKER = THROTTLES
+FLAG = "--remove-unaccounted-throttles"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ def test_nothing_is_wrong_with_whole_nodes(repair: Repair) -> None:
 def test_our_nodes_are_shown_and_then_mended(
     repair: Repair, tmp_path: Path, path: str, poisons: Poisons
 ) -> None:
-    whole = {**OURS, **OF_RUN}[path]
+    whole = {**OURS, **OF_RUN, **THROTTLES}[path]
     for name, poison in poisons.items():
         bad = poison(whole)
         tree = OurTree.plant({**OURS, **(OF_RUN if path.startswith(RUN) else {}), path: bad})
@@ -181,6 +186,157 @@ def test_a_run_without_its_plan_is_removed(repair: Repair) -> None:
     tree = OurTree.plant({**OURS, RUN: runs.encode_run(run), CHUNK: b"x"})
     assert repair(tree, "--yes").code == 0
     assert tree.read(RUN) is None
+
+
+# Throttles
+
+
+def configs(tree: OurTree) -> list[dict[str, str]]:
+    """Return the configs of topic t and broker 1."""
+    found = [tree.read(path) for path in ("/config/topics/t", "/config/brokers/1")]
+    return [json.loads(data or b"{}")["config"] for data in found]
+
+
+AS_BEFORE = [our_tree.KEPT, {our_tree.LEADER_RATE: "9", "log.cleaner.threads": "2"}]
+SET = [
+    {**our_tree.KEPT, our_tree.LEADER_LIST: "0:1"},
+    {our_tree.LEADER_RATE: "777", "log.cleaner.threads": "2"},
+]
+
+
+def findings_of(said: Said, key: str = "findings") -> dict[str, dict[str, str]]:
+    return {each["path"]: each for each in json.loads(said.out)[key]}
+
+
+def test_throttles_that_a_run_left_are_restored(repair: Repair, tmp_path: Path) -> None:
+    tree = OurTree.plant({**OURS, **our_tree.IN_FORCE})
+    assert configs(tree) == SET
+    shown = repair(tree, "--output", "json")
+    assert shown.code == 2
+    assert list(findings_of(shown).values()) == [
+        {
+            "path": OF_TOPIC,
+            "found": "a run that is gone left throttles on topic t:"
+            " leader.replication.throttled.replicas=0:1",
+            "remedy": "Restore",
+            "effect": "what was before is restored: leader.replication.throttled.replicas unset",
+        },
+        {
+            "path": OF_BROKER,
+            "found": "a run that is gone left throttles on broker 1:"
+            " leader.replication.throttled.rate=777",
+            "remedy": "Restore",
+            "effect": "what was before is restored: leader.replication.throttled.rate=9",
+        },
+    ]
+    assert configs(tree) == SET
+    # What was before on the broker is somebody else's, and stays.
+    said = repair(tree, "--yes", "--output", "json")
+    assert said.code == 4
+    assert json.loads(said.out)["mended"] == [OF_TOPIC, OF_BROKER]
+    assert findings_of(said, "left").keys() == {"/config/brokers/1"}
+    assert configs(tree) == AS_BEFORE
+    assert not tree.client.children("/poolkeeper/records/throttles")
+    kept = json.loads((tmp_path / "backup.json").read_text())["nodes"]
+    assert {path: base64.b64decode(node["base64"]) for path, node in kept.items()} == (
+        our_tree.IN_FORCE
+    )
+    told = [
+        tree.read(f"/config/changes/{name}") for name in tree.client.children("/config/changes")
+    ]
+    assert [json.loads(data or b"")["entity_path"] for data in told] == ["topics/t", "brokers/1"]
+
+
+def test_records_of_throttles_that_are_gone_are_removed(repair: Repair) -> None:
+    tree = OurTree.plant({**OURS, **THROTTLES})
+    assert repair(tree).code == 2
+    assert repair(tree, "--yes").code == 0
+    assert not tree.client.children("/poolkeeper/records/throttles")
+    assert not tree.client.children("/config/changes")
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        pytest.param({}, id="no-records"),
+        pytest.param(dict.fromkeys(THROTTLES, b"{"), id="damaged-records"),
+    ],
+)
+def test_throttles_that_nobody_accounts_for_are_unset_on_request_alone(
+    repair: Repair, tmp_path: Path, records: Mapping[str, bytes]
+) -> None:
+    nodes = {path: data for path, data in our_tree.IN_FORCE.items() if path not in THROTTLES}
+    tree = OurTree.plant({**OURS, **nodes, **records})
+    shown = repair(tree)
+    assert shown.code == (2 if records else 4)
+    assert "left   somebody else may have set them and need them" in shown.out
+    assert f"{our_tree.LEADER_RATE}=777" in shown.out
+    said = repair(tree, "--yes", "--output", "json")
+    assert said.code == 4
+    assert findings_of(said, "left" if records else "findings").keys() == nodes.keys()
+    assert json.loads(said.out).get("mended", []) == sorted(records)
+    assert configs(tree) == SET
+    assert repair(tree, FLAG).code == 2
+    assert configs(tree) == SET
+    assert repair(tree, FLAG, "--yes").code == 0
+    assert configs(tree) == [our_tree.KEPT, {"log.cleaner.threads": "2"}]
+    kept = json.loads((tmp_path / "backup.json").read_text())["nodes"]
+    assert {path: base64.b64decode(node["base64"]) for path, node in kept.items()} == nodes
+
+
+@pytest.mark.parametrize("harm", ["none", "run-node", "later-run"])
+def test_no_throttle_is_touched_while_a_run_is_recorded(repair: Repair, harm: str) -> None:
+    poisoned = {
+        "none": {},
+        "run-node": {RUN: b"{"},
+        "later-run": {RUN: b'{"version":2}'},
+    }[harm]
+    tree = OurTree.plant({**OURS, **OF_RUN, **our_tree.IN_FORCE, **poisoned})
+    repair(tree, FLAG, "--yes")
+    assert tree.client.exists(RUN) is not None
+    assert configs(tree) == SET
+    assert {path: tree.read(path) for path in THROTTLES} == THROTTLES
+    tree.put(OF_TOPIC, b"{")
+    assert (
+        findings_of(repair(tree, FLAG, "--yes", "--output", "json"))[OF_TOPIC]["remedy"] == "None"
+    )
+    assert tree.read(OF_TOPIC) == b"{"
+
+
+def test_a_run_that_is_lost_is_removed_and_then_its_throttles_are_restored(
+    repair: Repair,
+) -> None:
+    tree = OurTree.plant({**OURS, **OF_RUN, **our_tree.IN_FORCE, CHUNK: b"x"})
+    said = repair(tree, "--yes", "--output", "json")
+    assert json.loads(said.out)["mended"] == [RUN, OF_TOPIC, OF_BROKER]
+    assert configs(tree) == AS_BEFORE
+    assert tree.read(RUN) is None
+
+
+def test_throttles_wait_for_a_config_that_cannot_be_read(repair: Repair) -> None:
+    tree = OurTree.plant({**OURS, **our_tree.IN_FORCE, "/config/topics/t": b"{"})
+    said = repair(tree, "--yes", "--output", "json")
+    assert said.code == 4
+    assert findings_of(said, "left")[OF_TOPIC]["remedy"] == "None"
+    assert tree.read(OF_TOPIC) == THROTTLES[OF_TOPIC]
+    assert configs_of_broker(tree) == AS_BEFORE[1]
+
+
+def configs_of_broker(tree: OurTree) -> dict[str, str]:
+    config: dict[str, str] = json.loads(tree.read("/config/brokers/1") or b"{}")["config"]
+    return config
+
+
+@pytest.mark.parametrize("changed", [OF_BROKER, RUN])
+def test_what_changed_since_it_was_shown_is_left(changed: str) -> None:
+    tree = OurTree.plant({**OURS, **our_tree.IN_FORCE})
+    session = tree.session()
+    reading = observe.cluster(session, "main")
+    found = {each.path: each for each in mend.find(Examined(session, reading, None, 0))}
+    tree.put(changed, {**THROTTLES, **OF_RUN}[changed])
+    with journal.hold(session, "repair", 0, patience_s=1) as held:
+        assert not mend.carry_out(held, found[OF_BROKER])
+    assert configs(tree) == SET
 
 
 # Kafka's nodes, with controllers of three eras

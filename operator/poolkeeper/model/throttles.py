@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from poolkeeper.errors import NodeDamage
 from poolkeeper.model.runs import ThrottleValues
 
 VALUE_CHARACTERS_MAX = 1024
@@ -36,13 +37,14 @@ class ThrottleReading:
     """All records of throttles, and what is set on brokers.
 
     `broker_values`: the throttle keys of every broker that has any, live or not. `damaged`: paths
-    of nodes that cannot be decoded, and why.
+    of configs that cannot be decoded, and why. `damage`: the records that cannot be read.
     """
 
     topics: Mapping[str, RecordedThrottles] = field(default_factory=dict)
     brokers: Mapping[int, RecordedThrottles] = field(default_factory=dict)
     broker_values: Mapping[int, ThrottleValues] = field(default_factory=dict)
     damaged: Mapping[str, str] = field(default_factory=dict)
+    damage: tuple[NodeDamage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +67,14 @@ class LeftThrottles:
 
     `ours`: our records say that a run of ours set them. `recorded`: the topics and brokers whose
     records can be removed now, with the throttles of ours that are still in place. `others`: set by
-    nobody that we know. `damaged`: as in the reading.
+    nobody that we know. `damaged` and `damage`: as in the reading.
     """
 
     ours: Throttled = Throttled()
     recorded: Throttled = Throttled()
     others: Throttled = Throttled()
     damaged: Mapping[str, str] = field(default_factory=dict)
+    damage: tuple[NodeDamage, ...] = ()
 
 
 def short_value(value: str | None) -> str | None:

@@ -236,11 +236,13 @@ def read_status(session: Session) -> JournalView:
     _, pending_damage = _body(znodes.ASKED, session.read(znodes.ASKED), PendingPlanBody)
     epoch_damage = _epoch_damage(session)
     records = read_records(session)
+    throttles = throttle_records.read(session)
     damage = (
         *(run_damage, epoch_damage, holder_damage),
         *(stopped_damage, approvals_damage, pending_damage),
         *records.damage.values(),
         *records.damaged_topics.values(),
+        *throttles.damage,
     )
     return JournalView(
         holder=holder,
@@ -250,7 +252,7 @@ def read_status(session: Session) -> JournalView:
         stopped=stopped,
         damage=tuple(each for each in damage if each is not None),
         run_damage=run_damage or epoch_damage,
-        throttles=throttle_records.read(session),
+        throttles=throttles,
     )
 
 

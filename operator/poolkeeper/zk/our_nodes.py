@@ -23,6 +23,7 @@ from poolkeeper.errors import DamagedNode, InvalidInput, NodeDamage
 from poolkeeper.model.records import BrokerRecord, TopicRecord
 from poolkeeper.model.runs import CHUNKS_MAX
 from poolkeeper.model.specs import DeletionPolicy
+from poolkeeper.model.throttles import ThrottleRecord
 from poolkeeper.typed_json import Milliseconds
 from poolkeeper.zk import znodes
 
@@ -113,6 +114,20 @@ class BalanceBody(Struct):
 
     version: Version
     started_ms: Milliseconds
+
+
+class ThrottlesBody(Struct):
+    """`records/throttles/topic:TOPIC` and `records/throttles/broker:ID`."""
+
+    version: Version
+    plan: Name
+    ours: dict[str, str | None]
+    original: dict[str, str | None]
+
+    @property
+    def record(self) -> ThrottleRecord:
+        """The record of this body."""
+        return ThrottleRecord(self.plan, self.ours, self.original)
 
 
 def decode(path: str, data: bytes, kind: type[T]) -> T:

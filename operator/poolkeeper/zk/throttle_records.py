@@ -7,31 +7,21 @@ without its record, and it is told apart from somebody else's even if the run th
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
-
-from poolkeeper import typed_json
 from poolkeeper.algorithms.throttles import BROKER_KEYS, TOPIC_KEYS
-from poolkeeper.errors import Forbidden, Refused
+from poolkeeper.errors import DamagedNode, Forbidden, NodeDamage, Refused
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.runs import ThrottleValues
 from poolkeeper.model.throttles import RecordedThrottles, ThrottleReading, ThrottleRecord
-from poolkeeper.zk import znodes
+from poolkeeper.zk import our_nodes, znodes
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.our_nodes import ThrottlesBody
 from poolkeeper.zk.znodes import ConfigNode
 
-VERSION = 1
 _KEYS = {int: frozenset(BROKER_KEYS), str: frozenset(TOPIC_KEYS)}
 
 Entity = str | int
 """The name of a topic, or the id of a broker."""
-
-
-class _Body(Struct):
-    version: int
-    plan: str
-    ours: dict[str, str | None]
-    original: dict[str, str | None]
 
 
 def record_path(entity: Entity) -> str:
@@ -51,7 +41,7 @@ def config_path(entity: Entity) -> str:
 def encode(record: ThrottleRecord) -> bytes:
     """Encode a record; the same record gives the same bytes."""
     body = {
-        "version": VERSION,
+        "version": our_nodes.VERSION,
         "plan": record.plan,
         "ours": dict(record.ours),
         "original": dict(record.original),
@@ -60,23 +50,21 @@ def encode(record: ThrottleRecord) -> bytes:
 
 
 def decode(data: bytes, entity: Entity) -> ThrottleRecord:
-    """Decode the record of an entity; raises `Refused` for any other body."""
-    body = typed_json.decode(data, _Body)
-    if body.version != VERSION:
-        raise Refused(f"version: is {body.version} (expected {VERSION})")
-    strange = sorted({*body.ours, *body.original} - _KEYS[type(entity)])
+    """Decode the record of an entity; raises `DamagedNode` for any other body."""
+    path = record_path(entity)
+    record = our_nodes.decode(path, data, ThrottlesBody).record
+    strange = sorted({*record.ours, *record.original} - _KEYS[type(entity)])
     if strange:
-        raise Refused(f"{strange[0]} is no throttle key")
-    return ThrottleRecord(body.plan, body.ours, body.original)
+        raise our_nodes.damaged(path, f"{strange[0]} is no throttle key")
+    return record
 
 
 def read(session: Session) -> ThrottleReading:
     """Read all records with the live values beside them, and the throttles of all brokers."""
-    damaged: dict[str, str] = {}
-    records = _read_records(session, damaged)
+    records, damage = _read_records(session)
     ids = _configured_brokers(session)
     entities: list[Entity] = [*records, *(id_ for id_ in ids if id_ not in records)]
-    configs = _read_configs(session, entities, damaged)
+    configs, damaged = _read_configs(session, entities)
     recorded = {
         entity: RecordedThrottles(record, values_of(configs[entity], [*record.ours]))
         for entity, record in records.items()
@@ -87,6 +75,7 @@ def read(session: Session) -> ThrottleReading:
         {each: found for each, found in recorded.items() if isinstance(each, int)},
         {id_: found for id_, found in values.items() if found and any(found.values())},
         damaged,
+        damage,
     )
 
 
@@ -104,38 +93,42 @@ def values_of(config: Mapping[str, str] | None, keys: Sequence[str]) -> Throttle
     return None if config is None else {key: config.get(key) for key in keys}
 
 
-def _read_records(session: Session, damaged: dict[str, str]) -> dict[Entity, ThrottleRecord]:
-    names = session.children(znodes.RECORDS_OF_THROTTLES) or ()
+def _read_records(
+    session: Session,
+) -> tuple[dict[Entity, ThrottleRecord], tuple[NodeDamage, ...]]:
+    names = sorted(session.children(znodes.RECORDS_OF_THROTTLES) or ())
     nodes = session.read_many([f"{znodes.RECORDS_OF_THROTTLES}/{name}" for name in names])
     found: dict[Entity, ThrottleRecord] = {}
+    damage: list[NodeDamage] = []
     for name, node in zip(names, nodes, strict=True):
         entity = znodes.throttled_entity(name)
         path = f"{znodes.RECORDS_OF_THROTTLES}/{name}"
         if node is None:
             continue
         if entity is None:
-            damaged[path] = "names neither a topic nor a broker"
+            damage.append(our_nodes.damaged(path, "it is named after no topic or broker").damage)
             continue
         try:
             found[entity] = decode(node.data, entity)
-        except Refused as damage:
-            damaged[path] = damage.line
-    return found
+        except DamagedNode as damaged:
+            damage.append(damaged.damage)
+    return found, tuple(damage)
 
 
 def _read_configs(
-    session: Session, entities: Sequence[Entity], damaged: dict[str, str]
-) -> dict[Entity, Mapping[str, str] | None]:
+    session: Session, entities: Sequence[Entity]
+) -> tuple[dict[Entity, Mapping[str, str] | None], dict[str, str]]:
     paths = [config_path(entity) for entity in entities]
     nodes = session.read_many(paths, unreadable=UNREADABLE)
     found: dict[Entity, Mapping[str, str] | None] = {}
+    damaged: dict[str, str] = {}
     for entity, path, node in zip(entities, paths, nodes, strict=True):
         try:
             found[entity] = config_of(node)
         except Refused as damage:
             damaged[path] = str(damage)
             found[entity] = None
-    return found
+    return found, damaged
 
 
 def config_of(node: Node | None) -> Mapping[str, str] | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import DamagedNode, NodeDamage, Refused
 from poolkeeper.model.runs import RunDocument, Saved, ThrottleConflicts, ThrottleValues
 from poolkeeper.model.throttles import LeftThrottles, Throttled, ThrottleRecord, short_value
 from poolkeeper.planning.run_state import throttles
@@ -57,12 +57,16 @@ Decision = Callable[[ThrottleValues, ThrottleRecord | None], EntityChange]
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """An entity's nodes; `live` is None if its config cannot be read or decoded."""
+    """An entity's nodes; `live` is None if its config cannot be read or decoded.
+
+    `damage`: what is wrong with its record, which `recorded` then does not tell.
+    """
 
     config: Node | None
     record: Node | None
     live: ThrottleValues | None
     recorded: ThrottleRecord | None
+    damage: NodeDamage | None
 
 
 def lists_of(document: RunDocument) -> dict[str, dict[str, str]]:
@@ -75,7 +79,8 @@ def lists_of(document: RunDocument) -> dict[str, dict[str, str]]:
 def save(journal: Journal, topics: Iterable[str], brokers: Iterable[int]) -> Saved:
     """Return the throttle values before the run; values that a run of ours left are none of them.
 
-    Raises `Refused` for a config that cannot be decoded, and for values too long to be kept.
+    Raises `Refused` for a config that cannot be decoded and for values too long to be kept, and
+    `DamagedNode` for a record that cannot be read: it would say which values were left.
     """
     topics, brokers = tuple(topics), tuple(brokers)
     topic_values = _original(journal, topics, throttles.TOPIC_KEYS)
@@ -253,6 +258,8 @@ def _record_operations(
     entity: Entity, read: _Read, record: ThrottleRecord | None
 ) -> tuple[Operation, ...]:
     path, node = throttle_records.record_path(entity), read.record
+    if read.damage is not None and read.damage.later_version:
+        return ()  # only that release knows what it holds
     if record is None:
         return () if node is None else (Delete(path, node.version),)
     data = throttle_records.encode(record)
@@ -268,7 +275,7 @@ def _read(journal: Journal, entities: Sequence[E], keys: Sequence[str]) -> dict[
     )
     records = session.read_many([throttle_records.record_path(entity) for entity in entities])
     return {
-        entity: _Read(config, record, _live(config, keys), _recorded(record, entity))
+        entity: _Read(config, record, _live(config, keys), *_recorded(record, entity))
         for entity, config, record in zip(entities, configs, records, strict=True)
     }
 
@@ -280,12 +287,12 @@ def _live(node: Node | None, keys: Sequence[str]) -> ThrottleValues | None:
         return None
 
 
-def _recorded(node: Node | None, entity: Entity) -> ThrottleRecord | None:
-    """Return the record; a damaged one tells nothing, and is reported where records are read."""
+def _recorded(node: Node | None, entity: Entity) -> tuple[ThrottleRecord | None, NodeDamage | None]:
+    """Return the record, or what is wrong with it; neither where there is none."""
     try:
-        return None if node is None else throttle_records.decode(node.data, entity)
-    except Refused:
-        return None
+        return None if node is None else throttle_records.decode(node.data, entity), None
+    except DamagedNode as damaged:
+        return None, damaged.damage
 
 
 def _original(
@@ -295,6 +302,8 @@ def _original(
     for entity, read in _read(journal, entities, keys).items():
         if read.live is None:
             raise Refused(f"{throttle_records.config_path(entity)} cannot be read: repair it first")
+        if read.damage is not None:
+            raise DamagedNode(read.damage)
         values = dict(read.live)
         if read.recorded is not None:
             values |= throttles.restored(values, read.recorded.original, [read.recorded.ours])

@@ -97,7 +97,8 @@ def throttled_entity(child: str) -> str | int | None:
     """Return the topic or the broker that a record of throttles is about; None for neither."""
     name = child.removeprefix(_BROKER_THROTTLES)
     if name != child:
-        return int(name) if name.isascii() and name.isdecimal() else None
+        id_ = int(name) if name.isascii() and name.isdecimal() and len(name) <= 10 else -1
+        return id_ if name == str(id_) else None
     name = child.removeprefix(_TOPIC_THROTTLES)
     return name if name and name != child else None
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import DamagedNode, NodeDamage
 from poolkeeper.model.throttles import ThrottleRecord
+from poolkeeper.zk import znodes
 from poolkeeper.zk.throttle_records import decode, encode
 
 LEADERS = "leader.replication.throttled.replicas"
@@ -31,27 +32,56 @@ def test_a_record_comes_back_whole(entity):
     assert (encode(record), decode(data, entity)) == (data, record)
 
 
+PATH = "/poolkeeper/records/throttles/broker:1"
+
+
 @pytest.mark.parametrize(
-    ("data", "wrong"),
+    ("data", "damage"),
     [
-        pytest.param(b"", "is not JSON", id="empty"),
-        pytest.param(b"[]", "expected an object", id="a-list"),
+        pytest.param(b"", NodeDamage(PATH, "it is empty (expected a JSON object)"), id="empty"),
+        pytest.param(
+            b"[]", NodeDamage(PATH, "it is a JSON list (expected an object)"), id="a-list"
+        ),
         pytest.param(
             WRITTEN[1][1].replace(b'"version":1', b'"version":2'),
-            r"version: is 2 \(expected 1\)",
+            NodeDamage(PATH, "", 2),
             id="of-a-later-release",
         ),
         pytest.param(
             WRITTEN[1][1].replace(b'"7"', b"7"),
-            r"ours.leader.replication.throttled.rate: is 7 \(expected a string\)",
+            NodeDamage(PATH, "ours.leader.replication.throttled.rate: is 7 (expected a string)"),
             id="a-number",
         ),
         pytest.param(
-            WRITTEN[1][1].replace(b'"plan":"sha256:p",', b""), "plan: is missing", id="no-plan"
+            WRITTEN[1][1].replace(b'"plan":"sha256:p",', b""),
+            NodeDamage(PATH, "plan: is missing"),
+            id="no-plan",
         ),
-        pytest.param(WRITTEN["t"][1], "no throttle key", id="a-key-of-topics"),
+        pytest.param(
+            WRITTEN["t"][1],
+            NodeDamage(PATH, "leader.replication.throttled.replicas is no throttle key"),
+            id="a-key-of-topics",
+        ),
     ],
 )
-def test_anything_else_is_refused(data, wrong):
-    with pytest.raises(Refused, match=wrong):
+def test_anything_else_is_damage(data, damage):
+    with pytest.raises(DamagedNode) as raised:
         decode(data, 1)
+    assert raised.value.damage == damage
+
+
+@pytest.mark.parametrize(
+    ("child", "entity"),
+    [
+        ("topic:t", "t"),
+        ("topic:broker:1", "broker:1"),
+        ("broker:1", 1),
+        ("broker:01", None),
+        ("broker:" + "1" * 5000, None),
+        ("broker:", None),
+        ("topic:", None),
+        ("t", None),
+    ],
+)
+def test_a_record_is_named_after_one_topic_or_broker(child, entity):
+    assert znodes.throttled_entity(child) == entity

@@ -26,7 +26,7 @@ from poolkeeper.text import count
 from poolkeeper.zk import journal, observe, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import Journal
-from poolkeeper.zk.repair import mend, next_controller
+from poolkeeper.zk.repair import mend, next_controller, throttle_findings
 from poolkeeper.zk.repair.findings import Examined, Finding, Remedy
 from poolkeeper.zk.repair.next_controller import InCharge
 
@@ -42,6 +42,7 @@ class RepairOptions:
     target: Target
     yes: bool
     allow_failover: bool
+    unset_throttles: bool
     backup: Path | None
     output: str
     trail: AuditTrail
@@ -63,6 +64,12 @@ class RepairOptions:
     help="Elect another controller where the present one may write the damage back.",
 )
 @click.option(
+    throttle_findings.FLAG,
+    "unset_throttles",
+    is_flag=True,
+    help="Unset the throttles that no run accounts for as well; a person may have set them.",
+)
+@click.option(
     "--backup",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -74,11 +81,14 @@ def repair(
     address: ClusterSelection,
     yes: bool,
     allow_failover: bool,
+    unset_throttles: bool,
     backup: Path | None,
     audit_log: Emit,
     output: str,
 ) -> int:
     """Show what is wrong with Poolkeeper's nodes and with Kafka's, and mend what can be mended.
+
+    Throttles that a run of Poolkeeper's left are set back to what was before it.
 
     Shows everything first, and writes only with consent: each node in one transaction, if it is
     still as it was shown. The old nodes are written to a file before. Refuses while an executor is
@@ -89,7 +99,7 @@ def repair(
     """
     target = targets.target(address)
     trail = AuditTrail(audit_log, target.name, "repair")
-    command = RepairOptions(target, yes, allow_failover, backup, output, trail)
+    command = RepairOptions(target, yes, allow_failover, unset_throttles, backup, output, trail)
     with cluster_reading.session(command.target) as session:
         return _repair(command, session)
 
@@ -127,7 +137,8 @@ def _examined(command: RepairOptions, session: Session) -> Examined:
         raise OtherCluster(f"this is another cluster: its id is {cluster.id}, not {pinned}")
     if cluster.controller.kraft:
         raise Refused("the cluster is migrating to KRaft: nothing is written to ZooKeeper any more")
-    return Examined(session, reading, desired, time.time_ns() // 1_000_000)
+    now_ms = time.time_ns() // 1_000_000
+    return Examined(session, reading, desired, now_ms, command.unset_throttles)
 
 
 def _has_consent(command: RepairOptions) -> bool:

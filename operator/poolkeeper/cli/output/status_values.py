@@ -96,6 +96,7 @@ def status_of(
     health = gates.health(cluster)
     run, waits = _run(cluster, journal, context)
     left = left_throttles.find(cluster, journal.throttles, journal.running)
+    damaged = {each.path for each in journal.damage}
     return Status(
         cluster=cluster.name,
         id=cluster.id,
@@ -114,7 +115,7 @@ def status_of(
         warnings=(*_warnings(cluster), *context.notes),
         balance_waits_until_ms=context.balance_waits_until_ms,
         damage=journal.damage,
-        throttles_left=left_throttles.waits(left),
+        throttles_left=tuple(w for w in left_throttles.waits(left) if w.path not in damaged),
     )
 
 

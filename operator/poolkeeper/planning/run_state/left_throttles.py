@@ -15,7 +15,7 @@ from poolkeeper.model.throttles import (
     is_value,
 )
 from poolkeeper.model.topology import Cluster
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.waits import Wait, WaitReason, damage_wait
 from poolkeeper.planning.run_state import throttles
 
 
@@ -53,6 +53,7 @@ def find(cluster: Cluster, reading: ThrottleReading, running: str | None) -> Lef
             ),
         ),
         damaged=reading.damaged,
+        damage=reading.damage,
     )
 
 
@@ -75,6 +76,7 @@ def waits(left: LeftThrottles) -> tuple[Wait, ...]:
     """Name everything that was left, ours first."""
     return (
         *waits_for_ours(left),
+        *(damage_wait(each) for each in left.damage),
         *(
             Wait(WaitReason.THROTTLE_RECORD_DAMAGED, path=path, detail=why)
             for path, why in sorted(left.damaged.items())

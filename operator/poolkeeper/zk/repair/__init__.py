@@ -2,7 +2,8 @@
 
 In come a session and the cluster as observed; out go findings (`findings`): a node, what is wrong
 with it, and what mending it writes or removes, or why it cannot be mended. `our_findings` looks at
-our nodes, `kafka_findings` at Kafka's, `topic_bodies` says what a poisoned topic node should hold.
+our nodes, `kafka_findings` at Kafka's, `throttle_findings` at throttles that no run accounts for;
+`topic_bodies` says what a poisoned topic node should hold.
 `mend` carries findings out, each in one transaction, fenced and versioned. `next_controller` tells
 whether the controller in charge has read what is mended.
 """

@@ -6,7 +6,9 @@ from enum import StrEnum
 
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired
+from poolkeeper.zk import throttle_records
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.throttle_records import Entity
 
 
 class Remedy(StrEnum):
@@ -18,6 +20,10 @@ class Remedy(StrEnum):
     """The node is written anew."""
     TAKE_OVER = "TakeOver"
     """The journal is taken over with a new epoch."""
+    RESTORE = "Restore"
+    """The throttles are as their records say they were, and the records are removed."""
+    UNSET = "Unset"
+    """The throttles are unset."""
     NONE = "None"
     """It cannot be mended here."""
 
@@ -28,7 +34,8 @@ class Finding:
 
     `effect`: what mending means, or why it cannot be mended. `version`: of the node as examined,
     None if it is gone. `data`: what is written. `in_memory`: a controller that started before may
-    hold the damage in memory and write it back.
+    hold the damage in memory and write it back. `throttled`: the topic or the broker whose
+    throttles are restored or unset, in its config and its record.
     """
 
     path: str
@@ -38,6 +45,15 @@ class Finding:
     version: int | None = None
     data: bytes | None = None
     in_memory: bool = False
+    throttled: Entity | None = None
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The paths of the nodes that are written or removed, without their children."""
+        if self.throttled is None:
+            return (self.path,)
+        config = throttle_records.config_path(self.throttled)
+        return (config, throttle_records.record_path(self.throttled))
 
     @property
     def mendable(self) -> bool:
@@ -47,12 +63,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What findings are made from; `desired` is None without manifests."""
+    """What findings are made from; `desired` is None without manifests.
+
+    `unset_throttles`: throttles that no run accounts for are to be unset.
+    """
 
     session: Session
     reading: ClusterReading
     desired: Desired | None
     now_ms: int
+    unset_throttles: bool = False
 
 
 Source = Callable[[Examined], Iterator[Finding]]

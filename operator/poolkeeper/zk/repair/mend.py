@@ -4,16 +4,22 @@ import base64
 from collections.abc import Iterable, Sequence
 
 from poolkeeper.errors import HolderActive, Stale
-from poolkeeper.zk import fencing, znodes
+from poolkeeper.model.throttles import LeftThrottles, Throttled
+from poolkeeper.zk import fencing, throttling, znodes
 from poolkeeper.zk.client.operations import Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import Journal
-from poolkeeper.zk.repair import kafka_findings, our_findings
+from poolkeeper.zk.repair import kafka_findings, our_findings, throttle_findings
 from poolkeeper.zk.repair.findings import Examined, Finding, Remedy, Source
+from poolkeeper.zk.throttle_records import Entity
 from poolkeeper.zk.znodes import ConfigChangeNode
 
-SOURCES: Sequence[Source] = (our_findings.findings, kafka_findings.findings)
-"""What looks for damage; each kind of nodes has one."""
+SOURCES: Sequence[Source] = (
+    our_findings.findings,
+    kafka_findings.findings,
+    throttle_findings.findings,
+)
+"""What looks for damage, in the order in which it is mended: throttles once configs are whole."""
 
 
 def find(examined: Examined) -> tuple[Finding, ...]:
@@ -30,7 +36,7 @@ def backup(session: Session, findings: Iterable[Finding]) -> dict[str, object]:
     kept = {}
     for finding in findings:
         children = session.children(finding.path) or ()
-        paths = [finding.path, *(f"{finding.path}/{child}" for child in children)]
+        paths = [*finding.nodes, *(f"{finding.path}/{child}" for child in children)]
         for path, node in zip(paths, session.read_many(paths), strict=True):
             if node is not None:
                 data = base64.b64encode(node.data).decode()
@@ -63,9 +69,24 @@ def take_over(session: Session) -> tuple[Operation, ...]:
 def carry_out(journal: Journal, finding: Finding) -> bool:
     """Mend one finding; false if the node changed since it was examined."""
     try:
+        if finding.throttled is not None:
+            return _end_throttles(journal, finding, finding.throttled)
         journal.commit(*_operations(journal, finding))
     except Stale:
         return False
+    return True
+
+
+def _end_throttles(journal: Journal, finding: Finding, entity: Entity) -> bool:
+    """Restore or unset throttles; false if a run is recorded, or they are not as examined."""
+    node = journal.session.read(finding.path)
+    if node is None or node.version != finding.version or journal.session.exists(znodes.RUN):
+        return False
+    throttled = Throttled((), (entity,)) if isinstance(entity, int) else Throttled((entity,))
+    if finding.remedy is Remedy.RESTORE:
+        throttling.take_off(journal, LeftThrottles(recorded=throttled))
+    else:
+        throttling.remove(journal, throttled)
     return True
 
 

@@ -25,6 +25,7 @@ from poolkeeper.zk import (
     znodes,
 )
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.journal import JournalView
 from poolkeeper.zk.repair.findings import Examined, Finding, Remedy
 
 _REMOVED = {
@@ -49,13 +50,25 @@ def findings(examined: Examined) -> Iterator[Finding]:
     session = examined.session
     view = journal.read_status(session)
     for damage in view.damage:
-        yield _finding(examined, damage)
+        if damage not in view.throttles.damage:
+            yield _finding(examined, damage)
     for damage in history.read(session).damage:
         yield _finding(examined, damage)
     if all(damage.path != znodes.ASKED for damage in view.damage):
         _, pending = journal.tried(lambda: pending_plan.read(session))
         if pending is not None:
             yield _removed(session, znodes.ASKED, pending.found, _REMOVED[znodes.ASKED])
+
+
+def keeps_run(session: Session, view: JournalView) -> bool:
+    """Whether a run is recorded that is not to be removed."""
+    damage = [
+        each
+        for each in view.damage
+        if each.path == znodes.RUN or each.path.startswith(f"{znodes.RUN}/")
+    ]
+    lost = any(not each.later_version for each in damage) and _stored(session) is None
+    return session.exists(znodes.RUN) and not lost
 
 
 def _finding(examined: Examined, damage: NodeDamage) -> Finding:

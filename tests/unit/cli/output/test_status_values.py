@@ -95,7 +95,7 @@ def test_throttles_that_no_run_accounts_for_come_first():
         " `poolkeeper apply` or `run` takes them off, which waits until nothing is being"
         " reassigned",
         "throttles   no run accounts for the throttles on broker 4: if nobody needs them, remove"
-        " them with kafka-configs or `poolkeeper repair`",
+        " them with kafka-configs or `poolkeeper repair --remove-unaccounted-throttles`",
     ]
     left = as_data(found)["throttlesLeft"]
     assert [(each["reason"], each["topics"], each["brokers"]) for each in left] == [

@@ -4,6 +4,7 @@ import pytest
 
 import builders
 from builders import topic
+from poolkeeper.errors import NodeDamage
 from poolkeeper.model.throttles import (
     LeftThrottles,
     RecordedThrottles,
@@ -13,7 +14,7 @@ from poolkeeper.model.throttles import (
     is_value,
     short_value,
 )
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.waits import Wait, WaitReason, damage_wait
 from poolkeeper.planning.run_state import left_throttles
 
 LEADERS = "leader.replication.throttled.replicas"
@@ -92,10 +93,12 @@ def test_what_is_left(value, reading, running, expected):
 
 
 def test_everything_that_is_left_is_named_ours_first():
-    left = LeftThrottles(BOTH, BOTH, Throttled((), (2,)), {"/p": "no JSON"})
+    damage = NodeDamage("/r", "it is empty")
+    left = LeftThrottles(BOTH, BOTH, Throttled((), (2,)), {"/p": "no JSON"}, (damage,))
     ours = Wait(WaitReason.THROTTLES_LEFT, topics=("t",), brokers=(1,))
     assert left_throttles.waits(left) == (
         ours,
+        damage_wait(damage),
         Wait(WaitReason.THROTTLE_RECORD_DAMAGED, path="/p", detail="no JSON"),
         Wait(WaitReason.THROTTLES_UNACCOUNTED, brokers=(2,)),
     )

@@ -54,7 +54,7 @@ PATH = "/poolkeeper/records/throttles/broker:1"
         ),
         pytest.param(
             WRITTEN[1][1].replace(b'"plan":"sha256:p",', b""),
-            NodeDamage(PATH, "plan: is missing"),
+            NodeDamage(PATH, "plan: is missing (expected a short text)"),
             id="no-plan",
         ),
         pytest.param(

@@ -69,7 +69,7 @@ def test_a_cluster_in_place_with_throttles_that_nobody_accounts_for() -> None:
         "True",
         "InPlace",
         "in place; no run accounts for the throttles on broker 3: if nobody needs them, remove them"
-        " with kafka-configs or `poolkeeper repair`",
+        " with kafka-configs or `poolkeeper repair --remove-unaccounted-throttles`",
     )
 
 

@@ -160,7 +160,12 @@ def test_helm_names_what_does_not_come(scene, release, cluster, topic, kinds):
 def test_the_log_is_json_and_names_what_it_is_about(scene):
     scene.apply(*folder(scene))
     converge(scene)
-    lines = [json.loads(line) for line in scene.operator.log.read_text().splitlines()]
+    written = [json.loads(line) for line in scene.operator.log.read_text().splitlines()]
+    # The audit trail goes to standard output, which is the same file here.
+    lines = [line for line in written if "event" not in line]
+    notes = [line for line in written if "event" in line and line["cluster"] == scene.name]
+    assert {note["event"] for note in notes} == {"Write", "Decision"}
+    assert "CreateTopic" in {note.get("action") for note in notes}
     assert all({"time", "level", "logger", "message"} <= set(line) for line in lines)
     about = {json.dumps(line["object"]) for line in lines if "object" in line}
     topic = {"kind": "Topic", "namespace": scene.namespace, "name": "orders"}

@@ -79,7 +79,7 @@ def test_a_migration_whose_apply_is_killed_five_times_ends_right(fresh_kafka, tm
         "wanders": {"pool": "new", "partitions": 9, "replicationFactor": 2},
         "grows": {"pool": "new", "partitions": 3, "replicationFactor": 3},
     }
-    slow = {"maxMoves": 6, "throttle": {"mode": "Fixed", "rate": "2Mi"}}
+    slow = {"maxMoves": 6, "throttle": {"mode": "Fixed", "rate": "1Mi"}}
     declare(tmp_path, sandbox, POOLS, topics, execution=slow)
     clients = traffic.Traffic(sandbox.bootstrap, {"wanders": 9, "grows": 3}, records_per_s=24)
     with clients, kazoo(sandbox.connect) as zookeeper:

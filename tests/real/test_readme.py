@@ -52,7 +52,8 @@ def test_the_tour_works_as_written(shell):
             command = command.replace(documented, real)
         done = shell(command)
         said.append((command, done.stdout))
-        changes = command.startswith("poolkeeper plan") and done.returncode == 2
+        # 2: there are changes; 4: some of what is declared cannot be, as without a broker.
+        changes = command.startswith("poolkeeper plan") and done.returncode in (2, 4)
         assert done.returncode == 0 or changes, f"$ {command}\n{done.stdout}\n{done.stderr}"
         if command.startswith("poolkeeper sandbox up"):
             addresses = {

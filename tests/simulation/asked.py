@@ -27,3 +27,9 @@ class AskedBrokers:
             raise Unsupported(error)
         self.cluster.clock.advance(100)
         return {}
+
+    def wake_controller(self) -> None:
+        error = self.cluster.simulation.alter_reassignments({("poolkeeper.no.such.topic", 0): None})
+        if error:
+            raise Unavailable(error)
+        self.cluster.clock.advance(100)

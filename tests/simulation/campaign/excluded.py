@@ -1,0 +1,10 @@
+"""Combinations of troubles that are not played: faults that are known and not yet mended."""
+
+from simulation.campaign.kinds import Trouble
+
+EXCLUDED = (
+    frozenset({Trouble.TOPIC_RECORD_DAMAGED}),
+    frozenset({Trouble.BROKERS_RECORD_DAMAGED}),
+    frozenset({Trouble.RUN_NODE_REMOVED}),
+    frozenset({Trouble.RUN_DOCUMENT_CUT}),
+)

@@ -16,7 +16,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Mode, Remedies
 from poolkeeper.model.topology import Cluster
-from poolkeeper.model.waits import WaitReason, after_error, has
+from poolkeeper.model.waits import WaitReason, after_error
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster
@@ -200,6 +200,17 @@ def _schedule(s: Situation, calls: CallTroubles, kind: Trouble) -> None:
     s.later(s.dice.uniform(200, TROUBLE_MS), strike)
 
 
+STRANGE = (
+    WaitReason.FOREIGN_REQUEST,
+    WaitReason.UNREADABLE_REQUEST,
+    WaitReason.REQUEST_EMPTY,
+    WaitReason.REQUEST_BROKER_UNKNOWN,
+    WaitReason.REQUEST_BROKER_NOT_LIVE,
+    WaitReason.REQUEST_NOT_BEGUN,
+    WaitReason.REQUEST_DONE,
+)
+
+
 def _with_sizes(s: Situation, cluster: Cluster) -> Cluster:
     """Return what brokers would tell of the sizes."""
     topics = {
@@ -222,8 +233,8 @@ def _put_right(s: Situation, outcome: Outcome) -> None:
     s.edit_execution(remedies=Remedies(True, True, True))
     for entity in s.foreign_throttles & set(tools.throttled(s)):
         tools.clear_throttles(s, entity)
-    foreign = (WaitReason.FOREIGN_REQUEST, WaitReason.UNREADABLE_REQUEST)
-    if any(has(outcome.waits, reason) for reason in foreign) and s.cluster.exists(REQUEST):
+    strange = any(wait.reason in STRANGE for wait in outcome.waits)
+    if strange and s.cluster.exists(REQUEST):
         s.cluster.delete(REQUEST)
         s.cluster.delete("/controller")
     s.later(SESSION_MS + 1000, lambda: tools.leave_nobody(s))

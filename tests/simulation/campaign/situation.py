@@ -90,14 +90,16 @@ class Situation:
     def topics(self) -> list[str]:
         """The topics that exist and are whole."""
         children = self.cluster.client.children("/brokers/topics") or ()
-        return [topic for topic in children if self.body(f"/brokers/topics/{topic}") is not None]
+        bodies = {topic: self.body(f"/brokers/topics/{topic}") or {} for topic in children}
+        return [topic for topic, body in bodies.items() if "partitions" in body]
 
     def body(self, path: str) -> Any:
         """Return a node's body, None without a node or if it makes no sense."""
         try:
-            return self.cluster.read(path)
+            body = self.cluster.read(path)
         except ValueError:
             return None
+        return body if isinstance(body, dict) else None
 
     def partitions(self) -> list[tuple[Partition, list[int]]]:
         """The partitions of whole topics, with their replicas."""

@@ -6,6 +6,7 @@ from dataclasses import fields
 from poolkeeper.model.outcomes import Outcome
 from poolkeeper.model.specs import Mode
 from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.sandbox.simulation.profiles import Era
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import DISK_BYTES, Situation
 from simulation.campaign.tools import NOBODY
@@ -80,6 +81,21 @@ def _done(s: Situation, _: Wait) -> bool:
     )
 
 
+DEAFENING = (
+    Trouble.REQUEST_EXTENDED,
+    Trouble.REQUEST_DELETED,
+    Trouble.REQUEST_REPLACED,
+    Trouble.REQUEST_UNREADABLE,
+    Trouble.TOPIC_DELETED,
+    Trouble.TOPIC_DOOMED,
+)
+"""What may cost a controller its watch on the request."""
+
+
+def _may_not_fail_over(s: Situation, _: Wait) -> bool:
+    return not s.desired.cluster.execution.remedies.allow_controller_failover
+
+
 def _stopped(s: Situation, _: Wait) -> bool:
     late = s.desired.cluster.execution.roll_back_on_deadline
     return s.has(Trouble.STOPPED, Trouble.ROLLED_BACK) or late
@@ -90,7 +106,9 @@ def _mode(mode: Mode) -> Truth:
 
 
 def _is_there(s: Situation, _: Wait) -> bool:
-    return s.cluster.exists(REQUEST) or any(_in_union(s))
+    """Whether a request is there or Kafka moves something; up to 2.3 no node says that it does."""
+    recorded = s.cluster.simulation.profile.era is Era.RECORDED
+    return s.cluster.exists(REQUEST) or bool(_in_union(s)) or not recorded
 
 
 def _in_union(s: Situation) -> list[str]:
@@ -127,6 +145,16 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.NO_ROOM_ON_DISKS: lambda s, _: max(s.sizes.values()) > DISK_BYTES,
     WaitReason.REQUEST_STALE: _done,
     WaitReason.REQUEST_UNNOTICED: lambda s, _: s.cluster.exists(REQUEST) and not _in_union(s),
+    WaitReason.REQUEST_EMPTY: _unreadable,
+    WaitReason.REQUEST_DONE: _requested,
+    WaitReason.REQUEST_NOT_BEGUN: _requested,
+    WaitReason.REQUEST_PARTITION_UNKNOWN: _requested,
+    WaitReason.REQUEST_BROKER_UNKNOWN: _dead,
+    WaitReason.REQUEST_BROKER_NOT_LIVE: _dead,
+    WaitReason.REQUEST_UNREACHABLE: lambda s, _: s.has(Trouble.REQUEST_FOR_NOBODY),
+    WaitReason.FOREIGN_CANCEL_NEEDS_BROKERS: lambda s, _: not s.asks_brokers,
+    WaitReason.FOREIGN_CANCEL_NEEDS_FAILOVER: _may_not_fail_over,
+    WaitReason.REQUEST_IGNORED: lambda s, _: s.has(*DEAFENING),
     WaitReason.TOPIC_DELETING: lambda s, w: s.cluster.exists(f"/admin/delete_topics/{w.topic}"),
     WaitReason.LEADERS_MISSING: lambda s, _: bool(s.dead),
 }

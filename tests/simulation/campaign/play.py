@@ -16,11 +16,12 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Mode, Remedies
 from poolkeeper.model.topology import Cluster
-from poolkeeper.model.waits import WaitReason, after_error
+from poolkeeper.model.waits import WaitReason, after_error, has
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster
 from poolkeeper.reconcile.context import PassContext
+from poolkeeper.reconcile.decide.run import IGNORED_PAUSE_MS
 from poolkeeper.sandbox.fake_zookeeper import Faults
 from simulation.asked import AskedBrokers
 from simulation.campaign import machines, tools
@@ -100,7 +101,7 @@ class Loop(Executor):
         assert s is not None
         counts = tuple((w.kind, w.count, w.brokers) for w in outcome.waits)
         sign = (outcome.state, frozenset(counts), outcome.progress and outcome.progress.phase)
-        changed = sign != self._last or outcome.state is State.PROGRESSED
+        changed = sign != self._last or bool(outcome.did)
         if changed or s.now_ms < s.quiet_from_ms:
             self._last, self._since_ms = sign, s.now_ms
             return False
@@ -237,5 +238,7 @@ def _put_right(s: Situation, outcome: Outcome) -> None:
     if strange and s.cluster.exists(REQUEST):
         s.cluster.delete(REQUEST)
         s.cluster.delete("/controller")
+    if has(outcome.waits, WaitReason.REQUEST_IGNORED):
+        s.cluster.clock.advance(IGNORED_PAUSE_MS)
     s.later(SESSION_MS + 1000, lambda: tools.leave_nobody(s))
     s.busy(10_000)

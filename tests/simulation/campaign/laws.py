@@ -23,7 +23,7 @@ from poolkeeper.sandbox.fake_zookeeper.transactions import Operation
 from simulation import invariants
 from simulation.campaign import tools, truths
 from simulation.campaign.kinds import Trouble
-from simulation.campaign.play import Played
+from simulation.campaign.play import ROUNDS_MAX, Played
 from simulation.campaign.situation import MB, Partition, Situation
 from simulation.clusters import REQUEST
 from simulation.invariants import TOPICS, Trail
@@ -41,7 +41,7 @@ def broken_at_rest(played: Played) -> list[str]:
     if outcome.state is State.CONVERGED:
         found += not_as_declared(s, outcome)
     stopped = has(outcome.waits, WaitReason.STOPPED_BY_PERSON)
-    if len(played.ends) > 1 and outcome.state is not State.CONVERGED and not stopped:
+    if len(played.ends) > ROUNDS_MAX and outcome.state is not State.CONVERGED and not stopped:
         waits = ", ".join(truths.brief(wait) for wait in outcome.waits)
         found.append(f"all was put right, and it still waits: {waits}")
     return [f"at rest {len(played.ends)}: {each}" for each in found]

@@ -1,10 +1,11 @@
 """A seed from its beginning to its end.
 
 Troubles come within `TROUBLE_MS`, each when it first can. When the last is over and nothing has
-changed for `STILL_MS`, the loop is at rest. If it waits then, all is put right that troubles did
-and people can undo, and it must come to rest once more.
+changed for `STILL_MS`, the loop is at rest. If it waits then, what it waits for is put right as far
+as people can, and it goes on; after a few such rounds it must have converged.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -47,22 +48,25 @@ SPREAD = 389
 TROUBLE_MS = 15_000
 RETRY_MS = 1_500
 TRIES = 14
-STILL_MS = 35_000
+STILL_MS = 30_000
+ROUNDS_MAX = 3
+"""How often all is put right: people see what is in the way only when it is."""
 CONVERGED_MS = 6_000
-POLL_S, POLL_MAX_S = 5.0, 20.0
+POLL_S, POLL_MAX_S = 8.0, 16.0
 
 
 @dataclass(slots=True)
 class PlannedBefore:
-    """A planner that answers the last question again at once: a loop that waits asks it often."""
+    """A planner that answers its last questions again at once: a loop that waits repeats them."""
 
-    question: Any = None
-    answer: Plan | None = None
+    known: deque[tuple[Any, Plan]] = field(default_factory=lambda: deque(maxlen=4))
 
     def __call__(self, *question: Any) -> Plan:
-        if self.answer is None or question != self.question:
-            self.question, self.answer = question, make_plan(*question)
-        return self.answer
+        for before, answer in self.known:
+            if before == question:
+                return answer
+        self.known.append((question, make_plan(*question)))
+        return self.known[-1][1]
 
 
 @dataclass(slots=True)
@@ -159,7 +163,7 @@ def play(seed: int, at_rest: Callable[[Played], list[str]] = lambda _: []) -> Pl
         _schedule(s, calls, kind)
     s.busy(TROUBLE_MS)
     _finish(played, calls.plan, at_rest)
-    if _waits(played.ends[-1]):
+    while _waits(played.ends[-1]) and len(played.ends) <= ROUNDS_MAX:
         _put_right(s, played.ends[-1])
         _finish(played, calls.plan, at_rest)
     return played
@@ -172,6 +176,9 @@ def _finish(played: Played, plan: Faults, at_rest: Callable[[Played], list[str]]
 
 
 def _waits(outcome: Outcome) -> bool:
+    """Whether a loop at rest is not done; a run that a person stopped is."""
+    if has(outcome.waits, WaitReason.STOPPED_BY_PERSON):
+        return len(outcome.waits) > 1
     return outcome.state is not State.CONVERGED or bool(outcome.waits)
 
 

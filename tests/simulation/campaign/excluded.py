@@ -7,4 +7,5 @@ EXCLUDED = (
     frozenset({Trouble.BROKERS_RECORD_DAMAGED}),
     frozenset({Trouble.RUN_NODE_REMOVED}),
     frozenset({Trouble.RUN_DOCUMENT_CUT}),
+    frozenset({Trouble.REQUEST_FOR_NOBODY, Trouble.REQUEST_DELETED}),
 )

@@ -145,6 +145,7 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.NO_ROOM_ON_DISKS: lambda s, _: max(s.sizes.values()) > DISK_BYTES,
     WaitReason.REQUEST_STALE: lambda s, w: _done(s, w) or s.has(*DEAFENING),
     WaitReason.REQUEST_UNNOTICED: lambda s, _: s.cluster.exists(REQUEST) and not _in_union(s),
+    WaitReason.ARRIVALS_FIRST: _is_there,
     WaitReason.REQUEST_EMPTY: _unreadable,
     WaitReason.REQUEST_DONE: _requested,
     WaitReason.REQUEST_NOT_BEGUN: _requested,

@@ -38,8 +38,7 @@ def run_document(s: Situation) -> bool:
     path = f"{RUN}/{chunks[0]}"
     found = s.cluster.client.get(path)
     assert found is not None
-    s.cluster.set(path, found[0][: len(found[0]) // 2])
-    return True
+    return _spoil(s, path, bad=found[0][: len(found[0]) // 2])
 
 
 def topic_record(s: Situation) -> bool:
@@ -51,16 +50,17 @@ def brokers_record(s: Situation) -> bool:
     return s.cluster.exists(f"{RECORDS}/brokers") and _spoil(s, f"{RECORDS}/brokers")
 
 
-def _spoil(s: Situation, path: str, mended: bytes | None = None) -> bool:
+def _spoil(s: Situation, path: str, mended: bytes | None = None, bad: bytes | None = None) -> bool:
     """Damage a node; a person mends it after a while, unless somebody else did."""
     found = s.cluster.client.get(path)
     assert found is not None
-    before, bad = mended or found[0], s.dice.choice((b"{", b"[1]", b'{"version": "x"}'))
-    s.cluster.set(path, bad)
+    before = mended or found[0]
+    damaged = bad or s.dice.choice((b"{", b"[1]", b'{"version": "x"}'))
+    s.cluster.set(path, damaged)
 
     def mend() -> None:
         found = s.cluster.client.get(path)
-        if found is not None and found[0] == bad:
+        if found is not None and found[0] == damaged:
             s.cluster.set(path, before)
 
     s.later(MENDED_MS, mend)

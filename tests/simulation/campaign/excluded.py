@@ -3,9 +3,6 @@
 from simulation.campaign.kinds import Trouble
 
 EXCLUDED = (
-    frozenset({Trouble.TOPIC_RECORD_DAMAGED}),
-    frozenset({Trouble.BROKERS_RECORD_DAMAGED}),
     frozenset({Trouble.RUN_NODE_REMOVED}),
-    frozenset({Trouble.RUN_DOCUMENT_CUT}),
     frozenset({Trouble.REQUEST_FOR_NOBODY, Trouble.REQUEST_DELETED}),
 )

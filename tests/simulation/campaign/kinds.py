@@ -48,7 +48,7 @@ class Trouble(StrEnum):
     TOPIC_NODE_DAMAGED = "a topic node is damaged for a while"
     CONFIG_NODE_DAMAGED = "a config node is damaged for a while"
     RUN_NODE_REMOVED = "the run node is removed"
-    RUN_DOCUMENT_CUT = "the run's document is truncated"
+    RUN_DOCUMENT_CUT = "the run's document is truncated for a while"
     TOPIC_RECORD_DAMAGED = "the record of a topic is damaged for a while"
     BROKERS_RECORD_DAMAGED = "the record of the brokers is damaged for a while"
 

@@ -14,6 +14,7 @@ To the laws of `invariants` that know nothing of other people's doings come thes
 """
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -56,7 +57,7 @@ def broken_in_all(played: Played) -> list[str]:
         *invariants.unfenced(trail),
         *out_of_sync(s, trail),
     ]
-    if not s.has(Trouble.RUN_NODE_REMOVED, Trouble.RUN_DOCUMENT_CUT):
+    if not s.has(Trouble.RUN_NODE_REMOVED):
         found += invariants.unrecorded(trail)
     terms = s.cluster.epoch()  # each may wake the loop
     if loop.passes > PASSES_MAX + terms:
@@ -163,17 +164,22 @@ def _check_state(s: Situation, ledger: _Ledger, operation: Operation, now_ms: in
         if state["leader"] < 0 and isr - hurt:
             ledger.leaderless_ms[name] = now_ms
     for id_ in isr:
-        if s.returned_ms.get(id_, 0) >= s.died_ms.get(id_, 0):
+        if _returned_ms(s, id_, now_ms) <= now_ms:
             seen[id_] = now_ms
 
 
 def _hurt(s: Situation, id_: int, in_sync_ms: int | None, now_ms: int) -> bool:
     """Whether a broker died, and has not been in sync again since it returned."""
-    died_ms = s.died_ms.get(id_)
-    if died_ms is None or died_ms > now_ms:
-        return False
-    returned_ms = s.returned_ms.get(id_, 0)
-    return returned_ms < died_ms or in_sync_ms is None or in_sync_ms <= returned_ms
+    returned_ms = _returned_ms(s, id_, now_ms)
+    return returned_ms > 0 and (in_sync_ms is None or in_sync_ms <= returned_ms)
+
+
+def _returned_ms(s: Situation, id_: int, now_ms: int) -> float:
+    """Return when a broker returned, or will, after its last death; 0 if it has not died yet."""
+    deaths = [at_ms for at_ms in s.died_ms.get(id_, ()) if at_ms <= now_ms]
+    if not deaths:
+        return 0
+    return min((at for at in s.returned_ms.get(id_, ()) if at >= deaths[-1]), default=math.inf)
 
 
 def _take_topic(ledger: _Ledger, topic: str, data: bytes | None) -> None:

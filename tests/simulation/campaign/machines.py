@@ -32,7 +32,7 @@ def broker_restarts(s: Situation) -> bool:
     id_ = s.dice.choice(s.live)
     if not _may_go(s):
         return False
-    s.died_ms[id_] = s.now_ms
+    s.died_ms.setdefault(id_, []).append(s.now_ms)
     s.cluster.simulation.stop_broker(id_)
     s.later(s.dice.uniform(8_000, 15_000), lambda: start(s, id_))
     return True
@@ -42,8 +42,8 @@ def session_ends(s: Situation) -> bool:
     id_ = s.dice.choice(s.live)
     if not _may_go(s):
         return False
-    s.died_ms[id_] = s.now_ms
-    s.returned_ms[id_] = s.now_ms + REGISTERS_MS
+    s.died_ms.setdefault(id_, []).append(s.now_ms)
+    s.returned_ms.setdefault(id_, []).append(s.now_ms + REGISTERS_MS)
     s.cluster.server.expire(s.cluster.simulation.brokers[id_].client.session_id)
     return True
 
@@ -67,7 +67,7 @@ def disks_fill(s: Situation) -> bool:
 def start(s: Situation, id_: int) -> None:
     """Let a broker return."""
     if not s.cluster.simulation.brokers[id_].alive:
-        s.returned_ms[id_] = s.now_ms
+        s.returned_ms.setdefault(id_, []).append(s.now_ms)
         s.cluster.simulation.start_broker(id_)
 
 
@@ -83,7 +83,7 @@ def _resize(s: Situation, name: tuple[str, int], bytes_: int) -> None:
 def _dies(s: Situation, id_: int, *, returns: bool) -> bool:
     if not _may_go(s):
         return False
-    s.died_ms[id_] = s.now_ms
+    s.died_ms.setdefault(id_, []).append(s.now_ms)
     s.cluster.simulation.kill(id_)
     s.busy(SESSION_MS + 2000)
     if returns:

@@ -42,7 +42,7 @@ class Situation:
     """A run of the campaign; troubles change it.
 
     `sizes`: the bytes of each partition. `quiet_from_ms`: nothing is under way after that.
-    `died_ms` and `returned_ms`: the last time for each broker. `away`: when ZooKeeper is away, from
+    `died_ms` and `returned_ms`: when each broker did. `away`: when ZooKeeper is away, from
     and to. `foreign_throttles`: config nodes in which somebody else set throttles. `deleted`:
     topics that somebody deleted or asked to delete. `struck`: what happened, with its time.
     """
@@ -55,13 +55,12 @@ class Situation:
     asks_brokers: bool
     sizes: dict[Partition, int]
     quiet_from_ms: int = 0
-    died_ms: dict[int, int] = field(default_factory=dict)
-    returned_ms: dict[int, int] = field(default_factory=dict)
+    died_ms: dict[int, list[int]] = field(default_factory=dict)
+    returned_ms: dict[int, list[int]] = field(default_factory=dict)
     away: tuple[int, int] | None = None
     foreign_throttles: set[str] = field(default_factory=set)
     deleted: set[str] = field(default_factory=set)
     struck: list[tuple[int, Trouble]] = field(default_factory=list)
-    repairs: list[Callable[[], None]] = field(default_factory=list)
 
     @property
     def now_ms(self) -> int:

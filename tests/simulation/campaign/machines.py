@@ -5,7 +5,7 @@ from simulation.campaign.situation import DISK_BYTES, Situation
 from simulation.clusters import SESSION_MS
 
 CONTROLLER = "/controller"
-REGISTERS_MS = 2_000  # a broker whose session ended is back within that
+REGISTERS_MS = 2_000  # a broker whose session has ended is registered again within that
 
 
 def change_controller(s: Situation) -> bool:
@@ -65,9 +65,10 @@ def disks_fill(s: Situation) -> bool:
 
 
 def start(s: Situation, id_: int) -> None:
-    """Let a broker return."""
+    """Let a broker return; it is registered when the session of its life before has ended."""
     if not s.cluster.simulation.brokers[id_].alive:
-        s.returned_ms.setdefault(id_, []).append(s.now_ms)
+        again_ms = s.died_ms[id_][-1] + SESSION_MS + REGISTERS_MS
+        s.returned_ms.setdefault(id_, []).append(max(s.now_ms, again_ms))
         s.cluster.simulation.start_broker(id_)
 
 

@@ -11,9 +11,9 @@ import pytest
 from simulation.campaign.chunks import Tally, play_all, play_some
 from simulation.campaign.play import KINDS
 
-SEEDS, CHUNK = 2_000, 100
+SEEDS, CHUNK = 2_000, 500
 SOAK_SEEDS = 100_000
-PAIRS_MIN = 150
+PAIRS_MIN = 500
 """A chunk draws a pair of its own for each seed, and more by chance; most are reached together."""
 
 

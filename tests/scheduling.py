@@ -6,7 +6,8 @@ mostly wait: their files are mixed, as soon as the first `AHEAD` on brokers have
 there is no Kubernetes yet, it is built meanwhile.
 
 A file's tests run in one worker, one after the other. So do the files of a line of `TOGETHER`,
-which ask for the same brokers: these start once.
+which ask for the same brokers: these start once. The tests of a file of `APART`, which share
+nothing, are given away one by one.
 """
 
 from pathlib import Path
@@ -25,6 +26,7 @@ TOGETHER = {
     "real/four brokers": ("simulation", "source_d3"),
     "kubernetes/four brokers": ("outages", "failover"),
 }
+APART = ("tests/simulation/test_campaign.py",)
 GROUPS = {
     f"tests/{group.partition('/')[0]}/test_{name}.py": group
     for group, names in TOGETHER.items()
@@ -37,6 +39,8 @@ class Scheduling(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
+        if file in APART:
+            return nodeid
         return GROUPS.get(file, file)
 
 

@@ -384,8 +384,8 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f" {_brokers(wait.brokers)} not in sync"
     ),
     _R.REQUEST_IGNORED: lambda wait: (
-        f"the controller ignored this request {wait.count} times: elect another controller, or"
-        " declare spec.brokers so that it can be woken"
+        f"the controller ignored this request {wait.count} times, and gets it again every 10"
+        " minutes: elect another controller, or declare spec.brokers so that it can be woken"
     ),
     _R.REQUEST_STALE: _remedy(_STALE),
     _R.REQUEST_UNNOTICED: _remedy(_UNNOTICED),

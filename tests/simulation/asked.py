@@ -18,7 +18,7 @@ class AskedBrokers:
     def ids(self) -> tuple[int, ...]:
         raise Unavailable("not simulated")
 
-    def sizes(self, brokers: Iterable[int], deadline_s: float) -> Sizes:
+    def sizes(self, brokers: Iterable[int], deadline_s: float = 10) -> Sizes:
         return Sizes({}, dict.fromkeys(brokers, "not simulated"))
 
     def cancel_moves(self, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
@@ -27,3 +27,9 @@ class AskedBrokers:
             raise Unsupported(error)
         self.cluster.clock.advance(100)
         return {}
+
+    def wake_controller(self) -> None:
+        error = self.cluster.simulation.alter_reassignments({("poolkeeper.no.such.topic", 0): None})
+        if error:
+            raise Unavailable(error)
+        self.cluster.clock.advance(100)

@@ -14,9 +14,10 @@ from poolkeeper.model.outcomes import Outcome, State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.waits import after_error
+from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.cluster import reconcile_cluster
-from poolkeeper.reconcile.context import Enrich, PassContext
+from poolkeeper.reconcile.context import Enrich, PassContext, Planner
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.sandbox.fake_zookeeper import Faults, faults
 from poolkeeper.zk import journal
@@ -49,6 +50,8 @@ class Executor:
     offer: Callable[[], ExternalPlan | None] = lambda: None
     enrich: Enrich = lambda cluster: cluster
     brokers: Any = None
+    pause_s: Callable[[], float] = lambda: POLL_S
+    plan: Planner = make_plan
     passes: int = 0
     writes: int = 0
     seen: list[Outcome] = field(default_factory=list)
@@ -71,10 +74,11 @@ class Executor:
 
     def _process(self, plan: Faults, passes_max: int) -> bool:
         """Run one process to its end; false if it died."""
+        lost: set[int] = set()
         while True:
             session = self._open(plan)
             try:
-                self._hold(session, passes_max)
+                self._hold(session, passes_max, lost)
                 return True
             except Unavailable:
                 self.cluster.clock.advance(AWAY_MS)
@@ -83,7 +87,7 @@ class Executor:
                 return False
             finally:
                 self.writes += session.fake.writes
-                session.close()
+                self._close(session)
 
     def _await_end(self, session: int) -> None:
         """Wait, as whoever takes over, for ZooKeeper to end a dead process's session."""
@@ -93,23 +97,28 @@ class Executor:
     def _open(self, plan: Faults) -> FakeSession:
         return FakeSession(self.cluster.server, self.cluster.clock, plan=plan)
 
-    def _hold(self, session: FakeSession, passes_max: int) -> None:
+    def _close(self, session: FakeSession) -> None:
+        session.close()
+
+    def _hold(self, session: FakeSession, passes_max: int, lost: set[int]) -> None:
         now_ms = self.cluster.clock.now_ms
-        with journal.hold(session, "apply", now_ms(), patience_s=30) as held:
-            context = PassContext(
-                ZooKeeperAccess(held), now_ms, brokers=self.brokers, enrich=self.enrich
-            )
+        with journal.hold(session, "apply", now_ms(), patience_s=30, lost=lost) as held:
+            access = ZooKeeperAccess(held)
+            context = PassContext(access, now_ms, self.brokers, self.enrich, plan=self.plan)
             while True:
                 self.passes += 1
                 assert self.passes <= passes_max, f"too many passes: {self.seen[-3:]}"
-                try:
-                    outcome = reconcile_cluster(
-                        context, self.desired, self.authority, self.agreed, self.offer()
-                    )
-                except Stale as stale:
-                    outcome = Outcome(State.WAITING, waits=(after_error(stale),))
+                outcome = self._pass(context)
                 self.seen.append(outcome)
                 if self.at_rest(outcome):
                     return
-                if outcome.state is State.WAITING:
-                    session.wait(WATCHED, POLL_S)
+                if outcome.state is not State.PROGRESSED:
+                    session.wait(WATCHED, self.pause_s())
+
+    def _pass(self, context: PassContext) -> Outcome:
+        try:
+            return reconcile_cluster(
+                context, self.desired, self.authority, self.agreed, self.offer()
+            )
+        except Stale as stale:
+            return Outcome(State.WAITING, waits=(after_error(stale),))

@@ -186,7 +186,11 @@ def unrecorded(trail: Trail) -> list[str]:
     """Name the requests and elections of a run that came without what belongs to them."""
     found = []
     for transaction in trail.ours:
-        made = {operation.path: operation for operation in transaction.changes}
+        made = {
+            operation.path: operation
+            for operation in transaction.changes
+            if operation.kind is not TransactionKind.DELETE
+        }
         checked = {o.path for o in transaction.operations if o.kind is TransactionKind.CHECK}
         wanted: set[str] = set()
         if REQUEST in made:
@@ -336,7 +340,7 @@ def _body(server: FakeZooKeeper, path: str) -> Any:
 
 
 def _entries(operation: Operation) -> Requested:
-    entries = json.loads(operation.data or b"")["partitions"]
+    entries = json.loads(operation.data or b"{}").get("partitions", ())
     return tuple((e["topic"], e["partition"], tuple(e["replicas"])) for e in entries)
 
 

@@ -83,8 +83,13 @@ def entry_for(
 
 def replica_bytes(move: Move) -> int:
     """The size of one replica: the bytes of the move divided by the replicas that its path adds."""
-    added = sum(len(set(b).difference(a)) for a, b in itertools.pairwise(move.path))
+    added = replicas_added(move)
     return move.bytes // added if added else 0
+
+
+def replicas_added(move: Move) -> int:
+    """How many replicas the move's path adds."""
+    return sum(len(set(b).difference(a)) for a, b in itertools.pairwise(move.path))
 
 
 def _leader(partition: Partition | None, before: Replicas, live: Collection[int]) -> int:

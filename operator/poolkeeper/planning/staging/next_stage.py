@@ -19,7 +19,7 @@ from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.model.waits import Wait
 from poolkeeper.planning.audit.excess import LAWS, State, excesses
 from poolkeeper.planning.rules import Rules
-from poolkeeper.planning.staging.candidates import entry_for, packer_for
+from poolkeeper.planning.staging.candidates import entry_for, packer_for, replicas_added
 from poolkeeper.planning.staging.forecast import Forecast as Forecast
 from poolkeeper.planning.staging.forecast import predict as predict
 from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds
@@ -70,6 +70,22 @@ def next_stage(
     if wait is not None:
         return NothingFits(wait)
     return Stage(tuple(sorted((entry.move, entry.step) for entry in entries)), room.bytes)
+
+
+def with_live_bytes(moves: Sequence[Move], cluster: Cluster) -> tuple[Move, ...]:
+    """Return the moves with the bytes that they copy now; the planned ones of unknown sizes.
+
+    Partitions grow and shrink while a plan waits, and it is now that a disk must have room.
+    """
+    return tuple(_with_live_bytes(move, cluster) for move in moves)
+
+
+def _with_live_bytes(move: Move, cluster: Cluster) -> Move:
+    topic = cluster.topics.get(move.topic)
+    partition = None if topic is None else topic.partition(move.partition)
+    if partition is None or partition.size_bytes is None:
+        return move
+    return move._replace(bytes=partition.size_bytes * replicas_added(move))
 
 
 def after_stage(

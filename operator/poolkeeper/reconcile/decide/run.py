@@ -57,6 +57,8 @@ from poolkeeper.reconcile.decide.decisions import (
 from poolkeeper.reconcile.observation import led_partitions
 
 ATTEMPTS_MAX = 5
+IGNORED_PAUSE_MS = 600_000
+"""After `ATTEMPTS_MAX` attempts a request is made once in this time: another controller may act."""
 WAITS_MAX = 10
 OPEN = (MoveState.PENDING, MoveState.ORPHANED)
 """The states of a move whose next step a stage may request."""
@@ -181,9 +183,9 @@ def _request_stage_if_lawful(
         before, after, at.desired, at.view.cluster_with_sizes or cluster, at.view.gone
     )
     attempts = at.run.attempts + 1 if stage.entries == at.run.step else 1
-    if attempts > ATTEMPTS_MAX:
+    if attempts > ATTEMPTS_MAX and at.now_ms - at.run.requested_ms < IGNORED_PAUSE_MS:
         return DoNothing((Wait(WaitReason.REQUEST_IGNORED, count=ATTEMPTS_MAX),), found)
-    return _request_if_throttled(at, RequestStage(stage, attempts, found))
+    return _request_if_throttled(at, RequestStage(stage, min(attempts, ATTEMPTS_MAX), found))
 
 
 def _request_if_throttled(

@@ -24,6 +24,7 @@ from poolkeeper.sandbox.simulation.zookeeper.session import (
 )
 
 REQUEST_BYTES_MAX = 0xFFFFF
+_ANYONE = ("world", "anyone")
 _HEADER = 8
 _MULTI_HEADER = 9
 
@@ -37,14 +38,11 @@ def digest_identity(user: str, password: str) -> Identity:
 
 def allows(acl: Sequence[Any], permission: int, identities: Collection[Identity]) -> bool:
     """Whether one of the ACL's entries gives the permission to one of the identities."""
-    return any(
-        entry.perms & permission
-        and (
-            (entry.id.scheme, entry.id.id) == ("world", "anyone")
-            or (entry.id.scheme, entry.id.id) in identities
-        )
-        for entry in acl
-    )
+    for entry in acl:
+        who = (entry.id.scheme, entry.id.id)
+        if entry.perms & permission and (who == _ANYONE or who in identities):
+            return True
+    return False
 
 
 def require(node: Znode | None, permission: int, identities: Collection[Identity]) -> None:

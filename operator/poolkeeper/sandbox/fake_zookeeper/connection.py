@@ -227,6 +227,8 @@ class FakeClient:
             self._seen = max(self._seen, self.server.zxid - fault.lag)
         else:
             self._seen = self.server.zxid
+        if fault is None:
+            return answer(self._seen)
         return self._inject(fault, lambda: answer(self._seen))
 
     def _write(self, what: str, paths: tuple[str, ...], do: Callable[[], Answer]) -> Answer:

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 
 class FaultKind(StrEnum):
@@ -44,8 +44,7 @@ class Fault:
     lag: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One request of a client: its number, counted from 1 among calls of its sort, and its paths.
 
     Paths are without the chroot. `write` tells the sort.

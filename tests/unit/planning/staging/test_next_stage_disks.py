@@ -63,6 +63,17 @@ def test_no_disk_goes_above_its_high_water_mark(observed, pool, fits) -> None:
         assert need.left_bytes < need.needed_bytes == 10 * GIB
 
 
+@pytest.mark.parametrize(("now_gib", "bytes_"), [(2, 4 * GIB), (None, 10 * GIB)])
+def test_a_copy_is_as_large_as_the_partition_is_now(now_gib, bytes_) -> None:
+    size = None if now_gib is None else now_gib * GIB
+    observed = cluster(t=[partition(0, 1, 2, 3, size_bytes=size)])
+    planned = move("t", 0, (1, 2, 3), (4, 5, 3), gib=10)
+    (live,) = next_stage.with_live_bytes([planned], observed)
+    assert live == planned._replace(bytes=bytes_)
+    gone = move("u", 0, (1, 2, 3), (4, 5, 3), gib=10)
+    assert next_stage.with_live_bytes([gone], observed) == (gone,)
+
+
 def test_what_a_stage_frees_counts_only_after_it() -> None:
     """Both brokers hold 10 of 20 GiB: two replicas can change places, but one after the other."""
     lists = [partition(0, 1, size_bytes=10 * GIB), partition(1, 4, size_bytes=10 * GIB)]

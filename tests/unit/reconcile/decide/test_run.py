@@ -209,11 +209,27 @@ def test_after_the_first_stage_throttles_of_others_are_no_reason_to_wait():
         ),
         pytest.param(
             replace(
-                between(cluster(), replace(RUN, step=STAGE.entries, attempts=5), **SOUGHT),
+                between(
+                    cluster(),
+                    replace(RUN, step=STAGE.entries, attempts=5, requested_ms=NOW_MS - 60_000),
+                    **SOUGHT,
+                ),
                 reported_stage=(0, 0),
             ),
             DoNothing((Wait(R.REQUEST_IGNORED, count=ATTEMPTS_MAX),)),
             id="but-not-for-ever",
+        ),
+        pytest.param(
+            replace(
+                between(
+                    cluster(),
+                    replace(RUN, step=STAGE.entries, attempts=5, requested_ms=NOW_MS - 600_000),
+                    **SOUGHT,
+                ),
+                reported_stage=(0, 0),
+            ),
+            RequestStage(STAGE, ATTEMPTS_MAX),
+            id="except-now-and-then-as-the-controller-may-be-another",
         ),
         pytest.param(
             between(

@@ -1,0 +1,108 @@
+"""Brokers that die, return, restart, lose their sessions, and whose disks fill."""
+
+from simulation.campaign.kinds import Trouble
+from simulation.campaign.situation import DISK_BYTES, Situation
+from simulation.clusters import SESSION_MS
+
+CONTROLLER = "/controller"
+REGISTERS_MS = 2_000  # a broker whose session has ended is registered again within that
+
+
+def change_controller(s: Situation) -> bool:
+    if not s.cluster.exists(CONTROLLER):
+        return False
+    s.cluster.delete(CONTROLLER)
+    return True
+
+
+def controller_dies(s: Situation) -> bool:
+    controller = s.cluster.simulation.controller
+    return controller is not None and _dies(s, controller, returns=True)
+
+
+def broker_dies(s: Situation) -> bool:
+    return _dies(s, s.dice.choice(s.live), returns=False)
+
+
+def broker_returns(s: Situation) -> bool:
+    return _dies(s, s.dice.choice(s.live), returns=True)
+
+
+def broker_restarts(s: Situation) -> bool:
+    id_ = s.dice.choice(s.live)
+    if not _may_go(s):
+        return False
+    s.died_ms.setdefault(id_, []).append(s.now_ms)
+    s.cluster.simulation.stop_broker(id_)
+    s.later(s.dice.uniform(8_000, 15_000), lambda: start(s, id_))
+    return True
+
+
+def session_ends(s: Situation) -> bool:
+    id_ = s.dice.choice(s.live)
+    if not _may_go(s):
+        return False
+    s.died_ms.setdefault(id_, []).append(s.now_ms)
+    s.returned_ms.setdefault(id_, []).append(s.now_ms + REGISTERS_MS)
+    s.cluster.server.expire(s.cluster.simulation.brokers[id_].client.session_id)
+    return True
+
+
+def disks_fill(s: Situation) -> bool:
+    """The partitions of a topic grow to twice a disk, then retention takes them back."""
+    names = [name for name, _ in s.partitions() if name in s.sizes]
+    if not names or s.dead:
+        return False
+    name = s.dice.choice(names)
+    before = s.sizes[name]
+    _resize(s, name, 2 * DISK_BYTES)
+
+    def shrink() -> None:
+        _resize(s, name, before)
+
+    s.later(15_000, shrink)
+    return True
+
+
+def start(s: Situation, id_: int) -> None:
+    """Let a broker return; it is registered when the session of its life before has ended."""
+    if not s.cluster.simulation.brokers[id_].alive:
+        again_ms = s.died_ms[id_][-1] + SESSION_MS + REGISTERS_MS
+        s.returned_ms.setdefault(id_, []).append(max(s.now_ms, again_ms))
+        s.cluster.simulation.start_broker(id_)
+
+
+def _resize(s: Situation, name: tuple[str, int], bytes_: int) -> None:
+    s.sizes[name] = bytes_
+    for broker in s.cluster.simulation.brokers.values():
+        for tp, log in broker.disk.logs.items():
+            if tuple(tp) == name:
+                log.bytes = min(log.bytes, bytes_)
+    s.cluster.simulation.set_size(*name, bytes_)
+
+
+def _dies(s: Situation, id_: int, *, returns: bool) -> bool:
+    if not _may_go(s):
+        return False
+    s.died_ms.setdefault(id_, []).append(s.now_ms)
+    s.cluster.simulation.kill(id_)
+    s.busy(SESSION_MS + 2000)
+    if returns:
+        s.later(s.dice.uniform(500, 20_000), lambda: start(s, id_))
+    return True
+
+
+def _may_go(s: Situation) -> bool:
+    """Whether a broker may go: no more than two, and one at least stays."""
+    return len(s.dead) < min(2, len(s.cluster.simulation.brokers) - 2)
+
+
+MACHINES = {
+    Trouble.CONTROLLER_CHANGES: change_controller,
+    Trouble.CONTROLLER_DIES: controller_dies,
+    Trouble.BROKER_DIES: broker_dies,
+    Trouble.BROKER_RETURNS: broker_returns,
+    Trouble.BROKER_RESTARTS: broker_restarts,
+    Trouble.BROKER_SESSION_ENDS: session_ends,
+    Trouble.DISK_FILLS: disks_fill,
+}

@@ -1,0 +1,251 @@
+"""A seed from its beginning to its end.
+
+Troubles come within `TROUBLE_MS`, each when it first can. When the last is over and nothing has
+changed for `STILL_MS`, the loop is at rest. If it waits then, what it waits for is put right as far
+as people can, and it goes on; after a few such rounds it must have converged.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+from poolkeeper.errors import PoolkeeperError, Stale, Unavailable
+from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.runs import Phase
+from poolkeeper.model.specs import Mode, Remedies
+from poolkeeper.model.topology import Cluster
+from poolkeeper.model.waits import WaitReason, after_error, has
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.reconcile.authority import authority_of
+from poolkeeper.reconcile.cluster import preview, reconcile_cluster
+from poolkeeper.reconcile.context import PassContext
+from poolkeeper.reconcile.decide.run import IGNORED_PAUSE_MS
+from poolkeeper.sandbox.fake_zookeeper import Faults
+from simulation.asked import AskedBrokers
+from simulation.campaign import machines, tools
+from simulation.campaign.damage import DAMAGE
+from simulation.campaign.excluded import EXCLUDED
+from simulation.campaign.kinds import Trouble
+from simulation.campaign.machines import MACHINES
+from simulation.campaign.ours import AT_CALLS, OUTAGES_MS, CallTroubles
+from simulation.campaign.people import PEOPLE
+from simulation.campaign.situation import Situation, drawn
+from simulation.campaign.tools import TOOLS
+from simulation.clusters import REQUEST, SESSION_MS
+from simulation.executors import Executor
+from simulation.fake_session import FakeSession
+
+ACTIONS: Mapping[Trouble, Callable[[Situation], bool]] = {**MACHINES, **TOOLS, **DAMAGE, **PEOPLE}
+KINDS = tuple(kind for kind in Trouble if frozenset({kind}) not in EXCLUDED)
+PAIRS = tuple(
+    pair for pair in combinations(KINDS, 2) if not any(set(pair) >= each for each in EXCLUDED)
+)
+SPREAD = 389
+"""A step through the pairs that leaves none out: neighbours in the list are not neighbours."""
+TROUBLE_MS = 15_000
+RETRY_MS = 1_500
+TRIES = 14
+STILL_MS = 30_000
+ROUNDS_MAX = 3
+"""How often all is put right: people see what is in the way only when it is."""
+CONVERGED_MS = 6_000
+POLL_S, POLL_MAX_S = 8.0, 16.0
+
+
+@dataclass(slots=True)
+class PlannedBefore:
+    """A planner that answers its last questions again at once: a loop that waits repeats them."""
+
+    known: deque[tuple[Any, Plan]] = field(default_factory=lambda: deque(maxlen=4))
+
+    def __call__(self, *question: Any) -> Plan:
+        for before, answer in self.known:
+            if before == question:
+                return answer
+        self.known.append((question, make_plan(*question)))
+        return self.known[-1][1]
+
+
+@dataclass(slots=True)
+class Loop(Executor):
+    """The loop of one cluster as `poolkeeper run` has it, until it is at rest."""
+
+    situation: Situation | None = None
+    calls: CallTroubles | None = None
+    _last: Any = None
+    _since_ms: int = 0
+
+    def _pass(self, context: PassContext) -> Outcome:
+        s = self.situation
+        assert s is not None
+        try:
+            if s.desired.cluster.mode is Mode.PLAN_ONLY:
+                return preview(context.preview, s.desired)
+            return reconcile_cluster(context, s.desired, authority_of(s.desired))
+        except Stale as stale:
+            return Outcome(State.WAITING, waits=(after_error(stale),))
+        except Unavailable:
+            raise
+        except PoolkeeperError as error:
+            return Outcome(State.WAITING, waits=(after_error(error),), error=error)
+
+    def _close(self, session: FakeSession) -> None:
+        assert self.calls is not None
+        if self.calls.away():
+            session.die()
+        else:
+            session.close()
+
+    def rest(self, outcome: Outcome) -> bool:
+        """Whether nothing is under way, and nothing has changed for a while."""
+        s = self.situation
+        assert s is not None
+        counts = tuple((w.kind, w.count, w.brokers) for w in outcome.waits)
+        sign = (outcome.state, frozenset(counts), outcome.progress and outcome.progress.phase)
+        changed = sign != self._last or bool(outcome.did)
+        if changed or s.now_ms < s.quiet_from_ms:
+            self._last, self._since_ms = sign, s.now_ms
+            return False
+        still_ms = CONVERGED_MS if outcome.state is State.CONVERGED else STILL_MS
+        return s.now_ms - self._since_ms >= still_ms
+
+    def poll_s(self) -> float:
+        """How long to wait for news: longer where there was none for long."""
+        assert self.situation is not None
+        progress = self.seen[-1].progress if self.seen else None
+        if progress is not None and progress.phase is Phase.THROTTLING:
+            return 1.0
+        still_s = (self.situation.now_ms - self._since_ms) / 1000
+        return min(max(POLL_S, still_s), POLL_MAX_S)
+
+
+@dataclass(slots=True)
+class Played:
+    """What became of a seed: at rest, and after all was put right if it waited then."""
+
+    situation: Situation
+    loop: Loop
+    since_zxid: int
+    ends: list[Outcome] = field(default_factory=list)
+    checked: list[str] = field(default_factory=list)
+
+
+def troubles_of(s: Situation) -> list[Trouble]:
+    """Draw the troubles of a situation: a pair by its seed, and up to two more."""
+    first, second = PAIRS[s.seed * SPREAD % len(PAIRS)]
+    kinds = [first, second]
+    for kind in s.dice.sample(KINDS, s.dice.choice((0, 1, 2))):
+        if not any({kind, other} >= each for other in kinds for each in EXCLUDED):
+            kinds.append(kind)
+    return kinds
+
+
+def play(seed: int, at_rest: Callable[[Played], list[str]] = lambda _: []) -> Played:
+    """Play a seed; `at_rest` names what is wrong each time the loop is at rest."""
+    s = drawn(seed)
+    calls = CallTroubles(s)
+    loop = Loop(
+        s.cluster,
+        s.desired,
+        brokers=AskedBrokers(s.cluster) if s.asks_brokers else None,
+        enrich=lambda cluster: _with_sizes(s, cluster),
+        plan=PlannedBefore(),
+        situation=s,
+        calls=calls,
+    )
+    loop.at_rest, loop.pause_s = loop.rest, loop.poll_s
+    played = Played(s, loop, s.cluster.server.zxid)
+    _edit(s)
+    for kind in troubles_of(s):
+        _schedule(s, calls, kind)
+    s.busy(TROUBLE_MS)
+    _finish(played, calls.plan, at_rest)
+    while _waits(played.ends[-1]) and len(played.ends) <= ROUNDS_MAX:
+        _put_right(s, played.ends[-1])
+        _finish(played, calls.plan, at_rest)
+    return played
+
+
+def _finish(played: Played, plan: Faults, at_rest: Callable[[Played], list[str]]) -> None:
+    played.loop.finish(lambda _: plan, passes_max=2000)
+    played.ends.append(played.loop.seen[-1])
+    played.checked += at_rest(played)
+
+
+def _waits(outcome: Outcome) -> bool:
+    """Whether a loop at rest is not done; a run that a person stopped is."""
+    if has(outcome.waits, WaitReason.STOPPED_BY_PERSON):
+        return len(outcome.waits) > 1
+    return outcome.state is not State.CONVERGED or bool(outcome.waits)
+
+
+def _edit(s: Situation) -> None:
+    """Make the edit that the run begins with: data has to move, in most cases."""
+    kind = s.dice.choice(
+        (Trouble.POOL_CHANGED, Trouble.DRAINED, Trouble.FACTOR_CHANGED, Trouble.POOL_CHANGED)
+    )
+    if not ACTIONS[kind](s):
+        ACTIONS[Trouble.DRAINED](s)
+
+
+def _schedule(s: Situation, calls: CallTroubles, kind: Trouble) -> None:
+    left = TRIES
+
+    def strike() -> None:
+        nonlocal left
+        left -= 1
+        if kind in AT_CALLS or kind in OUTAGES_MS:
+            calls.arm(kind)
+        elif ACTIONS[kind](s):
+            s.struck.append((s.now_ms, kind))
+            s.busy(1000)
+        elif left:
+            s.later(RETRY_MS, strike)
+
+    s.later(s.dice.uniform(200, TROUBLE_MS), strike)
+
+
+STRANGE = (
+    WaitReason.FOREIGN_REQUEST,
+    WaitReason.UNREADABLE_REQUEST,
+    WaitReason.REQUEST_EMPTY,
+    WaitReason.REQUEST_BROKER_UNKNOWN,
+    WaitReason.REQUEST_BROKER_NOT_LIVE,
+    WaitReason.REQUEST_NOT_BEGUN,
+    WaitReason.REQUEST_DONE,
+)
+
+
+def _with_sizes(s: Situation, cluster: Cluster) -> Cluster:
+    """Return what brokers would tell of the sizes."""
+    topics = {
+        name: replace(
+            topic,
+            partitions=tuple(
+                p._replace(size_bytes=s.sizes.get((name, p.partition), 0)) for p in topic.partitions
+            ),
+        )
+        for name, topic in cluster.topics.items()
+    }
+    return replace(cluster, topics=topics)
+
+
+def _put_right(s: Situation, outcome: Outcome) -> None:
+    """Undo what people can undo: brokers return, strangers go, everything is allowed."""
+    for id_ in s.dead:
+        machines.start(s, id_)
+    s.edit_cluster(mode=Mode.APPLY)
+    s.edit_execution(remedies=Remedies(True, True, True))
+    for entity in s.foreign_throttles & set(tools.throttled(s)):
+        tools.clear_throttles(s, entity)
+    strange = any(wait.reason in STRANGE for wait in outcome.waits)
+    if strange and s.cluster.exists(REQUEST):
+        s.cluster.delete(REQUEST)
+        s.cluster.delete("/controller")
+    if has(outcome.waits, WaitReason.REQUEST_IGNORED):
+        s.cluster.clock.advance(IGNORED_PAUSE_MS)
+    s.later(SESSION_MS + 1000, lambda: tools.leave_nobody(s))
+    s.busy(10_000)

@@ -1,0 +1,161 @@
+"""What must be true of the cluster for a loop to wait for a reason: one line for each reason."""
+
+from collections.abc import Callable
+from dataclasses import fields
+
+from poolkeeper.model.outcomes import Outcome
+from poolkeeper.model.specs import Mode
+from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.sandbox.simulation.profiles import Era
+from simulation.campaign.kinds import Trouble
+from simulation.campaign.situation import DISK_BYTES, Situation
+from simulation.campaign.tools import NOBODY
+from simulation.clusters import REQUEST
+
+Truth = Callable[[Situation, Wait], bool]
+
+
+def untrue(s: Situation, outcome: Outcome) -> list[str]:
+    """Name the reasons to wait that are not true."""
+    return [
+        f"it waits for {brief(wait)}, which is not so"
+        for wait in outcome.waits
+        if wait.reason not in TRUTHS or not TRUTHS[wait.reason](s, wait)
+    ]
+
+
+def brief(wait: Wait) -> str:
+    """Return the reason and the fields that are set."""
+    plain = Wait(wait.reason)
+    found = (
+        f"{each.name}={getattr(wait, each.name)!r}"
+        for each in fields(wait)
+        if getattr(wait, each.name) != getattr(plain, each.name)
+    )
+    return f"{wait.reason.value}({', '.join(found)})"
+
+
+def _dead(s: Situation, wait: Wait) -> bool:
+    return set(wait.brokers) <= {*s.dead, NOBODY}
+
+
+def _requested(s: Situation, wait: Wait) -> bool:
+    body = s.body(REQUEST) or {}
+    names = {(e["topic"], e["partition"]) for e in body.get("partitions", ())}
+    return {tuple(name) for name in wait.partitions} <= names
+
+
+def _unreadable(s: Situation, wait: Wait) -> bool:
+    return s.cluster.exists(REQUEST) and not (s.body(REQUEST) or {}).get("partitions")
+
+
+def _moving(s: Situation, wait: Wait) -> bool:
+    return all(
+        str(number)
+        in {**(body.get("adding_replicas") or {}), **(body.get("removing_replicas") or {})}
+        for topic, number in wait.partitions
+        for body in [s.body(f"/brokers/topics/{topic}") or {}]
+    )
+
+
+def _out_of_sync(s: Situation, wait: Wait) -> bool:
+    return all(
+        set(s.cluster.replicas(topic)[str(number)]) - set(s.cluster.state(topic, number)[1])
+        for topic, number in wait.partitions
+    )
+
+
+def _under_min(s: Situation, wait: Wait) -> bool:
+    return all(
+        s.cluster.state(*name)[0] == -1 or not s.cluster.state(*name)[1] for name in wait.partitions
+    )
+
+
+def _done(s: Situation, _: Wait) -> bool:
+    """Whether all that a request asks for is so."""
+    entries = (s.body(REQUEST) or {}).get("partitions", ())
+    return bool(entries) and all(
+        e["topic"] not in s.topics()
+        or s.cluster.replicas(e["topic"]).get(str(e["partition"])) in (None, e["replicas"])
+        for e in entries
+    )
+
+
+DEAFENING = (
+    Trouble.REQUEST_EXTENDED,
+    Trouble.REQUEST_DELETED,
+    Trouble.REQUEST_REPLACED,
+    Trouble.REQUEST_UNREADABLE,
+    Trouble.TOPIC_DELETED,
+    Trouble.TOPIC_DOOMED,
+)
+"""What may cost a controller its watch on the request."""
+
+
+def _may_not_fail_over(s: Situation, _: Wait) -> bool:
+    return not s.desired.cluster.execution.remedies.allow_controller_failover
+
+
+def _stopped(s: Situation, _: Wait) -> bool:
+    late = s.desired.cluster.execution.roll_back_on_deadline
+    return s.has(Trouble.STOPPED, Trouble.ROLLED_BACK) or late
+
+
+def _mode(mode: Mode) -> Truth:
+    return lambda s, _: s.desired.cluster.mode is mode
+
+
+def _is_there(s: Situation, _: Wait) -> bool:
+    """Whether a request is there or Kafka moves something; up to 2.3 no node says that it does."""
+    recorded = s.cluster.simulation.profile.era is Era.RECORDED
+    return s.cluster.exists(REQUEST) or bool(_in_union(s)) or not recorded
+
+
+def _in_union(s: Situation) -> list[str]:
+    return [t for t in s.topics() if (s.body(f"/brokers/topics/{t}") or {}).get("adding_replicas")]
+
+
+def _leaderless(s: Situation, wait: Wait) -> bool:
+    return all(s.cluster.state(*name)[0] == -1 for name in wait.partitions)
+
+
+TRUTHS: dict[WaitReason, Truth] = {
+    WaitReason.STOPPED_BY_PERSON: _stopped,
+    WaitReason.PAUSED: _mode(Mode.PAUSED),
+    WaitReason.PLAN_ONLY: _mode(Mode.PLAN_ONLY),
+    WaitReason.FOREIGN_REQUEST: _requested,
+    WaitReason.UNREADABLE_REQUEST: _unreadable,
+    WaitReason.FOREIGN_MOVE: _moving,
+    WaitReason.THROTTLE_CONFLICT: lambda s, _: (
+        bool(s.foreign_throttles) or s.has(Trouble.THROTTLE_REMOVED)
+    ),
+    WaitReason.NO_CONTROLLER: lambda s, _: not s.cluster.exists("/controller"),
+    WaitReason.UNDER_REPLICATED: _out_of_sync,
+    WaitReason.UNDER_MIN_ISR: _under_min,
+    WaitReason.STAGE_IN_FLIGHT: _is_there,
+    WaitReason.STAGE_DEADLINE: _is_there,
+    WaitReason.MOVES_RETURNING: _is_there,
+    WaitReason.CANCEL_NEEDS_FAILOVER: _dead,
+    WaitReason.ORIGIN_NOT_IN_SYNC: _dead,
+    WaitReason.BROKER_NOT_LIVE: _dead,
+    WaitReason.TARGET_NOT_LIVE: _dead,
+    WaitReason.PARTITION_LEADERLESS: _leaderless,
+    WaitReason.REPLICA_NOT_IN_SYNC: _dead,
+    WaitReason.NO_LIVE_REPLICA_IN_SYNC: lambda s, _: bool(s.dead),
+    WaitReason.NO_ROOM_ON_DISKS: lambda s, _: max(s.sizes.values()) > DISK_BYTES,
+    WaitReason.REQUEST_STALE: lambda s, w: _done(s, w) or s.has(*DEAFENING),
+    WaitReason.REQUEST_UNNOTICED: lambda s, _: s.cluster.exists(REQUEST) and not _in_union(s),
+    WaitReason.ARRIVALS_FIRST: _is_there,
+    WaitReason.REQUEST_EMPTY: _unreadable,
+    WaitReason.REQUEST_DONE: _requested,
+    WaitReason.REQUEST_NOT_BEGUN: _requested,
+    WaitReason.REQUEST_PARTITION_UNKNOWN: _requested,
+    WaitReason.REQUEST_BROKER_UNKNOWN: _dead,
+    WaitReason.REQUEST_BROKER_NOT_LIVE: _dead,
+    WaitReason.REQUEST_UNREACHABLE: lambda s, _: s.has(Trouble.REQUEST_FOR_NOBODY),
+    WaitReason.FOREIGN_CANCEL_NEEDS_BROKERS: lambda s, _: not s.asks_brokers,
+    WaitReason.FOREIGN_CANCEL_NEEDS_FAILOVER: _may_not_fail_over,
+    WaitReason.REQUEST_IGNORED: lambda s, _: s.has(*DEAFENING),
+    WaitReason.TOPIC_DELETING: lambda s, w: s.cluster.exists(f"/admin/delete_topics/{w.topic}"),
+    WaitReason.LEADERS_MISSING: lambda s, _: bool(s.dead),
+}

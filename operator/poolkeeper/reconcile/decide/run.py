@@ -153,7 +153,7 @@ def _compute_stage_if_open(at: RunSituation, found: tuple[Action, ...]) -> DoNot
         TopicPartition(move.topic, move.partition)
         for move, p in zip(moves, progress, strict=True)
         if p.state in (*IN_FLIGHT_STATES, MoveState.ORPHANED)
-    }
+    } - _requested_by_others(at)
     blocked = gates.blocks(moves, progress, cluster)
     places = tuple(
         p.at if p.state in OPEN and i not in blocked else None for i, p in enumerate(progress)
@@ -164,6 +164,16 @@ def _compute_stage_if_open(at: RunSituation, found: tuple[Action, ...]) -> DoNot
         *waits_before_stage(at.desired, cluster, at.now_ms),
     )
     return DoNothing(waits, found) if waits else ComputeStage(places)
+
+
+def _requested_by_others(at: RunSituation) -> set[TopicPartition]:
+    """Return the partitions that a request names and the run did not request.
+
+    Somebody may request the very list that the run would request next.
+    """
+    entries = {TopicPartition(e.topic, e.partition) for e in at.view.cluster.reassignment or ()}
+    moves = (at.plan.moves[m] for m, _ in at.run.step)
+    return entries - {TopicPartition(move.topic, move.partition) for move in moves}
 
 
 def _request_stage_if_lawful(

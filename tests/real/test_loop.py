@@ -11,7 +11,8 @@ from conditions import until
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop as controller_loop
 from poolkeeper.controller.loop import LoopConfig
-from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.waits import WaitReason, has
 from poolkeeper.model.specs import (
     Approval,
     ApprovalPolicy,
@@ -22,7 +23,6 @@ from poolkeeper.model.specs import (
     ThrottleMode,
     TopicSpec,
 )
-from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session

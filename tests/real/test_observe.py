@@ -13,7 +13,7 @@ from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk import observe, znodes
 from poolkeeper.zk.client.operations import Create
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.znodes import ReassignmentNode, TopicNode
+from poolkeeper.zk.codecs.kafka_nodes import ReassignmentNode, TopicNode
 
 DEADLINE_S = 60.0
 TOPICS = 6

@@ -6,7 +6,7 @@ import pytest
 
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loop import drive
-from poolkeeper.model.outcomes import State
+from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
 from poolkeeper.sandbox import Sandbox

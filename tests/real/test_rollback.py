@@ -17,11 +17,11 @@ from conditions import until
 from matrices import soak
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loop import drive
-from poolkeeper.model.outcomes import Outcome
-from poolkeeper.model.runs import StopRequest
+from poolkeeper.model.execution.outcomes import Outcome
+from poolkeeper.model.execution.runs import StopRequest
+from poolkeeper.model.execution.waits import WaitReason, has
 from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import Partition
-from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.operations import Operation

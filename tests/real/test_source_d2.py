@@ -11,8 +11,8 @@ import pytest
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loop import drive
 from poolkeeper.errors import Refused
+from poolkeeper.model.execution.runs import Phase, Run
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.runs import Phase, Run
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk import apply, journal, observe
 from poolkeeper.zk.client.session import Session

@@ -11,12 +11,12 @@ from matrices import soak
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli.output import status_values
 from poolkeeper.controller.loop import drive
-from poolkeeper.model.actions import ActionKind
-from poolkeeper.model.outcomes import Outcome, State
-from poolkeeper.model.runs import RateReason
+from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.runs import RateReason
+from poolkeeper.model.execution.throttles import Throttled
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
-from poolkeeper.model.throttles import Throttled
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import throttles
 from poolkeeper.reconcile.decide import in_flight
 from poolkeeper.sandbox import Sandbox

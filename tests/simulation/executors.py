@@ -10,10 +10,10 @@ from typing import Any
 
 from poolkeeper.controller.loop import WATCHED
 from poolkeeper.errors import Stale, Unavailable
-from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.waits import after_error
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
-from poolkeeper.model.waits import after_error
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.cluster import reconcile_cluster

@@ -16,9 +16,9 @@ import yaml
 from manifests import kafka_cluster, resource_pool, topic
 from poolkeeper.cli import main
 from poolkeeper.cli.input import cluster_reading
-from poolkeeper.model.history import FinishedRun
+from poolkeeper.model.execution.history import FinishedRun
+from poolkeeper.model.execution.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.sandbox.clock import VirtualClock
 from poolkeeper.sandbox.fake_zookeeper import FakeClient, FakeZooKeeper

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from builders import cluster_spec, pool_spec
-from poolkeeper.model.outcomes import Outcome, State
-from poolkeeper.model.runs import StopRequest
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.runs import StopRequest
+from poolkeeper.model.execution.waits import WaitReason, has
 from poolkeeper.model.specs import (
     Desired,
     Execution,
@@ -20,7 +21,6 @@ from poolkeeper.model.specs import (
     ThrottleMode,
     TopicSpec,
 )
-from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, Event
 from poolkeeper.zk.runs import encode_stop

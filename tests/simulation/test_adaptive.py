@@ -7,8 +7,8 @@ import pytest
 from builders import desired, pool_spec, topic_spec
 from matrices import soak
 from poolkeeper.cli.output import status_values
-from poolkeeper.model.outcomes import Outcome
-from poolkeeper.model.runs import RateReason
+from poolkeeper.model.execution.outcomes import Outcome
+from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.planning.run_state.throttles import ADAPTIVE_RISE_MAX
 from poolkeeper.reconcile.decide.in_flight import ADAPT_EVERY_MS

@@ -7,9 +7,9 @@ import pytest
 
 from builders import cluster_spec, pool_spec, topic_spec
 from poolkeeper.errors import Fenced, Refused
-from poolkeeper.model.outcomes import State
+from poolkeeper.model.execution.outcomes import State
+from poolkeeper.model.execution.records import BalanceRecord
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.records import BalanceRecord
 from poolkeeper.model.specs import (
     Approval,
     ApprovalPolicy,

@@ -20,8 +20,8 @@ from builders import cluster_spec, pool_spec
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.errors import DamagedNode, Internal, NodeDamage
-from poolkeeper.model.outcomes import Outcome
-from poolkeeper.model.runs import Phase
+from poolkeeper.model.execution.outcomes import Outcome
+from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.specs import Desired, Heal
 from poolkeeper.reconcile import gone_brokers
 from poolkeeper.resources.checks import folder

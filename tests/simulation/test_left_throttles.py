@@ -13,7 +13,7 @@ import pytest
 
 from matrices import soak
 from poolkeeper.cli.output import status_values
-from poolkeeper.model.throttles import LeftThrottles, Throttled
+from poolkeeper.model.execution.throttles import LeftThrottles, Throttled
 from poolkeeper.planning.run_state import left_throttles
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.zk import journal, observe, throttling

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from poolkeeper.model.execution.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, observe, runs, znodes

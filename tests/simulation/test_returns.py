@@ -10,9 +10,10 @@ import builders
 from builders import pool_spec
 from matrices import soak
 from poolkeeper.errors import Unavailable
-from poolkeeper.model.actions import ActionKind
-from poolkeeper.model.outcomes import Outcome, State
-from poolkeeper.model.runs import StopRequest
+from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.runs import StopRequest
+from poolkeeper.model.execution.waits import NO_CANCEL_API, WaitReason, has
 from poolkeeper.model.specs import (
     Desired,
     Execution,
@@ -24,7 +25,6 @@ from poolkeeper.model.specs import (
     TopicSpec,
 )
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import NO_CANCEL_API, WaitReason, has
 from poolkeeper.reconcile.decide.stalls import STALL_MS
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from builders import cluster_spec, pool_spec, topic_spec
-from poolkeeper.model.outcomes import Outcome
+from poolkeeper.model.execution.outcomes import Outcome
+from poolkeeper.model.execution.waits import WaitReason, has
 from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, UnmanagedTopics
-from poolkeeper.model.waits import WaitReason, has
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.clusters import REQUEST, SimulatedCluster

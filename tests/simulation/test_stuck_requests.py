@@ -11,11 +11,11 @@ import pytest
 
 from builders import desired, pool_spec, topic_spec
 from matrices import soak
-from poolkeeper.model.actions import ActionKind
-from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
 from poolkeeper.model.specs import Desired, Execution, Remedies, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import Consequence, Wait, WaitReason
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.asked import AskedBrokers
 from simulation.clusters import REQUEST, SimulatedCluster, body_of

@@ -7,11 +7,11 @@ import pytest
 
 from builders import desired, pool_spec, topic_spec
 from poolkeeper.cli.output import status_values
-from poolkeeper.model.actions import ActionKind
-from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.throttles import Throttled
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode
-from poolkeeper.model.throttles import Throttled
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import left_throttles
 from poolkeeper.planning.run_state.throttles import PUT_BACK_MAX
 from poolkeeper.sandbox.simulation import SimulationSpec, spread

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from poolkeeper import typed_json
 from poolkeeper.errors import InvalidInput
-from poolkeeper.model.records import BrokerRecord
+from poolkeeper.model.execution.records import BrokerRecord
 from poolkeeper.typed_json import BrokerId, Finite, JsonObject, Natural, ReplicaList
 
 

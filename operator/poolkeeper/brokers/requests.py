@@ -22,9 +22,9 @@ from poolkeeper.brokers import connections, security
 from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.model.credentials import BrokerCredentials
+from poolkeeper.model.execution.waits import NO_CANCEL_API
 from poolkeeper.model.specs import Tls
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import NO_CANCEL_API
 
 Answer = TypeVar("Answer")
 

@@ -31,7 +31,7 @@ from poolkeeper.controller.reporter import Reporter
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.leadership.leader_election import LeaderRole
-from poolkeeper.model.outcomes import Outcome
+from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, Mode
 from poolkeeper.reconcile.context import Planner
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan

@@ -30,12 +30,12 @@ from poolkeeper.errors import (
     Stale,
     Unavailable,
 )
-from poolkeeper.model.outcomes import ExternalPlanState, Outcome, Progress, State
+from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, Progress, State
+from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.waits import Wait, WaitReason, after_error, damage_wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.model.topology import Cluster
-from poolkeeper.model.waits import Wait, WaitReason, after_error, damage_wait
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority, authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster

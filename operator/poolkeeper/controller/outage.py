@@ -10,7 +10,7 @@ read. Without such an outcome the live status is left as it is.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from poolkeeper.model.outcomes import Outcome
+from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.status.conditions import condition_of

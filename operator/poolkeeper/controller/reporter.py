@@ -22,7 +22,7 @@ from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import finalizers
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
-from poolkeeper.model.outcomes import ExternalPlanState, LastObservation, Outcome, State
+from poolkeeper.model.execution.outcomes import ExternalPlanState, LastObservation, Outcome, State
 from poolkeeper.model.specs import Mode
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import kafka_cluster

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from poolkeeper.model.outcomes import Why
+from poolkeeper.model.execution.outcomes import Why
 from poolkeeper.model.specs import Approval, SourceLocation, Window
 
 

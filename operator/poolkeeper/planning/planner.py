@@ -16,6 +16,7 @@ from dataclasses import replace
 from itertools import chain
 from operator import attrgetter, itemgetter
 
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -24,7 +25,6 @@ from poolkeeper.model.plans import (
     PoolCertificate,
     Step,
 )
-from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, ReplicasAtATime
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import sources

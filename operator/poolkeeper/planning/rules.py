@@ -19,7 +19,7 @@ from functools import cached_property
 from statistics import median_low
 from typing import NamedTuple
 
-from poolkeeper.model.records import Records
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import Desired, ResourcePoolSpec, Strategy, TopicSpec, UnmanagedTopics
 from poolkeeper.model.topology import Cluster, Topic
 

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
-from poolkeeper.model.outcomes import ExternalPlanState, Outcome
+from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.rebalances import BudgetSpec, ClusterRebalance, RebalanceSpec, RebalanceState
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import windows
 from poolkeeper.rebalances.records import Record
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan

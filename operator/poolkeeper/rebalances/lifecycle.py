@@ -11,7 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from poolkeeper.jsontext import canonical
-from poolkeeper.model.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome, Progress, Why
+from poolkeeper.model.execution.outcomes import (
+    ExternalPlanState,
+    ExternalPlanStatus,
+    Outcome,
+    Progress,
+    Why,
+)
+from poolkeeper.model.execution.waits import Wait, WaitReason, after_error
 from poolkeeper.model.rebalances import (
     ClusterRebalance,
     PartState,
@@ -20,7 +27,6 @@ from poolkeeper.model.rebalances import (
     RebalanceStep,
 )
 from poolkeeper.model.specs import ApprovalPolicy, Mode
-from poolkeeper.model.waits import Wait, WaitReason, after_error
 from poolkeeper.rebalances.planning.response import ClusterPlan, RebalanceResponse
 from poolkeeper.rebalances.scope import RebalanceScope
 from poolkeeper.resources.checks.assembly import Assembly

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from poolkeeper.errors import InvalidInput, PoolkeeperError
 from poolkeeper.fleet.schedule.work import cut_of, work_of
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit

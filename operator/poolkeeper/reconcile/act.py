@@ -9,9 +9,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from poolkeeper.errors import Refused, Unavailable
-from poolkeeper.model.actions import Action, ActionKind
-from poolkeeper.model.history import FinishedRun
-from poolkeeper.model.outcomes import Outcome, Result, State
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.history import FinishedRun
+from poolkeeper.model.execution.outcomes import Outcome, Result, State
+from poolkeeper.model.execution.runs import Ending, Phase, Run, RunDocument, ThrottleConflicts
+from poolkeeper.model.execution.throttles import LeftThrottles
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -22,11 +25,8 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
-from poolkeeper.model.runs import Ending, Phase, Run, RunDocument, ThrottleConflicts
 from poolkeeper.model.specs import Desired, ThrottleMode
-from poolkeeper.model.throttles import LeftThrottles
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import disks, gates, throttles
 from poolkeeper.planning.run_state.move_progress import MoveState, classify

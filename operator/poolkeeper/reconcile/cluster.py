@@ -16,17 +16,13 @@ migration to KRaft, or to a cluster whose id is not the pinned one.
 from dataclasses import replace
 
 from poolkeeper.errors import DamagedNode, Refused, Stale, StalePlan
-from poolkeeper.model.actions import ActionKind
-from poolkeeper.model.outcomes import (
-    ExternalPlanState,
-    Outcome,
-    State,
-)
+from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, State
+from poolkeeper.model.execution.refusals import refusal_of
+from poolkeeper.model.execution.runs import Ending, Phase, Run
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.refusals import refusal_of
-from poolkeeper.model.runs import Ending, Phase, Run
 from poolkeeper.model.specs import Desired
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled

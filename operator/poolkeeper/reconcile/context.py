@@ -10,14 +10,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.brokers.requests import BrokerClient
-from poolkeeper.model.actions import Action
-from poolkeeper.model.outcomes import LastObservation, Outcome, Progress, Result, State
+from poolkeeper.model.execution.actions import Action
+from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, Result, State
+from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.runs import Run, RunDocument
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import MoveLogDir, Plan
-from poolkeeper.model.records import Records
-from poolkeeper.model.runs import Run, RunDocument
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.model.waits import Wait
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.adaptive_rate import LOOKS, SizeLook
 from poolkeeper.planning.run_state.disks import SeenDisks, TargetDisks, replica_bytes

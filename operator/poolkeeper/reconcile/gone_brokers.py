@@ -7,7 +7,7 @@ its last rack and since when it is missing.
 from collections.abc import Collection
 from dataclasses import replace
 
-from poolkeeper.model.records import BrokerRecord, RecordKind, Records
+from poolkeeper.model.execution.records import BrokerRecord, RecordKind, Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 

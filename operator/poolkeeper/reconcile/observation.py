@@ -9,11 +9,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.errors import DamagedNode, OtherCluster, Unavailable
-from poolkeeper.model.outcomes import LastObservation
-from poolkeeper.model.plans import ElectLeaders, Plan
-from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import BalanceRecord, RecordKind, Records
-from poolkeeper.model.runs import (
+from poolkeeper.model.execution.outcomes import LastObservation
+from poolkeeper.model.execution.records import BalanceRecord, RecordKind, Records
+from poolkeeper.model.execution.runs import (
     Ending,
     Phase,
     Run,
@@ -22,8 +20,10 @@ from poolkeeper.model.runs import (
     ThrottleConflicts,
     misfit,
 )
+from poolkeeper.model.execution.throttles import LeftThrottles
+from poolkeeper.model.plans import ElectLeaders, Plan
+from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired
-from poolkeeper.model.throttles import LeftThrottles
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state import left_throttles, throttles
 from poolkeeper.planning.run_state.adaptive_rate import RateSignals

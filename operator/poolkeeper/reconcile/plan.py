@@ -8,12 +8,12 @@ nothing is left to move.
 from dataclasses import replace
 
 from poolkeeper.errors import DamagedNode
-from poolkeeper.model.actions import Action, ActionKind
-from poolkeeper.model.outcomes import Outcome, Result, State
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, Result, State
+from poolkeeper.model.execution.waits import Wait, WaitReason, damage_wait
 from poolkeeper.model.plans import DeleteTopic, ElectLeaders, Plan, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason, damage_wait
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import step_progress

@@ -7,12 +7,12 @@ force until it ends.
 from dataclasses import dataclass
 
 from poolkeeper.errors import DamagedNode
-from poolkeeper.model.outcomes import Progress
+from poolkeeper.model.execution.outcomes import Progress
+from poolkeeper.model.execution.runs import Run
+from poolkeeper.model.execution.waits import Wait, damage_wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import Run
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.model.waits import Wait, damage_wait
 from poolkeeper.planning.run_state import gates, requests
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.requests import NOTHING_OWNED, Owned

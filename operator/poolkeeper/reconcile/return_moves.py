@@ -9,10 +9,10 @@ of somebody else.
 from dataclasses import replace
 
 from poolkeeper.errors import Unavailable, Unsupported
-from poolkeeper.model.actions import Action, ActionKind
-from poolkeeper.model.outcomes import Outcome, Result
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, Result
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import gates
 from poolkeeper.planning.run_state.move_progress import classify
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome

@@ -14,12 +14,12 @@ would stop the next controller.
 from dataclasses import replace
 
 from poolkeeper.errors import Unavailable
-from poolkeeper.model.actions import Action, ActionKind
-from poolkeeper.model.outcomes import Result
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import Result
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired, Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import gates, requests
 from poolkeeper.planning.run_state.requests import NOTHING_OWNED, SeenStall, Stall
 from poolkeeper.reconcile.authority import Authority

@@ -9,10 +9,10 @@ Partitions are not added to a topic that the run moves: the controller could los
 
 from dataclasses import replace
 
-from poolkeeper.model.outcomes import Outcome, Result, State
+from poolkeeper.model.execution.outcomes import Outcome, Result, State
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, Step
 from poolkeeper.model.specs import Desired
-from poolkeeper.model.waits import Wait
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json

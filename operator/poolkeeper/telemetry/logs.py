@@ -16,7 +16,7 @@ from typing import TextIO
 
 from poolkeeper import wording
 from poolkeeper.errors import PoolkeeperError
-from poolkeeper.model.outcomes import Why
+from poolkeeper.model.execution.outcomes import Why
 from poolkeeper.telemetry.secret_masking import Secrets
 
 MESSAGE_CHARS_MAX = 16 * 1024

@@ -14,8 +14,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, expo
 
 from poolkeeper import __version__
 from poolkeeper.errors import PoolkeeperError
-from poolkeeper.model import waits
-from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.execution import waits
+from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.telemetry import families
 from poolkeeper.telemetry.families import Family, Type
 

@@ -23,8 +23,8 @@ from typing import Self
 
 import poolkeeper
 from poolkeeper.errors import Unavailable
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan

@@ -18,8 +18,8 @@ from typing import IO
 
 from poolkeeper import __version__, errors
 from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Partition, Topic
 

@@ -3,7 +3,7 @@
 In come paths in a cluster's chroot. Out go a Cluster (`observe`, `readings`,
 `version_inference`), the journal's values (`journal`, `runs`, `history`, `pending_plan`) and writes
 (`apply`, `throttling` with `throttle_records`), each one transaction and fenced (`fencing`).
-`cluster_access` offers all this in the interface that `reconcile` needs. `znodes`, `our_nodes` and
-`json_bodies` are the codecs, `client` the session. `repair` finds and mends what is wrong with
+`cluster_access` offers all this in the interface that `reconcile` needs. `znodes` has the paths,
+`codecs` what is behind them, `client` the session. `repair` finds and mends what is wrong with
 nodes.
 """

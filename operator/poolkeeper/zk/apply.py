@@ -16,23 +16,23 @@ Orders that matter, and why:
 from collections.abc import Collection, Mapping, Sequence
 
 from poolkeeper.errors import RefusalReason, Refused, Stale
+from poolkeeper.model.execution.records import TopicRecord
+from poolkeeper.model.execution.runs import Run
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import TopicRecord
-from poolkeeper.model.runs import Run
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
 from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client.nodes import Node
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
-from poolkeeper.zk.journal import Journal
-from poolkeeper.zk.znodes import (
+from poolkeeper.zk.codecs.kafka_nodes import (
     ConfigChangeNode,
     ConfigNode,
     PreferredElectionNode,
     ReassignmentNode,
     TopicNode,
 )
+from poolkeeper.zk.journal import Journal
 
 
 def create_topic(journal: Journal, step: CreateTopic, record: TopicRecord | None) -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from poolkeeper.model.history import FinishedRun
+from poolkeeper.model.execution.history import FinishedRun
+from poolkeeper.model.execution.records import BalanceRecord, Records, TopicRecord
+from poolkeeper.model.execution.runs import Run, RunDocument, Saved, StopRequest, ThrottleConflicts
+from poolkeeper.model.execution.throttles import LeftThrottles, ThrottleReading
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import BalanceRecord, Records, TopicRecord
-from poolkeeper.model.runs import Run, RunDocument, Saved, StopRequest, ThrottleConflicts
-from poolkeeper.model.throttles import LeftThrottles, ThrottleReading
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.zk import (
     apply,

@@ -27,10 +27,11 @@ from poolkeeper.errors import (
     Stale,
     Unavailable,
 )
-from poolkeeper.zk import our_nodes, znodes
+from poolkeeper.zk import znodes
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.our_nodes import HolderBody
+from poolkeeper.zk.codecs import our_nodes
+from poolkeeper.zk.codecs.our_nodes import HolderBody
 
 
 @dataclass(frozen=True, slots=True)

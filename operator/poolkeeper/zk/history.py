@@ -12,13 +12,14 @@ from msgspec import Struct
 
 from poolkeeper.errors import DamagedNode, NodeDamage
 from poolkeeper.jsontext import canonical
-from poolkeeper.model.history import FinishedRun
-from poolkeeper.model.runs import Ending
+from poolkeeper.model.execution.history import FinishedRun
+from poolkeeper.model.execution.runs import Ending
 from poolkeeper.typed_json import Milliseconds
-from poolkeeper.zk import our_nodes, znodes
+from poolkeeper.zk import znodes
 from poolkeeper.zk.client.operations import Create, Delete, Operation
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.our_nodes import Count, Name
+from poolkeeper.zk.codecs import our_nodes
+from poolkeeper.zk.codecs.our_nodes import Count, Name
 
 VERSION = our_nodes.VERSION
 RUNS_MAX = 50

@@ -23,15 +23,15 @@ from typing import TypeVar
 
 from poolkeeper.errors import DamagedNode, NodeDamage, Refused
 from poolkeeper.jsontext import canonical
-from poolkeeper.model.records import BalanceRecord, RecordKind, Records, TopicRecord
-from poolkeeper.model.runs import CHUNKS_MAX, Phase, Run, RunDocument, StopRequest, misfit
-from poolkeeper.model.throttles import ThrottleReading
-from poolkeeper.zk import fencing, json_bodies, our_nodes, runs, throttle_records, znodes
+from poolkeeper.model.execution.records import BalanceRecord, RecordKind, Records, TopicRecord
+from poolkeeper.model.execution.runs import CHUNKS_MAX, Phase, Run, RunDocument, StopRequest, misfit
+from poolkeeper.model.execution.throttles import ThrottleReading
+from poolkeeper.zk import fencing, runs, throttle_records, znodes
 from poolkeeper.zk.client.nodes import Node
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.fencing import FencedSession, Holder
-from poolkeeper.zk.our_nodes import (
+from poolkeeper.zk.codecs import json_bodies, our_nodes
+from poolkeeper.zk.codecs.our_nodes import (
     ApprovalsBody,
     BalanceBody,
     BrokersBody,
@@ -39,6 +39,7 @@ from poolkeeper.zk.our_nodes import (
     PendingPlanBody,
     TopicRecordBody,
 )
+from poolkeeper.zk.fencing import FencedSession, Holder
 
 T = TypeVar("T")
 APPROVALS_MAX = 32

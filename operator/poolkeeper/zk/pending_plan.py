@@ -11,13 +11,14 @@ One that a later release wrote is left to that release.
 import json
 
 from poolkeeper.errors import DamagedNode, NodeDamage
+from poolkeeper.model.execution.runs import CHUNKS_MAX
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import CHUNKS_MAX
-from poolkeeper.zk import our_nodes, runs, znodes
+from poolkeeper.zk import runs, znodes
 from poolkeeper.zk.client.operations import Create, Delete
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.codecs import our_nodes
+from poolkeeper.zk.codecs.our_nodes import PendingPlanBody
 from poolkeeper.zk.journal import Journal
-from poolkeeper.zk.our_nodes import PendingPlanBody
 
 
 def remember(journal: Journal, plan: Plan | None) -> None:

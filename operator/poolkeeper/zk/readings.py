@@ -22,8 +22,7 @@ from poolkeeper.model.topology import (
 )
 from poolkeeper.zk import version_inference, znodes
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
-from poolkeeper.zk.version_inference import Traces
-from poolkeeper.zk.znodes import (
+from poolkeeper.zk.codecs.kafka_nodes import (
     BrokerNode,
     ClusterIdNode,
     ConfigNode,
@@ -32,6 +31,7 @@ from poolkeeper.zk.znodes import (
     StateNode,
     TopicNode,
 )
+from poolkeeper.zk.version_inference import Traces
 
 ADMIN_PATHS = (
     znodes.CONTROLLER,

@@ -19,12 +19,21 @@ from msgspec import Struct
 from poolkeeper import typed_json
 from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.jsontext import canonical
+from poolkeeper.model.execution.runs import (
+    Ending,
+    Health,
+    Phase,
+    Run,
+    RunDocument,
+    Saved,
+    StopRequest,
+)
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import Ending, Health, Phase, Run, RunDocument, Saved, StopRequest
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.plan_json import PlanJson
-from poolkeeper.zk import json_bodies, our_nodes, znodes
-from poolkeeper.zk.our_nodes import VERSION
+from poolkeeper.zk import znodes
+from poolkeeper.zk.codecs import json_bodies, our_nodes
+from poolkeeper.zk.codecs.our_nodes import VERSION
 
 CHUNK_BYTES = 200 * 1024
 TEXT_BYTES_MAX = 2 * 1024**3

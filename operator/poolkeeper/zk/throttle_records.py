@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from poolkeeper.algorithms.throttles import BROKER_KEYS, TOPIC_KEYS
 from poolkeeper.errors import DamagedNode, Forbidden, NodeDamage, Refused
 from poolkeeper.jsontext import canonical
-from poolkeeper.model.runs import ThrottleValues
-from poolkeeper.model.throttles import RecordedThrottles, ThrottleReading, ThrottleRecord
-from poolkeeper.zk import our_nodes, znodes
+from poolkeeper.model.execution.runs import ThrottleValues
+from poolkeeper.model.execution.throttles import RecordedThrottles, ThrottleReading, ThrottleRecord
+from poolkeeper.zk import znodes
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.our_nodes import ThrottlesBody
-from poolkeeper.zk.znodes import ConfigNode
+from poolkeeper.zk.codecs import our_nodes
+from poolkeeper.zk.codecs.kafka_nodes import ConfigNode
+from poolkeeper.zk.codecs.our_nodes import ThrottlesBody
 
 _KEYS = {int: frozenset(BROKER_KEYS), str: frozenset(TOPIC_KEYS)}
 

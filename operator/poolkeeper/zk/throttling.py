@@ -15,8 +15,13 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from poolkeeper.errors import DamagedNode, NodeDamage, Refused
-from poolkeeper.model.runs import RunDocument, Saved, ThrottleConflicts, ThrottleValues
-from poolkeeper.model.throttles import LeftThrottles, Throttled, ThrottleRecord, short_value
+from poolkeeper.model.execution.runs import RunDocument, Saved, ThrottleConflicts, ThrottleValues
+from poolkeeper.model.execution.throttles import (
+    LeftThrottles,
+    Throttled,
+    ThrottleRecord,
+    short_value,
+)
 from poolkeeper.planning.run_state import throttles
 from poolkeeper.zk import throttle_records, znodes
 from poolkeeper.zk.apply import config_write

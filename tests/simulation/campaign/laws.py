@@ -18,8 +18,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from poolkeeper.model.outcomes import Outcome, State
-from poolkeeper.model.waits import WaitReason, has
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.waits import WaitReason, has
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation
 from simulation import invariants
 from simulation.campaign import tools, truths

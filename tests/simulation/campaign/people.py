@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from poolkeeper.model.runs import StopRequest
+from poolkeeper.model.execution.runs import StopRequest
 from poolkeeper.model.specs import Claim, DeletionPolicy, Mode, Remedies, TopicSpec
 from poolkeeper.zk import runs
 from simulation.campaign.kinds import Trouble

@@ -12,12 +12,12 @@ from itertools import combinations
 from typing import Any
 
 from poolkeeper.errors import PoolkeeperError, Stale, Unavailable
-from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.waits import WaitReason, after_error, has
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Mode, Remedies
 from poolkeeper.model.topology import Cluster
-from poolkeeper.model.waits import WaitReason, after_error, has
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster

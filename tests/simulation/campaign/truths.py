@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import fields
 
-from poolkeeper.model.outcomes import Outcome
+from poolkeeper.model.execution.outcomes import Outcome
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Mode
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.sandbox.simulation.profiles import Era
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import DISK_BYTES, Situation

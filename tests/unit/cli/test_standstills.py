@@ -5,8 +5,8 @@ from poolkeeper.cli.commands import plan
 from poolkeeper.cli.output import plan_text
 from poolkeeper.cli.output.ink import Ink
 from poolkeeper.model import specs, topology
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import Records
 from poolkeeper.reconcile.observation import Observation
 
 GIB = 2**30

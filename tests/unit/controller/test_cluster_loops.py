@@ -7,8 +7,8 @@ import pytest
 from builders import cluster_spec
 from poolkeeper.controller.cluster_loops import ClusterLoop, ClusterLoops, desired_of
 from poolkeeper.kube.leadership.leader_election import LeaderRole
-from poolkeeper.model.outcomes import Outcome, Progress, State
-from poolkeeper.model.runs import Phase
+from poolkeeper.model.execution.outcomes import Outcome, Progress, State
+from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds.custom_resource import CustomResource

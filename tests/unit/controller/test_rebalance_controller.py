@@ -12,17 +12,17 @@ from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import RefusalReason, Unavailable
 from poolkeeper.fleet.schedule.budget import ClusterWork, ScheduledStage
 from poolkeeper.kube.leadership.leader_election import LeaderRole
-from poolkeeper.model.outcomes import (
+from poolkeeper.model.execution.outcomes import (
     ExternalPlanState,
     ExternalPlanStatus,
     Outcome,
     Progress,
     State,
 )
+from poolkeeper.model.execution.refusals import Refusal
+from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.refusals import Refusal
-from poolkeeper.model.runs import Phase
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.rebalances.planning.engines import LOCAL
 from poolkeeper.rebalances.planning.response import ClusterPlan, ClusterResponse, assemble_response

@@ -9,8 +9,13 @@ import pytest
 from poolkeeper.controller.reporter import Reporter, is_run_possible
 from poolkeeper.errors import Unavailable
 from poolkeeper.kube.client.references import Reference
-from poolkeeper.model.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome, State
-from poolkeeper.model.waits import Wait, WaitReason, after_error
+from poolkeeper.model.execution.outcomes import (
+    ExternalPlanState,
+    ExternalPlanStatus,
+    Outcome,
+    State,
+)
+from poolkeeper.model.execution.waits import Wait, WaitReason, after_error
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import condition_of

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from poolkeeper.controller.loop import STILL_S, TransferRate
-from poolkeeper.model.outcomes import Outcome, Progress, State
-from poolkeeper.model.runs import Phase
+from poolkeeper.model.execution.outcomes import Outcome, Progress, State
+from poolkeeper.model.execution.runs import Phase
 
 MOVING = Progress("sha256:p", Phase.MOVING, 1, 0, 2, 4, 0, 1000)
 

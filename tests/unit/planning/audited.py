@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from builders import MIB, cluster, desired, move, pool_spec, topic, topic_spec
 from poolkeeper.model import plans, specs, topology
-from poolkeeper.model.records import Records, TopicRecord
+from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.planning.audit import audit
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c", 7: "a", 8: "b", 9: "c"}

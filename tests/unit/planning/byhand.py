@@ -1,9 +1,9 @@
 """Plans for clusters that a person can check by hand: made, audited, and read."""
 
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import (
     Plan,
 )
-from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired, Goal, GoalKind
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan

@@ -6,6 +6,7 @@ import pytest
 
 from builders import cluster, desired, pool_spec, topic, topic_spec
 from poolkeeper.algorithms.assignments import assign_replicas
+from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -13,7 +14,6 @@ from poolkeeper.model.plans import (
     ElectLeaders,
     SetConfig,
 )
-from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.model.specs import (
     Capacity,
     DeletionPolicy,

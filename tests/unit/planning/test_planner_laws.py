@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from poolkeeper.model.records import Records
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from builders import MIB, cluster, desired, pool_spec, topic, topic_spec
-from poolkeeper.model.records import Records
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import (
     Capacity,
     Desired,

@@ -2,13 +2,15 @@
 
 import pytest
 
-from poolkeeper.model.outcomes import (
+from poolkeeper.model.execution.outcomes import (
     ExternalPlanState,
     ExternalPlanStatus,
     Outcome,
     Progress,
     State,
 )
+from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.rebalances import (
     BudgetSpec,
     BudgetWindow,
@@ -17,9 +19,7 @@ from poolkeeper.model.rebalances import (
     RebalanceSpec,
     Site,
 )
-from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Window
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.rebalances.external_plans import may_run, rate_of, wait_before_stage
 
 HOUR_MS = 3_600_000

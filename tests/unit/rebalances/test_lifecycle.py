@@ -8,14 +8,17 @@ import pytest
 import builders
 from poolkeeper.errors import RefusalReason, Unavailable
 from poolkeeper.fleet.schedule.budget import Bound, LeftOut, Schedule, Turn
-from poolkeeper.model.actions import Action, ActionKind
-from poolkeeper.model.outcomes import (
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import (
     ExternalPlanState,
     ExternalPlanStatus,
     Outcome,
     Progress,
     State,
 )
+from poolkeeper.model.execution.refusals import Refusal
+from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.rebalances import (
     BudgetSpec,
     ClusterRebalance,
@@ -24,11 +27,8 @@ from poolkeeper.model.rebalances import (
     RebalanceState,
     RebalanceStep,
 )
-from poolkeeper.model.refusals import Refusal
-from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Approval, ApprovalPolicy, Mode
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.rebalances import lifecycle
 from poolkeeper.rebalances.lifecycle import KnownCluster
 from poolkeeper.rebalances.planning.response import ClusterPlan, RebalanceResponse

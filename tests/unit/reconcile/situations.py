@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import builders
 from builders import move, partition, plan, pool_spec, topic
+from poolkeeper.model.execution.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.specs import Desired, Execution
 from poolkeeper.model.topology import Cluster, Controller, ReassignmentEntry, TopicPartition
 from poolkeeper.planning.run_state.move_progress import classify

@@ -4,7 +4,7 @@ import pytest
 
 import builders
 from builders import pool_spec
-from poolkeeper.model.records import BrokerRecord, Records
+from poolkeeper.model.execution.records import BrokerRecord, Records
 from poolkeeper.model.specs import Approval, ApprovalPolicy, Desired, Heal, Mode
 from poolkeeper.model.topology import Broker, Cluster
 from poolkeeper.reconcile.authority import Authority, authority_of

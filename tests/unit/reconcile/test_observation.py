@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from poolkeeper.model.outcomes import LastObservation
+from poolkeeper.model.execution.outcomes import LastObservation
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import Records
 from poolkeeper.reconcile.observation import Observation, last_observation_of
 from unit.resources.bodies import kafka, kafka_topic
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import builders
 from builders import partition, topic
 from poolkeeper.brokers.sizes import BrokerLogs, ReplicaLog, Sizes
+from poolkeeper.model.execution.runs import Saved
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.runs import Saved
 from poolkeeper.model.topology import Controller, TopicPartition
 from poolkeeper.planning.run_state.adaptive_rate import LAG_BYTES_MIN, RateSignals
 from poolkeeper.reconcile import rate_signals

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from poolkeeper.errors import Unavailable
-from poolkeeper.model.runs import Health, Phase, RunDocument, Saved
+from poolkeeper.model.execution.runs import Health, Phase, RunDocument, Saved
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.observation import (
     DENIED_MS,

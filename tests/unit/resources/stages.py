@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from poolkeeper.model.outcomes import LastObservation, Outcome, Progress, State
+from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, State
+from poolkeeper.model.execution.records import Records, TopicRecord
+from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.records import Records, TopicRecord
-from poolkeeper.model.runs import Phase
 from poolkeeper.model.topology import Cluster
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.resources.checks.assembly import Assembly, assemble

@@ -7,12 +7,12 @@ from prometheus_client import CollectorRegistry
 
 import builders
 from poolkeeper.errors import Fenced, StalePlan, Unavailable
-from poolkeeper.model.outcomes import LastObservation, Outcome, Progress, State
+from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, State
+from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.records import Records
-from poolkeeper.model.runs import Phase
 from poolkeeper.model.topology import Partition, Topic
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.telemetry.families import FAMILIES
 from poolkeeper.telemetry.metrics import Metrics
 

@@ -16,8 +16,8 @@ import builders
 from builders import desired, pool_spec, topic
 from conditions import until
 from poolkeeper.errors import Unavailable
+from poolkeeper.model.execution.records import BrokerRecord, Records
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.records import BrokerRecord, Records
 from poolkeeper.model.specs import UnmanagedTopics
 from poolkeeper.model.topology import Cluster, Partition, Topic
 from poolkeeper.planning.planner import make_plan

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 
 from builders import cluster_spec
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Problem, Refused, Unavailable
+from poolkeeper.model.execution.records import BrokerRecord, Records, TopicRecord
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.records import BrokerRecord, Records, TopicRecord
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import (
     Broker,

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from poolkeeper.errors import DamagedNode
-from poolkeeper.model.history import FinishedRun
-from poolkeeper.model.runs import Ending
+from poolkeeper.model.execution.history import FinishedRun
+from poolkeeper.model.execution.runs import Ending
 from poolkeeper.zk import history
 
 PATH = "/poolkeeper/history/0000000003"

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolkeeper.errors import DamagedNode, NodeDamage
-from poolkeeper.model.plans import Move, Plan, PlannedStage
-from poolkeeper.model.runs import (
+from poolkeeper.model.execution.runs import (
     Ending,
     Health,
     Phase,
@@ -19,6 +18,7 @@ from poolkeeper.model.runs import (
     Saved,
     StopRequest,
 )
+from poolkeeper.model.plans import Move, Plan, PlannedStage
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk.client.operations import TRANSACTION_BYTES_MAX

@@ -3,7 +3,7 @@
 import pytest
 
 from poolkeeper.errors import DamagedNode, NodeDamage
-from poolkeeper.model.throttles import ThrottleRecord
+from poolkeeper.model.execution.throttles import ThrottleRecord
 from poolkeeper.zk import znodes
 from poolkeeper.zk.throttle_records import decode, encode
 

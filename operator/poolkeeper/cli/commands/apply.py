@@ -25,12 +25,12 @@ from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.errors import DamagedNode, Refused, StalePlan
 from poolkeeper.load.refresh import LoadHistory
-from poolkeeper.model.actions import Action
-from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.execution.actions import Action
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.throttles import Throttled
+from poolkeeper.model.execution.waits import WaitReason
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, Desired, LoadSource, Mode
-from poolkeeper.model.throttles import Throttled
-from poolkeeper.model.waits import WaitReason
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import gates, requests, step_progress

@@ -25,11 +25,11 @@ from poolkeeper.cli.output import (
 from poolkeeper.cli.output.cancel_waits import cancel_waits
 from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.jsontext import compact
+from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacity
 from poolkeeper.planning.facts.pools import Standstill

@@ -22,7 +22,7 @@ from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.load.refresh import LoadHistory
-from poolkeeper.model.outcomes import Outcome, State
+from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.resources.checks import folder
 from poolkeeper.telemetry import audit

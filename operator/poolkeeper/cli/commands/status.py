@@ -12,9 +12,9 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.output import ink, printing, status_text, status_values
 from poolkeeper.cli.output.cancel_waits import cancel_waits
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.reconcile.gone_brokers import gone_brokers
 from poolkeeper.reconcile.observation import balance_of

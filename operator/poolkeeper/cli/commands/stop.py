@@ -6,7 +6,7 @@ from poolkeeper.cli.input import cluster_reading, options, targets
 from poolkeeper.cli.input.options import ClusterSelection, Decorator
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import DamagedNode
-from poolkeeper.model.runs import Run, StopRequest
+from poolkeeper.model.execution.runs import Run, StopRequest
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.zk import fencing, journal
 from poolkeeper.zk.fencing import Holder

@@ -1,10 +1,10 @@
 """What stands in the way of cancelling moves of the run under way, as its executor would see it."""
 
+from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
-from poolkeeper.model.waits import Wait
 from poolkeeper.planning.run_state.returns import classify_returns
 from poolkeeper.reconcile.decide import cancel
 from poolkeeper.reconcile.decide.decisions import RunSituation

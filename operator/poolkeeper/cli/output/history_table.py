@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from poolkeeper.cli.output.ink import Ink
-from poolkeeper.model.history import FinishedRun
+from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.text import duration, moment, size
 
 HASH_DIGITS = len("sha256:") + 8

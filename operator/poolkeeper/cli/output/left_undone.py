@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from poolkeeper import wording
-from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.problems import is_left_undone
-from poolkeeper.model.waits import Wait
 
 EXIT_CODE = 4
 _LEFT = frozenset(

@@ -23,6 +23,7 @@ from poolkeeper.cli.output.brokers_table import brokers_table
 from poolkeeper.cli.output.capacity_table import capacity_table
 from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.plan_lines import reason_lines, topic_lines
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import (
     DeleteTopic,
     ElectLeaders,
@@ -35,7 +36,6 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
-from poolkeeper.model.waits import Wait
 from poolkeeper.planning.diagnosis.remaining_capacity import RemainingCapacity
 from poolkeeper.planning.rules import Rules
 from poolkeeper.report import changes

@@ -15,9 +15,9 @@ from rich.console import Console
 
 from poolkeeper import wording
 from poolkeeper.cli import timing
-from poolkeeper.model.outcomes import Outcome, Progress
-from poolkeeper.model.runs import Phase
-from poolkeeper.model.waits import Kind, in_order
+from poolkeeper.model.execution.outcomes import Outcome, Progress
+from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.waits import Kind, in_order
 from poolkeeper.text import count, duration, few, size
 
 WAITS_MAX = 5

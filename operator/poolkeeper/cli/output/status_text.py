@@ -7,8 +7,8 @@ from poolkeeper import wording
 from poolkeeper.cli.output import left_undone
 from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.status_values import RunStatus, Status
+from poolkeeper.model.execution.waits import Wait, blocks, in_order
 from poolkeeper.model.plans import Move
-from poolkeeper.model.waits import Wait, blocks, in_order
 from poolkeeper.text import count, cut, few, moment, more, size
 from poolkeeper.zk import znodes
 

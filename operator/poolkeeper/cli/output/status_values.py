@@ -9,11 +9,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.errors import NodeDamage
+from poolkeeper.model.execution.runs import RateReason
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move
-from poolkeeper.model.runs import RateReason
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import gates, left_throttles, requests
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState, classify
 from poolkeeper.planning.run_state.requests import Owned

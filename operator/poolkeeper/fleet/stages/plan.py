@@ -19,8 +19,8 @@ from poolkeeper.fleet.storage import cluster_rows, codecs, plan_rows, schemas
 from poolkeeper.fleet.storage.cluster_rows import ClusterRows
 from poolkeeper.fleet.storage.store import FAILED, OK, Store, input_digest
 from poolkeeper.load import apply
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit

@@ -26,8 +26,8 @@ from operator import attrgetter
 
 import numpy as np
 
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import AddPartitions, ElectLeaders, Plan, PlanProblem, SetConfig
-from poolkeeper.model.records import Records
 from poolkeeper.model.specs import (
     Desired,
     LimitPolicy,

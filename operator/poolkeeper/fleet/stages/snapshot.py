@@ -21,7 +21,7 @@ from poolkeeper.fleet.stages.plan import desired_of
 from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas, snapshot_file
 from poolkeeper.fleet.storage.store import FAILED, OK, Store, input_digest
 from poolkeeper.model.credentials import ClientConfig
-from poolkeeper.model.records import Records
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.observation import observe_cluster

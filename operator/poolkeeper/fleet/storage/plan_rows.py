@@ -13,8 +13,8 @@ from poolkeeper.fleet.storage.cluster_rows import int_lists
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
 from poolkeeper.fleet.storage.store import FAILED, OK
 from poolkeeper.jsontext import canonical
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Move, Plan
-from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.problem.arrays import Ints, rack_name

@@ -17,6 +17,7 @@ from poolkeeper.algorithms.names import (
     ownership_problem,
     topic_name_problem,
 )
+from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -26,7 +27,6 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
-from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.model.specs import Claim, DeletionPolicy, Strategy, TopicDefaults, TopicSpec
 from poolkeeper.model.topic_config.destructive_changes import destructive_changes
 from poolkeeper.model.topic_config.validation import is_owned_by_executor

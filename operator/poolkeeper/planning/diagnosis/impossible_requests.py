@@ -7,7 +7,7 @@ input. The operator reports them as problems of its plan and carries out everyth
 from collections.abc import Iterator
 
 from poolkeeper.errors import Problem
-from poolkeeper.model.records import Records
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import Desired, ResourcePoolSpec, SourceLocation, TopicSpec
 from poolkeeper.model.topology import Cluster
 

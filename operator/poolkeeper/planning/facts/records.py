@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from poolkeeper.errors import NodeDamage
+from poolkeeper.model.execution.records import RecordKind
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.records import RecordKind
 
 _UNDONE: Mapping[RecordKind | None, str] = {
     None: "nothing is done about it",

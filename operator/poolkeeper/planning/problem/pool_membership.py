@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from poolkeeper.algorithms.internal_topics import is_declarable
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem
-from poolkeeper.model.records import Records
 from poolkeeper.model.specs import (
     Desired,
     ResourcePoolSpec,

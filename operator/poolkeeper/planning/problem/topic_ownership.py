@@ -9,8 +9,8 @@ A held topic is not treated as unmanaged, so a faulty resource moves nothing.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem
-from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, TopicSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.facts.topics import DeclaredTwice

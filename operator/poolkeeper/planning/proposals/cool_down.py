@@ -28,8 +28,8 @@ counts for nothing.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from poolkeeper.model.execution.records import BalanceRecord
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, Urgency
-from poolkeeper.model.records import BalanceRecord
 from poolkeeper.model.specs import ApprovalPolicy, Balancing, Desired, GoalKind
 from poolkeeper.planning.proposals import identity
 

@@ -11,8 +11,8 @@ import numpy as np
 from poolkeeper.algorithms.internal_topics import keeps
 from poolkeeper.algorithms.names import ownership_problem
 from poolkeeper.model import versions
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import DeleteTopic, ElectLeaders, PlanProblem, SetConfig
-from poolkeeper.model.records import Records
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topic_config.destructive_changes import destructive_changes
 from poolkeeper.model.topic_config.validation import is_owned_by_executor

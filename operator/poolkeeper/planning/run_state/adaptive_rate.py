@@ -19,8 +19,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.plans import Move
-from poolkeeper.model.runs import RateReason
 from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition
 from poolkeeper.planning.run_state import throttles
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move, Urgency
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, LogDir, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 
 Copy = tuple[TopicPartition, int]

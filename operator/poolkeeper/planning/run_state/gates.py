@@ -13,10 +13,10 @@ they mend that very damage.
 
 from collections.abc import Collection, Iterable, Sequence
 
+from poolkeeper.model.execution.runs import Health
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move, Urgency
-from poolkeeper.model.runs import Health
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import requests
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 from poolkeeper.planning.run_state.requests import Owned

@@ -7,15 +7,15 @@ count.
 """
 
 from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
-from poolkeeper.model.throttles import (
+from poolkeeper.model.execution.throttles import (
     LeftThrottles,
     RecordedThrottles,
     Throttled,
     ThrottleReading,
     is_value,
 )
+from poolkeeper.model.execution.waits import Wait, WaitReason, damage_wait
 from poolkeeper.model.topology import Cluster
-from poolkeeper.model.waits import Wait, WaitReason, damage_wait
 from poolkeeper.planning.run_state import throttles
 
 

@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
 from poolkeeper.model.topology import (
     Cluster,
     Partition,
@@ -31,7 +32,6 @@ from poolkeeper.model.topology import (
     TopicPartition,
 )
 from poolkeeper.model.versions import records_moves
-from poolkeeper.model.waits import Consequence, Wait, WaitReason
 
 _R, _C = WaitReason, Consequence
 

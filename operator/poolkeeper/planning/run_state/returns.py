@@ -20,8 +20,8 @@ is then restored by a request of its own, since the first replica is the preferr
 from collections.abc import Mapping
 from enum import StrEnum
 
+from poolkeeper.model.execution.runs import Run
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.runs import Run
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
 from poolkeeper.planning.run_state.gates import min_insync
 from poolkeeper.planning.run_state.move_progress import entries_of

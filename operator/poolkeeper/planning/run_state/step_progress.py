@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from poolkeeper.model.execution.refusals import Drift, DriftReason
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -22,9 +24,7 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
-from poolkeeper.model.refusals import Drift, DriftReason
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 
 ELECTION_PARTITIONS_MAX = 1000

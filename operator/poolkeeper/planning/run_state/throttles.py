@@ -29,10 +29,10 @@ from poolkeeper.algorithms.throttles import (
     TOPIC_KEYS,
     list_value,
 )
+from poolkeeper.model.execution.refusals import HopelessMove
+from poolkeeper.model.execution.runs import ThrottleConflicts, ThrottleValues
+from poolkeeper.model.execution.throttles import is_value
 from poolkeeper.model.plans import Move
-from poolkeeper.model.refusals import HopelessMove
-from poolkeeper.model.runs import ThrottleConflicts, ThrottleValues
-from poolkeeper.model.throttles import is_value
 from poolkeeper.model.topology import TopicPartition
 
 __all__ = ["BROKER_KEYS", "TOPIC_KEYS"]

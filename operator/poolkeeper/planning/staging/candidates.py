@@ -12,9 +12,9 @@ An entry is a step that may go next. In-sync replicas decide whether a step wait
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.staging.disk_reserve import Guard
 from poolkeeper.planning.staging.excess_ledger import Disks, Ledger

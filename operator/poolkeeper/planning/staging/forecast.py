@@ -13,10 +13,10 @@ makespan names it.
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Makespan, Plan, PlannedStage
 from poolkeeper.model.specs import Desired, Execution, ThrottleMode
 from poolkeeper.model.topology import Cluster
-from poolkeeper.model.waits import Wait
 from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.staging.candidates import entry_for, packer_for
 from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds, Entry

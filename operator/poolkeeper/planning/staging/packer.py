@@ -26,10 +26,10 @@ The wait names the reason of the most urgent one.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Execution
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.audit.excess import LAWS, Excesses
 from poolkeeper.planning.staging.disk_deadlock import standstill
 from poolkeeper.planning.staging.disk_order import order

@@ -39,11 +39,11 @@ of the new request, and it stays the union, which harms nothing and is where the
 
 from collections.abc import Collection, Iterable
 
+from poolkeeper.model.execution.runs import Ending
+from poolkeeper.model.execution.waits import NO_CANCEL_API, Wait, WaitReason
 from poolkeeper.model.plans import Move
-from poolkeeper.model.runs import Ending
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import NO_CANCEL_API, Wait, WaitReason
 from poolkeeper.planning.run_state import gates
 from poolkeeper.planning.run_state.move_progress import entries_of
 from poolkeeper.planning.run_state.returns import ReturnState, lacks_origin, partition_of

@@ -7,13 +7,13 @@ are the actions that a decision found completed, to be reported.
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from poolkeeper.model.actions import Action
+from poolkeeper.model.execution.actions import Action
+from poolkeeper.model.execution.records import BalanceRecord
+from poolkeeper.model.execution.runs import Ending, Phase, RateReason, Run, RunDocument
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.records import BalanceRecord
-from poolkeeper.model.runs import Ending, Phase, RateReason, Run, RunDocument
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import Wait
 from poolkeeper.planning.run_state.requests import Stall
 from poolkeeper.planning.run_state.throttles import ThrottleWatch
 from poolkeeper.planning.staging.next_stage import Stage

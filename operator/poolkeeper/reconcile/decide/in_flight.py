@@ -5,9 +5,9 @@ the brokers that the others wait for. It has a stall recovered once the request 
 adapts the throttle to the cluster's health. What is cancelled is decided before (`cancel`).
 """
 
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import adaptive_rate, disks, gates
 from poolkeeper.planning.run_state.returns import UNSETTLED
 from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.step_progress import StepState
 

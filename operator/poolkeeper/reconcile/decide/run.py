@@ -23,12 +23,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from poolkeeper.errors import RefusalReason, Refused
-from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.runs import Ending, Phase
+from poolkeeper.model.execution.waits import Wait, WaitReason, in_order
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import Ending, Phase
 from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason, in_order
 from poolkeeper.planning.audit import excess
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state import disks, gates, step_progress, throttles, windows

@@ -14,10 +14,10 @@ A request of which anything else is at work is not stuck.
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import requests
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 from poolkeeper.planning.run_state.requests import NOTHING_OWNED, Judgement, Owned, Stall

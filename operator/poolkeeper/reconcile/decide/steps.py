@@ -11,7 +11,9 @@ Each step is one transaction. Whether it took effect is read from the cluster in
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
-from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.records import TopicRecord
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -22,10 +24,8 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
-from poolkeeper.model.records import TopicRecord
 from poolkeeper.model.specs import Desired, TopicSpec
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX, StepState
 from poolkeeper.reconcile.observation import Observation

@@ -7,7 +7,7 @@ tells which to write. The only times in a status are those of transitions.
 from collections.abc import Mapping
 from typing import Any
 
-from poolkeeper.model.outcomes import LastObservation, Outcome, State
+from poolkeeper.model.execution.outcomes import LastObservation, Outcome, State
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import kafka_cluster, resource_pool
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey

@@ -17,11 +17,11 @@ from poolkeeper.errors import (
     StalePlan,
     Unavailable,
 )
-from poolkeeper.model.outcomes import Outcome, Progress
+from poolkeeper.model.execution.outcomes import Outcome, Progress
+from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.waits import Wait, WaitReason, in_order
 from poolkeeper.model.plans import ElectLeaders, Plan
-from poolkeeper.model.runs import Phase
 from poolkeeper.model.specs import Mode
-from poolkeeper.model.waits import Wait, WaitReason, in_order
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs

@@ -3,10 +3,10 @@
 from typing import Any
 
 from poolkeeper import wording
-from poolkeeper.model.outcomes import Outcome
+from poolkeeper.model.execution.outcomes import Outcome
+from poolkeeper.model.execution.waits import in_order
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import Mode, ResourcePoolSpec
-from poolkeeper.model.waits import in_order
 from poolkeeper.planning.run_state.convergence import PoolStanding
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from poolkeeper.model import waits
-from poolkeeper.model.outcomes import LastObservation, Outcome
+from poolkeeper.model.execution import waits
+from poolkeeper.model.execution.outcomes import LastObservation, Outcome
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, Urgency
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec

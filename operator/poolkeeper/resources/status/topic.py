@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from poolkeeper.model.outcomes import LastObservation, Outcome
+from poolkeeper.model.execution.outcomes import LastObservation, Outcome
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.planning.run_state.convergence import TopicStanding
 from poolkeeper.resources.checks.assembly import Verdict

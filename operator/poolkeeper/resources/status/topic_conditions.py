@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from poolkeeper import wording
-from poolkeeper.model.outcomes import Outcome
+from poolkeeper.model.execution.outcomes import Outcome
+from poolkeeper.model.execution.waits import in_order
 from poolkeeper.model.plans import AddPartitions, CreateTopic, SetConfig
 from poolkeeper.model.specs import ApprovalPolicy, DeletionPolicy, Mode, TopicSpec
-from poolkeeper.model.waits import in_order
 from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.planning.run_state.convergence import TopicStanding

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 
 from poolkeeper.errors import Refused
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, Replicas
-from poolkeeper.zk import json_bodies, znodes
+from poolkeeper.zk import znodes
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.repair import topic_bodies
-from poolkeeper.zk.repair.findings import Examined, Finding, Remedy
-from poolkeeper.zk.znodes import (
+from poolkeeper.zk.codecs import json_bodies
+from poolkeeper.zk.codecs.kafka_nodes import (
     BrokerNode,
     ConfigNode,
     ControllerNode,
@@ -21,6 +20,8 @@ from poolkeeper.zk.znodes import (
     StateNode,
     TopicNode,
 )
+from poolkeeper.zk.repair import topic_bodies
+from poolkeeper.zk.repair.findings import Examined, Finding, Remedy
 
 
 def findings(examined: Examined) -> Iterator[Finding]:

@@ -4,15 +4,15 @@ import base64
 from collections.abc import Iterable, Sequence
 
 from poolkeeper.errors import HolderActive, Stale
-from poolkeeper.model.throttles import LeftThrottles, Throttled
+from poolkeeper.model.execution.throttles import LeftThrottles, Throttled
 from poolkeeper.zk import fencing, throttling, znodes
 from poolkeeper.zk.client.operations import Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.codecs.kafka_nodes import ConfigChangeNode
 from poolkeeper.zk.journal import Journal
 from poolkeeper.zk.repair import kafka_findings, our_findings, throttle_findings
 from poolkeeper.zk.repair.findings import Examined, Finding, Remedy, Source
 from poolkeeper.zk.throttle_records import Entity
-from poolkeeper.zk.znodes import ConfigChangeNode
 
 SOURCES: Sequence[Source] = (
     our_findings.findings,

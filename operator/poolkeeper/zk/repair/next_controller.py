@@ -11,14 +11,14 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from poolkeeper.errors import Refused
-from poolkeeper.model.waits import Wait
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.planning.run_state import gates
 from poolkeeper.planning.run_state.move_progress import classify
 from poolkeeper.zk import observe, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperAccess
+from poolkeeper.zk.codecs.kafka_nodes import ControllerNode
 from poolkeeper.zk.journal import Journal, read_status
-from poolkeeper.zk.znodes import ControllerNode
 
 LOOKS = 12
 LOOK_S = 1.0

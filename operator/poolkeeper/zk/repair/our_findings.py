@@ -11,20 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from poolkeeper.errors import DamagedNode, NodeDamage
-from poolkeeper.model.runs import Ending, Phase, Run, RunDocument
+from poolkeeper.model.execution.runs import Ending, Phase, Run, RunDocument
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.throttles import BROKER_KEYS
-from poolkeeper.zk import (
-    history,
-    journal,
-    json_bodies,
-    our_nodes,
-    pending_plan,
-    runs,
-    znodes,
-)
+from poolkeeper.zk import history, journal, pending_plan, runs, znodes
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.codecs import json_bodies, our_nodes
 from poolkeeper.zk.journal import JournalView
 from poolkeeper.zk.repair.findings import Examined, Finding, Remedy
 

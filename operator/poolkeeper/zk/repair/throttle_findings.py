@@ -9,8 +9,8 @@ it waits: the run restores what is its own.
 from collections.abc import Iterator
 
 from poolkeeper.errors import NodeDamage
-from poolkeeper.model.runs import ThrottleValues
-from poolkeeper.model.throttles import LeftThrottles, RecordedThrottles
+from poolkeeper.model.execution.runs import ThrottleValues
+from poolkeeper.model.execution.throttles import LeftThrottles, RecordedThrottles
 from poolkeeper.planning.run_state import left_throttles, throttles
 from poolkeeper.zk import journal, throttle_records, znodes
 from poolkeeper.zk.client.session import Session

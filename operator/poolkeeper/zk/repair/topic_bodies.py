@@ -18,8 +18,8 @@ from typing import Any
 
 from poolkeeper.errors import Refused
 from poolkeeper.model.topology import Replicas
-from poolkeeper.zk import json_bodies
-from poolkeeper.zk.json_bodies import INTEGER_MAX
+from poolkeeper.zk.codecs import json_bodies
+from poolkeeper.zk.codecs.json_bodies import INTEGER_MAX
 
 MOVING_KEYS = ("adding_replicas", "removing_replicas")
 

@@ -11,9 +11,9 @@ from poolkeeper.cli.commands import run_folder
 from poolkeeper.cli.commands.run_folder import FolderWatch
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.controller import loop
-from poolkeeper.model.actions import Action, ActionKind
-from poolkeeper.model.outcomes import Outcome, Progress, State
-from poolkeeper.model.runs import Phase
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, Progress, State
+from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.specs import Mode
 
 MOVING = Progress("sha256:p", Phase.MOVING, 1, 0, 2, 2, 0, 10)

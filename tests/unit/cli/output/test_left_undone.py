@@ -5,11 +5,11 @@ import pytest
 from builders import plan
 from poolkeeper.cli.output import left_undone
 from poolkeeper.cli.output.left_undone import Undone
-from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 
 T0 = (TopicPartition("t", 0),)
 

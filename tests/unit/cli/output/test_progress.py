@@ -5,10 +5,10 @@ import pytest
 from rich.console import Console
 
 from poolkeeper.cli.output import progress
-from poolkeeper.model.actions import Action, ActionKind
-from poolkeeper.model.outcomes import Outcome, Progress, State
-from poolkeeper.model.runs import Phase
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, Progress, State
+from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.waits import Wait, WaitReason
 
 MIB = 1024**2
 REQUESTED = Action(ActionKind.STAGE_REQUESTED, stage=2, count=12)

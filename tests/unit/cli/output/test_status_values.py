@@ -6,12 +6,20 @@ import builders
 from builders import topic
 from poolkeeper.cli.output.status_text import as_data, render
 from poolkeeper.cli.output.status_values import RunStatus, Status, StatusContext, status_of
+from poolkeeper.model.execution.runs import (
+    Health,
+    Phase,
+    RateReason,
+    Run,
+    RunDocument,
+    Saved,
+    StopRequest,
+)
+from poolkeeper.model.execution.throttles import RecordedThrottles, ThrottleReading, ThrottleRecord
+from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.runs import Health, Phase, RateReason, Run, RunDocument, Saved, StopRequest
 from poolkeeper.model.specs import Remedies
-from poolkeeper.model.throttles import RecordedThrottles, ThrottleReading, ThrottleRecord
 from poolkeeper.model.topology import Controller, ReassignmentEntry, TopicPartition
-from poolkeeper.model.waits import Consequence, Wait, WaitReason
 from poolkeeper.zk.fencing import Holder
 from poolkeeper.zk.journal import JournalView
 

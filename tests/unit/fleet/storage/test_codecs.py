@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from builders import cluster_spec, pool_spec
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.storage import codecs
-from poolkeeper.model.records import BrokerRecord, Records, TopicRecord
+from poolkeeper.model.execution.records import BrokerRecord, Records, TopicRecord
 from poolkeeper.model.specs import (
     AllowedNamespaces,
     Capacity,

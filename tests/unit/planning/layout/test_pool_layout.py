@@ -5,7 +5,7 @@ import pytest
 
 import builders
 from builders import pool_spec, topic
-from poolkeeper.model.records import Records
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import (
     ClusterLimits,
     Goal,

@@ -3,8 +3,8 @@
 import pytest
 
 from builders import cluster, desired, pool_spec, topic, topic_spec
+from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.plans import SetConfig
-from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.model.specs import DeletionPolicy, Strategy
 from poolkeeper.model.topology import Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.planner import make_plan

@@ -4,7 +4,7 @@ import pytest
 
 import builders
 from builders import desired
-from poolkeeper.model.records import Records
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.topology import Cluster, Partition, Topic
 from poolkeeper.planning.problem.arrays import brokers_of
 from poolkeeper.planning.problem.partitions import lists_of, table_of

@@ -6,8 +6,8 @@ import pytest
 
 import builders
 from builders import pool_spec, topic, topic_spec
+from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.plans import DeleteTopic, SetConfig
-from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, TopicSpec, UnmanagedTopics
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.audit.audit import check_plan

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import cluster, desired, pool_spec, topic, topic_spec
+from poolkeeper.model.execution.records import BalanceRecord, Records
 from poolkeeper.model.plans import AddPartitions, CreateTopic, MoveLogDir, Urgency
-from poolkeeper.model.records import BalanceRecord, Records
 from poolkeeper.model.specs import Balancing, Capacity, Desired, Goal, GoalKind, Strategy
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Partition, Topic
 from poolkeeper.planning.audit.audit import check_plan

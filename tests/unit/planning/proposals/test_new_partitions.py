@@ -4,8 +4,8 @@ import pytest
 
 import builders
 from builders import cluster, pool_spec, topic, topic_spec
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import CreateTopic, Plan
-from poolkeeper.model.records import Records
 from poolkeeper.model.specs import Balancing, Capacity, Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan

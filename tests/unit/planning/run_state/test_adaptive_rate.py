@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import builders
 from builders import move, partition, topic
-from poolkeeper.model.runs import RateReason
+from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state import adaptive_rate
 from poolkeeper.planning.run_state.adaptive_rate import (

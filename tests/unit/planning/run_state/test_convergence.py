@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 import builders
 from builders import pool_spec, topic_spec
-from poolkeeper.model.records import Records, TopicRecord
+from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.specs import Claim, Desired, Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Partition, Topic
 from poolkeeper.planning.planner import make_plan

@@ -6,10 +6,10 @@ import pytest
 
 import builders
 from builders import GIB, partition, topic
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Capacity
 from poolkeeper.model.topology import Broker, LogDir, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import disks
 from poolkeeper.planning.run_state.disks import TargetDisks
 from poolkeeper.planning.run_state.move_progress import classify

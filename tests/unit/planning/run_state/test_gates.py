@@ -4,8 +4,9 @@ import pytest
 
 import builders
 from builders import partition, topic
+from poolkeeper.model.execution.runs import Health
+from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
 from poolkeeper.model.plans import Move
-from poolkeeper.model.runs import Health
 from poolkeeper.model.topology import (
     Cluster,
     Controller,
@@ -13,7 +14,6 @@ from poolkeeper.model.topology import (
     ReassignmentEntry,
     TopicPartition,
 )
-from poolkeeper.model.waits import Consequence, Wait, WaitReason
 from poolkeeper.planning.run_state import gates
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 

@@ -5,7 +5,7 @@ import pytest
 import builders
 from builders import topic
 from poolkeeper.errors import NodeDamage
-from poolkeeper.model.throttles import (
+from poolkeeper.model.execution.throttles import (
     LeftThrottles,
     RecordedThrottles,
     Throttled,
@@ -14,7 +14,7 @@ from poolkeeper.model.throttles import (
     is_value,
     short_value,
 )
-from poolkeeper.model.waits import Wait, WaitReason, damage_wait
+from poolkeeper.model.execution.waits import Wait, WaitReason, damage_wait
 from poolkeeper.planning.run_state import left_throttles
 
 LEADERS = "leader.replication.throttled.replicas"

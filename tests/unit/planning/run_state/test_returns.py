@@ -6,7 +6,7 @@ import pytest
 
 import builders
 from builders import cluster, partition, plan, topic
-from poolkeeper.model.runs import Phase, Run
+from poolkeeper.model.execution.runs import Phase, Run
 from poolkeeper.model.topology import Cluster, Partition, ReassignmentEntry
 from poolkeeper.planning.run_state.returns import ReturnState, classify_returns, lacks_origin
 

@@ -4,6 +4,8 @@ import pytest
 
 import builders
 from builders import partition, topic
+from poolkeeper.model.execution.refusals import Drift, DriftReason
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -14,7 +16,6 @@ from poolkeeper.model.plans import (
     Plan,
     SetConfig,
 )
-from poolkeeper.model.refusals import Drift, DriftReason
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
@@ -22,7 +23,6 @@ from poolkeeper.model.topology import (
     ReassignmentEntry,
     TopicPartition,
 )
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.step_progress import DONE, TO_DO, StepProgress, StepState
 

@@ -3,7 +3,7 @@
 import pytest
 
 from builders import move
-from poolkeeper.model.refusals import HopelessMove
+from poolkeeper.model.execution.refusals import HopelessMove
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state import throttles
 

@@ -7,7 +7,7 @@ import pytest
 from builders import GIB, partition, plan
 from poolkeeper import wording
 from poolkeeper.model import specs, topology
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.planning.staging import next_stage
 from unit.planning.staged import cluster, desired, entries, first, move
 

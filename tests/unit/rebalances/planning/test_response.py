@@ -10,7 +10,7 @@ import builders
 from builders import pool_spec, topic
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.schedule.budget import Bound, Budget, Schedule, Turn
-from poolkeeper.model.records import Records
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json

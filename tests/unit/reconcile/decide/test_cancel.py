@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from builders import partition, pool_spec, topic, topic_spec
-from poolkeeper.model.runs import Ending, StopRequest
+from poolkeeper.model.execution.runs import Ending, StopRequest
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Mode, Remedies
 from poolkeeper.model.topology import Controller
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.reconcile.decide.cancel import FAILOVER_PAUSE_MS, FREEZE_MS, decide, waits
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,

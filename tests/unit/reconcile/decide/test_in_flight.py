@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper.model.runs import RateReason, Saved, ThrottleConflicts
+from poolkeeper.model.execution.runs import RateReason, Saved, ThrottleConflicts
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.model.topology import Controller
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.planning.run_state.adaptive_rate import RateSignals
 from poolkeeper.planning.run_state.requests import Stall
 from poolkeeper.planning.run_state.throttles import PUT_BACK_MAX, ThrottleWatch

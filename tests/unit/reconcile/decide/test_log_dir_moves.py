@@ -5,11 +5,11 @@ import pytest
 import builders
 from builders import partition, plan, topic
 from poolkeeper.errors import Unavailable
-from poolkeeper.model.actions import Action, ActionKind
-from poolkeeper.model.outcomes import Result
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import Result
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.topology import Broker, LogDir, TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.reconcile import act
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import log_dir_moves

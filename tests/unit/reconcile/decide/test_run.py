@@ -6,13 +6,13 @@ import pytest
 
 from builders import pool_spec
 from poolkeeper.errors import RefusalReason, Refused
-from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.records import BalanceRecord
+from poolkeeper.model.execution.refusals import HopelessMove
+from poolkeeper.model.execution.runs import Ending, Phase, Saved, ThrottleConflicts
+from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
 from poolkeeper.model.plans import Urgency
-from poolkeeper.model.records import BalanceRecord
-from poolkeeper.model.refusals import HopelessMove
-from poolkeeper.model.runs import Ending, Phase, Saved, ThrottleConflicts
 from poolkeeper.model.specs import Capacity, Throttle, ThrottleMode, TopicSpec, Window
-from poolkeeper.model.waits import Consequence, Wait, WaitReason
 from poolkeeper.planning.run_state.throttles import PUT_BACK_MAX, ThrottleWatch
 from poolkeeper.planning.staging.next_stage import NothingFits, Stage
 from poolkeeper.reconcile.authority import Authority

@@ -4,6 +4,8 @@ import pytest
 
 import builders
 from builders import topic_spec
+from poolkeeper.model.execution.records import Records, TopicRecord
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -15,9 +17,7 @@ from poolkeeper.model.plans import (
     SetConfig,
 )
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.records import Records, TopicRecord
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.steps import WriteSteps
 from poolkeeper.reconcile.observation import Observation

@@ -13,9 +13,9 @@ from poolkeeper.errors import (
     Refused,
     Unavailable,
 )
-from poolkeeper.model.outcomes import Outcome, State
-from poolkeeper.model.runs import Phase
-from poolkeeper.model.waits import Wait, WaitReason
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.status.all_resources import statuses

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from jsonschema.protocols import Validator
 
 from poolkeeper.errors import HolderActive, OtherCluster, Refused, Unavailable
-from poolkeeper.model.outcomes import LastObservation, Outcome, State
-from poolkeeper.model.records import Records, TopicRecord
+from poolkeeper.model.execution.outcomes import LastObservation, Outcome, State
+from poolkeeper.model.execution.records import Records, TopicRecord
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import (
     Approval,
     ApprovalPolicy,
@@ -27,7 +28,6 @@ from poolkeeper.model.specs import (
     Mode,
 )
 from poolkeeper.model.topology import Cluster
-from poolkeeper.model.waits import Wait, WaitReason
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.parse import schemas

@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkeeper.model.outcomes import LastObservation
+from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.finalizers import finalizer_changes, finalizers_needed

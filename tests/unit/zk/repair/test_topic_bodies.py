@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from poolkeeper.zk.codecs.kafka_nodes import TopicNode
 from poolkeeper.zk.repair.topic_bodies import mended, mended_config
-from poolkeeper.zk.znodes import TopicNode
 
 IN_SYNC = {0: (2, 1), 1: (3,)}
 

@@ -6,7 +6,7 @@ A wait for approval also has actions: those that would be done. `wording` makes 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from poolkeeper.model.runs import Ending
+from poolkeeper.model.execution.runs import Ending
 from poolkeeper.model.topology import TopicPartition
 
 

@@ -1,7 +1,7 @@
 """In which order waits are told: what blocks first, and each thing once."""
 
+from poolkeeper.model.execution.waits import Wait, WaitReason, blocks, in_order
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import Wait, WaitReason, blocks, in_order
 
 R = WaitReason
 T = tuple(TopicPartition("t", number) for number in range(3))

@@ -10,15 +10,15 @@ import pytest
 
 from poolkeeper import wording
 from poolkeeper.errors import HolderActive, RefusalReason, Refused, Stale, StalePlan, Unavailable
-from poolkeeper.model.actions import Action, ActionKind
-from poolkeeper.model.outcomes import Why
-from poolkeeper.model.refusals import Drift, DriftReason, HopelessMove, Refusal
-from poolkeeper.model.runs import Ending, RateReason
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import Why
+from poolkeeper.model.execution.refusals import Drift, DriftReason, HopelessMove, Refusal
+from poolkeeper.model.execution.runs import Ending, RateReason
+from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait, WaitReason, after_error
 from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.model.waits import RoomNeed, RoomShortage, Wait, WaitReason, after_error
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "wording.txt"
+GOLDEN = Path(__file__).parents[2] / "golden" / "wording.txt"
 GIB = 2**30
 T = tuple(TopicPartition("t", number) for number in range(7))
 R, A, D = WaitReason, ActionKind, DriftReason

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from poolkeeper.errors import HolderActive, NodeDamage, PoolkeeperError, Refused, Stale, Unavailable
-from poolkeeper.model.actions import Action
-from poolkeeper.model.refusals import Refusal, refusal_of
-from poolkeeper.model.runs import Ending
+from poolkeeper.model.execution.actions import Action
+from poolkeeper.model.execution.refusals import Refusal, refusal_of
+from poolkeeper.model.execution.runs import Ending
 from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import TopicPartition
 

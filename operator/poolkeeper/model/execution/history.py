@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from poolkeeper.model.runs import Ending
+from poolkeeper.model.execution.runs import Ending
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from msgspec import Meta, Struct
 
 from poolkeeper import typed_json
 from poolkeeper.errors import DamagedNode, InvalidInput, NodeDamage
-from poolkeeper.model.records import BrokerRecord, TopicRecord
-from poolkeeper.model.runs import CHUNKS_MAX
+from poolkeeper.model.execution.records import BrokerRecord, TopicRecord
+from poolkeeper.model.execution.runs import CHUNKS_MAX
+from poolkeeper.model.execution.throttles import ThrottleRecord
 from poolkeeper.model.specs import DeletionPolicy
-from poolkeeper.model.throttles import ThrottleRecord
 from poolkeeper.typed_json import Milliseconds
 from poolkeeper.zk import znodes
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from poolkeeper.errors import NodeDamage
-from poolkeeper.model.runs import ThrottleValues
+from poolkeeper.model.execution.runs import ThrottleValues
 
 VALUE_CHARACTERS_MAX = 1024
 _DIGEST = "sha256:"

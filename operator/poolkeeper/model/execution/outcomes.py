@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from poolkeeper.errors import PoolkeeperError
-from poolkeeper.model.actions import Action, ActionKind
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.refusals import Refusal
+from poolkeeper.model.execution.runs import Phase, RateReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, PlanProblem
-from poolkeeper.model.records import Records
-from poolkeeper.model.refusals import Refusal
-from poolkeeper.model.runs import Phase, RateReason
 from poolkeeper.model.topology import Cluster
-from poolkeeper.model.waits import Wait
 
 Why = Wait | Action | Refusal
 """Whatever a pass has to say: what it waits for, did or refused."""

@@ -1,0 +1,13 @@
+"""The messages for people, made from waits, actions and refusals; no other module words them.
+
+Commands, statuses, logs and reports call `sentence`. No module that decides may import this
+package, because a message can be reworded at any time. Decisions are made on reasons and kinds.
+`sentences` takes any value; `waits`, `requests`, `actions` and `refusals` have a sentence for each
+kind of their values, made of `pieces`.
+"""
+
+from poolkeeper.wording.pieces import mode_line
+from poolkeeper.wording.refusals import drift_text
+from poolkeeper.wording.sentences import error_text, rate_text, sentence, sentences
+
+__all__ = ["drift_text", "error_text", "mode_line", "rate_text", "sentence", "sentences"]

@@ -1,0 +1,98 @@
+"""What a pass did, as sentences: one for each kind of action."""
+
+from collections.abc import Callable, Mapping
+
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.wording.pieces import STALE, UNNOTICED, are, between_log_dirs, counted, few_of, were
+
+
+def action_text(action: Action) -> str:
+    """Return an action as a sentence."""
+    return _ACTIONS[action.kind](action)
+
+
+def _between(action: Action) -> str:
+    whose = "" if action.broker is None else f" of broker {action.broker}"
+    return f"move {between_log_dirs(action.count)}{whose}"
+
+
+def _created(action: Action) -> str:
+    return f"create topic {action.topic} ({counted(action.count, 'partition')} in {action.pool})"
+
+
+def _finished(action: Action) -> str:
+    of = counted(action.of, "partition")
+    return f"stage {action.stage} finished: {action.count} of {of} arrived"
+
+
+def _withdrew(why: str) -> Callable[[Action], str]:
+    def told(action: Action) -> str:
+        named = f" (it named {few_of(action.partitions)})" if action.partitions else ""
+        return f"withdrew the request: {why}{named}"
+
+    return told
+
+
+_A = ActionKind
+
+_ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
+    _A.CREATE_TOPIC: _created,
+    _A.ADD_PARTITIONS: lambda action: (
+        f"add {counted(action.count, 'partition')} to topic {action.topic}"
+    ),
+    _A.SET_CONFIG: lambda action: f"set config of topic {action.topic}",
+    _A.DELETE_TOPIC: lambda action: f"delete topic {action.topic} and its data",
+    _A.ELECT_LEADERS: lambda action: (
+        f"elect preferred leaders of {counted(action.count, 'partition')}"
+    ),
+    _A.MOVE_LOG_DIRS: _between,
+    _A.RUN_BEGUN: lambda action: f"run begun: {action.hash}",
+    _A.RUN_DISCARDED: lambda action: "discarded a run that was not recorded to its end",
+    _A.STAGE_REQUESTED: lambda action: (
+        f"stage {action.stage} requested: {counted(action.count, 'partition')}"
+    ),
+    _A.STAGE_FINISHED: _finished,
+    _A.MOVES_CANCELLED: lambda action: (
+        f"stage {action.stage}: cancelled {counted(action.count, 'move')}"
+    ),
+    _A.CANCEL_REQUESTED: lambda action: (
+        f"stage {action.stage}: asked the brokers to cancel {counted(action.count, 'move')}"
+    ),
+    _A.ORDER_REQUESTED: lambda action: (
+        f"requested the former order of replicas of {counted(action.count, 'partition')}"
+    ),
+    _A.ELECTION_REQUESTED: lambda action: (
+        f"preferred leaders requested for {counted(action.count, 'partition')}"
+    ),
+    _A.LEADERS_KEPT: lambda action: (
+        f"{counted(action.count, 'partition')} kept another leader than the preferred"
+    ),
+    _A.THROTTLES_TAKEN_OFF: lambda action: (
+        "took off the throttles that a run had left on "
+        + ("1 topic or broker" if action.count == 1 else f"{action.count} topics and brokers")
+    ),
+    _A.THROTTLES_PUT_BACK: lambda action: (
+        "set the throttles of the run again, which somebody had removed"
+    ),
+    _A.RUN_ENDED: lambda action: f"run ended: {action.ending}",
+    _A.LEFT_ALONE: lambda action: (
+        f"left alone: {few_of(action.partitions)} {were(action.partitions)} moved by somebody else"
+    ),
+    _A.TOPIC_GONE: lambda action: (
+        f"left alone: {few_of(action.partitions)} {are(action.partitions)} gone"
+    ),
+    _A.LEFT_TO_OTHERS: lambda action: (
+        f"left alone, as others moved or deleted them: {few_of(action.partitions)}"
+    ),
+    _A.STEP_OUTDATED: lambda action: (
+        f"left undone: topic {action.topic} changed since the plan was made"
+    ),
+    _A.STALE_REQUEST_WITHDRAWN: _withdrew(STALE),
+    _A.UNNOTICED_REQUEST_WITHDRAWN: _withdrew(UNNOTICED),
+    _A.FOREIGN_MOVE_CANCELLED: lambda action: (
+        f"cancelled the move of {few_of(action.partitions)} to brokers that are not known"
+    ),
+    _A.CONTROLLER_WOKEN: lambda action: "made the controller look for requests again",
+    _A.CONTROLLER_FAILOVER: lambda action: "elected another controller",
+    _A.WITHDRAWN: lambda action: "the plan is withdrawn",
+}

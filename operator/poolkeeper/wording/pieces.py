@@ -1,0 +1,73 @@
+"""Pieces of sentences: names, numbers and verbs as all sentences show them."""
+
+from collections.abc import Iterable, Sequence
+
+from poolkeeper.text import count, few, named
+
+NAMED_MAX = 5
+MIB = 1024**2
+
+STALE = (
+    "nothing is left to do of the request in /admin/reassign_partitions, "
+    "which blocks every later one as long as it stays"
+)
+UNNOTICED = (
+    "the controller does not act on the reassignment request: it may have stopped noticing new ones"
+)
+
+
+def few_of(names: Sequence[object]) -> str:
+    """Return names with commas, and how many more there are."""
+    return few(names, NAMED_MAX, grouped=False)
+
+
+def were(items: Sequence[object]) -> str:
+    """Return the verb for so many items."""
+    return "was" if len(items) == 1 else "were"
+
+
+def lack(number: int) -> str:
+    """Return the verb for that number."""
+    return "lacks" if number == 1 else "lack"
+
+
+def are(items: Sequence[object]) -> str:
+    """Return the verb for so many items."""
+    return "is" if len(items) == 1 else "are"
+
+
+def brokers_are(ids: Sequence[int]) -> str:
+    """Return brokers and the verb, as "broker 1 is" and "brokers 1, 2 are"."""
+    return f"{named('broker', ids)} {are(ids)}"
+
+
+def joined(ids: Iterable[int]) -> str:
+    """Return ids with commas."""
+    return ", ".join(map(str, ids))
+
+
+def between_log_dirs(count: int) -> str:
+    """Return how many replicas change their log directory."""
+    return f"{counted(count, 'replica')} between log directories"
+
+
+def amount_on_broker(amount: tuple[int, int]) -> str:
+    """Return a broker's bytes, given as its id and the bytes."""
+    broker, size_bytes = amount
+    return f"{mib(size_bytes)} on broker {broker}"
+
+
+def mib(size_bytes: int) -> str:
+    """Return bytes as MiB, rounded up."""
+    return f"{-(-size_bytes // MIB):,} MiB"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where it has to be."""
+    return count(number, noun, grouped=False)
+
+
+def mode_line(cluster: str) -> str:
+    """Return the command that lets a cluster be written to."""
+    patch = '{"spec":{"mode":"Apply"}}'
+    return f"kubectl patch kafkacluster {cluster} --type=merge -p '{patch}'"

@@ -1,0 +1,349 @@
+"""What a pass waits for, as sentences: one for each reason."""
+
+from collections.abc import Callable, Mapping
+
+from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait, WaitReason
+from poolkeeper.text import few, listed, size
+from poolkeeper.wording.actions import action_text
+from poolkeeper.wording.pieces import (
+    MIB,
+    NAMED_MAX,
+    STALE,
+    UNNOTICED,
+    amount_on_broker,
+    between_log_dirs,
+    brokers_are,
+    counted,
+    few_of,
+    joined,
+    lack,
+    mib,
+    mode_line,
+)
+from poolkeeper.wording.refusals import refusal_text
+from poolkeeper.wording.requests import REQUESTS
+
+_WAITING_NAMED_MAX = 3
+
+
+def wait_text(wait: Wait) -> str:
+    """Return a wait as a sentence."""
+    return _WAITS[wait.reason](wait)
+
+
+def _cause(wait: Wait) -> str:
+    return "" if wait.cause is None else wait_text(wait.cause)
+
+
+def _approval(wait: Wait) -> str:
+    if wait.action is not None:
+        return f"waits for approval: {action_text(wait.action)}"
+    return f"waits for approval of {wait.hash}"
+
+
+def _conflict(wait: Wait) -> str:
+    owners = [f"topic {name}" for name in wait.topics] + [f"broker {b}" for b in wait.brokers]
+    named = ", ".join(owners[:NAMED_MAX])
+    return f"somebody else set throttles on {named} since the run began: remove them"
+
+
+def _left_throttles(wait: Wait) -> str:
+    return (
+        f"a run that is gone left throttles on {_throttled(wait)}: they slow replication until"
+        " `poolkeeper apply` or `run` takes them off, which waits until nothing is being reassigned"
+    )
+
+
+def _unaccounted_throttles(wait: Wait) -> str:
+    return (
+        f"no run accounts for the throttles on {_throttled(wait)}: if nobody needs them, remove"
+        " them with kafka-configs or `poolkeeper repair --remove-unaccounted-throttles`"
+    )
+
+
+def _throttled(wait: Wait) -> str:
+    kinds = (("topic", wait.topics), ("broker", wait.brokers))
+    return " and ".join(
+        f"{noun if len(names) == 1 else f'{noun}s'} {few(names, NAMED_MAX, grouped=False)}"
+        for noun, names in kinds
+        if names
+    )
+
+
+def _settling(wait: Wait) -> str:
+    if wait.brokers:
+        return f"the throttle rate is not in force yet on broker {joined(wait.brokers)}"
+    return (
+        "the brokers are applying the throttle: they are asked for their rates; lists of topics"
+        " cannot be asked for, and are given a few seconds"
+    )
+
+
+def _hanging(wait: Wait) -> str:
+    waiting = few(wait.partitions, _WAITING_NAMED_MAX, grouped=False)
+    waiting += " wait" if len(wait.partitions) > 1 else " waits"
+    return (
+        f"{brokers_are(wait.brokers)} not live; {waiting} for it: start it again, or drain it if it"
+        " is gone for good, which cancels what waits for it"
+    )
+
+
+def _needs_failover(wait: Wait) -> str:
+    gone = f"{brokers_are(wait.brokers)} gone; " if wait.brokers else ""
+    whose = "move" if len(wait.partitions) == 1 else "moves"
+    why = wait.detail or "the brokers are not known: spec.brokers"
+    return (
+        f"{gone}cancelling the {whose} of {few_of(wait.partitions)} takes a controller failover"
+        f" ({why}): to allow it, set spec.execution.remedies.allowControllerFailover: true, or run"
+        " `poolkeeper rollback --allow-controller-failover`, which ends the run as well"
+    )
+
+
+def _few_in_sync(wait: Wait) -> str:
+    return (
+        f"moving {few_of(wait.partitions)} to {list(wait.replicas)} would leave {wait.count} of"
+        f" {len(wait.replicas)} replicas in sync, {wait.of} are needed"
+    )
+
+
+def _worsened(wait: Wait) -> str:
+    return (
+        f"moving {few_of(wait.partitions)} from {list(wait.before)} to {list(wait.replicas)} would"
+        f" violate the law {wait.law} further"
+    )
+
+
+def _room(wait: Wait) -> str:
+    shortage = wait.room or RoomShortage()
+    partitions = counted(shortage.more, "more partition")
+    more = f"; {partitions} {lack(shortage.more)} space too" if shortage.more > 0 else ""
+    ways = ", or ".join(f"free {listed(map(amount_on_broker, way))}" for way in shortage.ways)
+    told = "; ".join(_need(need) for need in shortage.needs)
+    return f"{told}{more}" + (f". {ways[0].upper()}{ways[1:]}" if ways else "")
+
+
+def _need(need: RoomNeed) -> str:
+    return (
+        f"{need.partition} needs {mib(need.needed_bytes)} on broker {need.broker}, which has"
+        f" {need.left_bytes // MIB:,} MiB left below its high-water mark"
+    )
+
+
+def _leaders(wait: Wait) -> str:
+    numbers = [str(name.partition) for name in wait.partitions]
+    listed = ", ".join(numbers[:NAMED_MAX]) + ("…" if len(numbers) > NAMED_MAX else "")
+    return f"topic {wait.topic} waits for leaders of partition {listed}"
+
+
+def _stage(wait: Wait) -> str:
+    return f"stage {wait.stage}: {wait.count} of {counted(wait.of, 'partition')} arrived"
+
+
+def _became(what: str) -> Callable[[Wait], str]:
+    return lambda wait: (
+        f"{counted(len(wait.partitions), 'partition')} became {what}"
+        f" since the run began: {few_of(wait.partitions)}"
+    )
+
+
+def _log_dir_failed(wait: Wait) -> str:
+    held = f"; {few_of(wait.partitions)} cannot be copied there" if wait.partitions else ""
+    return (
+        f"log directory {wait.path} of broker {joined(wait.brokers)} has failed"
+        f" ({wait.detail}){held}: replace the disk and restart the broker, or drain it"
+    )
+
+
+def _run_recorded(wait: Wait) -> str:
+    throttle = (
+        f"; what is in flight goes on, and its throttle of {size(wait.count)}/s a broker stays"
+        " until the run is resumed or ended"
+        if wait.count
+        else ""
+    )
+    return f"a run is recorded, and {_cause(wait)}{throttle}"
+
+
+def _foreign_move(wait: Wait) -> str:
+    hanging = f"; {brokers_are(wait.brokers)} not live" if wait.brokers else ""
+    return f"a foreign reassignment moves {few_of(wait.partitions)}{hanging}"
+
+
+def _remedy(stall: str, verb: str = "withdraw") -> Callable[[Wait], str]:
+    return lambda wait: f"{stall} (to {verb} it, set spec.execution.remedies.removeStaleRequests)"
+
+
+def _told(text: str) -> Callable[[Wait], str]:
+    """The wording of a reason that needs no numbers."""
+    return lambda wait: text
+
+
+_UNREACHABLE = (
+    "the reassignment request waits for brokers that are not known, and blocks every later one"
+)
+_R = WaitReason
+
+_WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
+    _R.APPROVAL_REQUIRED: _approval,
+    _R.PAUSED: _told("the cluster is paused"),
+    _R.PLAN_ONLY: _told("the mode is PlanOnly: nothing is written"),
+    _R.STOPPED_BY_PERSON: _told(
+        "the run was stopped, or its stage rolled back: to go on, run `poolkeeper apply`, or change"
+        " what is declared"
+    ),
+    _R.RUN_RECORDED: _run_recorded,
+    _R.RUN_WITHOUT_EXECUTOR: _told(
+        "no executor is active on this run: to resume it, start `poolkeeper apply` or `run`"
+    ),
+    _R.SETTLING: _told(
+        "what is declared changed a moment ago: moves and deletions wait for the settle time"
+    ),
+    _R.OUTSIDE_WINDOW: lambda wait: (
+        f"outside spec.execution.windows: the next window opens {wait.until}"
+    ),
+    _R.RESTART_LOCKED: lambda wait: (
+        f"the restart lock {wait.path} exists: no stage starts while brokers are restarted"
+    ),
+    _R.EXECUTOR_ACTIVE: lambda wait: f"another executor is active on this cluster: {wait.detail}",
+    _R.FOREIGN_REQUEST: lambda wait: (
+        f"a foreign reassignment request runs for {few_of(wait.partitions)}"
+    ),
+    _R.FOREIGN_MOVE: _foreign_move,
+    **REQUESTS,
+    _R.LEFT_ALONE: lambda wait: (
+        f"{few_of(wait.partitions)} was moved by somebody else and is left alone"
+    ),
+    _R.THROTTLES_LEFT: _left_throttles,
+    _R.THROTTLES_UNACCOUNTED: _unaccounted_throttles,
+    _R.THROTTLE_RECORD_DAMAGED: lambda wait: (
+        f"{wait.path} tells of throttles and is damaged: {wait.detail}: run `poolkeeper repair`"
+    ),
+    _R.THROTTLE_CONFLICT: _conflict,
+    _R.THROTTLES_YIELDED: lambda wait: (
+        f"somebody else set throttles on {_throttled(wait)} during the run: they stay as they are"
+    ),
+    _R.THROTTLES_NOT_KEPT: lambda wait: (
+        f"somebody removed the throttles of the run {wait.count} times: they are not set again, and"
+        " what moves is not limited"
+    ),
+    _R.NO_CONTROLLER: _told("no controller is elected"),
+    _R.KRAFT_MIGRATION: _told(
+        "the cluster is migrating to KRaft: nothing is written to ZooKeeper any more"
+    ),
+    _R.UNDER_REPLICATED: _became("under-replicated"),
+    _R.UNDER_MIN_ISR: _became("below min.insync.replicas"),
+    _R.TOPICS_CHANGING: _told("topics change while they are read"),
+    _R.UNAVAILABLE: lambda wait: wait.detail,
+    _R.STALE_WRITE: lambda wait: wait.detail,
+    _R.NODE_DAMAGED: lambda wait: wait.detail,
+    _R.FAILED: lambda wait: wait.detail if wait.refusal is None else refusal_text(wait.refusal),
+    _R.THROTTLE_SETTLING: _settling,
+    _R.STAGE_IN_FLIGHT: _stage,
+    _R.STAGE_DEADLINE: lambda wait: f"stage {wait.stage} is over its deadline",
+    _R.MOVES_RETURNING: lambda wait: (
+        f"stage {wait.stage}: {counted(wait.count, 'cancelled move')} not back yet"
+    ),
+    _R.CANCEL_NEEDS_FAILOVER: _needs_failover,
+    _R.ARRIVALS_FIRST: lambda wait: (
+        f"{counted(wait.count, 'move')} can still arrive: before Kafka 2.4 no other controller is"
+        " elected, which cancels moves, until they have"
+    ),
+    _R.CANCEL_REFUSED: lambda wait: (
+        f"the brokers do not cancel the move of {few_of(wait.partitions)}: {wait.detail}"
+    ),
+    _R.ORIGIN_NOT_IN_SYNC: lambda wait: (
+        f"{few_of(wait.partitions)} cannot return to {list(wait.replicas)}:"
+        f" {brokers_are(wait.brokers)} not in sync"
+    ),
+    _R.REQUEST_IGNORED: lambda wait: (
+        f"the controller ignored this request {wait.count} times, and gets it again every 10"
+        " minutes: elect another controller, or declare spec.brokers so that it can be woken"
+    ),
+    _R.REQUEST_STALE: _remedy(STALE),
+    _R.REQUEST_UNNOTICED: _remedy(UNNOTICED),
+    _R.REQUEST_UNREACHABLE: _remedy(_UNREACHABLE, "cancel"),
+    _R.FOREIGN_CANCEL_NEEDS_BROKERS: lambda wait: (
+        f"only the brokers' API cancels the move of {few_of(wait.partitions)}"
+        f" ({wait.detail or 'no address of the brokers is declared'}): declare spec.brokers, or"
+        " cancel it with Kafka's own tool"
+    ),
+    _R.FOREIGN_CANCEL_NEEDS_FAILOVER: lambda wait: (
+        f"up to Kafka 2.3 the move of {few_of(wait.partitions)} ends with the election of another"
+        " controller only: set spec.execution.remedies.allowControllerFailover"
+    ),
+    _R.CONTROLLER_UNNOTICING: lambda wait: (
+        f"the controller may not notice requests ({wait.detail or 'the brokers cannot be asked'}): "
+        "to elect another, set spec.execution.remedies.allowControllerFailover"
+    ),
+    _R.FAILOVER_UNSAFE: lambda wait: f"no controller failover: {_cause(wait)}",
+    _R.ELECTION_IN_PROGRESS: _told("a preferred leader election is under way"),
+    _R.BROKER_NOT_LIVE: _hanging,
+    _R.TARGET_NOT_LIVE: lambda wait: (
+        f"{few_of(wait.partitions)}: {brokers_are(wait.brokers)} not live"
+    ),
+    _R.TOPIC_QUEUED_FOR_DELETION: lambda wait: (
+        f"{few_of(wait.partitions)}: topic {wait.partitions[0].topic} is being deleted"
+    ),
+    _R.PARTITION_STATE_UNKNOWN: lambda wait: (
+        f"{few_of(wait.partitions)}: the partition's state is not known"
+    ),
+    _R.PARTITION_LEADERLESS: lambda wait: f"{few_of(wait.partitions)}: the partition has no leader",
+    _R.REPLICA_NOT_IN_SYNC: lambda wait: (
+        f"{few_of(wait.partitions)}: replica {joined(wait.brokers)} is not in sync yet"
+    ),
+    _R.NO_LIVE_REPLICA_IN_SYNC: lambda wait: (
+        f"{few_of(wait.partitions)}: no in-sync replica is live"
+    ),
+    _R.TOO_FEW_IN_SYNC: _few_in_sync,
+    _R.TOPIC_NODE_TOO_LARGE: lambda wait: (
+        f"{few_of(wait.partitions)}: the znode of topic {wait.partitions[0].topic} is too large"
+        " for any move"
+    ),
+    _R.LAW_WORSENED: _worsened,
+    _R.NO_ROOM_ON_DISKS: _room,
+    _R.LOG_DIR_FAILED: _log_dir_failed,
+    _R.LOG_DIRS_FULL: lambda wait: (
+        f"the log directories of broker {joined(wait.brokers)} have {size(wait.count)} free, and"
+        f" copies of {few_of(wait.partitions)} still need {size(wait.of)}: free space there"
+    ),
+    _R.TOPIC_CHANGING: lambda wait: f"topic {wait.topic} changed while it was being read",
+    _R.TOPIC_REASSIGNED: lambda wait: (
+        f"topic {wait.topic} is being reassigned: its partitions are added afterwards"
+    ),
+    _R.TOPIC_STILL_DELETING: lambda wait: f"topic {wait.topic} is still being deleted",
+    _R.TOPIC_DELETING: lambda wait: f"topic {wait.topic} is being deleted by the brokers",
+    _R.LEADERS_MISSING: _leaders,
+    _R.LOG_DIRS_UNKNOWN: lambda wait: (
+        f"broker {joined(wait.brokers)} does not report its log directories"
+    ),
+    _R.REPLICA_COPYING: lambda wait: f"{few_of(wait.partitions)} is being copied to {wait.path}",
+    _R.LOG_DIR_MOVES_IN_FLIGHT: lambda wait: (
+        f"{between_log_dirs(wait.count)} in flight, {wait.of} to go"
+    ),
+    _R.LOG_DIR_MOVE_REFUSED: lambda wait: (
+        f"broker {joined(wait.brokers)} does not move {few_of(wait.partitions)}: {wait.detail}"
+    ),
+    _R.BROKERS_NOT_ASKED: _told(
+        "the brokers cannot be asked to move replicas between log directories"
+    ),
+    _R.PLAN_BEING_READ: _told("the plan is being read"),
+    _R.REBALANCE_PAUSED: _told("the Rebalance is paused"),
+    _R.OUTSIDE_REBALANCE_WINDOW: lambda wait: (
+        f"outside the windows of the Rebalance; the next opens {wait.until}"
+    ),
+    _R.OWN_PLAN_RUNNING: _told("the cluster's own plan is under way"),
+    _R.OWN_PLAN_URGENT: _told("the cluster's own plan heals or drains: it goes first"),
+    _R.RUN_ENDING: lambda wait: f"its run ends: {wait.ending}",
+    _R.CLUSTER_MISSING: lambda wait: f"KafkaCluster {wait.name} does not exist",
+    _R.DECLARATION_HELD: lambda wait: f"nothing is done: {wait.detail}",
+    _R.MODE_NOT_APPLY: lambda wait: f"the mode is {wait.mode}: {mode_line(wait.name)}",
+    _R.OTHER_REBALANCE_FIRST: lambda wait: f"Rebalance {wait.name} goes first",
+    _R.NOT_OBSERVED_YET: _told("the cluster has not been observed yet"),
+    _R.TOPIC_DAMAGED: lambda wait: f"topic {wait.topic} is damaged: {wait.detail}",
+    _R.NO_REPLICAS_WANTED: lambda wait: (
+        f"topic znodes list no target replicas for {few_of(wait.partitions)}"
+    ),
+    _R.MOVES_WITHOUT_REQUEST: lambda wait: (
+        f"{counted(wait.count, 'move')} in flight without a reassignment request"
+    ),
+}

@@ -21,12 +21,13 @@ from simulation.clusters import SimulatedCluster
 from simulation.courses import plain_course
 from simulation.executors import Executor, converged
 from simulation.fake_session import FakeSession
-from simulation.our_tree import OurTree
+from simulation.our_tree import IN_FORCE, OURS, OurTree, write_manifests
 from simulation.scenarios import SCENARIOS
 
 NAME = "foreign throttles"
 RECORDS = "/poolkeeper/records/throttles"
 RUN = "/poolkeeper/run"
+FOREIGN_REQUEST = b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,3]}]}'
 Throttles = Mapping[str, Mapping[str, str]]
 
 
@@ -84,7 +85,7 @@ def look(cluster: SimulatedCluster) -> tuple[journal.JournalView, LeftThrottles]
     with FakeSession(cluster.server, cluster.clock) as session:
         seen = observe.cluster(session, "c").cluster
         recorded = journal.read_status(session)
-    left = left_throttles.find(seen, recorded.throttles, recorded.running)
+    left = left_throttles.find(seen, recorded.throttles, recorded.stored.running)
     assert status_values.status_of(seen, recorded).throttles_left == left_throttles.waits(left)
     return recorded, left
 
@@ -172,3 +173,15 @@ def test_what_nobody_accounts_for_is_removed_on_request() -> None:
     assert throttles(cluster) == {}
     assert look(cluster)[1] == LeftThrottles()
     assert others(cluster)["brokers/1"] == {"log.cleaner.threads": "2"}
+
+
+def test_apply_does_not_wait_for_what_others_move_to_take_throttles_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = OurTree.plant({**OURS, **IN_FORCE, "/admin/reassign_partitions": FOREIGN_REQUEST})
+    monkeypatch.setattr(FakeSession, "wait", lambda *_: pytest.fail("it waits for others"))
+    assert tree.command("apply", "--yes", "-f", str(write_manifests(tmp_path))) == 4
+    told = capsys.readouterr().out
+    assert "/admin/reassign_partitions names t-0, and the controller has not begun" in told
+    assert "a run that is gone left throttles on topic t and broker 1" in told
+    assert {path: tree.read(path) for path in IN_FORCE} == IN_FORCE

@@ -11,16 +11,16 @@ request is in flight, because a replica that joins the ISR changes none of those
 
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from threading import Event
 
 from poolkeeper.brokers.enrich import enrich_cluster
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cluster_connections import ClusterConnections
+from poolkeeper.controller.audit_notes import note_decisions, noting
+from poolkeeper.controller.transfer_rate import TransferRate
 from poolkeeper.errors import (
     DamagedNode,
     Forbidden,
@@ -30,7 +30,7 @@ from poolkeeper.errors import (
     Stale,
     Unavailable,
 )
-from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, Progress, State
+from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, State
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason, after_error, damage_wait
 from poolkeeper.model.plans import Plan
@@ -50,13 +50,12 @@ from poolkeeper.reconcile.context import (
     untimed,
 )
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
-from poolkeeper.telemetry import audit, logs
+from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.zk import journal, znodes
-from poolkeeper.zk.client.operations import Operation, described
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperAccess, ZooKeeperView
-from poolkeeper.zk.fencing import Holder, OnCommit
+from poolkeeper.zk.fencing import Holder
 
 POLL_S = 1.0
 RESYNC_S = 30.0
@@ -66,9 +65,6 @@ PASS_S = 300.0
 PATIENCE_S = 30.0
 BROKERS_S = 10.0
 STALE_IN_A_ROW_MAX = 50
-RATE_OVER_S = 300.0
-STILL_S = 30.0
-"""What has not grown for so long counts as still, or later if it grows in longer steps."""
 WATCHED = (
     znodes.REASSIGNMENT,
     znodes.PREFERRED_ELECTION,
@@ -80,48 +76,6 @@ WATCHED = (
 
 Report = Callable[[Outcome], None]
 logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class TransferRate:
-    """The bytes per second and the time left of a run, measured over the last minutes.
-
-    A replica may count as a whole once it is in sync, so bytes come in steps. The rate is taken
-    over several of them. Where nothing has come for longer than ever before, none is known.
-    """
-
-    steps: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=120))
-    """The times (seconds) at which the bytes grew, and the bytes since."""
-
-    def with_rate(self, outcome: Outcome, now_s: float) -> Outcome:
-        """Return the outcome with transfer rate and time left filled in."""
-        progress = outcome.progress
-        if progress is None:
-            self.steps.clear()
-            return outcome
-        grown = not self.steps or progress.bytes_done != self.steps[-1][1]
-        if self.steps and progress.bytes_done < self.steps[-1][1]:
-            self.steps.clear()
-        if grown or not progress.moves_in_flight:
-            self.steps.append((now_s, progress.bytes_done))
-        while len(self.steps) > 2 and now_s - self.steps[0][0] > RATE_OVER_S:
-            self.steps.popleft()
-        return replace(outcome, progress=self._progress_with_rate(progress, now_s))
-
-    def _progress_with_rate(self, progress: Progress, now_s: float) -> Progress:
-        (since_s, before), (last_s, _) = self.steps[0], self.steps[-1]
-        if now_s - last_s >= max(STILL_S, 3 * self._longest_pause_s()):
-            return replace(progress, still_s=now_s - last_s)
-        arrived = progress.bytes_done >= progress.bytes_total
-        if now_s - since_s < 1 or progress.bytes_done <= before or arrived:
-            return progress
-        rate = (progress.bytes_done - before) / (now_s - since_s)
-        left = (progress.bytes_total - progress.bytes_done) / rate
-        return replace(progress, rate_bytes_per_s=rate, seconds_left=left)
-
-    def _longest_pause_s(self) -> float:
-        times = [time_s for time_s, _ in self.steps]
-        return max((b - a for a, b in pairwise(times)), default=0.0)
 
 
 def drive(
@@ -240,33 +194,6 @@ def _pass_context(
         if brokers is not None:
             brokers.close()
         session.close()
-
-
-def noting(trail: AuditTrail) -> OnCommit:
-    """Return what notes transactions in the audit trail."""
-
-    def note(transaction: Sequence[Operation], known_done: bool) -> None:
-        trail.wrote([described(operation) for operation in transaction], answered=known_done)
-
-    return note
-
-
-def note_decisions(trail: AuditTrail, outcome: Outcome) -> None:
-    """Note in the audit trail what a pass did."""
-    if outcome.progress is not None:
-        trail.concern(outcome.progress.plan, outcome.progress.stage, trail.approved_by)
-    for action in outcome.did:
-        trail.decided(
-            action.kind.value,
-            logs.text_of(action),
-            topic=action.topic,
-            pool=action.pool,
-            partitions=tuple(f"{name.topic}-{name.partition}" for name in action.partitions),
-            broker=action.broker,
-            count=action.count,
-            of=action.of,
-            ending=None if action.ending is None else action.ending.value,
-        )
 
 
 def _enrich(connections: ClusterConnections, brokers: BrokerClient | None) -> Enrich:

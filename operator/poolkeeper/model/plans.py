@@ -12,6 +12,7 @@ concerned, the cluster id and which brokers count as gone.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 from poolkeeper.model.problems import Facts, ProblemReason
@@ -53,6 +54,17 @@ class Move(NamedTuple):
     def target(self) -> Replicas:
         """The replica list that the plan wants."""
         return self.path[-1]
+
+    @property
+    def replicas_added(self) -> tuple[int, ...]:
+        """How many replicas each step of the path adds."""
+        return tuple(len(set(after).difference(before)) for before, after in pairwise(self.path))
+
+    @property
+    def replica_bytes(self) -> int:
+        """The size of one replica: the bytes of the move divided by the replicas that it adds."""
+        added = sum(self.replicas_added)
+        return self.bytes // added if added else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,14 @@ from typing import Protocol
 
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.records import BalanceRecord, Records, TopicRecord
-from poolkeeper.model.execution.runs import Run, RunDocument, Saved, StopRequest, ThrottleConflicts
+from poolkeeper.model.execution.runs import (
+    Run,
+    RunDocument,
+    Saved,
+    StopRequest,
+    StoredRun,
+    ThrottleConflicts,
+)
 from poolkeeper.model.execution.throttles import LeftThrottles, ThrottleReading
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
@@ -39,6 +46,9 @@ class ClusterView(Protocol):
 
     def read_throttle_records(self) -> ThrottleReading:
         """Return which throttles are recorded as ours, and those of all brokers."""
+
+    def read_stored_run(self) -> StoredRun:
+        """Return the recorded run with its document, as far as both can be read."""
 
     def read_run(self) -> Run | None:
         """Return the recorded run, or None."""

@@ -15,7 +15,7 @@ migration to KRaft, or to a cluster whose id is not the pinned one.
 
 from dataclasses import replace
 
-from poolkeeper.errors import DamagedNode, Refused, Stale, StalePlan
+from poolkeeper.errors import Refused, Stale, StalePlan
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, State
 from poolkeeper.model.execution.refusals import refusal_of
@@ -28,7 +28,6 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
 from poolkeeper.planning.run_state import gates, left_throttles, requests, step_progress
 from poolkeeper.reconcile import act, approval, stall_recovery, steps_during_run
-from poolkeeper.reconcile.access import ClusterView
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PreviewContext
 from poolkeeper.reconcile.decide import cool_down, external_plan
@@ -45,7 +44,7 @@ from poolkeeper.reconcile.observation import (
     observe_run,
 )
 from poolkeeper.reconcile.plan import carry_out, enforce_rest
-from poolkeeper.reconcile.recorded_run import read_if_whole, waits_of
+from poolkeeper.reconcile.recorded_run import damage_waits, recorded_run, waits_of
 
 
 def reconcile_cluster(
@@ -290,17 +289,18 @@ def preview(
     context: PreviewContext, desired: Desired, because: WaitReason = WaitReason.PLAN_ONLY
 ) -> Outcome:
     """Make a plan without a single write; a recorded run is left as it is, and told of."""
-    running = _running(context.view)
+    stored = context.view.read_stored_run()
     with context.timed("observe"):
         observed = observe_cluster(
-            context.view, desired, context.now_ms(), context.enrich, running=running
+            context.view, desired, context.now_ms(), context.enrich, running=stored.running
         )
     desired = resolve_conflicts(desired, observed.records)
     with context.timed("plan"):
         plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
     plan = approval.renew(context.pending, plan, desired, observed)
     seen = last_observation_of(observed, None)
-    recorded, damaged = read_if_whole(context.view, observed.cluster)
+    recorded = recorded_run(stored, observed.cluster)
+    damaged = damage_waits(stored)
     waits = [*damaged, *waits_of(observed, recorded, desired.cluster.execution.remedies)]
     if damaged:
         waits.append(Wait(WaitReason.RUN_RECORDED, cause=Wait(because)))
@@ -317,16 +317,6 @@ def preview(
         waits.append(Wait(because))
     outcome = Outcome(State.WAITING, waits=tuple(waits), plan=plan, last_observation=seen)
     return replace(outcome, recorded=recorded is not None or bool(damaged))
-
-
-def _running(view: ClusterView) -> str | None:
-    """Return the plan of the recorded run if its nodes can be read."""
-    try:
-        run = view.read_run()
-        document = None if run is None else view.read_document(run)
-    except DamagedNode:
-        return None
-    return None if document is None else document.plan.hash
 
 
 def _observe_only(context: PassContext, desired: Desired) -> Outcome:

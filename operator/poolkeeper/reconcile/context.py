@@ -20,7 +20,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.adaptive_rate import LOOKS, SizeLook
-from poolkeeper.planning.run_state.disks import SeenDisks, TargetDisks, replica_bytes
+from poolkeeper.planning.run_state.disks import SeenDisks, TargetDisks
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 from poolkeeper.planning.run_state.requests import SeenStall
 from poolkeeper.planning.run_state.throttles import ThrottleWatch
@@ -217,8 +217,8 @@ def _move_bytes_done(
         return move.bytes
     if progress.at < 0:
         return 0
-    added = [len(set(b) - set(a)) for a, b in zip(move.path, move.path[1:], strict=False)]
-    done, part, size = sum(added[: progress.at]), 0, replica_bytes(move)
+    added, size = move.replicas_added, move.replica_bytes
+    done, part = sum(added[: progress.at]), 0
     if progress.state in IN_FLIGHT_STATES and progress.at + 1 < len(move.path):
         partition = cluster.topics[move.topic].partition(move.partition)
         new = set(move.path[progress.at + 1]) - set(move.path[progress.at])

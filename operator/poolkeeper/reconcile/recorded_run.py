@@ -6,20 +6,21 @@ force until it ends.
 
 from dataclasses import dataclass
 
-from poolkeeper.errors import DamagedNode
 from poolkeeper.model.execution.outcomes import Progress
-from poolkeeper.model.execution.runs import Run
+from poolkeeper.model.execution.runs import Phase, Run, StoredRun
 from poolkeeper.model.execution.waits import Wait, damage_wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Remedies
+from poolkeeper.model.readings import ClusterReading
+from poolkeeper.model.specs import Desired, Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state import gates, requests
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.requests import NOTHING_OWNED, Owned
-from poolkeeper.reconcile.access import ClusterView
+from poolkeeper.planning.run_state.returns import classify_returns
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES, PassMemory, progress_of
-from poolkeeper.reconcile.decide import stalls
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.decide import cancel, stalls
+from poolkeeper.reconcile.decide.decisions import RunSituation
+from poolkeeper.reconcile.observation import Observation, RunView
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,11 @@ class RecordedRun:
     owned: Owned = NOTHING_OWNED
 
 
-def read_recorded_run(view: ClusterView, cluster: Cluster) -> RecordedRun | None:
-    """Return the recorded run, compared with the cluster; None without one."""
-    run = view.read_run()
-    if run is None:
+def recorded_run(stored: StoredRun, cluster: Cluster) -> RecordedRun | None:
+    """Return the stored run, compared with the cluster; None without one, or a damaged one."""
+    run, document = stored.run, stored.document
+    if run is None or stored.damage is not None:
         return None
-    document = view.read_document(run)
     if document is None:
         return RecordedRun(run)
     plan, memory = document.plan, PassMemory()
@@ -55,14 +55,27 @@ def read_recorded_run(view: ClusterView, cluster: Cluster) -> RecordedRun | None
     return RecordedRun(run, plan, progress_of(memory, run, plan), owned)
 
 
-def read_if_whole(
-    view: ClusterView, cluster: Cluster
-) -> tuple[RecordedRun | None, tuple[Wait, ...]]:
-    """Return the recorded run, or the wait for a node of it that cannot be read."""
-    try:
-        return read_recorded_run(view, cluster), ()
-    except DamagedNode as damaged:
-        return None, (damage_wait(damaged.damage),)
+def damage_waits(stored: StoredRun) -> tuple[Wait, ...]:
+    """Return the wait for a node of the run that cannot be read, if there is one."""
+    return () if stored.damage is None else (damage_wait(stored.damage),)
+
+
+def cancel_waits(
+    stored: StoredRun, cluster: Cluster, desired: Desired, gone: frozenset[int], now_ms: int
+) -> tuple[Wait, ...]:
+    """Return why moves in flight are not cancelled although they should be; `gone`: by `heal`."""
+    run, document = stored.run, stored.document
+    if run is None or document is None or run.phase is not Phase.MOVING or not run.step:
+        return ()
+    view = RunView(
+        ClusterReading(cluster),
+        returns=classify_returns(run, document.plan, cluster),
+        stop=stored.stop,
+        gone=gone,
+    )
+    asks_brokers = desired.cluster.brokers is not None
+    at = RunSituation(run, document, view, desired, now_ms, asks_brokers=asks_brokers)
+    return cancel.waits(at)
 
 
 def waits_of(

@@ -86,6 +86,14 @@ class AuditLog:
                 self._stream.close()
 
 
+def current_user() -> str:
+    """Return the name of the user who runs this process, or the number where it has no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
 @dataclass(slots=True)
 class AuditTrail:
     """What one executor notes about one cluster.
@@ -99,7 +107,7 @@ class AuditTrail:
     plan: str = ""
     stage: int = 0
     approved_by: str = ""
-    user: str = field(default_factory=lambda: user())
+    user: str = field(default_factory=current_user)
 
     @property
     def executor(self) -> str:
@@ -141,11 +149,3 @@ class AuditTrail:
                 "executor": executor,
             }
         )
-
-
-def user() -> str:
-    """Return the name of the user who runs this process, or the number where it has no name."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())

@@ -215,8 +215,8 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.THROTTLES_LEFT: _left_throttles,
     _R.THROTTLES_UNACCOUNTED: _unaccounted_throttles,
-    _R.THROTTLE_RECORD_DAMAGED: lambda wait: (
-        f"{wait.path} tells of throttles and is damaged: {wait.detail}: run `poolkeeper repair`"
+    _R.THROTTLED_CONFIG_DAMAGED: lambda wait: (
+        f"{wait.path} may hold throttles and is damaged ({wait.detail}): run `poolkeeper repair`"
     ),
     _R.THROTTLE_CONFLICT: _conflict,
     _R.THROTTLES_YIELDED: lambda wait: (

@@ -5,7 +5,14 @@ from dataclasses import replace
 
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.records import BalanceRecord, Records, TopicRecord
-from poolkeeper.model.execution.runs import Run, RunDocument, Saved, StopRequest, ThrottleConflicts
+from poolkeeper.model.execution.runs import (
+    Run,
+    RunDocument,
+    Saved,
+    StopRequest,
+    StoredRun,
+    ThrottleConflicts,
+)
 from poolkeeper.model.execution.throttles import LeftThrottles, ThrottleReading
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
@@ -62,6 +69,10 @@ class ZooKeeperView:
     def read_throttle_records(self) -> ThrottleReading:
         """Return which throttles are recorded as ours, and those of all brokers."""
         return throttle_records.read(self._session)
+
+    def read_stored_run(self) -> StoredRun:
+        """Return the recorded run with its document, as far as both can be read."""
+        return journal.read_stored_run(self._session)
 
     def read_run(self) -> Run | None:
         """Return the recorded run, or None."""

@@ -24,7 +24,15 @@ from typing import TypeVar
 from poolkeeper.errors import DamagedNode, NodeDamage, Refused
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.execution.records import BalanceRecord, RecordKind, Records, TopicRecord
-from poolkeeper.model.execution.runs import CHUNKS_MAX, Phase, Run, RunDocument, StopRequest, misfit
+from poolkeeper.model.execution.runs import (
+    CHUNKS_MAX,
+    Phase,
+    Run,
+    RunDocument,
+    StopRequest,
+    StoredRun,
+    misfit,
+)
 from poolkeeper.model.execution.throttles import ThrottleReading
 from poolkeeper.zk import fencing, runs, throttle_records, znodes
 from poolkeeper.zk.client.nodes import Node
@@ -47,25 +55,38 @@ APPROVALS_MAX = 32
 
 @dataclass(frozen=True, slots=True)
 class JournalView:
-    """The parts of the journal that `status`, `show` and `stop` read.
+    """The journal as who looks at it may read it.
 
-    `damage`: the nodes that cannot be read; what they would say is None. `run_damage` is the one
-    of them, if there is one, without which a run cannot go on.
+    `damage`: the nodes that cannot be read; what they would say is None.
     """
 
-    holder: Holder | None
-    run: Run | None
-    document: RunDocument | None
-    stop: StopRequest | None
-    stopped: str | None
-    damage: tuple[NodeDamage, ...] = ()
-    run_damage: NodeDamage | None = None
+    holder: Holder | None = None
+    stored: StoredRun = field(default_factory=StoredRun)
+    stopped: str | None = None
+    records: Records = field(default_factory=Records)
     throttles: ThrottleReading = field(default_factory=ThrottleReading)
+    damage: tuple[NodeDamage, ...] = ()
+    epoch_damage: NodeDamage | None = None
 
     @property
-    def running(self) -> str | None:
-        """The plan of the recorded run if its document can be read."""
-        return None if self.document is None else self.document.plan.hash
+    def run(self) -> Run | None:
+        """The recorded run."""
+        return self.stored.run
+
+    @property
+    def document(self) -> RunDocument | None:
+        """The document of the recorded run, if it was written completely."""
+        return self.stored.document
+
+    @property
+    def stop(self) -> StopRequest | None:
+        """A person's request that the run ends."""
+        return self.stored.stop
+
+    @property
+    def run_damage(self) -> NodeDamage | None:
+        """The damaged node without which a run cannot go on, if there is one."""
+        return self.stored.damage or self.epoch_damage
 
 
 class Journal(FencedSession):
@@ -226,12 +247,9 @@ def read_stopped(session: Session) -> str | None:
 
 
 def read_status(session: Session) -> JournalView:
-    """Return the parts of the journal that `status` shows; a damaged node is told in `damage`."""
+    """Return the journal without approvals; a damaged node is told in `damage`."""
     holder, holder_damage = tried(lambda: fencing.read_holder(session))
-    run, run_damage = tried(lambda: read_run(session))
-    document = None
-    if run is not None:
-        document, run_damage = tried(lambda: read_document(session, run))
+    stored = read_stored_run(session)
     stopped, stopped_damage = tried(lambda: read_stopped(session))
     _, approvals_damage = tried(lambda: read_approvals(session))
     _, pending_damage = _body(znodes.ASKED, session.read(znodes.ASKED), PendingPlanBody)
@@ -239,7 +257,7 @@ def read_status(session: Session) -> JournalView:
     records = read_records(session)
     throttles = throttle_records.read(session)
     damage = (
-        *(run_damage, epoch_damage, holder_damage),
+        *(stored.damage, epoch_damage, holder_damage),
         *(stopped_damage, approvals_damage, pending_damage),
         *records.damage.values(),
         *records.damaged_topics.values(),
@@ -247,14 +265,22 @@ def read_status(session: Session) -> JournalView:
     )
     return JournalView(
         holder=holder,
-        run=run,
-        document=document,
-        stop=None if run is None else read_stop(session),
+        stored=stored,
         stopped=stopped,
-        damage=tuple(each for each in damage if each is not None),
-        run_damage=run_damage or epoch_damage,
+        records=records,
         throttles=throttles,
+        damage=tuple(each for each in damage if each is not None),
+        epoch_damage=epoch_damage,
     )
+
+
+def read_stored_run(session: Session) -> StoredRun:
+    """Return the recorded run with its document, as far as both can be read."""
+    run, damage = tried(lambda: read_run(session))
+    if run is None:
+        return StoredRun(damage=damage)
+    document, damage = tried(lambda: read_document(session, run))
+    return StoredRun(run, document, read_stop(session), damage)
 
 
 def tried(read: Callable[[], T]) -> tuple[T | None, NodeDamage | None]:
@@ -320,13 +346,6 @@ def hand_over_approval(session: Session, plan: str) -> None:
     stopped = session.read(znodes.STOPPED)
     undo = () if stopped is None else (Delete(znodes.STOPPED, stopped.version),)
     session.commit((fence, write, *undo))
-
-
-def read_recorded_brokers(session: Session) -> frozenset[int]:
-    """Return the ids of the brokers that are recorded; none if the record cannot be read."""
-    node = session.read(znodes.RECORD_OF_BROKERS)
-    body, _ = _body(znodes.RECORD_OF_BROKERS, node, BrokersBody)
-    return frozenset() if body is None else frozenset(body.brokers)
 
 
 def read_records(session: Session) -> Records:

@@ -42,8 +42,8 @@ DETAILS: dict[WaitReason, list[Wait]] = {
     ],
     R.THROTTLES_YIELDED: [Wait(R.THROTTLES_YIELDED, topics=("t",), brokers=(3,))],
     R.THROTTLES_UNACCOUNTED: [Wait(R.THROTTLES_UNACCOUNTED, brokers=(3,))],
-    R.THROTTLE_RECORD_DAMAGED: [
-        Wait(R.THROTTLE_RECORD_DAMAGED, path="/poolkeeper/records/throttles/broker:1", detail="no")
+    R.THROTTLED_CONFIG_DAMAGED: [
+        Wait(R.THROTTLED_CONFIG_DAMAGED, path="/config/brokers/1", detail="it is no JSON")
     ],
     R.THROTTLE_CONFLICT: [Wait(R.THROTTLE_CONFLICT, topics=("t",), brokers=(1, 2, 3, 4, 5))],
     R.FOREIGN_REQUEST: [Wait(R.FOREIGN_REQUEST, partitions=T)],

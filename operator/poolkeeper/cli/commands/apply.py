@@ -33,7 +33,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, Desired, LoadSource, Mode
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state import gates, requests, step_progress
+from poolkeeper.planning.run_state import gates, left_throttles, requests, step_progress
 from poolkeeper.reconcile import approval
 from poolkeeper.reconcile.context import PendingPlan
 from poolkeeper.reconcile.decide import stalls
@@ -116,7 +116,7 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         before = journal.read_status(session)
         if before.run_damage is not None:
             raise DamagedNode(before.run_damage)
-        view, running = ZooKeeperView(session), before.running
+        view, running = ZooKeeperView(session), before.stored.running
         observed = observe_cluster(view, command.desired, now_ms, enriching, running=running)
         plan, resumed = _choose_plan(
             command, observed, before, _plan_awaiting_approval(command.desired, session)
@@ -223,21 +223,23 @@ def _report_no_changes(
 ) -> int:
     """Say that there is nothing to do; the records of owners and brokers are still updated.
 
-    A stuck request is withdrawn first, where that is allowed, and throttles that a run left are
-    taken off. Anything else that blocks moves is told and not waited for: there is nothing to move.
+    A stuck request is withdrawn first, where that is allowed; then throttles that a run left are
+    taken off. Anything else that blocks moves is told and not waited for, with the throttles that
+    it keeps in force: there is nothing to move.
     """
     waits = planning_command.live_waits(observed, None, command.desired)
     closed = gates.foreign(observed.cluster, ()) or gates.controller(observed.cluster)
     known = requests.known_brokers(observed.cluster, observed.records.brokers)
     stuck = stalls.foreign_stall_of(observed.cluster, known) is not None
     curable = stuck and command.desired.cluster.execution.remedies.remove_stale_requests
-    if holder is None and (curable or not closed or observed.left.ours):
+    if holder is None and (curable or not closed):
         with progress.printer(_stream(command)) as printer:
             connections = _connections(command.target)
             loop.drive(connections, command.desired, plan, printer, emit=command.emit)
         waits = tuple(wait for wait in waits if wait.reason is WaitReason.TOPIC_DAMAGED)
         observed = replace(observed, left=replace(observed.left, ours=Throttled()))
-    undone = (*left_undone.of_waits(waits), *left_undone.of_plan(plan))
+    throttled = left_throttles.waits_for_ours(observed.left)
+    undone = (*left_undone.of_waits((*waits, *throttled)), *left_undone.of_plan(plan))
     if command.output == printing.JSON:
         _result(plan, Outcome(State.CONVERGED, waits=waits), undone)
     else:

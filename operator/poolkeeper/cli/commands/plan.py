@@ -22,7 +22,6 @@ from poolkeeper.cli.output import (
     printing,
     status_text,
 )
-from poolkeeper.cli.output.cancel_waits import cancel_waits
 from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.jsontext import compact
 from poolkeeper.model.execution.records import Records
@@ -41,7 +40,13 @@ from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import cool_down
 from poolkeeper.reconcile.gone_brokers import updated_records
 from poolkeeper.reconcile.observation import Observation, observe_cluster
-from poolkeeper.reconcile.recorded_run import RecordedRun, read_if_whole, waits_of
+from poolkeeper.reconcile.recorded_run import (
+    RecordedRun,
+    cancel_waits,
+    damage_waits,
+    recorded_run,
+    waits_of,
+)
 from poolkeeper.report import plan_report
 from poolkeeper.text import moment, named
 from poolkeeper.zk import journal, znodes
@@ -235,8 +240,8 @@ def _of_cluster(target: Target, desired: Desired) -> Look:
         enriching = cluster_reading.ClusterEnricher(target)
         view = ZooKeeperView(session)
         status = journal.read_status(session)
-        seen = observe_cluster(view, desired, now_ms(), enriching, running=status.running)
-        recorded, damaged = read_if_whole(view, seen.cluster)
+        seen = observe_cluster(view, desired, now_ms(), enriching, running=status.stored.running)
+    recorded, damaged = recorded_run(status.stored, seen.cluster), damage_waits(status.stored)
     waits = (*damaged, *live_waits(seen, recorded, desired))
     # The plan itself names the records, and the waits the run.
     named = {wait.path for wait in damaged}
@@ -249,7 +254,7 @@ def _of_cluster(target: Target, desired: Desired) -> Look:
     if recorded is None:
         return Look(seen, warnings, waits)
     under_way = f"run {recorded.run.plan} is under way: topics that it moves are left out"
-    hindered = cancel_waits(seen.cluster, status, desired, seen.gone, now_ms())
+    hindered = cancel_waits(status.stored, seen.cluster, desired, seen.gone, now_ms())
     return Look(seen, (*warnings, f"{under_way} of this plan"), (*hindered, *waits))
 
 

@@ -19,7 +19,7 @@ from poolkeeper.cli.input import cluster_reading, confirmation, options, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.output import files, printing
-from poolkeeper.controller.loop import noting
+from poolkeeper.controller.audit_notes import noting
 from poolkeeper.errors import OtherCluster, Refused, Unavailable
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.text import count
@@ -154,8 +154,8 @@ def _has_consent(command: RepairOptions) -> bool:
 def _write_backup(command: RepairOptions, session: Session, findings: Iterable[Finding]) -> Path:
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     file = command.backup or Path(f"repair-{command.target.name}-{now}.json")
-    files.text(file, json.dumps(mend.backup(session, findings), indent=1) + "\n")
-    file.chmod(0o600)  # configs of brokers may hold what is not for everybody
+    body = json.dumps(mend.backup(session, findings), indent=1) + "\n"
+    files.text(file, body, mode=0o600)  # configs of brokers may hold what is not for everybody
     return file
 
 

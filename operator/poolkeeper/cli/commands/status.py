@@ -11,13 +11,13 @@ from poolkeeper.cli.input import cluster_reading, options, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.output import ink, printing, status_text, status_values
-from poolkeeper.cli.output.cancel_waits import cancel_waits
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.reconcile.gone_brokers import gone_brokers
 from poolkeeper.reconcile.observation import balance_of
+from poolkeeper.reconcile.recorded_run import cancel_waits
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
@@ -51,9 +51,9 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
             observed = cluster_reading.read_cluster(session, target, sizes=False)
             recorded = journal.read_status(session)
             found = status_values.status_of(
-                observed.cluster, recorded, _context(target, session, observed)
+                observed.cluster, recorded, _context(target, session, observed.notes)
             )
-            hindered = _cancel_waits(target, session, observed.cluster, recorded)
+            hindered = _cancel_waits(target, observed.cluster, recorded)
             failed = _failed_log_dirs(target, found, observed.cluster)
             found = replace(found, waits=(*hindered, *failed, *found.waits))
             _show(found, watch=watch, output=output)
@@ -63,14 +63,13 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
 
 
 def _context(
-    target: Target, session: Session, observed: cluster_reading.ReadCluster
+    target: Target, session: Session, notes: tuple[str, ...]
 ) -> status_values.StatusContext:
     desired = target.desired
     return status_values.StatusContext(
         _balance_waits(target, session),
-        journal.read_recorded_brokers(session),
         Remedies() if desired is None else desired.cluster.execution.remedies,
-        observed.notes,
+        notes,
     )
 
 
@@ -84,15 +83,13 @@ def _balance_waits(target: Target, session: Session) -> int | None:
     return cool_down.waits_until_ms(desired.cluster.balancing, last, now_ms)
 
 
-def _cancel_waits(
-    target: Target, session: Session, cluster: Cluster, recorded: JournalView
-) -> tuple[Wait, ...]:
+def _cancel_waits(target: Target, cluster: Cluster, recorded: JournalView) -> tuple[Wait, ...]:
     """Why moves in flight are not cancelled; known only of a cluster with manifests."""
     if target.desired is None or recorded.run is None:
         return ()
     now_ms = time.time_ns() // 1_000_000
-    gone = gone_brokers(journal.read_records(session), target.desired, now_ms)
-    return cancel_waits(cluster, recorded, target.desired, gone, now_ms)
+    gone = gone_brokers(recorded.records, target.desired, now_ms)
+    return cancel_waits(recorded.stored, cluster, target.desired, gone, now_ms)
 
 
 def _failed_log_dirs(

@@ -7,11 +7,13 @@ from pathlib import Path
 from poolkeeper.errors import Refused
 
 
-def text(file: Path, body: str) -> None:
-    """Replace a file atomically; raises Refused."""
+def text(file: Path, body: str, mode: int = 0o666) -> None:
+    """Replace a file atomically; `mode`: its rights, less the umask. Raises Refused."""
     work = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        work.write_text(body, encoding="utf-8")
+        number = os.open(work, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        with os.fdopen(number, "w", encoding="utf-8") as stream:
+            stream.write(body)
         work.replace(file)
     except OSError as error:
         with contextlib.suppress(OSError):

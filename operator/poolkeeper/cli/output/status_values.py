@@ -5,7 +5,7 @@ So a run whose executor is dead is shown as recorded, with the remark that no ex
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.errors import NodeDamage
@@ -78,13 +78,11 @@ class Status:
 class StatusContext:
     """What is known beside cluster and journal.
 
-    `balance_waits_until_ms`: balance alone starts no plan before. `brokers`: those that are
-    recorded. `remedies`: those that are allowed; None where no manifests say so. `notes`: sentences
-    about nodes that could not be read.
+    `balance_waits_until_ms`: balance alone starts no plan before. `remedies`: those that are
+    allowed; without manifests none is. `notes`: sentences about nodes that could not be read.
     """
 
     balance_waits_until_ms: int | None = None
-    brokers: Collection[int] = ()
     remedies: Remedies = field(default_factory=Remedies)
     notes: tuple[str, ...] = ()
 
@@ -95,7 +93,7 @@ def status_of(
     """Combine cluster and journal into a status."""
     health = gates.health(cluster)
     run, waits = _run(cluster, journal, context)
-    left = left_throttles.find(cluster, journal.throttles, journal.running)
+    left = left_throttles.find(cluster, journal.throttles, journal.stored.running)
     damaged = {each.path for each in journal.damage}
     return Status(
         cluster=cluster.name,
@@ -124,7 +122,7 @@ def _run(
 ) -> tuple[RunStatus | None, tuple[Wait, ...]]:
     waits = list(gates.controller(cluster))
     run, document = journal.run, journal.document
-    known = requests.known_brokers(cluster, context.brokers)
+    known = requests.known_brokers(cluster, journal.records.brokers)
     if run is None:
         stall = stalls.foreign_stall_of(cluster, known)
         waits.extend(gates.foreign(cluster, (), known))
@@ -143,7 +141,7 @@ def _run(
         stall = stalls.stall_of(moves, step, of_step, cluster, known)
         waits.extend(stalls.waits_for_remedy(stall, context.remedies))
     waits.extend(_moves_wait(moves, progress, cluster))
-    waits.extend(left_throttles.changed(journal.throttles, journal.running))
+    waits.extend(left_throttles.changed(journal.throttles, journal.stored.running))
     if journal.holder is None:
         waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
     found = RunStatus(

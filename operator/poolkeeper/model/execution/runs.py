@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from poolkeeper.errors import NodeDamage
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import ReassignmentEntry, TopicPartition
 from poolkeeper.typed_json import Milliseconds
@@ -171,3 +172,22 @@ def misfit(run: Run, document: RunDocument) -> str | None:
     if document.saved.topics and not run.rates:
         return "rates: is empty, and the run sets throttles"
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """The recorded run as it was read, or nothing.
+
+    `document` is None if it was not written completely. `damage`: why one of the two cannot be
+    read; it is None then. `stop`: a person's request that the run ends.
+    """
+
+    run: Run | None = None
+    document: RunDocument | None = None
+    stop: StopRequest | None = None
+    damage: NodeDamage | None = None
+
+    @property
+    def running(self) -> str | None:
+        """The plan of the run if its document can be read."""
+        return None if self.document is None else self.document.plan.hash

@@ -81,8 +81,8 @@ class WaitReason(StrEnum):
     """A run of ours that is gone left throttles on `topics` and `brokers`."""
     THROTTLES_UNACCOUNTED = "ThrottlesUnaccounted"
     """No run of ours accounts for the throttles of `topics` and `brokers`."""
-    THROTTLE_RECORD_DAMAGED = "ThrottleRecordDamaged"
-    """The node `path`, which tells of throttles, cannot be decoded; `detail` says why."""
+    THROTTLED_CONFIG_DAMAGED = "ThrottledConfigDamaged"
+    """The config in `path`, which may hold throttles, cannot be decoded; `detail` says why."""
     THROTTLE_CONFLICT = "ThrottleConflict"
     """Somebody else set throttles of `topics` and `brokers` since the run began."""
 

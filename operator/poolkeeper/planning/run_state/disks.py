@@ -41,12 +41,6 @@ class SeenDisks:
     disks: TargetDisks = NOT_LOOKED
 
 
-def replica_bytes(move: Move) -> int:
-    """Return the size of one replica of the partition, from the bytes that the move copies."""
-    pairs = zip(move.path, move.path[1:], strict=False)
-    return move.bytes // max(1, sum(len(set(after) - set(before)) for before, after in pairs))
-
-
 def waits_in_flight(
     step: Iterable[tuple[Move, int]],
     progress: Iterable[MoveProgress],
@@ -62,7 +56,7 @@ def waits_in_flight(
             name = TopicPartition(move.topic, move.partition)
             new = set(move.path[index]) - set(move.path[index - 1]) - set(partition.isr or ())
             for broker in new:
-                copies.setdefault(broker, {})[name] = replica_bytes(move)
+                copies.setdefault(broker, {})[name] = move.replica_bytes
     found: list[Wait] = []
     for broker, sizes in sorted(copies.items()):
         lacking = tuple(sorted(name for name in sizes if (name, broker) not in disks.copied))

@@ -78,7 +78,7 @@ def waits(left: LeftThrottles) -> tuple[Wait, ...]:
         *waits_for_ours(left),
         *(damage_wait(each) for each in left.damage),
         *(
-            Wait(WaitReason.THROTTLE_RECORD_DAMAGED, path=path, detail=why)
+            Wait(WaitReason.THROTTLED_CONFIG_DAMAGED, path=path, detail=why)
             for path, why in sorted(left.damaged.items())
         ),
         *_named(WaitReason.THROTTLES_UNACCOUNTED, left.others),

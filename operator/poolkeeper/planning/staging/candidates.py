@@ -9,7 +9,6 @@ An entry is a step that may go next. In-sync replicas decide whether a step wait
   all of the target must be in sync.
 """
 
-import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from poolkeeper.model.execution.waits import Wait, WaitReason
@@ -63,9 +62,7 @@ def entry_for(
         topic = topics.get(move.topic)
         partition = None if topic is None else topic.partition(move.partition)
         leader = _leader(partition, before, live)
-    size = 0
-    if added:
-        size = move.bytes // len(added) if len(move.path) == 2 else replica_bytes(move)
+    size = move.replica_bytes if added else 0
     return Entry(
         move.urgency,
         size * len(added),
@@ -79,17 +76,6 @@ def entry_for(
         leader,
         size,
     )
-
-
-def replica_bytes(move: Move) -> int:
-    """The size of one replica: the bytes of the move divided by the replicas that its path adds."""
-    added = replicas_added(move)
-    return move.bytes // added if added else 0
-
-
-def replicas_added(move: Move) -> int:
-    """How many replicas the move's path adds."""
-    return sum(len(set(b).difference(a)) for a, b in itertools.pairwise(move.path))
 
 
 def _leader(partition: Partition | None, before: Replicas, live: Collection[int]) -> int:

@@ -19,7 +19,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.audit.excess import LAWS, State, excesses
 from poolkeeper.planning.rules import Rules
-from poolkeeper.planning.staging.candidates import entry_for, packer_for, replicas_added
+from poolkeeper.planning.staging.candidates import entry_for, packer_for
 from poolkeeper.planning.staging.forecast import Forecast as Forecast
 from poolkeeper.planning.staging.forecast import predict as predict
 from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds
@@ -85,7 +85,7 @@ def _with_live_bytes(move: Move, cluster: Cluster) -> Move:
     partition = None if topic is None else topic.partition(move.partition)
     if partition is None or partition.size_bytes is None:
         return move
-    return move._replace(bytes=partition.size_bytes * replicas_added(move))
+    return move._replace(bytes=partition.size_bytes * sum(move.replicas_added))
 
 
 def after_stage(

@@ -126,7 +126,6 @@ class BeginReturn:
 
     moves: tuple[int, ...]
     ending: Ending | None = None
-    waits: tuple[Wait, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +142,6 @@ class CancelMoves:
     returning: tuple[int, ...]
     by_brokers: bool
     may_fail_over: bool
-    waits: tuple[Wait, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import builders
 from builders import topic
 from poolkeeper.cli.output.status_text import as_data, render
 from poolkeeper.cli.output.status_values import RunStatus, Status, StatusContext, status_of
+from poolkeeper.model.execution.records import BrokerRecord, Records
 from poolkeeper.model.execution.runs import (
     Health,
     Phase,
@@ -14,6 +15,7 @@ from poolkeeper.model.execution.runs import (
     RunDocument,
     Saved,
     StopRequest,
+    StoredRun,
 )
 from poolkeeper.model.execution.throttles import RecordedThrottles, ThrottleReading, ThrottleRecord
 from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
@@ -23,7 +25,7 @@ from poolkeeper.model.topology import Controller, ReassignmentEntry, TopicPartit
 from poolkeeper.zk.fencing import Holder
 from poolkeeper.zk.journal import JournalView
 
-NOTHING = JournalView(holder=None, run=None, document=None, stop=None, stopped=None)
+NOTHING = JournalView()
 MIB = 1024**2
 RATE = "leader.replication.throttled.rate"
 
@@ -56,7 +58,7 @@ def journal(holder=True, stopping=False):
     plan = Plan("main", "sha256:ab", "sha256:fp", moves=MOVES)
     who = Holder("host-1", 42, "apply", 0) if holder else None
     stop = StopRequest() if stopping else None
-    return JournalView(who, RUN, RunDocument(plan, Saved(), Health()), stop, None)
+    return JournalView(who, StoredRun(RUN, RunDocument(plan, Saved(), Health()), stop))
 
 
 HALFWAY = cluster(
@@ -115,7 +117,7 @@ def test_throttles_that_no_run_accounts_for_come_first():
 def test_the_rate_of_an_adaptive_throttle_has_its_reason():
     recorded = journal()
     halved = replace(RUN, rate_reason=RateReason.OUT_OF_SYNC)
-    found = status_of(HALFWAY, replace(recorded, run=halved))
+    found = status_of(HALFWAY, replace(recorded, stored=replace(recorded.stored, run=halved)))
     assert "throttle    1 MiB/s a broker (halved: partitions lost in-sync replicas)" in render(
         found
     )
@@ -203,7 +205,7 @@ T0 = (TopicPartition("t", 0),)
         ),
         pytest.param(
             (ReassignmentEntry("t", 0, (7,)),),
-            StatusContext(brokers={7}),
+            StatusContext(),
             (
                 Wait(
                     WaitReason.REQUEST_BROKER_NOT_LIVE,
@@ -219,7 +221,8 @@ T0 = (TopicPartition("t", 0),)
 )
 def test_a_request_that_nobody_works_on_is_named_with_its_remedy(requested, context, waits):
     seen = cluster(partition(0, (1, 2)), requested=requested)
-    assert status_of(seen, NOTHING, context).waits == waits
+    known = JournalView(records=Records(brokers={7: BrokerRecord()}))
+    assert status_of(seen, known, context).waits == waits
 
 
 def test_sick_partitions_are_counted_and_named():

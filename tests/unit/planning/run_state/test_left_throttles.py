@@ -99,7 +99,7 @@ def test_everything_that_is_left_is_named_ours_first():
     assert left_throttles.waits(left) == (
         ours,
         damage_wait(damage),
-        Wait(WaitReason.THROTTLE_RECORD_DAMAGED, path="/p", detail="no JSON"),
+        Wait(WaitReason.THROTTLED_CONFIG_DAMAGED, path="/p", detail="no JSON"),
         Wait(WaitReason.THROTTLES_UNACCOUNTED, brokers=(2,)),
     )
     assert left_throttles.waits_for_ours(left) == (ours,)

@@ -116,6 +116,19 @@ IN_FORCE: Mapping[str, bytes] = {
 HOLDER = _json(version=1, host="elsewhere", pid=7, what="apply", since_ms=1_700_000_000_000)
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """How a command ended, and all that it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+Repair = Callable[..., Said]
+Poisons = Mapping[str, Callable[[bytes], bytes]]
+
+
 @dataclass(slots=True)
 class OurTree:
     """A cluster at rest: `put` poisons a node, `command` runs the command line on it."""
@@ -174,6 +187,13 @@ class OurTree:
         """Run one command; return its exit code. Whatever else it raises is its fault."""
         with self.reached():
             return main.main(words)
+
+    def said(self, capsys: pytest.CaptureFixture[str], *words: str) -> Said:
+        """Run one command, which must not end in a traceback."""
+        code = self.command(*words)
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Said(code, out, err)
 
 
 def write_manifests(folder: Path, *, config: Mapping[str, str] = KEPT, **cluster: object) -> Path:

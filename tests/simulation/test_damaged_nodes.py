@@ -8,7 +8,6 @@ import io
 import json
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
@@ -27,7 +26,18 @@ from poolkeeper.reconcile import gone_brokers
 from poolkeeper.resources.checks import folder
 from poolkeeper.zk import fencing, journal, pending_plan, throttling, znodes
 from simulation import our_tree
-from simulation.our_tree import HOLDER, OF_RUN, OURS, PLAN, POISONS, THROTTLES, OurTree, poisons
+from simulation.our_tree import (
+    HOLDER,
+    OF_RUN,
+    OURS,
+    PLAN,
+    POISONS,
+    THROTTLES,
+    OurTree,
+    Poisons,
+    Said,
+    poisons,
+)
 
 RUN, CHUNK = znodes.RUN, znodes.plan_chunk(0)
 NODES = (*OURS, *OF_RUN, *THROTTLES, znodes.HOLDER)
@@ -53,17 +63,7 @@ MEANINGFUL: Mapping[str, set[str]] = {
 """Poisons that mean something in these nodes: no id or another one, no brokers, a default."""
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """How a command ended, and all that it wrote."""
-
-    code: int
-    out: str
-    err: str
-
-
 Say = Callable[..., Said]
-Poisons = Mapping[str, Callable[[bytes], bytes]]
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +76,7 @@ def say(declared: Path, capsys: pytest.CaptureFixture[str]) -> Say:
     """Run a command on a tree."""
 
     def run(tree: OurTree, *words: str) -> Said:
-        code = tree.command(*words, "-f", str(declared))
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return Said(code, out, err)
+        return tree.said(capsys, *words, "-f", str(declared))
 
     return run
 

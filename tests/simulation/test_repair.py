@@ -1,9 +1,8 @@
-"""`poolkeeper repair`: everything wrong is shown, mended with consent, and stays mended."""
+"""`poolkeeper repair` of nodes of ours: all is shown, mended with consent, and stays mended."""
 
 import base64
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,45 +10,27 @@ import pytest
 from poolkeeper.model.execution.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, observe, runs, znodes
 from poolkeeper.zk.repair import mend
 from poolkeeper.zk.repair.findings import Examined
 from simulation import our_tree
-from simulation.clusters import REQUEST, SimulatedCluster
-from simulation.our_tree import HOLDER, OF_RUN, OURS, THROTTLES, OurTree, poisons
+from simulation.our_tree import (
+    HOLDER,
+    OF_RUN,
+    OURS,
+    THROTTLES,
+    OurTree,
+    Poisons,
+    Repair,
+    Said,
+    poisons,
+)
 
 RUN, CHUNK = znodes.RUN, znodes.plan_chunk(0)
 PENDING = znodes.plan_chunk(0, znodes.ASKED)
 REPAIRED = [path for path in (*OURS, *OF_RUN, *THROTTLES) if path != PENDING]
 OF_TOPIC, OF_BROKER = THROTTLES
 FLAG = "--remove-unaccounted-throttles"
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """How the command ended, and what it wrote."""
-
-    code: int
-    out: str
-    err: str
-
-
-Repair = Callable[..., Said]
-Poisons = Mapping[str, Callable[[bytes], bytes]]
-
-
-@pytest.fixture
-def repair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Repair:
-    """Run the command on a tree; the backup goes to `backup.json`."""
-
-    def run(tree: OurTree, *words: str) -> Said:
-        file = str(tmp_path / "backup.json")
-        code = tree.command("repair", "fake:2181", "--backup", file, *words)
-        out, err = capsys.readouterr()
-        return Said(code, out, err)
-
-    return run
 
 
 def damage_of(tree: OurTree) -> list[str]:
@@ -337,186 +318,3 @@ def test_what_changed_since_it_was_shown_is_left(changed: str) -> None:
     with journal.hold(session, "repair", 0, patience_s=1) as held:
         assert not mend.carry_out(held, found[OF_BROKER])
     assert configs(tree) == SET
-
-
-# Kafka's nodes, with controllers of three eras
-
-
-MB = 1_000_000
-ERAS = ("2.0.1", "2.8.2", "3.9.2")
-
-
-def cluster_of(kafka: str) -> SimulatedCluster:
-    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
-    cluster.start(first=1)
-    cluster.create_topic("t", [1, 2], [2, 1])
-    cluster.settle()
-    return cluster
-
-
-def tree_of(cluster: SimulatedCluster) -> OurTree:
-    return OurTree(cluster.server, cluster.clock, cluster.client)
-
-
-def starts_again(cluster: SimulatedCluster) -> bool:
-    """Elect another controller, and say whether one stays."""
-    if cluster.exists("/controller"):
-        cluster.delete("/controller")
-    cluster.clock.advance(5_000)
-    epoch = cluster.epoch()
-    cluster.clock.advance(3_000)
-    return cluster.epoch() == epoch and cluster.exists("/controller")
-
-
-def poison_with_texts(cluster: SimulatedCluster) -> None:
-    cluster.request({("t", 0): ["2", "3"]})
-    assert cluster.clock.run_until(lambda: not cluster.exists(REQUEST), 30_000)
-
-
-def poison_with_nothing(cluster: SimulatedCluster) -> None:
-    cluster.request({("t", 0): []})
-    assert cluster.clock.run_until(lambda: not cluster.exists(REQUEST), 30_000)
-    cluster.clock.advance(1_000)
-
-
-def poison_with_an_empty_topic(cluster: SimulatedCluster) -> None:
-    cluster.create("/brokers/topics/empty", b"")
-    cluster.clock.advance(1_000)
-
-
-POISONINGS = [
-    pytest.param(poison_with_texts, "2.0.1", "/brokers/topics/t", id="texts-2.0.1"),
-    pytest.param(poison_with_texts, "2.8.2", "/brokers/topics/t", id="texts-2.8.2"),
-    pytest.param(poison_with_texts, "3.9.2", "/brokers/topics/t", id="texts-3.9.2"),
-    pytest.param(poison_with_nothing, "2.8.2", "/brokers/topics/t", id="no-replicas-2.8.2"),
-    pytest.param(poison_with_nothing, "3.9.2", "/brokers/topics/t", id="no-replicas-3.9.2"),
-    pytest.param(poison_with_an_empty_topic, "3.9.2", "/brokers/topics/empty", id="empty-3.9.2"),
-    pytest.param(poison_with_an_empty_topic, "2.0.1", "/brokers/topics/empty", id="empty-2.0.1"),
-]
-
-
-@pytest.mark.parametrize(("poison", "kafka", "path"), POISONINGS)
-@pytest.mark.parametrize("moment", ["before-the-failover", "in-the-crash-loop"])
-def test_a_poisoned_topic_is_mended_for_good(
-    repair: Repair,
-    poison: Callable[[SimulatedCluster], None],
-    kafka: str,
-    path: str,
-    moment: str,
-) -> None:
-    cluster = cluster_of(kafka)
-    poison(cluster)
-    tree = tree_of(cluster)
-    if moment == "in-the-crash-loop":
-        cluster.delete("/controller")
-        cluster.clock.advance(4_000)
-    shown = repair(tree)
-    assert shown.code == 2
-    assert path in shown.out
-    said = repair(tree, "--yes")
-    flapped = cluster.epoch() > 10
-    assert said.code == (0 if flapped else 4), said
-    if not flapped:
-        assert "may write" in said.out
-        cluster.delete("/controller")
-    cluster.clock.advance(5_000)
-    assert repair(tree).code == 0
-    assert starts_again(cluster)
-    assert cluster.replicas("t") == {"0": [1, 2], "1": [2, 1]}
-    assert cluster.state("t")[1] == [1, 2]
-
-
-@pytest.mark.parametrize("kafka", ERAS)
-def test_a_failover_that_is_allowed_makes_it_mended_at_once(repair: Repair, kafka: str) -> None:
-    cluster = cluster_of(kafka)
-    poison_with_texts(cluster)
-    epoch = cluster.epoch()
-    said = repair(tree_of(cluster), "--yes", "--allow-controller-failover")
-    assert said.code == 0, said
-    assert epoch < cluster.epoch() < epoch + 3
-    assert starts_again(cluster)
-
-
-@pytest.mark.parametrize("kafka", ["2.8.2", "3.9.2"])
-def test_an_unreadable_request_is_removed_and_the_next_one_noticed(
-    repair: Repair, kafka: str
-) -> None:
-    cluster = cluster_of(kafka)
-    cluster.create(REQUEST, b"{")
-    cluster.clock.advance(2_000)
-    assert repair(tree_of(cluster)).code == 2
-    assert repair(tree_of(cluster), "--yes", "--allow-controller-failover").code == 0
-    cluster.settle()
-    cluster.request({("t", 0): [3, 4]})
-    assert cluster.clock.run_until(lambda: cluster.replicas("t")["0"] == [3, 4], 30_000)
-
-
-def test_a_request_that_stays_for_ever_is_removed(repair: Repair) -> None:
-    cluster = cluster_of("3.9.2")
-    cluster.request({("t", 0): [2, 2, 3]})
-    cluster.clock.advance(30_000)
-    assert cluster.replicas("t")["0"] == [2, 3]
-    assert cluster.exists(REQUEST)
-    said = repair(tree_of(cluster), "--yes", "--allow-controller-failover")
-    assert said.code == 0, said
-    cluster.request({("t", 0): [3, 4]})
-    assert cluster.clock.run_until(lambda: cluster.replicas("t")["0"] == [3, 4], 30_000)
-
-
-@pytest.mark.parametrize("kafka", ERAS)
-def test_a_request_that_is_worked_on_is_nothing_wrong(repair: Repair, kafka: str) -> None:
-    cluster = cluster_of(kafka)
-    cluster.simulation.set_size("t", 0, 10**12)
-    cluster.request({("t", 0): [3, 4]})
-    cluster.clock.advance(2_000)
-    assert cluster.exists(REQUEST)
-    assert repair(tree_of(cluster), "--yes").code == 0
-    assert cluster.exists(REQUEST)
-
-
-# Configs
-
-
-@pytest.mark.parametrize(
-    ("body", "code", "config"),
-    [
-        pytest.param(
-            b'{"version":1,"config":{"retention.ms":1,"x":true,"y":"z"}}',
-            0,
-            {"retention.ms": "1", "x": "true", "y": "z"},
-            id="numbers",
-        ),
-        pytest.param(b"{", 4, None, id="cut-off"),
-        pytest.param(b'{"config":{"retention.ms":[]}}', 4, None, id="a-list"),
-    ],
-)
-def test_configs_are_mended_where_their_values_can_be_told(
-    repair: Repair, body: bytes, code: int, config: dict[str, str] | None
-) -> None:
-    tree = OurTree.plant({**OURS, "/config/topics/t": body})
-    assert repair(tree, "--yes").code == code
-    found = tree.read("/config/topics/t")
-    assert found is not None
-    assert found == body if config is None else json.loads(found)["config"] == config
-    assert bool(tree.client.children("/config/changes")) is (config is not None)
-
-
-def test_a_config_that_is_declared_is_written_as_declared(tmp_path: Path) -> None:
-    tree = OurTree.plant({**OURS, "/config/topics/t": b"{"})
-    folder = our_tree.write_manifests(tmp_path)
-    words = ("-f", str(folder), "--yes", "--backup", str(tmp_path / "b.json"))
-    assert tree.command("repair", *words) == 0
-    assert json.loads(tree.read("/config/topics/t") or b"")["config"] == our_tree.KEPT
-
-
-@pytest.mark.parametrize("path", list(our_tree.KAFKA))
-@poisons
-def test_whatever_kafkas_nodes_hold_it_is_shown_or_mended(
-    repair: Repair, path: str, poisons: Poisons
-) -> None:
-    for name, poison in poisons.items():
-        tree = OurTree.plant({**OURS, path: poison(our_tree.KAFKA[path])})
-        shown = repair(tree)
-        assert shown.code in (0, 2, 4), (name, shown)
-        said = repair(tree, "--yes")
-        assert said.code in (0, 4), (name, said)

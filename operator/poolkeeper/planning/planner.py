@@ -38,7 +38,12 @@ from poolkeeper.planning.placement.initial import ReplicaCounts
 from poolkeeper.planning.problem import internal_topics
 from poolkeeper.planning.problem.arrays import Rows, brokers_of
 from poolkeeper.planning.problem.partitions import Lists, PartitionTable, lists_of, table_of
-from poolkeeper.planning.problem.pool_membership import PlanScope, TopicHome, TopicRole, plan_scope
+from poolkeeper.planning.problem.pool_membership import (
+    PlanScope,
+    TopicRole,
+    managed_home,
+    plan_scope,
+)
 from poolkeeper.planning.problem.pool_rows import repeated_brokers
 from poolkeeper.planning.proposals import identity, new_partitions, topic_steps
 from poolkeeper.planning.proposals.log_dirs import between_log_dirs
@@ -72,19 +77,16 @@ def make_plan(
         name: eligible_brokers(pool, brokers, desired.cluster.limits)
         for name, pool in sorted(scope.pools.items())
     }
-    manual, unassignable = manual_changes(scope, cluster, usable)
-    lists = _with_manual(
-        lists_of(table, brokers, sources.rows_without_source(cluster, table)), manual
-    )
+    observed = lists_of(table, brokers, sources.rows_without_source(cluster, table))
+    manual, unassignable = manual_changes(scope, cluster, usable, observed)
+    lists = _with_manual(observed, manual)
     counts = new_partitions.PlacementCounts(
         usable, _replica_counts(scope, lists), QuotaUsage.of(desired, scope, cluster, usable)
     )
     created, refused = new_partitions.creations(scope, counts)
     added, not_added = new_partitions.additions(scope, cluster, counts)
     lists = lists.with_changed({s.topic: brokers.row_lists(s.replicas) for s in created})
-    homes = {
-        s.topic: TopicHome(TopicRole.PLACED, s.pool, s) for s in scope.to_create if s.topic in lists
-    }
+    homes = {s.topic: managed_home(s) for s in scope.to_create if s.topic in lists}
     given = LayoutInput(desired, usable, {**scope.homes, **homes})
     layouts = lay_out_all(given, lists, added, {change.topic for change in manual})
     moves = _moves(desired, cluster, table, [*manual, *layouts.changes], layouts.layouts)

@@ -1,5 +1,6 @@
 """Small random clusters with everything that can be wrong with them, for laws of the planner."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ from poolkeeper.model.specs import (
     TopicSpec,
     UnmanagedTopics,
 )
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.model.topology import Broker, Cluster, Partition, Replicas, Topic
 
 MIB = 1024**2
 _SIZES = (0, 1, 5, 100)
@@ -43,9 +44,12 @@ GOALS = (
 )
 
 
+STRATEGIES = (Strategy.BALANCED,) * 4 + (Strategy.KAFKA, Strategy.MANUAL)
+
+
 @st.composite
 def instances(
-    draw: st.DrawFn, *, sick: bool = True, strategies: tuple[Strategy, ...] = (Strategy.BALANCED,)
+    draw: st.DrawFn, *, sick: bool = True, strategies: tuple[Strategy, ...] = STRATEGIES
 ) -> tuple[Desired, Cluster, frozenset[int]]:
     """What is declared, what is observed, and which brokers are gone."""
     known = list(range(1, draw(st.integers(2, 9)) + 1))
@@ -142,14 +146,27 @@ def _spec(
     strategies: tuple[Strategy, ...],
 ) -> TopicSpec:
     pool = draw(st.sampled_from(pools))
+    strategy = draw(st.sampled_from(strategies))
+    paused = draw(st.integers(0, 9)) == 0
+    if strategy is Strategy.MANUAL:
+        lists = draw(_assignments(pool.brokers))
+        return topic_spec(name, pool.name, strategy=strategy, assignment=lists, paused=paused)
     return topic_spec(
         name,
         pool.name,
         partitions=draw(st.sampled_from([None, None, 4, 9])),
         replication_factor=draw(st.sampled_from([None, None, 1, 2, 3, 4])),
-        strategy=draw(st.sampled_from(strategies)),
-        paused=draw(st.integers(0, 9)) == 0,
+        strategy=strategy,
+        paused=paused,
     )
+
+
+@st.composite
+def _assignments(draw: st.DrawFn, brokers: Sequence[int]) -> tuple[Replicas, ...]:
+    """Lists of distinct brokers of the pool, often the same ones over and over."""
+    lists = st.lists(st.sampled_from(brokers), min_size=1, max_size=4, unique=True).map(tuple)
+    some = draw(st.lists(lists, min_size=1, max_size=3))
+    return tuple(draw(st.lists(st.sampled_from(some), min_size=1, max_size=9)))
 
 
 def as_told(plan: Plan, *, reasons: bool = True) -> Plan:

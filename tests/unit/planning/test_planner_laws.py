@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.specs import Desired, Strategy
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.facts.new_partitions import (
@@ -33,7 +33,7 @@ def test_every_plan_passes_the_independent_audit(instance: Instance) -> None:
 
 
 @settings(max_examples=6)
-@given(instances())
+@given(instances(strategies=(Strategy.BALANCED, Strategy.MANUAL)))  # Kafka's may lead on demoted
 def test_a_plan_for_the_outcome_of_a_plan_has_no_moves(instance: Instance) -> None:
     desired, cluster, gone = instance
     first = make_plan(desired, cluster, gone=gone)

@@ -123,7 +123,7 @@ def _wrong_counts(rules: Rules, step: CreateTopic, spec: TopicSpec) -> Wrong:
     if not step.replicas or len(step.replicas) != wanted[0]:
         yield "creation", f"{len(step.replicas)} partitions, {wanted[0]} are declared"
     wrong = sorted({len(replicas) for replicas in step.replicas} - {wanted[1]})
-    if wrong:
+    if wrong and spec.manual is None:
         yield "creation", f"partitions with {wrong[0]} replicas, {wanted[1]} are declared"
 
 
@@ -131,8 +131,8 @@ def _declared(
     spec: TopicSpec, defaults: TopicDefaults, partitions: int, factor: int
 ) -> tuple[int, int]:
     """Partitions and replication factor as declared, else as in the step."""
-    if spec.strategy is Strategy.MANUAL and spec.assignment:
-        return len(spec.assignment), len(spec.assignment[0])
+    if spec.manual is not None:
+        return len(spec.manual), factor
     return (
         spec.partitions or defaults.partitions or partitions,
         spec.replication_factor or defaults.replication_factor or factor,

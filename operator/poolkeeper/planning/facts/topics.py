@@ -5,6 +5,7 @@ from enum import Enum
 from typing import ClassVar
 
 from poolkeeper.model.problems import ProblemReason
+from poolkeeper.planning.facts.capacity import Quantity
 from poolkeeper.planning.facts.conflicts import Member
 from poolkeeper.planning.facts.phrases import advised, joined
 
@@ -114,6 +115,31 @@ class PinnedElsewhere:
                 ways.append(broker.obstacle.remedy(broker.id))
         said = f"stays as it is: spec.placement.assignment pins it, and broker {joined(reasons)}"
         return advised(said, (" and ".join(ways), "change the assignment"))
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedBeyondCapacity:
+    """A manual assignment would put `would` on a broker of which `room` may hold.
+
+    `broker` is None where it is the pool that lacks room, for the failures of its headroom.
+    """
+
+    reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
+    pool: str
+    broker: int | None
+    quantity: Quantity
+    would: int
+    room: int
+
+    def __str__(self) -> str:
+        field = "replicas" if self.quantity is Quantity.REPLICAS else "disk"
+        where = f"pool {self.pool}" if self.broker is None else f"broker {self.broker}"
+        way = "lower spec.headroom" if self.broker is None else f"raise spec.capacity.{field}"
+        said = (
+            f"stays as it is: with its assignment {where} would hold"
+            f" {self.quantity.text(self.would)} and may hold {self.quantity.text(self.room)}"
+        )
+        return advised(said, (way, "change the assignment"))
 
 
 @dataclass(frozen=True, slots=True)

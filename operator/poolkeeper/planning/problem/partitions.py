@@ -184,6 +184,13 @@ class Lists:
                 leads[rows[:1]] += 1
         return held, leads
 
+    def weighted_counts(self, weights: Ints) -> Ints:
+        """The sum by broker of a weight by row of the table, of lists as found."""
+        per_slot = np.repeat(weights, self.wide.shape[1])
+        sums = np.bincount(self.wide.ravel() - NONE, per_slot, minlength=len(self.brokers) + 1)
+        found: Ints = sums[1:].astype(np.int64)
+        return found
+
 
 def lists_of(table: PartitionTable, brokers: BrokerIndex, no_source: Bools | None = None) -> Lists:
     """All lists as found; `no_source`: by row; none if not given."""

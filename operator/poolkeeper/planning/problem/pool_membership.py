@@ -241,8 +241,13 @@ def _declared_home(
         return TopicHome(TopicRole.UNTOUCHED, spec.pool, None), [said]
     if spec.paused:
         return TopicHome(TopicRole.UNTOUCHED, spec.pool, None), []
+    return managed_home(spec), []
+
+
+def managed_home(spec: TopicSpec) -> TopicHome:
+    """Return where a Topic belongs that is placed as it declares, created or yet to be created."""
     role = TopicRole.MANUAL if spec.strategy is Strategy.MANUAL else TopicRole.PLACED
-    return TopicHome(role, spec.pool, spec), []
+    return TopicHome(role, spec.pool, spec)
 
 
 def _not_admitted(pools: Mapping[str, ResourcePoolSpec], spec: TopicSpec) -> PlanProblem | None:

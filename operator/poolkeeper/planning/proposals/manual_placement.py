@@ -1,25 +1,62 @@
 """Topics with Manual placement: brought to their declared lists, and never moved otherwise."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
+
+import numpy as np
 
 from poolkeeper.model.plans import PlanProblem, Urgency
-from poolkeeper.model.specs import TopicSpec
+from poolkeeper.model.specs import ResourcePoolSpec, TopicSpec
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.constraints import sources
 from poolkeeper.planning.constraints.capacity import EligibleBrokers
+from poolkeeper.planning.facts.capacity import Quantity
 from poolkeeper.planning.facts.conflicts import Member, obstacle_of
-from poolkeeper.planning.facts.topics import PinnedElsewhere
+from poolkeeper.planning.facts.topics import PinnedBeyondCapacity, PinnedElsewhere
 from poolkeeper.planning.layout.changes import Change
+from poolkeeper.planning.problem.arrays import MIB, Ints
+from poolkeeper.planning.problem.partitions import Lists
 from poolkeeper.planning.problem.pool_membership import PlanScope, TopicRole
 
 
+class _Load:
+    """What brokers hold, by row: replicas and MiB."""
+
+    def __init__(self, lists: Lists) -> None:
+        self._lists = lists
+        self._mib = -(-lists.table.size // MIB)
+        self.replicas, _ = lists.counts()
+        self.mib = lists.weighted_counts(self._mib)
+
+    def with_changes(self, changes: Iterable[Change]) -> tuple[Ints, Ints]:
+        """Return replicas and MiB by row after these changes."""
+        replicas, mib, brokers = self.replicas.copy(), self.mib.copy(), self._lists.brokers
+        for change in changes:
+            row = self._lists.rows(change.topic).start + change.partition
+            before, after = self._lists.table.replicas[row], change.target
+            for ids, sign in ((after, 1), (before, -1)):
+                at = brokers.rows(dict.fromkeys(ids))
+                replicas[at] += sign
+                mib[at] += sign * self._mib[row]
+        return replicas, mib
+
+    def take(self, changes: Iterable[Change]) -> None:
+        """Count these changes from now on."""
+        self.replicas, self.mib = self.with_changes(changes)
+
+
 def manual_changes(
-    scope: PlanScope, cluster: Cluster, usable: Mapping[str, EligibleBrokers]
+    scope: PlanScope, cluster: Cluster, usable: Mapping[str, EligibleBrokers], lists: Lists
 ) -> tuple[list[Change], list[PlanProblem]]:
-    """The changes to the assigned lists, and the topics whose assignment cannot be met."""
+    """The changes to the assigned lists, and the topics whose assignment cannot be met.
+
+    `lists`: as found. An assignment that would overfill its pool is not begun at all; who comes
+    first by name has the room.
+    """
     changes: list[Change] = []
     problems = []
-    for home in scope.homes.values():
+    load: _Load | None = None
+    for _, home in sorted(scope.homes.items()):
         spec = home.spec
         if home.role is not TopicRole.MANUAL or spec is None:
             continue
@@ -29,10 +66,43 @@ def manual_changes(
             problems.append(_unusable(scope, spec, absent))
             continue
         found, no_source = _changes(spec, cluster)
+        if found and usable[home.pool].bounds.bounded:
+            load = load or _Load(lists)
+            if beyond := _overfilled(scope.pools[home.pool], usable[home.pool], load, found, lists):
+                problems.append(PlanProblem(home.pool, "capacity", beyond, spec.topic))
+                continue
+        if load is not None:
+            load.take(found)
         changes += found
         if no_source:
             problems.append(sources.no_source_problem(home.pool, no_source))
     return changes, problems
+
+
+def _overfilled(
+    pool: ResourcePoolSpec,
+    usable: EligibleBrokers,
+    load: _Load,
+    changes: Sequence[Change],
+    lists: Lists,
+) -> PinnedBeyondCapacity | None:
+    """Return where the changes would break the law of capacity more than it is broken now."""
+    bounds, brokers = usable.bounds, sorted(pool.brokers)
+    rows = lists.brokers.rows(brokers)
+    before, after = (load.replicas, load.mib), load.with_changes(changes)
+    kinds = (
+        (Quantity.REPLICAS, bounds.replicas, bounds.pool_replicas),
+        (Quantity.MIB, bounds.mib, bounds.pool_mib),
+    )
+    for (quantity, most, in_pool), was, becomes in zip(kinds, before, after, strict=True):
+        grown = np.maximum(becomes - most, 0)[rows] > np.maximum(was - most, 0)[rows]
+        for broker, row in compress(zip(brokers, rows, strict=True), grown):
+            would, room = int(becomes[row]), int(most[row])
+            return PinnedBeyondCapacity(pool.name, broker, quantity, would, room)
+        total = int(becomes[rows].sum())
+        if total > max(in_pool, int(was[rows].sum())):
+            return PinnedBeyondCapacity(pool.name, None, quantity, total, in_pool)
+    return None
 
 
 def _changes(spec: TopicSpec, cluster: Cluster) -> tuple[list[Change], list[TopicPartition]]:

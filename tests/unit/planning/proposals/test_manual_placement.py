@@ -1,14 +1,21 @@
-"""Manual placements that cannot be: each broker that is in the way is named, and what helps."""
+"""Manual placements: taken as they are; what is in the way of one is named, with what helps."""
 
 import re
+from dataclasses import replace
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import cluster, desired, pool_spec, topic, topic_spec
-from poolkeeper.model.specs import Strategy
+from builders import cluster, desired, partition, pool_spec, topic, topic_spec
+from poolkeeper.model.execution.records import Records
+from poolkeeper.model.specs import Capacity, FailureDomain, Headroom, Strategy
+from poolkeeper.model.topology import Replicas
+from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.facts.topics import PinnedElsewhere
 from poolkeeper.planning.planner import make_plan
+from unit.planning.instances import MIB, after
 
 State = dict[int, str]
 """By broker: whether it is `drained`, `down`, `elsewhere` (not in the pool), or nothing of it."""
@@ -63,3 +70,65 @@ def test_a_refusal() -> None:
         " live, 3 is not in pool p. Take broker 1 out of spec.drain and bring broker 2 back and"
         " add broker 3 to the pool, or change the assignment"
     ]
+
+
+LISTS: dict[str, tuple[Replicas, ...]] = {
+    "the same list over and over": ((1, 2),) * 3,
+    "one broker alone": ((1,),) * 5,
+    "lists of several lengths": ((1,), (1, 2), (3, 2, 1)),
+}
+
+
+@pytest.mark.parametrize("lists", LISTS.values(), ids=LISTS)
+@pytest.mark.parametrize("found", [None, ((2, 3),), ((2, 3), (3, 1), (1, 3), (2, 1), (2, 1))])
+def test_lists_are_taken_as_they_are_and_nobody_else_is_kept_from_anything(
+    lists: tuple[Replicas, ...], found: tuple[Replicas, ...] | None
+) -> None:
+    mine = topic_spec("mine", strategy=Strategy.MANUAL, assignment=lists)
+    other = topic_spec("other", partitions=3, replication_factor=2)
+    wanted = desired(pool_spec("p", 1, 2, 3), mine, other)
+    seen = cluster((1, 2, 3, 4), *(() if found is None else [topic("mine", *found)]))
+    seen = replace(seen, topics={**seen.topics, "old": topic("old", (4, 1))})
+    wanted = replace(wanted, topics=(*wanted.topics, topic_spec("old")))
+    plan = make_plan(wanted, seen)
+    assert check_plan(plan, wanted, seen, Records()) == ()
+    reached = after(plan, seen)
+    grown = after(make_plan(wanted, reached), reached)
+    placed = [p.replicas for p in grown.topics["mine"].partitions]
+    assert placed[: len(lists)] == list(lists)
+    assert placed[len(lists) :] == list(found or ())[len(lists) :]
+    assert "other" in reached.topics
+    assert 4 not in reached.topics["old"].partitions[0].replicas
+
+
+BEYOND = {
+    "replicas": (
+        {"capacity": Capacity(replicas=2)},
+        "stays as it is: with its assignment broker 1 would hold 3 replicas and may hold 2"
+        " replicas. Raise spec.capacity.replicas, or change the assignment",
+    ),
+    "bytes": (
+        {"capacity": Capacity(disk_bytes=5 * MIB)},
+        "stays as it is: with its assignment broker 1 would hold 6 MiB and may hold 5 MiB. Raise"
+        " spec.capacity.disk, or change the assignment",
+    ),
+    "headroom": (
+        {"capacity": Capacity(replicas=3), "headroom": Headroom(FailureDomain.BROKER, 1)},
+        "stays as it is: with its assignment pool p would hold 6 replicas and may hold 3 replicas."
+        " Lower spec.headroom, or change the assignment",
+    ),
+}
+
+
+@pytest.mark.parametrize(("fields", "said"), BEYOND.values(), ids=BEYOND)
+def test_an_assignment_that_would_overfill_its_pool_is_that_topics_problem(
+    fields: dict[str, Any], said: str
+) -> None:
+    mine = topic_spec("mine", strategy=Strategy.MANUAL, assignment=((1, 2),) * 3)
+    wanted = desired(pool_spec("p", 1, 2, **fields), mine)
+    partitions = [partition(number, 2, size_bytes=2 * MIB) for number in range(3)]
+    seen = cluster((1, 2), topic("mine", *partitions))
+    plan = make_plan(wanted, seen)
+    assert check_plan(plan, wanted, seen, Records()) == ()
+    assert plan.moves == ()
+    assert said in [problem.message for problem in plan.problems if problem.topic == "mine"]

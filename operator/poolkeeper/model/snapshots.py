@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from poolkeeper import output_files
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.jsontext import compact
 from poolkeeper.model import snapshot_fields
@@ -59,7 +60,7 @@ def from_json(data: object, file: str = "") -> Cluster:
 
 
 def write(path: Path | str, cluster: Cluster) -> None:
-    """Write `.json` or `.json.gz`, atomically.
+    """Write `.json` or `.json.gz`; see `output_files`.
 
     Raises `Refused` for another kind of file or one that cannot be written.
     """
@@ -67,12 +68,7 @@ def write(path: Path | str, cluster: Cluster) -> None:
     compressed = _is_compressed(path)
     text = _text(to_json(cluster)).encode()
     body = gzip.compress(text, compresslevel=6, mtime=0) if compressed else text
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_bytes(body)
-        part.replace(path)
-    except OSError as failed:
-        raise Refused(f"{path}: cannot be written: {failed.strerror}") from failed
+    output_files.write(path, body)
 
 
 def read(path: Path | str) -> Cluster:

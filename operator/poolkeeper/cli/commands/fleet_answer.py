@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from poolkeeper import output_files
 from poolkeeper.cli.input import snapshot_files
-from poolkeeper.cli.output import files, printing
+from poolkeeper.cli.output import printing
 from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.text import count
 
@@ -81,7 +82,7 @@ def answer(**given: Any) -> None:
         request = _read_request(command.source, command.digest)
         made = _plan_clusters(request, command, given_to_spark)
         if command.out is not None:
-            files.text(command.out, made.text)
+            output_files.write(command.out, made.text)
             message: dict[str, object] = {"clusters": made.clusters}
         else:
             message = _store_response(str(command.job), str(command.job_uid), made.text)

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from poolkeeper import output_files
 from poolkeeper.cli.input import snapshot_files
-from poolkeeper.cli.output import files
 from poolkeeper.errors import Refused
 from poolkeeper.model.specs import Window
 from poolkeeper.resources.parse.quantities import positive_duration_s, size_bytes
@@ -120,8 +120,8 @@ def report(out: Path, day: str, sites: Mapping[str, str]) -> tuple[str, dict[str
 
     found = waves.fleet_report_of(snapshot_files.fleet("storage.store").Store(out), day, sites)
     page, text = out / f"report-{day}.html", out / f"report-{day}.md"
-    files.text(page, fleet_report.fleet_page(found))
-    files.text(text, fleet_report.fleet_markdown(found))
+    output_files.write(page, fleet_report.fleet_page(found))
+    output_files.write(text, fleet_report.fleet_markdown(found))
     return f"report {day}: {page}, {text}", {
         "step": "report",
         "day": day,

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import click
 
-from poolkeeper import wording
+from poolkeeper import output_files, wording
 from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.input.what_if import SupposedBrokers, suppose_brokers
 from poolkeeper.cli.output import (
     capacity_table,
-    files,
     ink,
     left_undone,
     plan_text,
@@ -119,7 +118,7 @@ def plan(
     waits_until_ms = _balance_waits(made, desired, seen)
     if out is not None:
         body = document(made, desired, seen, waits_until_ms, look.waits)
-        files.text(out, json.dumps(body, indent=1) + "\n")
+        output_files.write(out, json.dumps(body, indent=1) + "\n")
     show(made, desired, seen, output, waits_until_ms, look.waits)
     if not made.empty or seen.left.ours:
         return CHANGES

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import click
 
-from poolkeeper import wording
+from poolkeeper import output_files, wording
 from poolkeeper.cli.input import cluster_reading, confirmation, options, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
-from poolkeeper.cli.output import files, printing
+from poolkeeper.cli.output import printing
 from poolkeeper.controller.audit_notes import noting
 from poolkeeper.errors import OtherCluster, Refused, Unavailable
 from poolkeeper.telemetry.audit import AuditTrail, Emit
@@ -155,7 +155,9 @@ def _write_backup(command: RepairOptions, session: Session, findings: Iterable[F
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     file = command.backup or Path(f"repair-{command.target.name}-{now}.json")
     body = json.dumps(mend.backup(session, findings), indent=1) + "\n"
-    files.text(file, body, mode=0o600)  # configs of brokers may hold what is not for everybody
+    output_files.write(
+        file, body, mode=0o600
+    )  # configs of brokers may hold what is not for everybody
     return file
 
 

@@ -1,0 +1,41 @@
+"""Files that people ask for: written whole or not at all; one that cannot be is `Refused`."""
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+from poolkeeper.errors import Refused
+
+
+def write(file: Path, body: str | bytes, mode: int = 0o666) -> None:
+    """Write a file; `mode`: the rights of a new one, less the umask. Raises Refused.
+
+    A regular file is replaced at once and whole. What is none (a device, a pipe, a link) is
+    written to: in its place, a file would be something else.
+    """
+    data = body.encode() if isinstance(body, str) else body
+    work = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        if _is_replaced(file):
+            _write(work, data, mode)
+            work.replace(file)
+        else:
+            _write(file, data, mode)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            work.unlink()
+        raise Refused(f"{file}: cannot be written ({error.strerror})") from error
+
+
+def _is_replaced(file: Path) -> bool:
+    try:
+        return stat.S_ISREG(file.lstat().st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def _write(file: Path, body: bytes, mode: int) -> None:
+    number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(number, "wb") as stream:
+        stream.write(body)

@@ -155,9 +155,8 @@ def _write_backup(command: RepairOptions, session: Session, findings: Iterable[F
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     file = command.backup or Path(f"repair-{command.target.name}-{now}.json")
     body = json.dumps(mend.backup(session, findings), indent=1) + "\n"
-    output_files.write(
-        file, body, mode=0o600
-    )  # configs of brokers may hold what is not for everybody
+    # Configs of brokers may hold what is not for everybody.
+    output_files.write(file, body, mode=0o600)
     return file
 
 

@@ -79,6 +79,8 @@ class ProblemReason(StrEnum):
     """Brokers would hold more replicas or bytes than their capacity."""
     HEADROOM_EXCEEDED = "HeadroomExceeded"
     """What a pool holds would not fit with the brokers or racks lost that its headroom names."""
+    TOPIC_TOO_LARGE = "TopicTooLarge"
+    """More partitions are declared than fit into the topic's znode."""
     PARTITION_TOO_LARGE = "PartitionTooLarge"
     """A partition is larger than the disks of the brokers that it needs."""
     FACTOR_NOT_RAISED = "FactorNotRaised"

@@ -8,13 +8,13 @@ in force.
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.errors import Refused, Stale, Unavailable
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.runs import Ending, Phase, Run, RunDocument, ThrottleConflicts
 from poolkeeper.model.execution.throttles import LeftThrottles
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.waits import Wait, WaitReason, after_error
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -70,13 +70,28 @@ READ_GONE_EVERY_MS = 5_000
 
 
 def write_steps(
-    context: PassContext, desired: Desired, cluster: Cluster, decision: WriteSteps
+    context: PassContext,
+    desired: Desired,
+    cluster: Cluster,
+    decision: WriteSteps,
+    *,
+    by_person: bool = False,
 ) -> Result:
-    """Write steps, each in its own transaction."""
+    """Write steps, each in its own transaction.
+
+    A step that cannot be written keeps no other from being written; of a person's plan all have to
+    be: there the error is raised.
+    """
     result = Result(waits=decision.waits)
     for step in decision.steps:
-        _write_step(context, desired, cluster, step)
-        result += Result((steps.action_of(step),))
+        try:
+            _write_step(context, desired, cluster, step)
+        except (Refused, Stale) as error:
+            if by_person:
+                raise
+            result += Result(waits=(after_error(error),))
+        else:
+            result += Result((steps.action_of(step),))
     return result
 
 

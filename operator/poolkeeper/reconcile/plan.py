@@ -41,13 +41,13 @@ def carry_out(
     access, cluster = context.access, observed.cluster
     if authority.steps or (authority.covers(plan) and not plan.empty):
         access.remember_brokers(observed.records)
-    result = _do_early(context, desired, authority, plan, cluster)
+    result = _do_early(context, desired, authority, plan, cluster, by_person=by_person)
     if result.did:
         return Outcome(State.PROGRESSED, result.did, result.waits, plan)
     if authority.steps:
         access.remember_owners(steps.owners_to_record(desired, plan, observed))
     if all(p.state in ENDED_STATES for p in classify(plan.moves, cluster)):
-        return _do_late(context, desired, authority, plan, cluster, result)
+        return _do_late(context, desired, authority, plan, cluster, result, by_person=by_person)
     try:
         stopped = not by_person and access.read_stopped() == plan.fingerprint
     except DamagedNode as damaged:  # some plan was stopped, and perhaps this one
@@ -63,7 +63,13 @@ def carry_out(
 
 
 def _do_early(
-    context: PassContext, desired: Desired, authority: Authority, plan: Plan, cluster: Cluster
+    context: PassContext,
+    desired: Desired,
+    authority: Authority,
+    plan: Plan,
+    cluster: Cluster,
+    *,
+    by_person: bool,
 ) -> Result:
     """Write the early steps, and begin moves between log directories."""
     covered = authority.covers(plan)
@@ -73,7 +79,7 @@ def _do_early(
         return None if allowed else steps.needs_approval(step)
 
     early = steps.decide(steps.early_steps(plan), cluster, hold)
-    result = act.write_steps(context, desired, cluster, early)
+    result = act.write_steps(context, desired, cluster, early, by_person=by_person)
     moves = log_dir_moves.decide(
         plan,
         cluster,
@@ -92,6 +98,8 @@ def _do_late(
     plan: Plan,
     cluster: Cluster,
     early: Result,
+    *,
+    by_person: bool,
 ) -> Outcome:
     """Write the late steps, and report whether everything is done."""
     memory, now_ms = context.memory, context.now_ms()
@@ -105,7 +113,7 @@ def _do_late(
         return None if allowed else steps.needs_approval(step)
 
     late = steps.decide(steps.late_steps(plan), cluster, hold, memory.elections)
-    result = early + act.write_steps(context, desired, cluster, late)
+    result = early + act.write_steps(context, desired, cluster, late, by_person=by_person)
     waits = tuple(dict.fromkeys(result.waits))
     if result.did:
         return Outcome(State.PROGRESSED, result.did, waits, plan)

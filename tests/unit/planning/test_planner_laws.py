@@ -17,10 +17,11 @@ from poolkeeper.planning.facts.new_partitions import (
     NotExtended,
 )
 from poolkeeper.planning.facts.pools import AwaitsPartitions
+from poolkeeper.planning.facts.topics import PinnedBeyondCapacity
 from poolkeeper.planning.planner import make_plan
 from unit.planning.instances import after, instances
 
-WAITING = (AwaitsRoom, AwaitsMoves, AwaitsPartitions, CrowdedOut, NotExtended)
+WAITING = (PinnedBeyondCapacity, AwaitsRoom, AwaitsMoves, AwaitsPartitions, CrowdedOut, NotExtended)
 Instance = tuple[Desired, Cluster, frozenset[int]]
 
 

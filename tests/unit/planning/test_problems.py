@@ -52,6 +52,7 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "RacksIncomplete",
         "CapacityExceeded",
         "HeadroomExceeded",
+        "TopicTooLarge",
         "PartitionTooLarge",
         "FactorNotRaised",
         "DataLost",

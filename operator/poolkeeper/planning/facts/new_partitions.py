@@ -224,6 +224,21 @@ class BeyondHeadroom:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicTooLarge:
+    """The topic's replica lists would not fit into one write; `most` partitions do."""
+
+    reason: ClassVar = ProblemReason.TOPIC_TOO_LARGE
+    partitions: int
+    most: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.partitions} partitions do not fit into one znode: ask for at most {self.most},"
+            " or for several topics"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class AssignedElsewhere:
     """A manual assignment names these brokers, which the pool cannot use."""
 

@@ -201,8 +201,13 @@ def _fields(value: object, without: Collection[str] = ()) -> dict[str, object]:
     }
 
 
+_PLAIN = frozenset((int, str, bool, type(None)))
+
+
 def _plain(value: object) -> object:
     """Dataclasses, enums, sets, mappings and tuples as JSON knows them; 1.0 as 1."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Enum):
         return value.value
     if dataclasses.is_dataclass(value):

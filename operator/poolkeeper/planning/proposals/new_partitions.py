@@ -15,6 +15,7 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.constraints import topic_size
 from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.constraints.quotas import QuotaUsage
 from poolkeeper.planning.diagnosis.capacity_conflicts import (
@@ -38,6 +39,7 @@ from poolkeeper.planning.facts.new_partitions import (
     NotCreated,
     NotExtended,
     PartitionsUndeclared,
+    TopicTooLarge,
     TopicUntouched,
 )
 from poolkeeper.planning.placement.initial import (
@@ -145,11 +147,13 @@ def _new_lists(
         raise _Refusal(exceeded, "quotas")
     usable = counts.usable[pool.name]
     if spec.strategy is Strategy.MANUAL:
+        _check_size(spec.manual or ())
         lists = _manual_lists(spec, usable, 0, counts.by_broker)
     else:
         factor = spec.replication_factor or pool.defaults.replication_factor
         if factor is None:
             raise _Refusal(FactorUndeclared(pool.name))
+        _check_size((), partitions, factor, usable.racks)
         _check_brokers(usable, pool.name, factor)
         lists = _automatic_lists(spec, usable, partitions, factor, (), counts.by_broker)
     _check_room(counts, spec.pool, lists)
@@ -173,9 +177,11 @@ def _added_lists(
         raise _Refusal(exceeded, "quotas")
     usable = counts.usable[spec.pool]
     if spec.strategy is Strategy.MANUAL:
+        _check_size((*existing, *(spec.manual or ())[len(existing) :]))
         lists = _manual_lists(spec, usable, len(existing), counts.by_broker)
     else:
         factor = spec.replication_factor or len(existing[0])
+        _check_size(existing, added, factor, usable.racks)
         _check_brokers(usable, spec.pool, factor)
         lists = _automatic_lists(spec, usable, added, factor, existing, counts.by_broker)
     _check_room(counts, spec.pool, lists)
@@ -235,6 +241,18 @@ def _manual_lists(
     if any(len(set(replicas)) < len(replicas) or not replicas for replicas in lists):
         raise _Refusal(InvalidAssignment(), "distinct")
     return lists
+
+
+def _check_size(
+    lists: Collection[Replicas], more: int = 0, factor: int = 0, usable: Collection[int] = ()
+) -> None:
+    """Refuse a topic that is too large: these lists, and `more` on usable brokers."""
+    partitions = len(lists) + more
+    longest = max(map(len, lists), default=factor)
+    brokers = {broker for replicas in lists for broker in replicas}.union(usable)
+    most = topic_size.partitions_max(max(longest, factor), brokers)
+    if partitions > most:
+        raise _Refusal(TopicTooLarge(partitions, most))
 
 
 def _check_brokers(usable: EligibleBrokers, pool: str, factor: int) -> None:

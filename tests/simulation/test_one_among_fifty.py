@@ -1,0 +1,180 @@
+"""One Topic among fifty is refused, or cannot be written: all others are as declared all the same.
+
+Every kind of refusal is thrown at one Topic. It is named for it, the pass is not stopped by it, and
+the cluster comes to what it would be without that Topic.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from builders import desired, pool_spec, topic_spec
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.model.problems import ProblemReason
+from poolkeeper.model.specs import (
+    AllowedNamespaces,
+    Capacity,
+    Desired,
+    Quotas,
+    Strategy,
+    Throttle,
+    ThrottleMode,
+    TopicSpec,
+)
+from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from simulation.clusters import SimulatedCluster
+from simulation.executors import Executor
+
+OTHERS = 49
+OLD = 5
+"""How many of the others exist already, on brokers of the wrong pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A Topic, and what is said of it: the reason of a plan's problem, or of a wait."""
+
+    topic: TopicSpec
+    reason: ProblemReason | WaitReason
+    found: tuple[tuple[int, ...], ...] = ()
+    pool: Mapping[str, Any] | None = None
+
+
+def bad(**fields: Any) -> TopicSpec:
+    return topic_spec("bad", **fields)
+
+
+def pinned(*lists: tuple[int, ...]) -> TopicSpec:
+    return bad(strategy=Strategy.MANUAL, assignment=lists)
+
+
+R = ProblemReason
+LARGE = {f"key.{number}": "v" * 8_000 for number in range(64)}
+REFUSALS: Mapping[str, Refusal] = {
+    "20,000 partitions": Refusal(bad(partitions=20_000, replication_factor=2), R.TOPIC_TOO_LARGE),
+    "100,000 partitions by hand": Refusal(pinned(*[(1, 2)] * 100_000), R.TOPIC_TOO_LARGE),
+    "growth to 30,000": Refusal(
+        bad(partitions=30_000, replication_factor=2), R.TOPIC_TOO_LARGE, found=((1, 2),)
+    ),
+    "more replicas than brokers": Refusal(
+        bad(partitions=1, replication_factor=9), R.TOO_FEW_BROKERS
+    ),
+    "more replicas than brokers, later": Refusal(
+        bad(replication_factor=9), R.TOO_FEW_BROKERS, found=((1, 2),)
+    ),
+    "no partitions declared": Refusal(bad(replication_factor=2), R.PARTITIONS_UNDECLARED),
+    "no factor declared": Refusal(bad(partitions=2), R.REPLICATION_FACTOR_UNDECLARED),
+    "a name that Kafka refuses": Refusal(
+        topic_spec("bad name", partitions=1, replication_factor=2), R.ILLEGAL_NAME
+    ),
+    "fewer partitions": Refusal(
+        bad(partitions=1, replication_factor=2), R.PARTITIONS_NEVER_SHRINK, found=((1, 2), (2, 1))
+    ),
+    "keys that would move": Refusal(
+        bad(partitions=3, replication_factor=2, keyed=True), R.KEYS_WOULD_MOVE, found=((1, 2),)
+    ),
+    "a pool that is not there": Refusal(
+        bad(pool="nowhere", partitions=1, replication_factor=2), R.POOL_UNAVAILABLE
+    ),
+    "a pool that is not there, later": Refusal(
+        bad(pool="nowhere"), R.POOL_UNAVAILABLE, found=((1, 2),)
+    ),
+    "a namespace that is not admitted": Refusal(
+        bad(namespace="evil", partitions=1, replication_factor=2),
+        R.NAMESPACE_NOT_ADMITTED,
+        pool={"allowed_namespaces": AllowedNamespaces(names=("shop",))},
+    ),
+    "a quota": Refusal(
+        bad(namespace="evil", partitions=7, replication_factor=2),
+        R.QUOTA_EXCEEDED,
+        pool={"quotas": Quotas(per_namespace={"evil": Quotas(partitions=3)})},
+    ),
+    "lists on brokers of another pool": Refusal(pinned((8, 1)), R.PINNED_BROKERS_UNUSABLE),
+    "lists on another pool's brokers, later": Refusal(
+        pinned((8, 1)), R.PINNED_BROKERS_UNUSABLE, found=((1, 2),)
+    ),
+    "a list that names a broker twice": Refusal(pinned((1, 1)), R.INVALID_ASSIGNMENT),
+    "an empty list": Refusal(pinned((1,), ()), R.INVALID_ASSIGNMENT),
+    "lists that overfill a broker": Refusal(
+        pinned(*[(1,)] * 300),
+        R.CAPACITY_EXCEEDED,
+        pool={"capacity": Capacity(replicas=200)},
+    ),
+    "lists that overfill a broker, later": Refusal(
+        pinned(*[(1,)] * 300),
+        R.CAPACITY_EXCEEDED,
+        found=((2,),) * 300,
+        pool={"capacity": Capacity(replicas=400), "capacity_of": {1: Capacity(replicas=200)}},
+    ),
+    "a config that fits into no transaction": Refusal(
+        bad(partitions=1, replication_factor=2, config=LARGE),
+        WaitReason.FAILED,
+    ),
+    "such a config, later": Refusal(
+        bad(config=LARGE),
+        WaitReason.FAILED,
+        found=((1, 2),),
+    ),
+}
+
+
+def made(refusal: Refusal) -> tuple[SimulatedCluster, Desired]:
+    """Return eight brokers, four of them a pool, with the other topics on the wrong ones."""
+    cluster = SimulatedCluster(SimulationSpec(spread(8), kafka="3.9.2"))
+    cluster.start(first=1)
+    for number in range(OLD):
+        cluster.create_topic(f"t{number}", (5, 6), (7, 8))
+    counts = {"partitions": 2, "replication_factor": 2}
+    topics = [topic_spec(f"t{number}", **counts) for number in range(OTHERS)]
+    topics.append(refusal.topic)
+    if refusal.found:
+        cluster.create_topic("bad", *refusal.found)
+    cluster.settle()
+    wanted = desired(
+        pool_spec("p", 1, 2, 3, 4, cluster="c", **refusal.pool or {}), *topics, name="c"
+    )
+    execution = replace(wanted.cluster.execution, throttle=Throttle(ThrottleMode.NONE))
+    return cluster, replace(wanted, cluster=replace(wanted.cluster, execution=execution))
+
+
+def others_are_placed(cluster: SimulatedCluster) -> bool:
+    bodies = [cluster.read(f"/brokers/topics/t{number}") for number in range(OTHERS)]
+    return all(
+        body is not None
+        and all({*replicas} <= {1, 2, 3, 4} for replicas in body["partitions"].values())
+        and not body.get("adding_replicas")
+        for body in bodies
+    )
+
+
+def at_rest(cluster: SimulatedCluster) -> Callable[[Outcome], bool]:
+    """Return whether no run is under way, nothing was done, and the others are as declared."""
+
+    def done(outcome: Outcome) -> bool:
+        idle = outcome.progress is None and outcome.state is not State.PROGRESSED
+        return idle and others_are_placed(cluster)
+
+    return done
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+def test_what_is_refused_for_one_topic_is_that_topics_alone(refusal: Refusal) -> None:
+    cluster, wanted = made(refusal)
+    executor = Executor(cluster, wanted, at_rest=at_rest(cluster))
+    executor.finish(passes_max=60)
+    last = executor.seen[-1]
+    if isinstance(refusal.reason, WaitReason):
+        assert refusal.reason in {wait.reason for wait in last.waits}
+    else:
+        assert last.plan is not None
+        name = refusal.topic.topic
+        assert refusal.reason in {p.reason for p in last.plan.problems if p.topic == name}
+    found = cluster.read("/brokers/topics/bad")
+    assert (found is not None) == bool(refusal.found)
+    if refusal.found:
+        assert len(found["partitions"]) == len(refusal.found)
+    if refusal.found and refusal.topic.manual is not None:
+        assert found["partitions"] == {str(p): [*ids] for p, ids in enumerate(refusal.found)}

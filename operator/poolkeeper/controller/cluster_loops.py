@@ -29,6 +29,7 @@ from poolkeeper.cluster_connections import ClusterConnections, ClusterConnector
 from poolkeeper.controller import loop
 from poolkeeper.controller.reporter import Reporter
 from poolkeeper.controller.resource_cache import ResourceCache
+from poolkeeper.controller.settle_time import SettleTime
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.execution.outcomes import Outcome
@@ -64,7 +65,8 @@ class ClusterLoop:
         self.assembly = assembly
         self.desired = desired
         self._owner = owner
-        self._changed_s = time.monotonic()
+        self._settle_time = SettleTime(owner.settle_s)
+        self._settle_time.begin()
         self._session: Session | None = None
         self._counted_requests = (0, 0)
         self.outcome: Outcome | None = None
@@ -77,7 +79,7 @@ class ClusterLoop:
             paused=lambda: (
                 self.on_hold or owner.role() is not LeaderRole.HELD or owner.awaiting_external_plans
             ),
-            settling=lambda: self.settling,
+            begin_pass=self._settle_time.begin_pass,
             planner=owner.planner,
             timed=self._timed,
             beat=lambda patience_s: owner.health.beat(f"loop of {name}", patience_s),
@@ -95,13 +97,13 @@ class ClusterLoop:
 
     @property
     def settling(self) -> bool:
-        """Whether the declared state changed less than `settle_s` ago."""
-        return time.monotonic() - self._changed_s < self._owner.settle_s
+        """Whether anything that is declared has not settled."""
+        return self._settle_time.settling
 
     def update(self, assembly: Assembly, desired: Desired | None) -> None:
         """Set the declared state and wake the loop; None keeps the desired state it has."""
         if desired is not None and desired != self.desired:
-            self._changed_s = time.monotonic()
+            self._settle_time.note(self.desired, desired)
             self.desired = desired
         self.assembly = assembly
         self._config.wake.set()
@@ -109,6 +111,11 @@ class ClusterLoop:
     def wake(self) -> None:
         """Make the loop start its next pass at once."""
         self._config.wake.set()
+
+    def wake_when_settled(self) -> None:
+        """Make the loop start its next pass if it has more to work towards than in the last one."""
+        if self._settle_time.due:
+            self.wake()
 
     def end(self) -> None:
         """Ask the loop to end."""
@@ -210,6 +217,8 @@ class ClusterLoops:
             self._leave(self._loops[name])
         for name, assembly in assemblies.items():
             self._adjust(name, assembly)
+        for cluster_loop in list(self._loops.values()):
+            cluster_loop.wake_when_settled()
         self.reporter.retain({key for a in assemblies.values() for key in a.objects}, assemblies)
         self.reporter.report_without_loop(
             assembly for name, assembly in assemblies.items() if name not in self._loops
@@ -237,7 +246,7 @@ class ClusterLoops:
         return frozenset(self._loops)
 
     def settling(self) -> Collection[str]:
-        """Return the clusters whose declared state changed less than `settle_s` ago."""
+        """Return the clusters whose declared state has not settled."""
         return frozenset(name for name, each in list(self._loops.items()) if each.settling)
 
     def outcome(self, name: str) -> Outcome | None:

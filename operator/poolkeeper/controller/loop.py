@@ -216,11 +216,12 @@ class LoopConfig:
     """What the loop of one cluster is given: its declared state, its callbacks, its wake-up.
 
     `paused`: whether the loop finishes the stage in flight and starts no other, whatever is
-    declared. `settling`: whether resources may still be arriving, one by one. `beat` is called with
-    the seconds for which the loop may now be silent. `external_plan` returns the external plan for
-    this cluster, if there is one. `pending` is the pending plan; it survives a change of executor
-    or of mode. `lost_sessions`: those that ended in outages; no other executor has them. `emit`
-    takes what goes into the audit trail.
+    declared. `begin_pass` returns what a pass works towards, given what is declared, and whether
+    resources may still be arriving, one by one. `beat` is called with the seconds for which the
+    loop may now be silent. `external_plan` returns the external plan for this cluster, if there is
+    one. `pending` is the pending plan; it survives a change of executor or of mode.
+    `lost_sessions`: those that ended in outages; no other executor has them. `emit` takes what goes
+    into the audit trail.
     """
 
     connections: ClusterConnections
@@ -229,7 +230,7 @@ class LoopConfig:
     wake: Event = field(default_factory=Event)
     stop: Event = field(default_factory=Event)
     paused: Callable[[], bool] = lambda: False
-    settling: Callable[[], bool] = lambda: False
+    begin_pass: Callable[[Desired], tuple[Desired, bool]] = lambda desired: (desired, False)
     planner: Planner = make_plan
     timed: Timed = untimed
     beat: Callable[[float], None] = lambda patience_s: None
@@ -312,10 +313,10 @@ def _run_passes(config: LoopConfig) -> None:
         while not config.stop.is_set() and config.desired().cluster.mode is not Mode.PLAN_ONLY:
             config.beat(PASS_S)
             config.wake.clear()
-            desired = config.desired()
+            desired, settling = config.begin_pass(config.desired())
             approvals, damage = _approvals(session)
             authority = authority_of(desired, approvals)
-            authority = replace(authority, settling=config.settling())
+            authority = replace(authority, settling=settling)
             if config.paused():
                 authority = Authority(paused=True)
             try:

@@ -25,8 +25,9 @@ def archive_classes(version: str) -> None:
     """Make the archive of a version's classes, unless it is there or the version is rarely used."""
     if version not in ARCHIVED:
         return
-    jars = artifacts.class_path(version, artifacts.cache_folder(), artifacts.find_tools())
-    archive = class_archives.file(jars, class_archives.BROKER)
+    tools = artifacts.find_tools()
+    jars = artifacts.class_path(version, artifacts.cache_folder(), tools)
+    archive = class_archives.file(tools.java, jars, class_archives.BROKER)
     if not archive.exists():
         # One at a time: whatever the version, ZooKeeper's archive is made as well.
         with artifacts.locked(jars.with_name("archives.lock")):

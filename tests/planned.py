@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Thread
 
+import archives
 import manifests
 from builders import pool_spec
 from chart.releases import OPERATOR, release_name, restricted_namespace
@@ -32,7 +33,8 @@ from real.support import kazoo
 
 IMAGE = "example.test/planner:1"
 REBALANCES = "/apis/poolkeeper.dev/v1alpha1/rebalances"
-QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+DRIVER, EXECUTOR = archives.spark_java(), archives.SPARK_JAVA
+QUICK = {"spark.driver.extraJavaOptions": DRIVER, "spark.executor.extraJavaOptions": EXECUTOR}
 SETTINGS = PlannerPodSettings(
     IMAGE,
     cores=1,
@@ -41,7 +43,7 @@ SETTINGS = PlannerPodSettings(
     deadline_s=300,
     # Spark needs a user with a name; this machine's `nobody` has one.
     pod_security={**POD_SECURITY, "runAsUser": 65534},
-    conf={"spark.driver.extraJavaOptions": QUICK, "spark.executor.extraJavaOptions": QUICK},
+    conf=QUICK,
 )
 ANSWERED_S = 240.0
 ASK_EVERY_S = 0.3

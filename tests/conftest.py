@@ -33,8 +33,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     # What a shell starts in the background inherits an ignored Ctrl-C, and so would our children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Clients at work warn of every leader that moves, by the hundred, before what a failure says.
-    logging.getLogger("kafka").setLevel(logging.ERROR)
+    # Clients at work tell of every leader that moves and of every try to reach a broker that is
+    # down, by the hundred, before what a failure says. What they lose or refuse, tests count.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
 def pytest_collection_finish() -> None:

@@ -19,6 +19,7 @@ from builders import pool_spec
 from chart.releases import OPERATOR, release_name, restricted_namespace
 from chart.rendering import Object, render
 from conditions import until
+from control_plane.audits import AuditEvent
 from control_plane.kubelet import Kubelet
 from control_plane.planes import ControlPlane
 from poolkeeper.errors import PoolkeeperError
@@ -175,6 +176,12 @@ class Planning:
             and pod["metadata"]["labels"]["poolkeeper.dev/job"] in pod["metadata"]["name"]
             and pod["status"].get("phase") == "Running"
         ]
+
+    def jobs_made(self) -> list[AuditEvent]:
+        """Requests of the operator that make Jobs."""
+        wanted = (self.account(), "create", "jobs")
+        events = self.plane.audit()
+        return [each for each in events if (each.account, each.verb, each.resource) == wanted]
 
     def left(self) -> list[str]:
         """What is there of Jobs: themselves, their pods, ConfigMaps."""

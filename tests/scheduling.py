@@ -17,7 +17,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 HERE = Path(__file__).parent
 ROOMS = ("real", "kubernetes", "fleet", "simulation", "contracts", "unit", "soak", "bench")
-AHEAD = 6
+AHEAD = 3
 TOGETHER = {
     "real/three brokers": (
         *("execution", "brokers", "cli_reading", "logdirs", "loop"),

@@ -15,14 +15,15 @@ from hypothesis import settings
 from xdist.remote import Producer
 
 import scheduling
+from laws import AT_LENGTH, USUAL
 from servers import chroot, topic_name, zookeeper
 
 __all__ = ["chroot", "topic_name", "zookeeper"]
 
 # Wall time says nothing on a machine that also runs JVMs.
 # A few examples, the same in every run; `make soak` draws many others.
-settings.register_profile("poolkeeper", deadline=None, derandomize=True, max_examples=25)
-settings.register_profile("soak", deadline=None, max_examples=1000)
+settings.register_profile("poolkeeper", deadline=None, derandomize=True, max_examples=USUAL)
+settings.register_profile("soak", deadline=None, max_examples=AT_LENGTH)
 settings.load_profile("poolkeeper")
 
 

@@ -10,6 +10,7 @@ which ask for the same brokers: these start once. The tests of a file of `APART`
 nothing, are given away one by one.
 """
 
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,12 @@ def put_in_order(items: list[pytest.Item]) -> None:
 
 def _unit(item: pytest.Item) -> str:
     """Return what is given to one worker: a group, or a file."""
-    file = item.path.relative_to(HERE.parent).as_posix()
+    return _unit_of(item.path)
+
+
+@lru_cache
+def _unit_of(path: Path) -> str:
+    file = path.relative_to(HERE.parent).as_posix()
     return GROUPS.get(file, file)
 
 

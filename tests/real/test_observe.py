@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from matrices import soak
 from poolkeeper.model import snapshots
 from poolkeeper.model.topology import Cluster, ReassignmentEntry
 from poolkeeper.sandbox import Sandbox
@@ -42,8 +43,8 @@ def await_(true: Callable[[], bool]) -> None:
     ("version", "inferred", "has_ids"),
     [
         ("3.9.2", "3.4 to 3.9", True),
-        ("2.8.2", "2.8 to 3.3", True),
         ("2.0.1", "1.0 to 3.3", False),
+        *soak(("2.8.2", "2.8 to 3.3", True)),
     ],
 )
 def test_a_real_cluster(

@@ -40,6 +40,7 @@ from real.support import (
             8,
             12,
             id="2.0.1-requests-of-two-stages",
+            marks=pytest.mark.soak,
         ),
     ],
 )

@@ -105,7 +105,7 @@ def test_executors_read_and_plan_and_one_that_is_killed_costs_nothing(
         assert answer.to_json() == expected
         assert [event.status for event in planning.jobs_made()[made:]] == [201]
         assert engine.request_plans(name, question) == answer
-        engine.forget(name)
+        planning.plane.kubectl("delete", "rebalance", name)
         until(lambda: not planning.left(), "everything of the Job is gone", 60)
 
 
@@ -134,7 +134,8 @@ def test_a_driver_that_is_killed_is_started_again(planning, question, silent, ex
         assert len(planning.pods()) == 2
 
 
-def test_with_the_rebalance_everything_goes(planning, question):
+@pytest.mark.soak
+def test_with_the_rebalance_everything_goes_in_mid_job(planning, question):
     with planning.rebalance() as name:
         engine = planning.engine(executors=1)
         assert engine.request_plans(name, question) is None

@@ -7,13 +7,20 @@ from typing import TypeVar
 T = TypeVar("T")
 
 POLL_S = 0.02
+SERVER_POLL_S = 0.1
+"""Where a look costs a server more than it costs us."""
 POLL_MAX_S = 0.5
 REST = 9
 """How long to rest after a look, in its own lengths: who waits leaves the processor to others."""
 
 
-def until(condition: Callable[[], T], what: str, timeout_s: float = 120) -> T:
-    """Return the first true answer of `condition`; fail saying `what` was waited for."""
+def until(
+    condition: Callable[[], T], what: str, timeout_s: float = 120, poll_s: float = POLL_S
+) -> T:
+    """Return the first true answer of `condition`; fail saying `what` was waited for.
+
+    There are `poll_s` between two looks, or more where a look is long.
+    """
     deadline = time.monotonic() + timeout_s
     while True:
         began = time.monotonic()
@@ -21,4 +28,4 @@ def until(condition: Callable[[], T], what: str, timeout_s: float = 120) -> T:
             return answer
         now = time.monotonic()
         assert now < deadline, f"waited {timeout_s} s in vain: {what}"
-        time.sleep(min(max(POLL_S, REST * (now - began)), POLL_MAX_S))
+        time.sleep(min(max(poll_s, REST * (now - began)), POLL_MAX_S))

@@ -15,14 +15,15 @@ from hypothesis import settings
 from xdist.remote import Producer
 
 import scheduling
+from laws import AT_LENGTH, USUAL
 from servers import chroot, topic_name, zookeeper
 
 __all__ = ["chroot", "topic_name", "zookeeper"]
 
 # Wall time says nothing on a machine that also runs JVMs.
 # A few examples, the same in every run; `make soak` draws many others.
-settings.register_profile("poolkeeper", deadline=None, derandomize=True, max_examples=25)
-settings.register_profile("soak", deadline=None, max_examples=1000)
+settings.register_profile("poolkeeper", deadline=None, derandomize=True, max_examples=USUAL)
+settings.register_profile("soak", deadline=None, max_examples=AT_LENGTH)
 settings.load_profile("poolkeeper")
 
 
@@ -33,8 +34,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     # What a shell starts in the background inherits an ignored Ctrl-C, and so would our children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Clients at work warn of every leader that moves, by the hundred, before what a failure says.
-    logging.getLogger("kafka").setLevel(logging.ERROR)
+    # Clients at work tell of every leader that moves and of every try to reach a broker that is
+    # down, by the hundred, before what a failure says. What they lose or refuse, tests count.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
 def pytest_collection_finish() -> None:

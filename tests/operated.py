@@ -26,7 +26,7 @@ from typing import Any
 from kafka import KafkaProducer
 from kazoo.client import KazooClient
 
-from conditions import until
+from conditions import SERVER_POLL_S, until
 from control_plane.access import ApiError
 from control_plane.planes import ControlPlane
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
@@ -158,7 +158,7 @@ class Site:
             return last.reason == reason and last.latest
 
         try:
-            until(come, f"{kind} {name} is {reason}", timeout_s)
+            until(come, f"{kind} {name} is {reason}", timeout_s, SERVER_POLL_S)
         except AssertionError as failed:
             failed.add_note(f"it says {last}")
             raise

@@ -33,7 +33,7 @@ from kazoo.exceptions import NoNodeError
 
 import manifests
 from apirequests import GROUP
-from conditions import until
+from conditions import SERVER_POLL_S, until
 from control_plane.access import ApiError
 from control_plane.planes import ControlPlane
 from operation import OperatorProcess
@@ -226,7 +226,7 @@ class Scene:
     ) -> T:
         """Wait as `until` does; a failure tells what is there `instead`."""
         try:
-            return until(condition, what, timeout_s)
+            return until(condition, what, timeout_s, SERVER_POLL_S)
         except AssertionError as failed:
             failed.add_note(json.dumps(instead()))
             failed.add_note(self.operator.log.read_text()[-4000:])

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from conditions import until
+from conditions import SERVER_POLL_S, until
 from control_plane.planes import ControlPlane
 
 START_S = 120.0
@@ -118,6 +118,7 @@ class OperatorProcess:
             lambda: self.page("/readyz")[1].startswith(said),
             f"operator {self.identity} is {role}",
             timeout_s,
+            SERVER_POLL_S,
         )
 
     def metric(self, series: str) -> float | None:

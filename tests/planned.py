@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Thread
 
+import archives
 import manifests
 from builders import pool_spec
 from chart.releases import OPERATOR, release_name, restricted_namespace
 from chart.rendering import Object, render
 from conditions import until
+from control_plane.audits import AuditEvent
 from control_plane.kubelet import Kubelet
 from control_plane.planes import ControlPlane
 from poolkeeper.errors import PoolkeeperError
@@ -32,7 +34,8 @@ from real.support import kazoo
 
 IMAGE = "example.test/planner:1"
 REBALANCES = "/apis/poolkeeper.dev/v1alpha1/rebalances"
-QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+DRIVER, EXECUTOR = archives.spark_java(), archives.SPARK_JAVA
+QUICK = {"spark.driver.extraJavaOptions": DRIVER, "spark.executor.extraJavaOptions": EXECUTOR}
 SETTINGS = PlannerPodSettings(
     IMAGE,
     cores=1,
@@ -41,7 +44,7 @@ SETTINGS = PlannerPodSettings(
     deadline_s=300,
     # Spark needs a user with a name; this machine's `nobody` has one.
     pod_security={**POD_SECURITY, "runAsUser": 65534},
-    conf={"spark.driver.extraJavaOptions": QUICK, "spark.executor.extraJavaOptions": QUICK},
+    conf=QUICK,
 )
 ANSWERED_S = 240.0
 ASK_EVERY_S = 0.3
@@ -173,6 +176,12 @@ class Planning:
             and pod["metadata"]["labels"]["poolkeeper.dev/job"] in pod["metadata"]["name"]
             and pod["status"].get("phase") == "Running"
         ]
+
+    def jobs_made(self) -> list[AuditEvent]:
+        """Requests of the operator that make Jobs."""
+        wanted = (self.account(), "create", "jobs")
+        events = self.plane.audit()
+        return [each for each in events if (each.account, each.verb, each.resource) == wanted]
 
     def left(self) -> list[str]:
         """What is there of Jobs: themselves, their pods, ConfigMaps."""

@@ -10,6 +10,7 @@ which ask for the same brokers: these start once. The tests of a file of `APART`
 nothing, are given away one by one.
 """
 
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,11 @@ from xdist.scheduler import LoadScopeScheduling
 
 HERE = Path(__file__).parent
 ROOMS = ("real", "kubernetes", "fleet", "simulation", "contracts", "unit", "soak", "bench")
-AHEAD = 6
+AHEAD = 3
 TOGETHER = {
     "real/three brokers": (
         *("execution", "brokers", "cli_reading", "logdirs", "loop"),
-        *("observe", "resume", "sandbox_ready", "usable_topics"),
+        *("observe", "resume", "sandbox_ready", "usable_topics", "throttles", "hangs"),
     ),
     "real/four brokers": ("simulation", "source_d3"),
     "kubernetes/four brokers": ("outages", "failover"),
@@ -55,7 +56,12 @@ def put_in_order(items: list[pytest.Item]) -> None:
 
 def _unit(item: pytest.Item) -> str:
     """Return what is given to one worker: a group, or a file."""
-    file = item.path.relative_to(HERE.parent).as_posix()
+    return _unit_of(item.path)
+
+
+@lru_cache
+def _unit_of(path: Path) -> str:
+    file = path.relative_to(HERE.parent).as_posix()
     return GROUPS.get(file, file)
 
 

@@ -4,10 +4,15 @@ import base64
 import http.client
 import json
 import ssl
+import threading
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+Sent = tuple[str, str, str | None, dict[str, str]]
+Answered = tuple[http.client.HTTPResponse, str]
 
 
 class ApiError(Exception):
@@ -16,6 +21,16 @@ class ApiError(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status}: {message}")
         self.status = status
+
+
+class Kept(threading.local):
+    """The connection over which this thread asked last, and the way that it is of."""
+
+    access: "Access | None" = None
+    connection: http.client.HTTPSConnection | None = None
+
+
+KEPT = Kept()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +58,57 @@ class Access:
 
         Raises ApiError for an answer of 400 and above, OSError or HTTPException for none.
         """
-        context = ssl.create_default_context(cafile=self.ca)
-        connection = http.client.HTTPSConnection(
-            self.address, self.port, timeout=timeout_s, context=context
-        )
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": kind}
-        try:
-            connection.request(method, path, json.dumps(body) if body else None, headers)
-            answer = connection.getresponse()
-            text = answer.read().decode()
-        finally:
-            connection.close()
+        sent = (method, path, json.dumps(body) if body else None, headers)
+        if method == "GET":
+            answer, text = self._ask(sent, timeout_s)
+        else:
+            with closing(self._connection(timeout_s)) as connection:
+                answer, text = _answer(connection, sent)
         if answer.status >= 400:
             raise ApiError(answer.status, text)
         is_json = answer.headers.get_content_type() == "application/json"
         return json.loads(text) if is_json else text
+
+    def _ask(self, sent: Sent, timeout_s: float) -> Answered:
+        """Ask over this thread's last connection, if it still holds, and keep it for the next.
+
+        Tests ask over and over: the handshake is most of what a question costs.
+        """
+        connection, KEPT.connection = KEPT.connection, None
+        if connection is not None and KEPT.access == self and connection.sock is not None:
+            connection.sock.settimeout(timeout_s)
+            try:
+                return self._kept(connection, sent)
+            except TimeoutError:
+                raise
+            except (OSError, http.client.HTTPException):
+                pass  # the server has ended since, or has closed what was idle
+        elif connection is not None:
+            connection.close()
+        return self._kept(self._connection(timeout_s), sent)
+
+    def _kept(self, connection: http.client.HTTPSConnection, sent: Sent) -> Answered:
+        try:
+            found = _answer(connection, sent)
+        except BaseException:
+            connection.close()
+            raise
+        KEPT.access, KEPT.connection = self, connection
+        return found
+
+    def _connection(self, timeout_s: float) -> http.client.HTTPSConnection:
+        context = ssl.create_default_context(cafile=self.ca)
+        return http.client.HTTPSConnection(
+            self.address, self.port, timeout=timeout_s, context=context
+        )
+
+
+def _answer(connection: http.client.HTTPSConnection, sent: Sent) -> Answered:
+    connection.request(*sent)
+    answer = connection.getresponse()
+    return answer, answer.read().decode()
 
 
 def write_kubeconfig(file: Path, access: Access, namespace: str = "default") -> Path:

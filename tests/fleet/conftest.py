@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import archives
 from poolkeeper.fleet.engines import engines
 from poolkeeper.fleet.engines.engines import TaskEngine
 from poolkeeper.fleet.storage.store import Store
@@ -22,7 +23,6 @@ IMPORTED = (HERE.parent, HERE.parents[1] / "examples" / "demo")
 SMALL = {
     "spark.executorEnv.PYTHONPATH": os.pathsep.join(map(str, IMPORTED)),  # tasks of these tests
     "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
 
 
@@ -39,5 +39,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture(scope="package")
 def spark() -> Iterator[TaskEngine]:
-    with engines.open_engine("local[2]", conf=SMALL) as engine:
+    java = {"spark.driver.extraJavaOptions": archives.spark_java(record=True)}
+    with engines.open_engine("local[2]", conf={**SMALL, **java}) as engine:
         yield engine
+    archives.publish_spark()

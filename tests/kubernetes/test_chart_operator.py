@@ -42,7 +42,7 @@ PLANNER = {
     "executors": 0,
     "cores": 1,
     "memoryMiB": 1024,
-    "conf": {"spark.driver.extraJavaOptions": QUICK},
+    "conf": QUICK,
 }
 SANDBOX = ("sandbox", "up", "--simulated", "--speed", "20", "--brokers", "5", "--output", "json")
 

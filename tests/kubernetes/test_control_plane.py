@@ -15,6 +15,7 @@ from control_plane import audits, building
 from control_plane.access import ApiError
 from control_plane.audits import AuditEvent
 from control_plane.planes import ControlPlane
+from matrices import soak
 from poolkeeper import errors
 
 TESTS = Path(__file__).parents[1]
@@ -157,7 +158,7 @@ def test_a_new_namespace_takes_a_pod_at_once(control_plane):
     assert [found["metadata"]["name"] for found in pods(control_plane, name)] == ["p"]
 
 
-@pytest.mark.parametrize("end", ["kill", "stop"])
+@pytest.mark.parametrize("end", ["kill", *soak("stop")])
 def test_the_api_server_comes_back_with_what_it_had(control_plane, namespace, end):
     port = control_plane.port
     getattr(control_plane.api_server, end)()

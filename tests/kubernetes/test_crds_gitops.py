@@ -10,6 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from apirequests import APPLY, PLURALS, address
+from matrices import soak
 from poolkeeper.resources.checks import folder
 from poolkeeper.resources.parse import schemas
 
@@ -62,7 +63,7 @@ def test_server_side_apply_settles(api, manifests):
     assert {generation for generation, _ in seen[2]} == {1}
 
 
-@pytest.mark.parametrize("side", ["--server-side=true", "--server-side=false"])
+@pytest.mark.parametrize("side", ["--server-side=false", *soak("--server-side=true")])
 def test_kubectl_apply_settles(control_plane, api, manifests, side):
     files, bodies = manifests
     apply = ["apply", side, "--validate=strict", *options(files)]

@@ -81,6 +81,14 @@ def asked(site: Site, account: str, since_s: float, until_s: float = 1e12) -> li
     ]
 
 
+def assert_warm(first: OperatorProcess, second: OperatorProcess, zookeeper: str) -> None:
+    """The standby is ready, and leaves the cluster to the leader."""
+    assert connected(first.process.pid, zookeeper) == 1
+    assert connected(second.process.pid, zookeeper) == 0
+    assert second.page("/readyz") == (200, "ready: standby: first holds the lease\n")
+    assert second.metric("poolkeeper_leader") == 0
+
+
 def await_takeover(site: Site, before: int, since_s: float, how: str) -> float:
     """Wait for the journal's next holder, and return how long after the fault it came."""
     until(lambda: len(takeovers(site)) > before, "the standby takes the journal over", 60)
@@ -89,16 +97,14 @@ def await_takeover(site: Site, before: int, since_s: float, how: str) -> float:
     return took_s
 
 
+@pytest.mark.soak
 def test_a_standby_is_warm_and_goes_on_where_a_killed_leader_was(
     site: Site, rights: Rights, topic_name: str
 ) -> None:
     with two_operators(site, rights) as (first, second):
         run = site.begin_to_move(topic_name, BATCHES)
         epoch, known = site.epoch(), len(takeovers(site))
-        assert connected(first.process.pid, site.sandbox.zookeeper) == 1
-        assert connected(second.process.pid, site.sandbox.zookeeper) == 0
-        assert second.page("/readyz") == (200, "ready: standby: first holds the lease\n")
-        assert second.metric("poolkeeper_leader") == 0
+        assert_warm(first, second, site.sandbox.zookeeper)
         killed_s = time.time()
         first.kill()
         took_s = await_takeover(site, known, killed_s, "SIGKILL")
@@ -116,6 +122,7 @@ def test_a_frozen_leader_comes_back_as_a_standby_and_writes_nothing(
     with two_operators(site, rights) as (first, second):
         run = site.begin_to_move(topic_name, BATCHES)
         epoch, known = site.epoch(), len(takeovers(site))
+        assert_warm(first, second, site.sandbox.zookeeper)
         frozen_s = time.time()
         first.freeze()
         took_s = await_takeover(site, known, frozen_s, "SIGSTOP")

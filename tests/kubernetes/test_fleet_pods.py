@@ -59,8 +59,7 @@ def settings(namespace: str, out: Path) -> Mapping[str, str]:
         # Pods share the machine's network here.
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": QUICK,
-        "spark.executor.extraJavaOptions": QUICK,
+        **QUICK,
     }
 
 

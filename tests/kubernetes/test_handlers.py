@@ -190,6 +190,7 @@ def test_kinds_that_kopf_was_not_told_of_are_not_forgotten(
     until(lambda: names(hearing) == ["ResourcePool new"], "it is heard of")
 
 
+@pytest.mark.soak
 def test_permissions_that_are_taken_back_are_said_and_waited_for(
     clean_cluster: ControlPlane, namespace: str, hear: Hear
 ) -> None:

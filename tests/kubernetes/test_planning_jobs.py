@@ -82,7 +82,8 @@ def expected(question, planning, tmp_path_factory) -> str:
 def test_executors_read_and_plan_and_one_that_is_killed_costs_nothing(
     planning, question, silent, expected
 ):
-    since = len(silent.taken)
+    """The operator that asked is gone by then: another one goes on with the same Job."""
+    since, made = len(silent.taken), len(planning.jobs_made())
     with planning.rebalance() as name:
         engine = planning.engine(executors=2)
         assert engine.request_plans(name, question) is None
@@ -99,10 +100,12 @@ def test_executors_read_and_plan_and_one_that_is_killed_costs_nothing(
                 break
         else:
             pytest.fail("nobody of the executors read the cluster")
+        engine = planning.engine(executors=2)
         answer = planning.answer(engine, name, question)
         assert answer.to_json() == expected
+        assert [event.status for event in planning.jobs_made()[made:]] == [201]
         assert engine.request_plans(name, question) == answer
-        engine.forget(name)
+        planning.plane.kubectl("delete", "rebalance", name)
         until(lambda: not planning.left(), "everything of the Job is gone", 60)
 
 
@@ -131,7 +134,8 @@ def test_a_driver_that_is_killed_is_started_again(planning, question, silent, ex
         assert len(planning.pods()) == 2
 
 
-def test_with_the_rebalance_everything_goes(planning, question):
+@pytest.mark.soak
+def test_with_the_rebalance_everything_goes_in_mid_job(planning, question):
     with planning.rebalance() as name:
         engine = planning.engine(executors=1)
         assert engine.request_plans(name, question) is None

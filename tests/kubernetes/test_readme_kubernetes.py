@@ -40,7 +40,10 @@ def commands() -> list[str]:
 
 @pytest.fixture(scope="module")
 def brokers() -> Iterator[Sandbox]:
-    with Sandbox.start(SandboxSpec(brokers=spread(9, "abc"), kafka="3.9.2")) as sandbox:
+    # Half of what nine idle brokers do is to ask each other for news.
+    settings = (("replica.fetch.wait.max.ms", "2000"),)
+    spec = SandboxSpec(brokers=spread(9, "abc"), kafka="3.9.2", settings=settings)
+    with Sandbox.start(spec) as sandbox:
         admin = KafkaAdminClient(bootstrap_servers=sandbox.bootstrap.split(","))
         wanted = {
             name: {"num_partitions": count, "replication_factor": 2}

@@ -38,13 +38,7 @@ def fleet(control_plane, zookeeper, planning, tmp_path) -> Iterator[Fleet]:
             yield found
 
 
-def made(planning):
-    """Requests of the operator that make Jobs."""
-    wanted = (planning.account(), "create", "jobs")
-    events = planning.plane.audit()
-    return [each for each in events if (each.account, each.verb, each.resource) == wanted]
-
-
+@pytest.mark.soak
 def test_executors_plan_what_is_then_approved_and_carried_out(fleet, planning):
     """The operator is killed while executors are at work, and goes on with the same Job."""
     fleet.declare()
@@ -57,7 +51,7 @@ def test_executors_plan_what_is_then_approved_and_carried_out(fleet, planning):
     assert fleet.text(message).startswith("waits to move 18 partitions (12 MiB) in 3 clusters")
     status = fleet.status()
     assert status["engine"] == "Spark"
-    assert [event.status for event in made(planning)] == [201]
+    assert [event.status for event in planning.jobs_made()] == [201]
     fleet.approve()
     assert fleet.text(fleet.says("Succeeded")) == "moved 18 partitions (12 MiB) in 3 clusters"
     assert fleet.even() == [True] * CLUSTERS

@@ -30,8 +30,9 @@ from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.sandbox import Sandbox
-from poolkeeper.sandbox.fake_zookeeper.transactions import Operation
+from poolkeeper.sandbox.fake_zookeeper.transactions import Operation as LoggedOperation
 from poolkeeper.zk import observe
+from poolkeeper.zk.client.operations import Operation
 from poolkeeper.zk.client.session import Session
 
 MIB = 1024 * 1024
@@ -64,6 +65,44 @@ def topic_config(sandbox: Sandbox, topic: str) -> dict[str, tuple[str | None, st
 
 def ignore(_: Outcome) -> None:
     pass
+
+
+class Cut(BaseException):
+    """The end of a process, as far as its code can tell."""
+
+
+class Mortal(Session):
+    """A session whose process dies around its `commits_left`th write from now."""
+
+    commits_left = 0
+    dies_after = False
+
+    def commit(self, wanted: Sequence[Operation]) -> tuple[str, ...]:
+        Mortal.commits_left -= 1
+        if Mortal.commits_left == 0 and not Mortal.dies_after:
+            raise Cut
+        answers = super().commit(wanted)
+        if Mortal.commits_left == 0:
+            raise Cut
+        return answers
+
+
+def cut_off(
+    connections: ClusterConnections, connect: str, wanted: Desired, plan: Plan | None, write: int
+) -> bool:
+    """Drive until around the `write`th write; return false if there were fewer.
+
+    Every second write happens, and nobody hears of it.
+    """
+    mortal = replace(connections, session=lambda: Mortal.open(connect, timeout_s=6))
+    Mortal.commits_left, Mortal.dies_after = write, write % 2 == 0
+    try:
+        drive(mortal, wanted, plan, ignore)
+    except Cut:
+        return True
+    finally:
+        Mortal.commits_left = 0
+    return False
 
 
 def desired(
@@ -217,7 +256,7 @@ def steps_of(moves: Iterable[Move]) -> Counter[tuple[str, int, tuple[int, ...]]]
     return Counter((m.topic, m.partition, list_) for m in moves for list_ in m.path[1:])
 
 
-def _kind(operation: Operation) -> str:
+def _kind(operation: LoggedOperation) -> str:
     return "CREATE" if operation.kind.creates else operation.kind.name
 
 

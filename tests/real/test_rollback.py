@@ -5,9 +5,9 @@ without being asked, for a target that is gone for good and is drained.
 """
 
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -15,20 +15,18 @@ import pytest
 import traffic
 from conditions import until
 from matrices import soak
-from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loop import drive
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import StopRequest
 from poolkeeper.model.execution.waits import WaitReason, has
-from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
+from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import Partition
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from poolkeeper.zk import journal
-from poolkeeper.zk.client.operations import Operation
-from poolkeeper.zk.client.session import Session
 from real.support import (
     MIB,
     REQUEST,
+    Cut,
     access,
     asking_brokers,
     assert_nothing_left,
@@ -36,6 +34,7 @@ from real.support import (
     body,
     command,
     create,
+    cut_off,
     declare,
     desired,
     ignore,
@@ -226,26 +225,6 @@ def test_a_target_that_heal_counts_as_gone_ends_the_run_and_the_next_goes_on(kaf
         assert_nothing_left(sandbox, "t")
 
 
-class Cut(BaseException):
-    """The end of a process, as far as its code can tell."""
-
-
-class Mortal(Session):
-    """A session whose process dies around its `commits_left`th write from now."""
-
-    commits_left = 0
-    dies_after = False
-
-    def commit(self, wanted: Sequence[Operation]) -> tuple[str, ...]:
-        Mortal.commits_left -= 1
-        if Mortal.commits_left == 0 and not Mortal.dies_after:
-            raise Cut
-        answers = super().commit(wanted)
-        if Mortal.commits_left == 0:
-            raise Cut
-        return answers
-
-
 @pytest.mark.soak
 @pytest.mark.parametrize(
     ("kafka", "with_brokers", "every"),
@@ -277,7 +256,7 @@ def test_a_rollback_that_is_cut_off_around_any_write_is_taken_up(
         with access(sandbox).session() as session:
             assert journal.request_stop(session, stop) is not None
         connections = asking_brokers(sandbox) if with_brokers else access(sandbox)
-        cut = cut_off(sandbox, wanted, connections, write)
+        cut = cut_off(connections, sandbox.connect, wanted, None, write)
         drive(connections, wanted, None, ignore)
         until(lambda: assignment(sandbox, topic_name) == first, "it is back", timeout_s=5)
         assert_nothing_left(sandbox, topic_name)
@@ -288,16 +267,3 @@ def test_a_rollback_that_is_cut_off_around_any_write_is_taken_up(
 def cut_in_flight(outcome: Outcome) -> None:
     if has(outcome.waits, WaitReason.STAGE_IN_FLIGHT):
         raise Cut
-
-
-def cut_off(sandbox: Sandbox, wanted: Desired, connections: ClusterConnections, write: int) -> bool:
-    """Drive the rollback until around the `write`th write; return false if there were fewer."""
-    mortal = replace(connections, session=lambda: Mortal.open(sandbox.connect, timeout_s=6))
-    Mortal.commits_left, Mortal.dies_after = write, write % 2 == 0
-    try:
-        drive(mortal, wanted, None, ignore)
-    except Cut:
-        return True
-    finally:
-        Mortal.commits_left = 0
-    return False

@@ -7,6 +7,7 @@ from kafka import KafkaAdminClient
 
 import txnlog
 from authors import broker_by_session
+from matrices import soak
 from real.support import registrations
 
 
@@ -21,7 +22,7 @@ def test_a_cluster_given_is_ready(kafka):
     assert kafka() is sandbox
 
 
-@pytest.mark.parametrize("version", ["2.8.2", "2.0.1"])
+@pytest.mark.parametrize("version", ["2.0.1", *soak("2.8.2")])
 def test_older_versions_are_ready_too(kafka, version):
     found, controller = registrations(kafka(version))
     assert set(found) == {1, 2, 3}

@@ -20,6 +20,7 @@ import traffic
 import txnlog
 from authors import broker_by_session
 from conditions import until
+from matrices import soak
 from poolkeeper.controller.loop import drive
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
@@ -40,7 +41,7 @@ from real.support import (
     plan_of,
 )
 
-VERSIONS = ["2.0.1", "3.9.2"]
+VERSIONS = ["3.9.2", *soak("2.0.1")]
 TOPIC = "steps"
 NEW_AND_OLD = {"2.0.1": "", "3.9.2": ", adding [3, 4], removing [1, 2]"}
 ONE_NEW = {"2.0.1": "", "3.9.2": ", adding [3], removing [1]"}

@@ -41,7 +41,7 @@ def test_a_new_topic_serves_ordinary_clients_at_once(kafka, topic_name, version)
     ("version", "length"),
     [
         pytest.param("3.9.2", 22, id="3.9.2-has-ids"),
-        pytest.param("2.8.2", 22, id="2.8.2-has-ids"),
+        pytest.param("2.8.2", 22, id="2.8.2-has-ids", marks=pytest.mark.soak),
         pytest.param("2.0.1", 0, id="2.0.1-has-none"),
     ],
 )

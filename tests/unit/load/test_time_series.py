@@ -3,9 +3,10 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import examples
 from poolkeeper.load.time_series import HistoryWindow, Samples, days_to_full, figures
 
 HOUR_S = 3600
@@ -118,14 +119,14 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=60)
+@examples(40)
 @given(ROWS, st.randoms(use_true_random=False), st.booleans())
 def test_order_and_repetition_do_not_matter(rows, dice, latest):
     again = dice.sample(rows, len(rows)) + dice.sample(rows, len(rows) // 2)
     assert made(*again, latest=latest) == made(*rows, latest=latest)
 
 
-@settings(max_examples=60)
+@examples(40)
 @given(ROWS)
 def test_percentiles_are_figures_that_were_there_and_ordered(rows):
     for key, found in made(*rows, latest=True).items():

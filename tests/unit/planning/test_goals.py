@@ -6,11 +6,12 @@ from dataclasses import replace
 from itertools import chain, combinations, product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import builders
 from builders import MIB, partition, pool_spec
+from laws import examples
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Balancing, Capacity, Desired, Goal, GoalKind, UnmanagedTopics
 from poolkeeper.model.topology import Cluster
@@ -242,13 +243,13 @@ def _together(parts: tuple[Cluster, ...]) -> Cluster:
     return replace(parts[0], topics=topics)
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(tiny_topics())
 def test_no_layout_beats_the_bounds_of_topics(seen: Cluster) -> None:
     check_bounds_of_topics(seen)
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(tiny())
 def test_no_layout_beats_the_bounds(seen: Cluster) -> None:
     check_bounds(seen)

@@ -3,9 +3,10 @@
 import random
 from dataclasses import replace
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from laws import examples
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import Desired, Strategy
 from poolkeeper.model.topology import Cluster
@@ -25,7 +26,7 @@ WAITING = (PinnedBeyondCapacity, AwaitsRoom, AwaitsMoves, AwaitsPartitions, Crow
 Instance = tuple[Desired, Cluster, frozenset[int]]
 
 
-@settings(max_examples=6)
+@examples(4)
 @given(instances())
 def test_every_plan_passes_the_independent_audit(instance: Instance) -> None:
     desired, cluster, gone = instance
@@ -33,7 +34,7 @@ def test_every_plan_passes_the_independent_audit(instance: Instance) -> None:
     assert check_plan(plan, desired, cluster, Records(), gone) == ()
 
 
-@settings(max_examples=6)
+@examples(4)
 @given(instances(strategies=(Strategy.BALANCED, Strategy.MANUAL)))  # Kafka's may lead on demoted
 def test_a_plan_for_the_outcome_of_a_plan_has_no_moves(instance: Instance) -> None:
     desired, cluster, gone = instance
@@ -44,7 +45,7 @@ def test_a_plan_for_the_outcome_of_a_plan_has_no_moves(instance: Instance) -> No
     assert make_plan(desired, reached, gone=gone).moves == ()
 
 
-@settings(max_examples=5)
+@examples(4)
 @given(instances(), st.randoms(use_true_random=False))
 def test_the_order_of_the_input_does_not_matter(instance: Instance, dice: random.Random) -> None:
     desired, cluster, gone = instance
@@ -63,7 +64,7 @@ def test_the_order_of_the_input_does_not_matter(instance: Instance, dice: random
     assert make_plan(other, mixed, gone=gone) == make_plan(desired, cluster, gone=gone)
 
 
-@settings(max_examples=5)
+@examples(4)
 @given(instances())
 def test_a_plan_never_moves_less_than_its_lower_bound(instance: Instance) -> None:
     desired, cluster, gone = instance

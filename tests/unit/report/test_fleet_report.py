@@ -2,9 +2,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from laws import examples
 from poolkeeper.model.plans import PlanProblem, PoolCertificate
 from poolkeeper.model.problems import Recorded
 from poolkeeper.report import balance
@@ -96,7 +97,7 @@ def test_the_order_of_clusters_does_not_matter():
     assert fleet_markdown(turned) == fleet_markdown(report)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(18, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(HOSTILE, HOSTILE)
 def test_hostile_names_stay_text(read_page, read_markdown, name, said):
     report = small(name, said)

@@ -1,11 +1,12 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import builders
 from builders import pool_spec
+from laws import examples
 from poolkeeper.model import plans, specs, topology
 from poolkeeper.model.problems import Recorded
 from poolkeeper.report import changes, holdings
@@ -139,7 +140,7 @@ def test_the_sentence_names_everything():
     )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(18, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(HOSTILE, HOSTILE, HOSTILE, HOSTILE)
 def test_hostile_names_stay_text(read_page, read_markdown, topic, pool, rack, said):
     made = small(topic, pool, rack, said)

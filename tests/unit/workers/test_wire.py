@@ -4,9 +4,10 @@ import io
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from builders import cluster_spec
+from laws import examples
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Problem, Refused, Unavailable
 from poolkeeper.model.execution.records import BrokerRecord, Records, TopicRecord
 from poolkeeper.model.plans import Move, Plan
@@ -75,7 +76,7 @@ def test_pieces_are_short_and_keep_the_order_of_topics() -> None:
     assert list(arrived.cluster.topics.items()) == list(topics.items())
 
 
-@settings(max_examples=8)
+@examples(6)
 @given(instances())
 def test_every_request_and_its_plan_arrive_as_they_were(
     instance: tuple[Desired, Cluster, frozenset[int]],

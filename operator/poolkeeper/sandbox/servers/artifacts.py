@@ -82,7 +82,8 @@ def class_path(version: str, cache: Path, tools: Tools) -> Path:
         raise errors.Refused(f"the sandbox has no Kafka {version} (it has {', '.join(versions())})")
     text = pom.read_text(encoding="utf-8")
     digest = hashlib.sha256(f"{RESOLVER}\n{text}".encode()).hexdigest()[:12]
-    folder = cache / "kafka" / f"{version}-{digest}"
+    # Resolved: class archives (`class_archives`) hold for jars at one path.
+    folder = (cache / "kafka" / f"{version}-{digest}").resolve()
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder.parent / f"{folder.name}.lock"):

@@ -246,11 +246,11 @@ class Sandbox:
         running = [n for n, child in self._children.items() if child.exit_code() is None]
         for broker in running:
             self.stop(broker)
-            class_archives.publish(self._jars, class_archives.BROKER)
+            class_archives.publish(self._java, self._jars, class_archives.BROKER)
         if self._server is not None and self._server.exit_code() is None:
             self._server.signal(signal.SIGTERM)
             self._server.wait(STOP_S)
-            class_archives.publish(self._server_jars, class_archives.ZOOKEEPER)
+            class_archives.publish(self._java, self._server_jars, class_archives.ZOOKEEPER)
 
     def __enter__(self) -> Self:
         return self

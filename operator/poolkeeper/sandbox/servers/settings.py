@@ -130,7 +130,7 @@ def zookeeper_command(
     """Return the command line of the ZooKeeper server; `archive`: it records its classes."""
     return (
         *_java(java, heap_mib),
-        *class_archives.options(jars, class_archives.ZOOKEEPER, record=archive),
+        *class_archives.options(java, jars, class_archives.ZOOKEEPER, record=archive),
         "-Dzookeeper.forceSync=no",
         "-Dzookeeper.preAllocSize=1024",  # KiB; the log is read whole, over and over
         *("-cp", f"{jars}/*", "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config)),
@@ -143,7 +143,7 @@ def broker_command(
     """Return the command line of a broker; `archive`: it records its classes."""
     return (
         *_java(java, heap_mib),
-        *class_archives.options(jars, class_archives.BROKER, record=archive),
+        *class_archives.options(java, jars, class_archives.BROKER, record=archive),
         "-Xss256k",
         *("-cp", f"{jars}/*", "kafka.Kafka", str(config)),
     )

@@ -5,9 +5,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import examples
 from poolkeeper.fleet.schedule import calendar, schedule
 from poolkeeper.fleet.schedule.budget import Budget, ClusterWork, RatedWindow, ScheduledStage
 from poolkeeper.model.specs import Window
@@ -39,7 +40,7 @@ GAINFUL = st.builds(ScheduledStage, st.integers(1, 9), st.just(0), st.just(4), s
 CHAINS = (st.lists(st.lists(GAINFUL, min_size=1, max_size=3), min_size=1, max_size=3),)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(*CHAINS)
 def test_no_order_brings_gain_with_fewer_bytes(chains):
     works = [ClusterWork(str(n), tuple(chain)) for n, chain in enumerate(chains)]
@@ -89,7 +90,7 @@ def fleets(draw):
     ]
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(fleets(), BUDGETS)
 def test_no_budget_is_exceeded_at_any_moment(works, budget):
     found = schedule.schedule(works, budget, BEGIN)
@@ -108,7 +109,7 @@ def test_no_budget_is_exceeded_at_any_moment(works, budget):
         assert budget.clusters_max is None or len(clusters) <= budget.clusters_max
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(fleets(), BUDGETS)
 def test_all_work_is_done_in_its_order_or_left_out(works, budget):
     found = schedule.schedule(works, budget, BEGIN)
@@ -135,7 +136,7 @@ def test_all_work_is_done_in_its_order_or_left_out(works, budget):
             assert told.reason
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(fleets(), BUDGETS)
 def test_every_stage_lies_in_one_window(works, budget):
     found = schedule.schedule(works, budget, BEGIN)
@@ -153,7 +154,7 @@ def test_every_stage_lies_in_one_window(works, budget):
                 )
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(fleets(), BUDGETS)
 def test_turns_and_lanes_tell_the_same_as_slices(works, budget):
     found = schedule.schedule(works, budget, BEGIN)
@@ -170,14 +171,14 @@ def test_turns_and_lanes_tell_the_same_as_slices(works, budget):
         assert all(turn.lane < budget.clusters_max for turn in found.turns)
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(fleets(), BUDGETS, st.randoms(use_true_random=False))
 def test_the_order_of_clusters_does_not_matter(works, budget, dice):
     shuffled = dice.sample(works, len(works))
     assert schedule.schedule(shuffled, budget, BEGIN) == schedule.schedule(works, budget, BEGIN)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(fleets(), BUDGETS)
 def test_no_schedule_beats_its_bound(works, budget):
     found = schedule.schedule(works, budget, BEGIN)
@@ -185,7 +186,7 @@ def test_no_schedule_beats_its_bound(works, budget):
     assert found.ratio >= 1
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(fleets(), BUDGETS)
 def test_nothing_waits_that_could_begin(works, budget):
     """With nobody running, the first stage that is left fits nowhere later than its begin."""
@@ -231,7 +232,7 @@ TINY = (
 )
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(*TINY)
 def test_the_bound_is_not_above_the_best_of_all_schedules(chains, rate, site, at_once):
     works = [ClusterWork(str(n), tuple(chain), str(n)) for n, chain in enumerate(chains)]
@@ -247,7 +248,7 @@ def test_the_bound_is_not_above_the_best_of_all_schedules(chains, rate, site, at
 DAYS = (WINDOWS, st.datetimes(datetime(2026, 3, 20), datetime(2026, 11, 10)))
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(*DAYS)
 def test_calendars_are_those_of_stages(window, begin):
     """What is open here is open there; around a change of the clocks there may be a little more."""

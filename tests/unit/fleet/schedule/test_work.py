@@ -1,8 +1,9 @@
 """The work of a cluster: its plan, cut into stages of one urgency."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import examples
 from poolkeeper.fleet.schedule import work as schedule_work
 from poolkeeper.fleet.schedule.budget import ClusterWork, ScheduledStage
 from poolkeeper.model.plans import Move, Plan, PlannedStage
@@ -55,7 +56,7 @@ def test_a_cluster_s_own_bounds_make_the_cut():
     assert schedule_work.cut_of(Execution(throttle=unthrottled)) == schedule_work.DEFAULT_CUT
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.integers(1, 5), st.integers(0, 1500))
 def test_no_byte_is_lost_in_cutting(moves_max, bytes_max):
     plan = Plan("main", "sha256:h", "sha256:f", moves=MOVES)

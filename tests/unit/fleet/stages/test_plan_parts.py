@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import cluster, cluster_spec, desired, pool_spec, topic, topic_spec
+from laws import examples
 from poolkeeper.fleet.stages import plan_parts
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
@@ -132,7 +133,7 @@ def _topic(draw: st.DrawFn, name: str, brokers: list[int]) -> Topic:
     return Topic(name, tuple(partitions), config={})
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(separable())
 def test_parts_give_the_whole(instance) -> None:
     assert_parts_give_the_whole(*instance)

@@ -1,9 +1,10 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from builders import cluster_spec, pool_spec
+from laws import examples
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.model.execution.records import BrokerRecord, Records, TopicRecord
@@ -58,7 +59,7 @@ RECORDS = Records(
 )
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(instances())
 def test_what_is_declared_comes_back_equal(instance):
     desired = instance[0]

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from threading import Semaphore, Thread
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import examples
 from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.kube.leadership.leader_elector import LeaderElector
@@ -203,7 +204,7 @@ CLOCKS = st.fixed_dictionaries(
 INSTANCES = st.lists(st.tuples(st.lists(FAULTS, max_size=25), CLOCKS), min_size=2, max_size=3)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(INSTANCES)
 def test_two_never_believe_to_hold_it_and_in_the_end_one_does(instances):
     with world() as the:

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import clusters
+from laws import examples
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Move, Plan
 from poolkeeper.model.specs import (
     Capacity,
@@ -81,7 +82,7 @@ def plans_of(draw: st.DrawFn, cluster: Cluster) -> Plan:
     return Plan("main", "", "", steps, moves)
 
 
-@settings(max_examples=30)
+@examples(18)
 @given(st.data())
 def test_changes_say_what_whole_states_say(data: st.DataObject) -> None:
     desired, cluster, gone = data.draw(bounded())
@@ -97,7 +98,7 @@ def test_changes_say_what_whole_states_say(data: st.DataObject) -> None:
     assert leaves_worse(rules, plan, plan.moves, forgiven) == bool(worse)
 
 
-@settings(max_examples=30)
+@examples(18)
 @given(st.data())
 def test_moves_that_are_lawful_at_a_glance_are_lawful(data: st.DataObject) -> None:
     desired, cluster, gone = data.draw(bounded())
@@ -110,7 +111,7 @@ def test_moves_that_are_lawful_at_a_glance_are_lawful(data: st.DataObject) -> No
         assert partition_excess(rules, rules.home(move.topic), move.target) == (0, 0, 0, 0)
 
 
-@settings(max_examples=15)
+@examples(10)
 @given(st.data())
 def test_the_verdict_is_that_of_all_moves_looked_at_one_by_one(data: st.DataObject) -> None:
     desired, cluster, gone = data.draw(bounded())

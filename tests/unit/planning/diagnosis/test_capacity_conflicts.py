@@ -7,9 +7,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import examples
 from poolkeeper.model.specs import FailureDomain, Headroom
 from poolkeeper.planning.constraints.racks import spread
 from poolkeeper.planning.diagnosis.bin_packing import packs
@@ -153,13 +154,13 @@ def judge_lack(demand: CapacityDemand, over: Overflow) -> None:
         assert not enough(over.lacking - 1)
 
 
-@settings(max_examples=60)
+@examples(40)
 @given(demands())
 def test_a_shortage_conflicts_and_none_of_it_can_be_spared(demand) -> None:
     judge(demand)
 
 
-@settings(max_examples=40)
+@examples(30)
 @given(sized_demands())
 def test_what_conflicts_over_bytes_is_smallest_for_partitions_as_they_are(demand) -> None:
     judge(demand)

@@ -4,8 +4,9 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from laws import examples
 from poolkeeper.model.specs import FailureDomain
 from poolkeeper.planning.diagnosis.capacity_conflicts import CapacityDemand
 from poolkeeper.planning.diagnosis.survivable_failures import Survival, survivals
@@ -32,7 +33,7 @@ def survived(demand: CapacityDemand, lost: tuple[str, ...], domain: FailureDomai
     return enough and fits(replace(demand, brokers=left, headroom=None))
 
 
-@settings(max_examples=60)
+@examples(40)
 @given(demands())
 def test_the_worst_of_all_losses_is_found(demand) -> None:
     for found in survivals(demand):

@@ -1,10 +1,11 @@
 """When balance alone may start a plan, and that nothing else ever waits for it."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import cluster, desired, pool_spec, topic, topic_spec
+from laws import examples
 from poolkeeper.model.execution.records import BalanceRecord, Records
 from poolkeeper.model.plans import AddPartitions, CreateTopic, MoveLogDir, Urgency
 from poolkeeper.model.specs import Balancing, Capacity, Desired, Goal, GoalKind, Strategy
@@ -203,7 +204,7 @@ def test_log_directories_are_evened_out_all_the_same():
     assert {type(step) for step in found.plan.steps} == {MoveLogDir}
 
 
-@settings(max_examples=12)
+@examples(8)
 @given(instances())
 def test_laws_of_what_is_left(instance):
     wanted, seen, gone = instance

@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import cluster, desired, partition, pool_spec, topic, topic_spec
+from laws import examples
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import Capacity, FailureDomain, Headroom, Strategy
 from poolkeeper.model.topology import Replicas
@@ -46,7 +47,7 @@ PLACEMENTS = (
 )
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(*PLACEMENTS)
 def test_each_broker_that_is_named_is_in_the_way_by_itself(states, assignment) -> None:
     assignment = tuple(assignment)

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import builders
 from builders import pool_spec, topic_spec
+from laws import examples
 from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.specs import Claim, Desired, Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Partition, Topic
@@ -135,7 +136,7 @@ def test_losers_do_not_stand() -> None:
     assert standings(held, cluster(topic((1, 2))), OURS).topics == {}
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(instances(sick=False))
 def test_what_a_plan_leaves_undone_is_what_it_says(
     case: tuple[Desired, Cluster, frozenset[int]],

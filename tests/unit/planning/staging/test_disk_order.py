@@ -3,9 +3,10 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import examples
 from poolkeeper.planning.staging.disk_order import CopyStep, order, tight
 from poolkeeper.planning.staging.disk_reserve import Guard
 
@@ -104,7 +105,7 @@ def test_what_heals_takes_the_room_that_there_is() -> None:
     assert (moves(found.steps), moves(found.blocked)) == ([2], [0, 1])
 
 
-@settings(max_examples=300)
+@examples(120)
 @given(instances())
 def test_an_order_is_found_if_there_is_one(instance) -> None:
     chains, free = instance
@@ -112,7 +113,7 @@ def test_an_order_is_found_if_there_is_one(instance) -> None:
     assert bool(found.blocked) != can_end(chains, free)
 
 
-@settings(max_examples=200)
+@examples(80)
 @given(instances(most=12))
 def test_every_step_of_an_order_has_room_and_follows_the_one_before(instance) -> None:
     chains, free = instance
@@ -139,7 +140,7 @@ def test_a_large_ring_of_nearly_full_brokers_is_put_in_order() -> None:
 # Guards
 
 
-@settings(max_examples=300)
+@examples(120)
 @given(instances(most=9), st.data())
 def test_a_guard_never_lets_go_what_spoils_the_order(instance, data) -> None:
     """Whatever part of what may go is taken, in stages: in the end, all of it went."""

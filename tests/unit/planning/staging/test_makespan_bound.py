@@ -1,9 +1,10 @@
 """The bound of a plan's stages against the best of all sequences of stages, tried one by one."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import examples
 from poolkeeper.planning.staging.barrier_cost import Barrier, LargeEntry, barrier
 from poolkeeper.planning.staging.makespan_bound import (
     Copy,
@@ -65,7 +66,7 @@ def shortest(entries: list[Copy], replicas_max: int, bytes_max: int) -> int:
     return best(entries, [])
 
 
-@settings(max_examples=300)
+@examples(120)
 @given(copies, st.integers(1, 3), st.sampled_from([5, 9, 14, 21, 1000]))
 def test_no_sequence_of_stages_is_shorter(entries, replicas_max, bytes_max) -> None:
     bound = shortest_bytes(entries, replicas_max=replicas_max, bytes_max=bytes_max)

@@ -4,10 +4,11 @@ import itertools
 from collections import Counter
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import desired, pool_spec
+from laws import examples
 from poolkeeper.model import plans, specs, topology
 from poolkeeper.planning.audit.excess import Rules, excesses, live_state, partition_excess
 from poolkeeper.planning.staging import next_stage
@@ -138,7 +139,7 @@ def check_disks(stage, moves, cluster, wanted) -> None:
         assert disk is None or used[broker] * MIB <= disk
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(st.data())
 def test_every_state_on_the_way_is_lawful_and_within_limits(data) -> None:
     cluster, wanted = data.draw(clusters()), data.draw(declared())
@@ -190,7 +191,7 @@ def check_stuck(moves, at, cluster, wanted) -> None:
         assert excesses(together, wanted, cluster) > excesses(state, wanted, cluster)
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(st.data())
 def test_the_change_of_a_step_is_that_of_the_laws(data) -> None:
     cluster, wanted = data.draw(clusters()), data.draw(declared())
@@ -209,7 +210,7 @@ def test_the_change_of_a_step_is_that_of_the_laws(data) -> None:
         state = after
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(st.data())
 def test_the_quick_answer_is_the_slow_one(data) -> None:
     cluster = data.draw(clusters())
@@ -230,7 +231,7 @@ def test_the_quick_answer_is_the_slow_one(data) -> None:
             assert after == before
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(st.data())
 def test_a_prediction_is_what_next_stage_says_stage_by_stage(data) -> None:
     cluster, wanted = data.draw(clusters()), data.draw(declared())
@@ -252,7 +253,7 @@ def test_a_prediction_is_what_next_stage_says_stage_by_stage(data) -> None:
         assert makespan.seconds >= makespan.lower_bound_seconds
 
 
-@settings(max_examples=60)
+@examples(30)
 @given(st.data())
 def test_disks_hold_in_whatever_order_a_stage_completes(data) -> None:
     """Both copies of what is under way count, and whatever has finished is gone from its source."""
@@ -276,7 +277,7 @@ def test_disks_hold_in_whatever_order_a_stage_completes(data) -> None:
         assert disk is None or used[broker] * MIB <= disk
 
 
-@settings(max_examples=60)
+@examples(30)
 @given(st.data())
 def test_laws_of_single_lists_hold_in_whatever_order_a_stage_completes(data) -> None:
     """Without capacities to share, every subset of a stage is lawful: no step leans on another."""
@@ -296,7 +297,7 @@ def test_laws_of_single_lists_hold_in_whatever_order_a_stage_completes(data) -> 
     next_stage.assert_lawful(before, half, wanted, cluster)
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(st.data())
 def test_stages_do_not_depend_on_the_order_of_moves(data) -> None:
     cluster, wanted = data.draw(clusters()), data.draw(declared())

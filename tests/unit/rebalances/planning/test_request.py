@@ -1,9 +1,10 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from builders import desired, pool_spec
+from laws import examples
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.schedule.budget import Budget, RatedWindow
 from poolkeeper.model.specs import SourceLocation, Window
@@ -38,7 +39,7 @@ def test_reading_gives_back_what_was_written(question):
     assert RebalanceRequest.from_json(question.to_json()) == question
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(instances())
 def test_any_declaration_survives(instance):
     question = RebalanceRequest((ClusterRequest(instance[0]),), 1)

@@ -3,11 +3,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import builders
 from builders import pool_spec, topic
+from laws import examples
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.schedule.budget import Bound, Budget, Schedule, Turn
 from poolkeeper.model.execution.records import Records
@@ -107,7 +108,7 @@ def test_pools_in_scope_keep_their_moves_alone():
     assert plan_json.from_json(plan_json.to_json(plan)) == as_told(plan)
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(instances(), st.booleans(), st.randoms(use_true_random=False))
 def test_answers_survive_as_text_in_any_order_of_their_parts(instance, budgeted, random):
     desired, cluster, gone = instance
@@ -127,7 +128,7 @@ def test_answers_survive_as_text_in_any_order_of_their_parts(instance, budgeted,
     assert (answer.waves is not None) == budgeted
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(instances(), st.booleans())
 def test_what_executors_give_makes_the_same_text(instance, budgeted):
     desired, cluster, gone = instance

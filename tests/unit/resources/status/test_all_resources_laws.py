@@ -12,10 +12,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema.protocols import Validator
 
+from laws import examples
 from poolkeeper.errors import HolderActive, OtherCluster, Refused, Unavailable
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, State
 from poolkeeper.model.execution.records import Records, TopicRecord
@@ -116,7 +117,7 @@ def _outcomes(
     return seen, running(assembly, seen, draw(st.integers(0, whole)))
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(situations())
 def test_statuses_are_sound_and_a_fixpoint(
     situation: tuple[list[CustomResource], LastObservation | None, Outcome],
@@ -164,7 +165,7 @@ def _check(status: dict[str, Any]) -> None:
         )
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(situations())
 def test_finalizers_come_to_rest(
     situation: tuple[list[CustomResource], LastObservation | None, Outcome],

@@ -1,6 +1,7 @@
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from laws import examples
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.resources.checks import folder
@@ -45,7 +46,7 @@ def imported(cluster) -> Desired:
 
 
 @given(observed())
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@examples(18, suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_imported_loads_without_problems_and_says_what_was_found(cluster):
     desired = imported(cluster)
     assert desired.cluster.mode == "PlanOnly"
@@ -59,7 +60,7 @@ def test_what_is_imported_loads_without_problems_and_says_what_was_found(cluster
 
 
 @given(observed(), st.randoms())
-@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+@examples(8, suppress_health_check=[HealthCheck.too_slow])
 def test_the_order_of_topics_makes_no_difference(cluster, random):
     names = list(cluster.topics)
     random.shuffle(names)

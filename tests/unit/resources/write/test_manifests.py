@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from laws import examples
 from poolkeeper.model import specs
 from poolkeeper.model.specs import GoalKind, SourceLocation
 from poolkeeper.resources.kinds.kafka_cluster import read_cluster
@@ -134,19 +135,19 @@ def read_back(body, read):
 
 
 @given(clusters())
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@examples(14, suppress_health_check=[HealthCheck.too_slow])
 def test_clusters_survive_their_manifest(spec):
     assert read_back(manifests.cluster_body(spec), read_cluster) == spec
 
 
 @given(pools())
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@examples(10, suppress_health_check=[HealthCheck.too_slow])
 def test_pools_survive_their_manifest(spec):
     assert read_back(manifests.pool_body(spec), read_pool) == spec
 
 
 @given(topics())
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@examples(10, suppress_health_check=[HealthCheck.too_slow])
 def test_topics_survive_their_manifest(spec):
     assert read_back(manifests.topic_body(spec), read_topic) == spec
 

@@ -1,5 +1,6 @@
 """Specs become files and command lines."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,10 +66,10 @@ def test_a_key_that_the_oldest_version_does_not_know_is_left_out():
 
 def test_heaps_are_options():
     command = settings.zookeeper_command(
-        "/java", Path("/jars"), 2048, Path("/zoo.cfg"), archive=False
+        sys.executable, Path("/jars"), 2048, Path("/zoo.cfg"), archive=False
     )
     assert "-Xmx2048m" in command
     assert command[-2:] == ("org.apache.zookeeper.server.quorum.QuorumPeerMain", "/zoo.cfg")
     assert "-Xmx96m" in settings.broker_command(
-        "/java", Path("/jars"), 96, Path("/b"), archive=False
+        sys.executable, Path("/jars"), 96, Path("/b"), archive=False
     )

@@ -1,0 +1,19 @@
+"""How many examples a law is tried with: few in `make unit`, many more in `make soak`.
+
+    @examples(60)
+    @given(instances())
+    def test_no_pool_is_above_its_cap(instance): ...
+
+A law without a number has as many as its profile says (`conftest`). One with a number, as its
+instances are cheap or expensive, has more or fewer in the same proportion, in the soak as well.
+"""
+
+from hypothesis import settings
+
+USUAL = 18
+AT_LENGTH = 1000
+
+
+def examples(number: int, **more: object) -> settings:
+    """Return the settings of a law that is tried `number` times in `make unit`."""
+    return settings(max_examples=number * settings().max_examples // USUAL, **more)

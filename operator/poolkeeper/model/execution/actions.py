@@ -27,6 +27,9 @@ class ActionKind(StrEnum):
     MOVE_LOG_DIRS = "MoveLogDirs"
     """Move `count` replicas between log directories, of `broker` if it is one broker's."""
 
+    LOG_DIR_MOVES_CANCELLED = "LogDirMovesCancelled"
+    """`broker` was asked to leave `count` replicas in the log directory that they are in."""
+
     # A run.
     RUN_BEGUN = "RunBegun"
     """A run of the plan `hash` was recorded."""

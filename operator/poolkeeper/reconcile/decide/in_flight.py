@@ -39,7 +39,7 @@ def decide(at: RunSituation) -> Watch | MissingInput:
         *disks.waits_in_flight(step, view.progress, view.cluster, view.disks),
         *gates.controller(view.cluster),
         *gates.foreign(view.cluster, owned_by(moves, run.step, run.returning)),
-        *_waits_for_throttles(at),
+        *waits_for_throttles(at),
     )
     age_ms = at.now_ms - run.requested_ms
     returned = {m: view.returns[m] not in UNSETTLED for m in run.returning}
@@ -66,7 +66,7 @@ def _waits_after_deadline(at: RunSituation, age_ms: int) -> tuple[Wait, ...]:
     return (Wait(WaitReason.STAGE_DEADLINE, stage=at.run.stage),)
 
 
-def _waits_for_throttles(at: RunSituation) -> tuple[Wait, ...]:
+def waits_for_throttles(at: RunSituation) -> tuple[Wait, ...]:
     """Name the throttles that are somebody else's now."""
     known = at.throttles
     waits = []
@@ -82,7 +82,7 @@ def _waits_for_throttles(at: RunSituation) -> tuple[Wait, ...]:
 
 def _topics_to_check(at: RunSituation) -> frozenset[str]:
     """Return the topics of the request if its throttles are due for a check, otherwise none."""
-    if not at.document.saved.topics or len(at.run.rates) > 1:
+    if not at.document.throttled or len(at.run.rates) > 1:
         return frozenset()
     if at.now_ms - max(at.throttles.checked_ms, at.run.requested_ms) < CHECK_EVERY_MS:
         return frozenset()

@@ -281,6 +281,23 @@ def test_a_target_directory_that_fails_in_mid_copy_holds_nothing_up() -> None:
     assert case.in_d0 > 0
 
 
+def _adaptive(wanted: Desired) -> Desired:
+    throttle = Throttle(ThrottleMode.ADAPTIVE, MB // 8)
+    execution = replace(wanted.cluster.execution, throttle=throttle)
+    return replace(wanted, cluster=replace(wanted.cluster, execution=execution))
+
+
+def test_an_adaptive_rate_rises_while_all_replicas_keep_up_and_is_taken_off() -> None:
+    case = Case(change=_adaptive)
+    case.executor.finish()
+    assert case.in_d0 == 0
+    rates = [o.progress.throttle_bytes_per_s for o in case.executor.seen if o.progress is not None]
+    known = [rate for rate in rates if rate is not None]
+    assert known == sorted(known)
+    assert known[-1] > 2 * known[0]
+    case.assert_nothing_is_left()
+
+
 # A directory that fails
 
 

@@ -242,6 +242,9 @@ def apply_decision(context: PassContext, at: RunSituation, decision: RunDecision
         case Watch():
             return _watch_stage(context, at, decision)
         case MoveLogDirs():
+            if decision.throttle is not None:
+                changed = _change_throttle(context, run, at.document, decision.throttle)
+                at = replace(at, run=changed)
             return log_dir_requests.carry_out(context, at, decision)
         case Elect():
             after = replace(run, attempts=run.attempts + 1)

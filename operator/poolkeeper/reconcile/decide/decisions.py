@@ -194,6 +194,7 @@ class MoveLogDirs:
     `begun`: the moves of the plan that begin. `cancelled`: those that go back to the directory that
     they are in. Both are positions among its moves between log directories. `check`: whether
     throttles are compared with the run's first, and set again if `keep`.
+    `throttle`: how the rate changes before.
     """
 
     begun: tuple[int, ...] = ()
@@ -201,6 +202,7 @@ class MoveLogDirs:
     waits: tuple[Wait, ...] = ()
     check: bool = False
     keep: bool = True
+    throttle: ChangeThrottle | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ CHECK_EVERY_MS = 5_000
 def decide(at: RunSituation) -> Watch | MissingInput:
     """Decide what is done while the request is in flight, and what it waits for."""
     run, view, moves = at.run, at.view, at.plan.moves
-    if _is_rate_due(at) and view.signals is None:
+    if is_rate_due(at) and view.signals is None:
         return MissingInput.RATE_SIGNALS
     step = [(moves[m], index) for m, index in run.step]
     arrived = arrived_of(run, view.progress)
@@ -48,7 +48,7 @@ def decide(at: RunSituation) -> Watch | MissingInput:
         waits,
         stall if age_ms > STALL_MS else None,
         _waits_after_deadline(at, age_ms),
-        _throttle_change(at),
+        throttle_change(at),
         _topics_to_check(at),
         at.throttles.keeps,
     )
@@ -89,7 +89,7 @@ def _topics_to_check(at: RunSituation) -> frozenset[str]:
     return frozenset(name.topic for name in _requested_partitions(at))
 
 
-def _throttle_change(at: RunSituation) -> ChangeThrottle | None:
+def throttle_change(at: RunSituation) -> ChangeThrottle | None:
     """Change the adaptive throttle if it is due; complete a change that was interrupted."""
     run, start = at.run, at.desired.cluster.execution.throttle.rate_bytes_per_s
     if len(run.rates) > 1:
@@ -102,7 +102,7 @@ def _throttle_change(at: RunSituation) -> ChangeThrottle | None:
     return ChangeThrottle(rates, reason=to.reason)
 
 
-def _is_rate_due(at: RunSituation) -> bool:
+def is_rate_due(at: RunSituation) -> bool:
     """Whether the adaptive throttle is to be looked at now."""
     if len(at.run.rates) != 1 or at.run.rates[0] == FROZEN_BYTES_PER_S:
         return False

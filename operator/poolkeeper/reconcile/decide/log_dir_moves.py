@@ -40,7 +40,12 @@ from poolkeeper.reconcile.decide.decisions import (
     NeededInput,
     RunSituation,
 )
-from poolkeeper.reconcile.decide.in_flight import CHECK_EVERY_MS, waits_for_throttles
+from poolkeeper.reconcile.decide.in_flight import (
+    CHECK_EVERY_MS,
+    is_rate_due,
+    throttle_change,
+    waits_for_throttles,
+)
 
 REFUSALS_MAX = 5
 SILENCE_MS = 60_000
@@ -83,7 +88,7 @@ def _begin(at: RunSituation) -> Decision | NeededInput:
         limits_of(at.desired.cluster.execution),
         _given_up(at),
     )
-    if not due and _of(at, CopyState.IN_FLIGHT):
+    if _of(at, CopyState.IN_FLIGHT) and (not due or len(at.run.rates) > 1):
         return _watch(at, full)
     if not at.view.ending_read:
         return MissingInput.ENDING
@@ -103,14 +108,22 @@ def _begin(at: RunSituation) -> Decision | NeededInput:
     return MoveLogDirs(due, waits=(*full, *waits_of(_steps(at), at.view.copies)))
 
 
-def _watch(at: RunSituation, more: tuple[Wait, ...] = ()) -> MoveLogDirs:
-    """Leave what is in flight; see now and then that it is throttled."""
+def _watch(at: RunSituation, more: tuple[Wait, ...] = ()) -> MoveLogDirs | MissingInput:
+    """Leave what is in flight; see now and then that it is throttled, and adapt the rate."""
     flying = bool(_of(at, CopyState.IN_FLIGHT))
-    checked_ms = at.throttles.checked_ms
-    check = at.document.throttled and flying and at.now_ms - checked_ms >= CHECK_EVERY_MS
+    if flying and is_rate_due(at) and at.view.signals is None:
+        return MissingInput.RATE_SIGNALS
+    checked_ms, changing = at.throttles.checked_ms, len(at.run.rates) > 1
+    due = flying and not changing and at.now_ms - checked_ms >= CHECK_EVERY_MS
+    check = at.document.throttled and due
     named = waits_of(_steps(at), at.view.copies)
     waits = (*named, *more, *(waits_for_throttles(at) if flying else ()))
-    return MoveLogDirs(waits=waits, check=check, keep=at.throttles.keeps)
+    return MoveLogDirs(
+        waits=waits,
+        check=check,
+        keep=at.throttles.keeps,
+        throttle=throttle_change(at) if at.document.throttled else None,
+    )
 
 
 def _holds(at: RunSituation) -> tuple[Wait, ...]:

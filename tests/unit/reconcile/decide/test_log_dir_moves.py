@@ -10,12 +10,21 @@ from builders import partition, plan, topic
 from poolkeeper.brokers.sizes import BrokerLogs, Sizes
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.execution.actions import Action, ActionKind
-from poolkeeper.model.execution.runs import Ending, Health, Phase, RunDocument, Saved, StopRequest
+from poolkeeper.model.execution.runs import (
+    Ending,
+    Health,
+    Phase,
+    RateReason,
+    RunDocument,
+    Saved,
+    StopRequest,
+)
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Execution, Mode
+from poolkeeper.model.specs import Execution, Mode, Throttle, ThrottleMode
 from poolkeeper.model.topology import Broker, Controller, LogDir, TopicPartition
+from poolkeeper.planning.run_state.adaptive_rate import RateSignals
 from poolkeeper.planning.run_state.log_dir_copies import (
     CopyLimits,
     CopyProgress,
@@ -28,6 +37,7 @@ from poolkeeper.reconcile import log_dir_requests
 from poolkeeper.reconcile.context import CopyMemory, PassContext
 from poolkeeper.reconcile.decide import log_dir_moves
 from poolkeeper.reconcile.decide.decisions import (
+    ChangeThrottle,
     CheckThrottles,
     EnterPhase,
     MissingInput,
@@ -266,10 +276,23 @@ def test_a_stopped_run_waits_a_while_for_a_silent_broker():
 
 
 def test_throttles_of_copies_in_flight_are_looked_at_now_and_then():
-    at = situation(F, rates=(5,))
+    fixed = desired(throttle=Throttle(ThrottleMode.FIXED, 5))
+    at = situation(F, rates=(5,), spec=fixed)
     assert not log_dir_moves.decide(at).check
     later = replace(at, now_ms=NOW_MS + log_dir_moves.CHECK_EVERY_MS)
     assert log_dir_moves.decide(later).check
+
+
+def test_an_adaptive_rate_is_looked_at_while_copies_are_in_flight():
+    adaptive = desired(throttle=Throttle(ThrottleMode.ADAPTIVE, 4))
+    at = situation(F, rates=(4,), spec=adaptive)
+    assert log_dir_moves.decide(at) is MissingInput.RATE_SIGNALS
+    seen = situation(F, rates=(4,), spec=adaptive, signals=RateSignals())
+    rises = ChangeThrottle((5, 4), reason=RateReason.KEEPING_UP)
+    assert log_dir_moves.decide(seen).throttle == rises
+    interrupted = situation(F, P, rates=(5, 4), spec=adaptive)
+    written = ChangeThrottle((5,), written=True)
+    assert log_dir_moves.decide(interrupted).throttle == written
 
 
 # How brokers are asked

@@ -14,7 +14,7 @@ from poolkeeper.model.specs import Desired, Heal, Mode, Throttle, ThrottleMode
 from poolkeeper.sandbox.fake_zookeeper import Call, Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.broker.throttles import DIRECTORY_RATE
-from poolkeeper.zk import history
+from poolkeeper.zk import history, throttle_records
 from poolkeeper.zk.runs import encode_stop
 from simulation import invariants
 from simulation.asked import AskedBrokers
@@ -279,6 +279,27 @@ def test_a_target_directory_that_fails_in_mid_copy_holds_nothing_up() -> None:
     case.executor.finish(passes_max=400)
     case.assert_nothing_is_left()
     assert case.in_d0 > 0
+
+
+def test_the_rate_that_a_lost_run_left_is_named_and_taken_off() -> None:
+    left = 0
+    for number in range(1, 100):
+        case = Case()
+        death = faults.at_writes({number: Fault(FaultKind.DIED, done=True)})
+        if case.executor._process(death, 1000):
+            break
+        case.cluster.delete_all("/poolkeeper/run")
+        with FakeSession(case.cluster.server, case.cluster.clock) as session:
+            recorded = throttle_records.read(session)
+        config = case.cluster.read("/config/brokers/1")["config"]
+        ours = config[LOG_DIRS_RATE] != str(STANDING)
+        assert (1 in recorded.brokers) is ours, number
+        left += ours
+        case.executor.finish()
+        case.assert_nothing_is_left()
+        assert case.cluster.read("/config/brokers/1")["config"][LOG_DIRS_RATE] == str(STANDING)
+        assert case.in_d0 == 0
+    assert left
 
 
 def _adaptive(wanted: Desired) -> Desired:

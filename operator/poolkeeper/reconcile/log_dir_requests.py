@@ -54,7 +54,8 @@ def _ask(
         return Result(waits=(Wait(WaitReason.UNAVAILABLE, detail=str(away)),)), {}
     result = Result(waits=tuple(_refusal_waits(broker, refused)))
     if count := len(targets) - len(refused):
-        result += Result((Action(kind, broker=broker, count=count),))
+        names = tuple(name for name in targets if name not in refused)
+        result += Result((Action(kind, broker=broker, count=count, partitions=names),))
     return result, refused
 
 

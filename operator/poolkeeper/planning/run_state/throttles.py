@@ -171,9 +171,12 @@ def adapted(rate_bytes_per_s: int, start_bytes_per_s: int, *, healthy: bool) -> 
 
 
 def hopeless(
-    moves: Sequence[Move], in_bytes_per_s: Sequence[float | None], rate: int
+    moves: Sequence[Move | MoveLogDir], in_bytes_per_s: Sequence[float | None], rate: int
 ) -> list[HopelessMove]:
-    """Return the moves that can never catch up: their partition takes in at least the rate."""
+    """Return the moves that can never catch up: their partition takes in at least the rate.
+
+    They are moves between brokers and between log directories.
+    """
     return [
         HopelessMove(TopicPartition(move.topic, move.partition), ingest, rate)
         for move, ingest in zip(moves, in_bytes_per_s, strict=True)

@@ -21,13 +21,13 @@ it cannot be, or shall not be, its moves are cancelled and return to where they 
 This module only decides, from values; `act` carries the decisions out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from poolkeeper.errors import RefusalReason, Refused
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.runs import Ending, Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason, in_order
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import Move, MoveLogDir, Plan
 from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.audit import excess
@@ -279,9 +279,9 @@ def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
     throttle = desired.cluster.execution.throttle
     if throttle.mode is ThrottleMode.NONE:
         return
-    hopeless = throttles.hopeless(
-        plan.moves, _produce_rates(plan, cluster), throttle.rate_bytes_per_s
-    )
+    moves: tuple[Move | MoveLogDir, ...] = (*plan.moves, *log_dir_copies.copies_of(plan))
+    rates = _produce_rates(moves, cluster)
+    hopeless = throttles.hopeless(moves, rates, throttle.rate_bytes_per_s)
     if hopeless:
         reason = RefusalReason.THROTTLE_TOO_LOW
         raise Refused(
@@ -289,10 +289,10 @@ def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
         )
 
 
-def _produce_rates(plan: Plan, cluster: Cluster) -> Sequence[float | None]:
+def _produce_rates(moves: Iterable[Move | MoveLogDir], cluster: Cluster) -> Sequence[float | None]:
     """Return the produce rate of each partition that moves, where it is known."""
     found: list[float | None] = []
-    for move in plan.moves:
+    for move in moves:
         topic = cluster.topics.get(move.topic)
         partition = None if topic is None else topic.partition(move.partition)
         found.append(None if partition is None else partition.in_bytes_per_s)

@@ -321,8 +321,9 @@ class Brokers:
         return {name: "no such directory" for name in targets if name.partition in self.refused}
 
 
-def moved(count, broker, kind=ActionKind.MOVE_LOG_DIRS):
-    return Action(kind, broker=broker, count=count)
+def moved(broker, *partitions, kind=ActionKind.MOVE_LOG_DIRS):
+    names = tuple(TopicPartition("t", p) for p in partitions)
+    return Action(kind, broker=broker, count=len(names), partitions=names)
 
 
 def carried_out(decision, brokers):
@@ -337,7 +338,7 @@ def carried_out(decision, brokers):
 def test_brokers_are_asked_each_after_a_look_at_the_epoch_and_looked_at_soon():
     brokers = Brokers()
     found, access, context = carried_out(MoveLogDirs((0, 1, 4)), brokers)
-    assert found.did == (moved(2, 1), moved(1, 2))
+    assert found.did == (moved(1, 0, 1), moved(2, 4))
     assert brokers.asked == {1: {0: B, 1: B}, 2: {4: B}}
     assert access.checks == len(brokers.asked)
     assert context.memory.copies.asked_ms == 0
@@ -348,7 +349,7 @@ def test_a_cancelled_move_stays_in_its_directory():
     found, _, _ = carried_out(MoveLogDirs(cancelled=(0, 4)), brokers)
     assert brokers.asked == {1: {0: A}, 2: {4: A}}
     cancelled = ActionKind.LOG_DIR_MOVES_CANCELLED
-    assert found.did == (moved(1, 1, cancelled), moved(1, 2, cancelled))
+    assert found.did == (moved(1, 0, kind=cancelled), moved(2, 4, kind=cancelled))
 
 
 def test_a_broker_that_is_away_holds_up_no_other_and_refusals_are_counted():

@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import builders
 from builders import partition, pool_spec, topic, topic_spec
@@ -128,6 +130,31 @@ def test_a_broker_with_a_failed_directory_is_given_no_replicas_but_leads_on():
     assert [move.partition for move in plan.moves] == [0, 1, 2]
     assert all(1 not in set(move.target) - set(move.source) for move in plan.moves)
     assert [move.target[0] for move in plan.moves] == [1, 1, 2]
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_plan_after_a_plan_is_empty_and_nothing_goes_to_the_broker(data):
+    count = data.draw(st.integers(4, 6))
+    ids = tuple(range(1, count + 1))
+    lists = st.lists(st.permutations(ids), min_size=2, max_size=10)
+    factor, found = data.draw(st.integers(2, 3)), []
+    for number, order in enumerate(data.draw(lists)):
+        held = tuple(order[:factor])
+        offline = (1,) if 1 in held and data.draw(st.booleans()) else ()
+        found.append(replicas(number, *held, offline=offline))
+    wanted = desired(*ids, heal=data.draw(st.sampled_from([HEAL, Heal()])))
+    drain = data.draw(st.sampled_from([frozenset(), frozenset({2})]))
+    wanted = replace(wanted, pools=(replace(wanted.pools[0], drain=drain),))
+    plan = planned(cluster(*found, brokers=count), wanted)
+    assert all(1 not in set(move.target) - set(move.source) for move in plan.moves)
+    moved = {move.partition: move.target for move in plan.moves}
+    after = []
+    for before in found:
+        held = moved.get(before.partition, before.replicas)
+        stays = 1 in held and 1 not in (before.log_dirs or {})
+        after.append(replicas(before.partition, *held, offline=(1,) if stays else ()))
+    assert planned(cluster(*after, brokers=count), wanted).moves == ()
 
 
 @pytest.mark.parametrize(

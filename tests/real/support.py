@@ -20,6 +20,7 @@ import builders
 import manifests
 import txnlog
 from builders import pool_spec, topic_spec
+from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli.main import main
 from poolkeeper.cluster_connections import ClusterConnections
@@ -179,7 +180,7 @@ def assert_nothing_left(sandbox: Sandbox, *topics: str) -> None:
             (path, key)
             for path in configs
             for key in body(zookeeper, path).get("config", {})
-            if "throttled" in key
+            if "throttled" in key or key == LOG_DIRS_RATE
         ]
         assert throttled == []
         for path in (RUN, REQUEST, HOLDER, "/admin/preferred_replica_election"):

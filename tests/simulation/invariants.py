@@ -40,6 +40,7 @@ TOPICS = "/brokers/topics/"
 CONFIGS = ("/config/topics/", "/config/brokers/")
 THROTTLES = "/poolkeeper/records/throttles/"
 CONTROLLER_EPOCH = "/controller_epoch"
+LOG_DIRS = "replica.alter.log.dirs.io.max.bytes.per.second"
 ELECTION = "/admin/preferred_replica_election"
 
 Partition = tuple[str, int]
@@ -276,7 +277,7 @@ def unaccounted(trail: Trail) -> list[str]:
 
 def _throttles(node: Any) -> dict[str, str]:
     config = {} if node is None or not node.data else json.loads(node.data)["config"]
-    return {key: value for key, value in config.items() if "throttled" in key}
+    return {key: value for key, value in config.items() if "throttled" in key or key == LOG_DIRS}
 
 
 def _throttled_entity(path: str) -> str:

@@ -14,6 +14,7 @@ from poolkeeper.model.execution.runs import StopRequest
 from poolkeeper.model.execution.waits import WaitReason, has
 from poolkeeper.model.specs import (
     Desired,
+    DrainLogDir,
     Execution,
     Heal,
     Remedies,
@@ -35,6 +36,7 @@ THROTTLED = Execution(throttle=Throttle(ThrottleMode.FIXED, RATE), max_moves=2)
 STOP = "/poolkeeper/run/stop"
 CONTROLLER = "/controller"
 LIST = "leader.replication.throttled.replicas"
+LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 LEADER_RATE = "leader.replication.throttled.rate"
 
 
@@ -48,6 +50,7 @@ class Scenario:
     left: tuple[str, ...] = ()
     brokers: int = 4
     asks_brokers: bool = False
+    tells_logs: bool = False
 
     def made(self, kafka: str) -> tuple[SimulatedCluster, Desired]:
         """Return a cluster of that release, ready, and what is wanted."""
@@ -223,6 +226,26 @@ def _partitions_and_config(cluster: SimulatedCluster) -> Desired:
     return Wanted((1, 2, 3), 4, 2, config={"max.message.bytes": "2000000"}).desired()
 
 
+def _log_dirs(cluster: SimulatedCluster) -> Desired:
+    """A directory of broker 1 is drained, two replicas at a time, after broker 4 is.
+
+    Somebody set a rate of his own for moves between directories before.
+    """
+    return drained_log_dir(cluster, (1, 2, 4), *[[1, 2]] * 6, [1, 4], size=2 * MB)
+
+
+def drained_log_dir(
+    cluster: SimulatedCluster, brokers: tuple[int, ...], *lists: list[int], size: int
+) -> Desired:
+    """Broker 4 and the first directory of broker 1 shall be empty."""
+    _topic(cluster, *lists, size=size)
+    _configure(cluster, "brokers/1", {LOG_DIRS_RATE: str(9 * MB), "log.cleaner.threads": "2"})
+    execution = replace(THROTTLED, max_moves=3, max_moves_per_broker=2)
+    wanted = Wanted(brokers, len(lists), 2, execution, frozenset({4}) & set(brokers)).desired()
+    drained = DrainLogDir(1, cluster.simulation.brokers[1].disk.directories[0])
+    return replace(wanted, pools=(replace(wanted.pools[0], drain_log_dirs=(drained,)),))
+
+
 SCENARIOS = {
     "creation": Scenario(_creation, ("/brokers/topics/t", "/config/topics/t")),
     "migration": Scenario(_migration, (REQUEST,)),
@@ -238,6 +261,9 @@ SCENARIOS = {
         _rollback_by_brokers, (REQUEST,), _stopped, ("/poolkeeper/stopped",), asks_brokers=True
     ),
     "deadline": Scenario(_deadline, (REQUEST, CONTROLLER), _stopped, ("/poolkeeper/stopped",)),
+    "log directories": Scenario(
+        _log_dirs, (REQUEST, "/config/brokers/1", "/config/brokers/4"), tells_logs=True
+    ),
     "partitions and config": Scenario(
         _partitions_and_config, ("/brokers/topics/t", "/config/topics/t")
     ),

@@ -78,7 +78,10 @@ def _broker(broker: Broker, sizes: Sizes) -> Broker:
     logs = sizes.logs.get(broker.id)
     if not logs:
         return broker
-    arriving = {replica: log.log_dir for replica, log in logs.future.items()}
+    # Where the directory of the current log failed, its copy stays behind and never arrives.
+    arriving = {
+        replica: log.log_dir for replica, log in logs.future.items() if replica in logs.current
+    }
     return replace(
         broker, log_dirs=logs.log_dirs, arriving=arriving or None, failed_log_dirs=logs.offline
     )

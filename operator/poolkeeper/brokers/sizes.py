@@ -42,6 +42,15 @@ class Sizes:
     logs: Mapping[int, BrokerLogs]
     failures: Mapping[int, str] = field(default_factory=dict)
 
+    @property
+    def future_bytes(self) -> dict[tuple[TopicPartition, int], int]:
+        """The sizes of all future logs, by partition and broker."""
+        return {
+            (name, broker): log.size_bytes
+            for broker, logs in self.logs.items()
+            for name, log in logs.future.items()
+        }
+
     def log(self, partition: TopicPartition, broker: int) -> ReplicaLog | None:
         """Return the log of one replica; None if its broker is silent or has none."""
         logs = self.logs.get(broker)

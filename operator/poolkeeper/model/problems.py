@@ -90,6 +90,8 @@ class ProblemReason(StrEnum):
     """Only brokers that are gone for good held partitions in sync."""
     NO_SOURCE = "NoSource"
     """No live broker holds the partitions in sync, so nothing can be copied from."""
+    LOG_DIR_FAILED = "LogDirFailed"
+    """A log directory of a broker has failed, and the replicas that were in it are offline."""
     LOG_DIRS_UNKNOWN = "LogDirsUnknown"
     """A broker does not tell its log directories."""
     NO_SUCH_LOG_DIR = "NoSuchLogDir"

@@ -86,6 +86,7 @@ class Broker:
 
     `arriving`: the directory that each replica is being copied to, by topic and partition.
     `failed_log_dirs`: why a directory cannot be used, by path; it is not in `log_dirs`.
+    `lost_log_dirs`: those of them that count as lost for good.
     """
 
     id: int
@@ -95,6 +96,7 @@ class Broker:
     log_dirs: Mapping[str, LogDir] | None = None
     arriving: Mapping[TopicPartition, str] | None = None
     failed_log_dirs: Mapping[str, str] = field(default_factory=dict)
+    lost_log_dirs: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import sources
 from poolkeeper.planning.constraints.capacity import eligible_brokers
 from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
+from poolkeeper.planning.diagnosis import failed_log_dirs
 from poolkeeper.planning.diagnosis import problems as diagnosis_problems
 from poolkeeper.planning.layout.all_pools import LayoutInput, PoolLayouts, lay_out_all
 from poolkeeper.planning.layout.changes import Change
@@ -37,6 +38,7 @@ from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.placement.initial import ReplicaCounts
 from poolkeeper.planning.problem import internal_topics
 from poolkeeper.planning.problem.arrays import Rows, brokers_of
+from poolkeeper.planning.problem.offline_replicas import lost_replicas
 from poolkeeper.planning.problem.partitions import Lists, PartitionTable, lists_of, table_of
 from poolkeeper.planning.problem.pool_membership import (
     PlanScope,
@@ -78,6 +80,7 @@ def make_plan(
         for name, pool in sorted(scope.pools.items())
     }
     observed = lists_of(table, brokers, sources.rows_without_source(cluster, table))
+    observed = replace(observed, lost=lost_replicas(cluster, table, brokers, observed.wide))
     manual, unassignable = manual_changes(scope, cluster, usable, observed)
     lists = _with_manual(observed, manual)
     counts = new_partitions.PlacementCounts(
@@ -119,6 +122,7 @@ def make_plan(
             {n: home.spec for n, home in scope.homes.items()}, cluster
         ),
         *not_copied,
+        *failed_log_dirs.problems(desired, cluster, records, moves),
         *sources.problems(cluster, given.homes, gone),
         *diagnosis_problems.of_layouts(layouts.layouts),
         *quota_problems(counts.quotas, held),
@@ -126,7 +130,9 @@ def make_plan(
     return Plan(
         cluster=desired.cluster.name,
         hash=identity.plan_hash(moves, steps),
-        fingerprint=identity.fingerprint(desired, cluster.id, gone),
+        fingerprint=identity.fingerprint(
+            desired, cluster.id, gone, identity.lost_log_dirs(cluster)
+        ),
         steps=steps,
         moves=moves,
         certificates=_certificates(layouts.layouts),

@@ -99,6 +99,11 @@ class Rules:
         return self.gone.union(*(pool.drain for pool in self.desired.pools))
 
     @cached_property
+    def failed(self) -> frozenset[int]:
+        """Brokers with a failed log directory."""
+        return frozenset(id_ for id_, b in self.cluster.brokers.items() if b.failed_log_dirs)
+
+    @cached_property
     def racks(self) -> Mapping[int, str]:
         """The rack of every broker, live or named in a pool; "" if it is unknown."""
         told = {broker: pool.racks.get(broker, "") for broker, pool in self.pool_of.items()}
@@ -109,8 +114,11 @@ class Rules:
 
     @cached_property
     def usable(self) -> Mapping[str, Mapping[int, str]]:
-        """The usable brokers of each pool, live and not to be emptied, with their racks."""
-        usable = self.cluster.brokers.keys() - self.to_empty
+        """The usable brokers of each pool, with their racks.
+
+        They are live, not to be emptied, and none of their log directories has failed.
+        """
+        usable = self.cluster.brokers.keys() - self.to_empty - self.failed
         return {
             name: {broker: self.racks[broker] for broker in sorted(members & usable)}
             for name, members in self.members.items()

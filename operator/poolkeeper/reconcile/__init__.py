@@ -5,6 +5,6 @@ In: the declared state, what the pass is allowed to do, perhaps a plan of a Reba
 `decide` (what is decided, without reads and writes) and `act` (every write). The inputs of a pass
 are in `context`, `authority`, `access`, `observation` (which refuses another cluster than the
 declared one) and `gone_brokers`. `steps_during_run` is what goes on beside a run. `approval`,
-`stall_recovery` and `return_moves` write, too. `recorded_run` is what a preview tells of a run,
-`rate_signals` measures what the adaptive throttle goes by.
+`stall_recovery`, `return_moves`, `keep_throttles` and `log_dir_requests` write, too. `recorded_run`
+is what a preview tells of a run, `rate_signals` measures what the adaptive throttle goes by.
 """

@@ -146,8 +146,8 @@ class ClusterAccess(ClusterView, Protocol):
 
     # Throttles
 
-    def read_throttles(self, topics: Iterable[str], brokers: Iterable[int]) -> Saved:
-        """Return the present throttle values of topics and brokers."""
+    def read_throttles(self, topics: Iterable[str], brokers: Mapping[int, Sequence[str]]) -> Saved:
+        """Return the present values of throttle keys: of topics, and those given of brokers."""
 
     def check_throttles(
         self, document: RunDocument, rates: Sequence[int], topics: Collection[str]

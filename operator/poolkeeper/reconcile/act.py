@@ -5,16 +5,15 @@ decisions that need more input. It also writes throttles: only then does it show
 in force.
 """
 
-from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from poolkeeper.errors import Refused, Stale, Unavailable
+from poolkeeper.errors import Refused, Stale
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
-from poolkeeper.model.execution.runs import Ending, Phase, Run, RunDocument, ThrottleConflicts
+from poolkeeper.model.execution.runs import Ending, Phase, Run, RunDocument
 from poolkeeper.model.execution.throttles import LeftThrottles
-from poolkeeper.model.execution.waits import Wait, WaitReason, after_error
+from poolkeeper.model.execution.waits import after_error
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -29,9 +28,16 @@ from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import disks, gates, throttles
+from poolkeeper.planning.run_state.log_dir_copies import CopyState, copies_of
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile import rate_signals, return_moves, stall_recovery
+from poolkeeper.reconcile import (
+    keep_throttles,
+    log_dir_requests,
+    rate_signals,
+    return_moves,
+    stall_recovery,
+)
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import (
@@ -44,6 +50,7 @@ from poolkeeper.reconcile.decide.decisions import (
     EndRun,
     EnterPhase,
     MissingInput,
+    MoveLogDirs,
     NeededInput,
     RecordThrottled,
     RequestOrder,
@@ -52,19 +59,18 @@ from poolkeeper.reconcile.decide.decisions import (
     RunSituation,
     Watch,
 )
-from poolkeeper.reconcile.decide.log_dir_moves import MoveLogDirs
 from poolkeeper.reconcile.decide.steps import WriteSteps
-from poolkeeper.reconcile.gone_brokers import gone_brokers, updated_records
+from poolkeeper.reconcile.gone_brokers import gone_brokers, lost_log_dirs, updated_records
 from poolkeeper.reconcile.observation import (
     Observation,
     RunGuard,
     RunView,
-    Settling,
     find_ending,
-    settling,
+    look_at_copies,
 )
 
 READ_GONE_EVERY_MS = 5_000
+_AT_WORK = (Phase.MOVING, Phase.COPYING)
 
 # Steps
 
@@ -112,34 +118,7 @@ def _write_step(context: PassContext, desired: Desired, cluster: Cluster, step: 
             memory.elections.update(partitions)
             access.request_election(partitions)
         case MoveLogDir():
-            raise Refused("moves between log directories are begun together")
-
-
-def move_log_dirs(context: PassContext, decision: MoveLogDirs) -> Result:
-    """Ask brokers to move replicas between their log directories."""
-    context.memory.log_dir_moves = decision.approved
-    result = Result(waits=decision.waits)
-    if decision.batches and context.brokers is None:
-        return result + Result(waits=(Wait(WaitReason.BROKERS_NOT_ASKED),))
-    for broker, targets in decision.batches.items():
-        assert context.brokers is not None
-        context.access.confirm_holder()
-        try:
-            refused = context.brokers.move_log_dirs(broker, dict(targets))
-        except Unavailable as away:
-            result += Result(waits=(Wait(WaitReason.UNAVAILABLE, detail=str(away)),))
-            continue
-        result += Result(waits=tuple(_refusal_waits(broker, refused)))
-        if begun := len(targets) - len(refused):
-            result += Result((Action(ActionKind.MOVE_LOG_DIRS, broker=broker, count=begun),))
-    return result
-
-
-def _refusal_waits(broker: int, refused: Mapping[TopicPartition, str]) -> Iterator[Wait]:
-    for name, why in refused.items():
-        yield Wait(
-            WaitReason.LOG_DIR_MOVE_REFUSED, partitions=(name,), brokers=(broker,), detail=why
-        )
+            raise Refused("moves between log directories are made by a run")
 
 
 def take_off_throttles(context: PassContext, left: LeftThrottles) -> Result:
@@ -160,19 +139,20 @@ def begin_run(
     cluster = observed.cluster
     context.access.remember_stopped(None)
     throttled = desired.cluster.execution.throttle
-    lists = throttles.lists_of(plan.moves) if throttled.mode is not ThrottleMode.NONE else {}
-    brokers = throttles.brokers_of(plan.moves) if lists else ()
-    saved = context.access.read_throttles(lists, brokers)
+    limited = throttled.mode is not ThrottleMode.NONE
+    lists = throttles.lists_of(plan.moves) if limited else {}
+    saved = context.access.read_throttles(lists, throttles.keys_by_broker(plan) if limited else {})
     document = RunDocument(plan, saved, gates.health(cluster))
+    lost = lost_log_dirs(observed.records, desired, context.now_ms())
     run = Run(
         plan=plan.hash,
         fingerprint=plan.fingerprint,
-        concern=plan_json.concern(desired, plan.moves, cluster.id, observed.gone),
+        concern=plan_json.concern(desired, plan.moves, cluster.id, observed.gone, lost),
         phase=Phase.STORING,
         digest="",
         chunks=0,
         started_ms=context.now_ms(),
-        rates=(throttled.rate_bytes_per_s,) if lists else (),
+        rates=(throttled.rate_bytes_per_s,) if document.throttled else (),
         approved_by=approved_by,
     )
     context.memory.forget_run()
@@ -200,7 +180,7 @@ def complete_view(
             return replace(view, conflicts=conflicts)
         case MissingInput.SETTLED:
             foreign = () if view.conflicts is None else view.conflicts.brokers
-            found = _ask_whether_settled(context, run, document, foreign)
+            found = keep_throttles.ask_whether_settled(context, run, document, foreign)
             return replace(view, throttle_settled=found.done, unsettled=found.unsettled)
         case MissingInput.GONE:
             return replace(view, gone_read=True, gone=_note_gone(context, at))
@@ -209,7 +189,7 @@ def complete_view(
         case CheckThrottles():
             topics = needed_input.topics
             live = context.access.check_throttles(document, run.rates, topics)
-            _note_throttles(context, live)
+            keep_throttles.note(context, live)
             return replace(view, throttles=live)
         case _:
             sized = context.enrich(view.cluster)
@@ -261,6 +241,11 @@ def apply_decision(context: PassContext, at: RunSituation, decision: RunDecision
             return return_moves.carry_out(context, at, decision)
         case Watch():
             return _watch_stage(context, at, decision)
+        case MoveLogDirs():
+            if decision.throttle is not None:
+                changed = _change_throttle(context, run, at.document, decision.throttle)
+                at = replace(at, run=changed)
+            return log_dir_requests.carry_out(context, at, decision)
         case Elect():
             after = replace(run, attempts=run.attempts + 1)
             after = context.access.request_election_of_run(run, after, decision.partitions)
@@ -290,7 +275,7 @@ def _enter_phase(context: PassContext, run: Run, plan: Plan, decision: EnterPhas
         after = replace(after, rates=decision.rates)
     if decision.rates or decision.phase is Phase.THROTTLING:
         after = replace(after, throttled_ms=0)
-    if decision.phase is Phase.THROTTLING and run.phase is Phase.MOVING and not decision.rates:
+    if decision.phase is Phase.THROTTLING and run.phase in _AT_WORK and not decision.rates:
         known = context.memory.throttles
         context.memory.throttles = replace(known, put_back=known.put_back + 1)
     return progress_outcome(
@@ -326,40 +311,8 @@ def _watch_stage(context: PassContext, at: RunSituation, decision: Watch) -> Out
     if decision.throttle is not None:
         run = _change_throttle(context, run, at.document, decision.throttle)
     if decision.check:
-        result += _keep_throttles(context, at, decision)
+        result += keep_throttles.compare(context, at, decision.check, keep=decision.keep)
     return outcome_of(context, run, at.plan, result)
-
-
-def _keep_throttles(context: PassContext, at: RunSituation, decision: Watch) -> Result:
-    """Compare the live throttles with the run's, and set those again that somebody removed."""
-    access, rates = context.access, at.run.rates
-    compare = access.write_throttles if decision.keep else access.check_throttles
-    live = compare(at.document, rates, decision.check)
-    _note_throttles(context, live)
-    if context.memory.throttles.unsettled:
-        _ask_whether_settled(context, at.run, at.document, live.brokers)
-    if not live.unset or not decision.keep:
-        return Result()
-    known = context.memory.throttles
-    context.memory.throttles = replace(known, put_back=known.put_back + 1)
-    return Result((Action(ActionKind.THROTTLES_PUT_BACK, count=live.unset),))
-
-
-def _ask_whether_settled(
-    context: PassContext, run: Run, document: RunDocument, foreign: Collection[int]
-) -> Settling:
-    """Ask the brokers whether the throttle is in force, and remember which deny it."""
-    found = settling(context, run, document, foreign)
-    known = context.memory.throttles
-    context.memory.throttles = replace(known, unsettled=found.unsettled)
-    return found
-
-
-def _note_throttles(context: PassContext, live: ThrottleConflicts) -> None:
-    """Remember how the live throttles differ from the run's."""
-    context.memory.throttles = replace(
-        context.memory.throttles, checked_ms=context.now_ms(), found=live
-    )
 
 
 def _change_throttle(
@@ -387,18 +340,22 @@ def _end_run(context: PassContext, run: Run, document: RunDocument) -> Outcome:
 
 def _finished(context: PassContext, run: Run, plan: Plan) -> FinishedRun:
     """Return the run's entry in the history; how much arrived is read from the topics."""
-    topics = {move.topic for move in plan.moves}
+    copies = copies_of(plan)
+    topics = {move.topic for move in plan.moves} | {step.topic for step in copies}
     live = context.access.observe("", topics=topics, want_configs=False).cluster
     states = [progress.state for progress in classify(plan.moves, live)]
+    if copies:
+        look_at_copies(context, plan, live)
+    copied = [progress.state for progress in context.memory.copies.progress]
     return FinishedRun(
         plan=run.plan,
         started_ms=run.started_ms,
         ended_ms=context.now_ms(),
         ending=run.ending,
         stages=run.stage,
-        moves=len(plan.moves),
-        moves_done=states.count(MoveState.DONE),
-        size_bytes=sum(move.bytes for move in plan.moves),
+        moves=len(plan.moves) + len(copies),
+        moves_done=states.count(MoveState.DONE) + copied.count(CopyState.DONE),
+        size_bytes=sum(move.bytes for move in plan.moves) + sum(s.bytes for s in copies),
         approved_by=run.approved_by,
         executor=context.trail.executor,
     )

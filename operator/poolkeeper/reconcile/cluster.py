@@ -27,6 +27,7 @@ from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
 from poolkeeper.planning.run_state import gates, left_throttles, requests, step_progress
+from poolkeeper.planning.run_state.log_dir_copies import copies_of
 from poolkeeper.reconcile import act, approval, stall_recovery, steps_during_run
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PreviewContext
@@ -34,7 +35,7 @@ from poolkeeper.reconcile.decide import cool_down, external_plan
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
-from poolkeeper.reconcile.gone_brokers import gone_brokers
+from poolkeeper.reconcile.gone_brokers import gone_brokers, lost_log_dirs
 from poolkeeper.reconcile.observation import (
     Observation,
     RunGuard,
@@ -109,6 +110,7 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
             reported_stage=context.memory.reported_stage,
             adapted_ms=context.memory.adapted_ms,
             throttles=context.memory.throttles,
+            copies=context.memory.copies,
         )
         decision = runs.decide(at)
         if not isinstance(decision, NeededInput):
@@ -140,10 +142,12 @@ def _run_guard(
     def wanted(run: Run, plan: Plan) -> bool:
         if confirmed_plan is not None:
             added = {b for move in plan.moves for b in set(move.target) - set(move.source)}
+            added |= {step.broker for step in copies_of(plan)}
             return run.fingerprint == confirmed_plan.fingerprint and not added & gone()
         records = context.access.read_records()
         owned = resolve_conflicts(desired, records)
-        return run.concern == plan_json.concern(owned, plan.moves, records.cluster_id, gone())
+        lost = lost_log_dirs(records, desired, context.now_ms())
+        return run.concern == plan_json.concern(owned, plan.moves, records.cluster_id, gone(), lost)
 
     return RunGuard(wanted, gone, authority.paused)
 

@@ -4,23 +4,25 @@ The memory is a convenience. A process that starts anew knows less of the progre
 brokers again, but it makes the same decisions.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.brokers.requests import BrokerClient
+from poolkeeper.brokers.sizes import Sizes
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, Result, State
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.runs import Run, RunDocument
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.model.plans import MoveLogDir, Plan
+from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.adaptive_rate import LOOKS, SizeLook
 from poolkeeper.planning.run_state.disks import SeenDisks, TargetDisks
+from poolkeeper.planning.run_state.log_dir_copies import CopyProgress, CopyState, copies_of
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 from poolkeeper.planning.run_state.requests import SeenStall
 from poolkeeper.planning.run_state.throttles import ThrottleWatch
@@ -51,6 +53,24 @@ class PlanDuringRun:
 
 
 @dataclass(slots=True)
+class CopyMemory:
+    """What a process knows of its run's moves between log directories.
+
+    `sizes`: what brokers said at `asked_ms`; 0 if they are to be asked again. `progress`: how far
+    each move is. `pending`: whether some had not begun when they were looked at last. `refusals`:
+    how often brokers refused a move, by its position. `silent_since_ms`: since when a live broker
+    does not say how far its copies are.
+    """
+
+    asked_ms: int = 0
+    sizes: Sizes = field(default_factory=lambda: Sizes({}))
+    progress: tuple[CopyProgress, ...] = ()
+    pending: bool = True
+    refusals: Counter[int] = field(default_factory=Counter)
+    silent_since_ms: int | None = None
+
+
+@dataclass(slots=True)
 class PassMemory:
     """What one process keeps between passes.
 
@@ -58,8 +78,6 @@ class PassMemory:
     again before it asks a person.
     """
 
-    log_dir_moves: frozenset[MoveLogDir] = frozenset()
-    """Approved moves between log directories; they are done a few at a time."""
     documents: dict[str, RunDocument] = field(default_factory=dict)
     elections: set[TopicPartition] = field(default_factory=set)
     """Partitions whose election has been requested; it is not requested again."""
@@ -76,6 +94,7 @@ class PassMemory:
     has_begun: bool = False
     stall: SeenStall | None = None
     disks: SeenDisks = field(default_factory=SeenDisks)
+    copies: CopyMemory = field(default_factory=CopyMemory)
     gone: frozenset[int] | None = None
     """The brokers that counted as gone at `gone_read_ms`."""
     gone_read_ms: int = 0
@@ -102,6 +121,20 @@ class PassMemory:
         if progress.state in (MoveState.DONE, MoveState.GONE):
             self.arrived.add(m)
 
+    def note_copies(self, progress: tuple[CopyProgress, ...]) -> None:
+        """Record the progress of the run's moves between log directories.
+
+        A broker that does not answer for a moment has not lost what it copied.
+        """
+        known = self.copies.progress
+        unknown = (CopyState.UNKNOWN, CopyState.AWAY)
+        self.copies.progress = tuple(
+            now._replace(copied_bytes=known[n].copied_bytes)
+            if known and now.state in unknown
+            else now
+            for n, now in enumerate(progress)
+        )
+
     def forget_run(self) -> None:
         """Forget the progress of the last run."""
         self.documents = {}
@@ -112,6 +145,7 @@ class PassMemory:
         self.looks.clear()
         self.gone = None
         self.disks = SeenDisks()
+        self.copies = CopyMemory()
 
 
 Enrich = Callable[[Cluster], Cluster]
@@ -189,19 +223,26 @@ def progress_outcome(context: PassContext, run: Run, plan: Plan, *did: Action) -
 
 def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:
     """Return the run's progress as far as this process has observed it."""
+    copies, copied = copies_of(plan), memory.copies.progress
+    states = Counter(each.state for each in copied)
+    copying = sum(
+        step.bytes - p.copied_bytes
+        for step, p in zip(copies, copied, strict=bool(copied))
+        if p.state is CopyState.IN_FLIGHT
+    )
     return Progress(
         plan=run.plan,
         phase=run.phase,
         stage=run.stage,
-        moves_done=len(memory.arrived),
-        moves_in_flight=memory.moves_in_flight if run.step else 0,
-        moves_total=len(plan.moves),
-        bytes_done=sum(memory.bytes_done.values()),
-        bytes_total=sum(move.bytes for move in plan.moves),
+        moves_done=len(memory.arrived) + states[CopyState.DONE],
+        moves_in_flight=(memory.moves_in_flight if run.step else 0) + states[CopyState.IN_FLIGHT],
+        moves_total=len(plan.moves) + len(copies),
+        bytes_done=sum(memory.bytes_done.values()) + sum(p.copied_bytes for p in copied),
+        bytes_total=sum(move.bytes for move in plan.moves) + sum(step.bytes for step in copies),
         throttle_bytes_per_s=run.rates[0] if run.rates else None,
         throttle_reason=run.rate_reason,
         arrived=frozenset(memory.arrived),
-        bytes_in_flight=_bytes_in_flight(memory, plan, run),
+        bytes_in_flight=_bytes_in_flight(memory, plan, run) + copying,
     )
 
 

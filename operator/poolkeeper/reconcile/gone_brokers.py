@@ -1,15 +1,16 @@
 """Which missing brokers count as gone: their replicas are rebuilt on other brokers (`heal`).
 
 ZooKeeper knows live brokers alone. So the record of each broker that was observed or declared holds
-its last rack and since when it is missing.
+its last rack and since when it is missing. It also holds since when log directories of a live
+broker failed; they count as lost under the same conditions.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from poolkeeper.model.execution.records import BrokerRecord, RecordKind, Records
 from poolkeeper.model.specs import Desired
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.topology import Broker, Cluster
 
 
 def updated_records(records: Records, cluster: Cluster, desired: Desired, now_ms: int) -> Records:
@@ -20,12 +21,58 @@ def updated_records(records: Records, cluster: Cluster, desired: Desired, now_ms
         known = records.brokers.get(id_, BrokerRecord())
         live = cluster.brokers.get(id_)
         if live is not None:
-            brokers[id_] = BrokerRecord(rack=live.rack)
+            failed = _failed_since(known, live, now_ms // 1000)
+            brokers[id_] = BrokerRecord(rack=live.rack, log_dirs_failed_s=failed)
         elif known.missing_since_s is None:
             brokers[id_] = replace(known, missing_since_s=now_ms // 1000)
         else:
             brokers[id_] = known
     return replace(records, cluster_id=records.cluster_id or cluster.id, brokers=brokers)
+
+
+def _failed_since(known: BrokerRecord, live: Broker, now_s: int) -> Mapping[str, int]:
+    """Return since when directories failed; as known of a broker that was not asked."""
+    if live.log_dirs is None:
+        return known.log_dirs_failed_s
+    return {path: known.log_dirs_failed_s.get(path, now_s) for path in sorted(live.failed_log_dirs)}
+
+
+def with_lost_log_dirs(
+    cluster: Cluster, records: Records, desired: Desired, now_ms: int
+) -> Cluster:
+    """Return the cluster with the failed log directories that count as lost for good."""
+    lost = lost_log_dirs(records, desired, now_ms)
+    if not lost:
+        return cluster
+    brokers = {
+        id_: replace(broker, lost_log_dirs=lost.get(id_, frozenset()) & set(broker.failed_log_dirs))
+        for id_, broker in cluster.brokers.items()
+    }
+    return replace(cluster, brokers=brokers)
+
+
+def lost_log_dirs(records: Records, desired: Desired, now_ms: int) -> dict[int, frozenset[str]]:
+    """Return the log directories whose replicas are to be rebuilt on other brokers, by broker.
+
+    There are none before `heal.after`, and none if more than `heal.maxBrokers` brokers are missing
+    or have failed directories.
+    """
+    heal, now_s = desired.cluster.heal, now_ms // 1000
+    if not heal.enabled or RecordKind.BROKERS in records.damage:
+        return {}
+    declared = {broker for pool in desired.pools for broker in pool.brokers}
+    troubled = {
+        id_: record.log_dirs_failed_s
+        for id_, record in records.brokers.items()
+        if id_ in declared and (record.log_dirs_failed_s or record.missing_since_s is not None)
+    }
+    if len(troubled) > heal.max_brokers:
+        return {}
+    found = {
+        id_: frozenset(path for path, at_s in since.items() if now_s - at_s >= heal.after_s)
+        for id_, since in troubled.items()
+    }
+    return {id_: paths for id_, paths in found.items() if paths}
 
 
 def gone_brokers(records: Records, desired: Desired, now_ms: int) -> frozenset[int]:

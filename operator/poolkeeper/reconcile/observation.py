@@ -8,6 +8,7 @@ a decision that needs more says so (`decisions.MissingInput`).
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from poolkeeper.brokers.enrich import with_sizes
 from poolkeeper.errors import DamagedNode, OtherCluster, Unavailable
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.execution.records import BalanceRecord, RecordKind, Records
@@ -28,15 +29,26 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state import left_throttles, throttles
 from poolkeeper.planning.run_state.adaptive_rate import RateSignals
 from poolkeeper.planning.run_state.disks import NOT_LOOKED, SeenDisks, TargetDisks
+from poolkeeper.planning.run_state.log_dir_copies import (
+    CopyProgress,
+    CopyState,
+    classify_copies,
+    copies_of,
+)
 from poolkeeper.planning.run_state.move_progress import MoveProgress, classify
 from poolkeeper.planning.run_state.returns import UNSETTLED, ReturnState, classify_returns
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.access import ClusterView
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES, Enrich, PassContext
-from poolkeeper.reconcile.gone_brokers import gone_brokers, updated_records
+from poolkeeper.reconcile.gone_brokers import (
+    gone_brokers,
+    updated_records,
+    with_lost_log_dirs,
+)
 
 DISKS_EVERY_MS = 15_000
 DISKS_DEADLINE_S = 5.0
+COPIES_EVERY_MS = 2_000
 SETTLE_MS = 5_000
 """The time in which brokers apply a throttle, for brokers that cannot be asked."""
 LISTS_SETTLE_MS = 1_000
@@ -96,6 +108,7 @@ def observe_cluster(
         cluster = replace(cluster, kafka_version=spec.kafka_version)
     records = updated_records(records, cluster, desired, now_ms)
     gone = gone_brokers(records, desired, now_ms)
+    cluster = with_lost_log_dirs(cluster, records, desired, now_ms)
     left = left_throttles.find(cluster, view.read_throttle_records(), running)
     return Observation(reading, cluster, records, gone, balance_of(view, now_ms), left)
 
@@ -148,7 +161,8 @@ class RunView:
     has been computed. `throttles`: how the live throttles differ from the run's, before a stage.
     `signals`: how the cluster bears the rate of the throttle.
     `unsettled`: the brokers that say that they have not applied the rate. `balanced`: when balance
-    last began; read for a run that was just recorded.
+    last began; read for a run that was just recorded. `copies`: how far the moves between log
+    directories are, while it is their turn.
     """
 
     reading: ClusterReading | None = None
@@ -170,6 +184,7 @@ class RunView:
     gone: frozenset[int] = frozenset()
     balanced: BalanceRecord | None = None
     disks: TargetDisks = NOT_LOOKED
+    copies: tuple[CopyProgress, ...] = ()
 
     @property
     def cluster(self) -> Cluster:
@@ -195,6 +210,8 @@ def observe_run(context: PassContext, desired: Desired, run: Run, document: RunD
             return RunView(balanced=balance_of(context.access, run.started_ms))
         case Phase.MOVING:
             return _observe_moves(context, desired, run, document)
+        case Phase.COPYING:
+            return _observe_copies(context, desired, document)
         case Phase.ELECTING:
             return _observe_leaders(context, desired, document)
         case _:
@@ -229,6 +246,43 @@ def _observe_moves(
     for m, p in enumerate(progress):
         memory.note_progress(plan, m, p, reading.cluster)
     return RunView(reading, progress)
+
+
+def _observe_copies(context: PassContext, desired: Desired, document: RunDocument) -> RunView:
+    """Observe how far the moves between log directories are.
+
+    While some are still to begin the whole cluster is read, as it is between two stages.
+    """
+    plan, memory = document.plan, context.memory
+    lock = desired.cluster.execution.restart_lock
+    names = None if memory.copies.pending else {step.topic for step in copies_of(plan)}
+    reading = context.access.observe(desired.cluster.name, topics=names, restart_lock=lock)
+    if names is None:
+        memory.update_last_observation(reading.cluster)
+    cluster = look_at_copies(context, plan, reading.cluster)
+    stop = context.access.read_stop()
+    return RunView(replace(reading, cluster=cluster), copies=memory.copies.progress, stop=stop)
+
+
+def look_at_copies(context: PassContext, plan: Plan, cluster: Cluster) -> Cluster:
+    """Return the cluster with the log directories of the brokers that move replicas between them.
+
+    How far those moves are is noted in the memory.
+    """
+    steps, known, now_ms = copies_of(plan), context.memory.copies, context.now_ms()
+    if context.brokers is not None and now_ms - known.asked_ms >= COPIES_EVERY_MS:
+        asked = {step.broker for step in steps} & cluster.brokers.keys()
+        known.sizes, known.asked_ms = context.brokers.sizes(asked, DISKS_DEADLINE_S), now_ms
+    cluster = with_sizes(cluster, known.sizes)
+    copies = classify_copies(steps, cluster, known.sizes.future_bytes)
+    context.memory.note_copies(copies)
+    states = {each.state for each in copies}
+    known.pending = CopyState.PENDING in states
+    if CopyState.UNKNOWN not in states:
+        known.silent_since_ms = None
+    elif known.silent_since_ms is None:
+        known.silent_since_ms = now_ms
+    return cluster
 
 
 def _with_requested_topics(
@@ -322,7 +376,12 @@ def settling(
         asked = sorted(ours & set(context.brokers.ids()))
     except Unavailable:
         return Settling(age_ms >= SETTLE_MS)
-    answers = context.brokers.throttles_settled(asked, throttles.rates(run.rates[0]))
+    answers: dict[int, bool | None] = {}
+    keys = {broker: tuple(document.saved.brokers[broker]) for broker in asked}
+    for alike in sorted(set(keys.values())):
+        same = [broker for broker in asked if keys[broker] == alike]
+        expected = throttles.rates(run.rates[0], alike)
+        answers |= context.brokers.throttles_settled(same, expected)
     denying = tuple(broker for broker, answer in answers.items() if answer is False)
     if denying:
         return Settling(age_ms >= DENIED_MS, denying)

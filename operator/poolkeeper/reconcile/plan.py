@@ -1,10 +1,11 @@
 """What is done of a plan now, while no run is recorded.
 
-Early steps come first: creations, added partitions, configs, moves between log directories. Then a
-run begins, if the plan has moves that are allowed. Late steps, elections and deletions, come when
-nothing is left to move.
+Early steps come first: creations, added partitions, configs. Then a run begins, if the plan has
+moves that are allowed, between brokers or between log directories. Late steps, elections and
+deletions, come when nothing is left to move.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from poolkeeper.errors import DamagedNode
@@ -17,13 +18,14 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import step_progress
+from poolkeeper.planning.run_state.log_dir_copies import CopyState, classify_copies, copies_of
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.step_progress import StepState
 from poolkeeper.reconcile import act
 from poolkeeper.reconcile.authority import Authority, approver
 from poolkeeper.reconcile.context import ENDED_STATES, PassContext
-from poolkeeper.reconcile.decide import log_dir_moves, steps
 from poolkeeper.reconcile.decide import run as runs
+from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import DoNothing
 from poolkeeper.reconcile.observation import Observation
 
@@ -46,7 +48,12 @@ def carry_out(
         return Outcome(State.PROGRESSED, result.did, result.waits, plan)
     if authority.steps:
         access.remember_owners(steps.owners_to_record(desired, plan, observed))
-    if all(p.state in ENDED_STATES for p in classify(plan.moves, cluster)):
+    moved = all(p.state in ENDED_STATES for p in classify(plan.moves, cluster))
+    copies = classify_copies(copies_of(plan), cluster, {})
+    if moved and not any(p.state is CopyState.PENDING for p in copies):
+        unknown = tuple(_waits_for_copies(plan, cluster))
+        if unknown:
+            return Outcome(State.WAITING, waits=(*result.waits, *unknown), plan=plan)
         return _do_late(context, desired, authority, plan, cluster, result, by_person=by_person)
     try:
         stopped = not by_person and access.read_stopped() == plan.fingerprint
@@ -71,7 +78,7 @@ def _do_early(
     *,
     by_person: bool,
 ) -> Result:
-    """Write the early steps, and begin moves between log directories."""
+    """Write the early steps."""
     covered = authority.covers(plan)
 
     def hold(step: Step) -> Wait | None:
@@ -79,16 +86,15 @@ def _do_early(
         return None if allowed else steps.needs_approval(step)
 
     early = steps.decide(steps.early_steps(plan), cluster, hold)
-    result = act.write_steps(context, desired, cluster, early, by_person=by_person)
-    moves = log_dir_moves.decide(
-        plan,
-        cluster,
-        desired.cluster.execution.max_moves_per_broker,
-        runs.waits_before_run(desired, authority, cluster, context.now_ms()),
-        log_dir_moves.approved_moves(plan, context.memory.log_dir_moves, approved=covered),
-    )
-    result += act.move_log_dirs(context, moves)
-    return result if result.did else result + Result(waits=moves.idle)
+    return act.write_steps(context, desired, cluster, early, by_person=by_person)
+
+
+def _waits_for_copies(plan: Plan, cluster: Cluster) -> Iterator[Wait]:
+    """Name what moves between log directories already, and the brokers that do not tell."""
+    for step in copies_of(plan):
+        found = step_progress.progress_of(step, cluster)
+        if found.wait is not None:
+            yield found.wait
 
 
 def _do_late(

@@ -14,6 +14,7 @@ from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired, Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state import gates, requests
+from poolkeeper.planning.run_state.log_dir_copies import classify_copies, copies_of
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.requests import NOTHING_OWNED, Owned
 from poolkeeper.planning.run_state.returns import classify_returns
@@ -44,6 +45,7 @@ def recorded_run(stored: StoredRun, cluster: Cluster) -> RecordedRun | None:
     progress = classify(plan.moves, cluster)
     for m, p in enumerate(progress):
         memory.note_progress(plan, m, p, cluster)
+    memory.note_copies(classify_copies(copies_of(plan), cluster, {}))
     memory.moves_in_flight = sum(progress[m].state in IN_FLIGHT_STATES for m, _ in run.step)
     at_work = {
         TopicPartition(move.topic, move.partition)

@@ -46,6 +46,9 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
         f"elect preferred leaders of {counted(action.count, 'partition')}"
     ),
     _A.MOVE_LOG_DIRS: _between,
+    _A.LOG_DIR_MOVES_CANCELLED: lambda action: (
+        f"asked broker {action.broker} to cancel {between_log_dirs(action.count)}"
+    ),
     _A.RUN_BEGUN: lambda action: f"run begun: {action.hash}",
     _A.RUN_DISCARDED: lambda action: "discarded a run that was not recorded to its end",
     _A.STAGE_REQUESTED: lambda action: (

@@ -48,6 +48,10 @@ _DRIFTS: Mapping[DriftReason, Callable[[Drift], str]] = {
     _D.LOG_DIR_CHANGED: lambda drift: (
         f"{drift.partition} is now in {drift.path} of broker {drift.broker}"
     ),
+    _D.LOG_DIR_FAILED: lambda drift: (
+        f"the log directory {drift.path} of broker {drift.broker} has failed, so that"
+        f" {drift.partition} cannot be moved within the broker"
+    ),
     _D.DECLARED_OTHERWISE: lambda drift: (
         "the declaration of the cluster, its pools or the topics to move has changed"
     ),

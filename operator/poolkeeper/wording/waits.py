@@ -320,6 +320,11 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.LOG_DIR_MOVES_IN_FLIGHT: lambda wait: (
         f"{between_log_dirs(wait.count)} in flight, {wait.of} to go"
     ),
+    _R.LOG_DIR_MOVES_RETURNING: lambda wait: f"{between_log_dirs(wait.count)} are being cancelled",
+    _R.LOG_DIRS_BROKER_NOT_LIVE: lambda wait: (
+        f"broker {joined(wait.brokers)} is not live; {few_of(wait.partitions)} is to move between"
+        " its log directories: start it, or drain it"
+    ),
     _R.LOG_DIR_MOVE_REFUSED: lambda wait: (
         f"broker {joined(wait.brokers)} does not move {few_of(wait.partitions)}: {wait.detail}"
     ),

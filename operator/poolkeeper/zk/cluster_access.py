@@ -213,8 +213,8 @@ class ZooKeeperAccess(ZooKeeperView):
 
     # Throttles
 
-    def read_throttles(self, topics: Iterable[str], brokers: Iterable[int]) -> Saved:
-        """Return the present throttle values of topics and brokers."""
+    def read_throttles(self, topics: Iterable[str], brokers: Mapping[int, Sequence[str]]) -> Saved:
+        """Return the present values of throttle keys: of topics, and those given of brokers."""
         return throttling.save(self._journal, topics, brokers)
 
     def check_throttles(

@@ -154,7 +154,15 @@ class Journal(FencedSession):
     def remember_brokers(self, records: Records) -> None:
         """Record the brokers' racks and absences and the cluster's id, if they changed."""
         brokers = {
-            str(id_): {"rack": record.rack, "missing_since_s": record.missing_since_s}
+            str(id_): {
+                "rack": record.rack,
+                "missing_since_s": record.missing_since_s,
+                **(
+                    {"log_dirs_failed_s": dict(failed)}
+                    if (failed := record.log_dirs_failed_s)
+                    else {}
+                ),
+            }
             for id_, record in sorted(records.brokers.items())
         }
         id_body = {"version": 1, "id": records.cluster_id}

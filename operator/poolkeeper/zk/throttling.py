@@ -14,12 +14,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
 from poolkeeper.errors import DamagedNode, NodeDamage, Refused
 from poolkeeper.model.execution.runs import RunDocument, Saved, ThrottleConflicts, ThrottleValues
 from poolkeeper.model.execution.throttles import (
     LeftThrottles,
     Throttled,
     ThrottleRecord,
+    is_value,
     short_value,
 )
 from poolkeeper.planning.run_state import throttles
@@ -81,18 +83,16 @@ def lists_of(document: RunDocument) -> dict[str, dict[str, str]]:
     return throttles.lists_of(document.plan.moves)
 
 
-def save(journal: Journal, topics: Iterable[str], brokers: Iterable[int]) -> Saved:
+def save(journal: Journal, topics: Iterable[str], brokers: Mapping[int, Sequence[str]]) -> Saved:
     """Return the throttle values before the run; values that a run of ours left are none of them.
 
-    Raises `Refused` for a config that cannot be decoded and for values too long to be kept, and
-    `DamagedNode` for a record that cannot be read: it would say which values were left.
+    `brokers`: the keys that the run sets, by broker. Raises `Refused` for a config that cannot be
+    decoded and for values too long to be kept, and `DamagedNode` for a record that cannot be read:
+    it would say which values were left.
     """
-    topics, brokers = tuple(topics), tuple(brokers)
-    topic_values = _original(journal, topics, throttles.TOPIC_KEYS)
-    broker_values = _original(journal, brokers, throttles.BROKER_KEYS)
     return Saved(
-        dict(zip(topics, topic_values, strict=True)),
-        dict(zip(brokers, broker_values, strict=True)),
+        _original(journal, dict.fromkeys(topics, throttles.TOPIC_KEYS), throttles.TOPIC_KEYS),
+        _original(journal, brokers, throttles.BROKER_KEYS),
     )
 
 
@@ -120,10 +120,9 @@ def write(
         topic: _setting(plan, values, saved.topics[topic], [values])
         for topic, values in chosen.items()
     }
-    ours = [throttles.rates(rate) for rate in rates]
     by_broker = {
-        broker: _setting(plan, ours[0], values, ours)
-        for broker, values in (saved.brokers.items() if ours else ())
+        broker: _setting(plan, throttles.rates(rates[0], values), values, _ours(values, rates))
+        for broker, values in (saved.brokers.items() if rates else ())
     }
     first = _rewrite(journal, by_topic, throttles.TOPIC_KEYS, dry=dry)
     second = _rewrite(journal, by_broker, throttles.BROKER_KEYS, dry=dry)
@@ -137,12 +136,13 @@ def write(
 def restore(journal: Journal, document: RunDocument, rates: Sequence[int]) -> None:
     """Restore the saved values wherever the live ones are still ours, and remove the records."""
     saved, lists = document.saved, lists_of(document)
-    ours = [throttles.rates(rate) for rate in rates]
     topics = {
         topic: _restoring(values, [lists[topic]] if topic in lists else [])
         for topic, values in saved.topics.items()
     }
-    brokers = {broker: _restoring(values, ours) for broker, values in saved.brokers.items()}
+    brokers = {
+        broker: _restoring(values, _ours(values, rates)) for broker, values in saved.brokers.items()
+    }
     _rewrite(journal, topics, throttles.TOPIC_KEYS)
     _rewrite(journal, brokers, throttles.BROKER_KEYS)
 
@@ -160,13 +160,28 @@ def take_off(journal: Journal, left: LeftThrottles) -> None:
 
 
 def remove(journal: Journal, throttled: Throttled) -> None:
-    """Unset the throttle keys of topics and brokers, whoever set them, and remove any record."""
+    """Unset the throttle keys of topics and brokers, whoever set them, and remove any record.
 
-    def decide(live: ThrottleValues, _: ThrottleRecord | None) -> EntityChange:
-        return EntityChange({key: None for key, value in live.items() if value is not None})
+    The rate of copies between log directories is unset only where a record says that it is ours: it
+    may be a setting for good.
+    """
+
+    def decide(live: ThrottleValues, record: ThrottleRecord | None) -> EntityChange:
+        ours = {} if record is None else record.ours
+        unset = {
+            key: None
+            for key, value in live.items()
+            if value is not None and (key != LOG_DIRS_RATE or is_value(value, ours.get(key)))
+        }
+        return EntityChange(unset)
 
     _rewrite(journal, dict.fromkeys(throttled.topics, decide), throttles.TOPIC_KEYS)
     _rewrite(journal, dict.fromkeys(throttled.brokers, decide), throttles.BROKER_KEYS)
+
+
+def _ours(saved: ThrottleValues, rates: Sequence[int]) -> list[ThrottleValues]:
+    """Return the values that the run may have set on a broker with these keys."""
+    return [throttles.rates(rate, saved) for rate in rates]
 
 
 def _setting(
@@ -177,14 +192,15 @@ def _setting(
     def decide(live: ThrottleValues, record: ThrottleRecord | None) -> EntityChange:
         ours = [saved, *known, *([] if record is None else [record.ours])]
         values, foreign = throttles.to_set(live, wanted, ours)
-        original = saved if record is None else record.original
+        known_ours = {} if record is None else record.ours
+        original = {**saved, **({} if record is None else record.original)}
         then = {**live, **values}
         if not any(then[key] == value != original.get(key) for key, value in wanted.items()):
             return EntityChange(values, record, bool(foreign))
         after = ThrottleRecord(
             plan,
-            {key: short_value(value) for key, value in wanted.items()},
-            {key: original.get(key) for key in wanted},
+            {**known_ours, **{key: short_value(value) for key, value in wanted.items()}},
+            {key: original.get(key) for key in (*known_ours, *wanted)},
         )
         return EntityChange(values, after, bool(foreign))
 
@@ -193,8 +209,10 @@ def _setting(
 
 def _restoring(saved: ThrottleValues, known: Sequence[ThrottleValues]) -> Decision:
     def decide(live: ThrottleValues, record: ThrottleRecord | None) -> EntityChange:
-        ours = [*known, *([] if record is None else [record.ours])]
-        return EntityChange(throttles.restored(live, saved, ours))
+        if record is None:
+            return EntityChange(throttles.restored(live, saved, known))
+        original = {**record.original, **saved}
+        return EntityChange(throttles.restored(live, original, [*known, record.ours]))
 
     return decide
 
@@ -301,20 +319,21 @@ def _recorded(node: Node | None, entity: Entity) -> tuple[ThrottleRecord | None,
 
 
 def _original(
-    journal: Journal, entities: Sequence[E], keys: Sequence[str]
-) -> list[dict[str, str | None]]:
-    found = []
-    for entity, read in _read(journal, entities, keys).items():
+    journal: Journal, wanted: Mapping[E, Sequence[str]], keys: Sequence[str]
+) -> dict[E, dict[str, str | None]]:
+    """Return the values of the `wanted` keys of each entity, of all `keys` that it may have."""
+    found = {}
+    for entity, read in _read(journal, tuple(wanted), keys).items():
         if read.live is None:
             raise Refused(f"{throttle_records.config_path(entity)} cannot be read: repair it first")
         if read.damage is not None:
             raise DamagedNode(read.damage)
-        values = dict(read.live)
+        values = {key: read.live[key] for key in wanted[entity]}
         if read.recorded is not None:
             values |= throttles.restored(values, read.recorded.original, [read.recorded.ours])
         for key, value in values.items():
             if value is not None and len(value.encode()) > ORIGINAL_BYTES_MAX:
                 path = throttle_records.config_path(entity)
                 raise Refused(f"{path}: {key} has {len(value)} characters: remove it first")
-        found.append(values)
+        found[entity] = values
     return found

@@ -57,6 +57,7 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "FactorNotRaised",
         "DataLost",
         "NoSource",
+        "LogDirFailed",
         "LogDirsUnknown",
         "NoSuchLogDir",
         "LogDirNotEmptied",

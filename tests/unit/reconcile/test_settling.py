@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.execution.runs import Health, Phase, RunDocument, Saved
+from poolkeeper.planning.run_state.throttles import REPLICATION_KEYS
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.observation import (
     DENIED_MS,
@@ -16,7 +18,8 @@ from poolkeeper.reconcile.observation import (
 )
 from unit.reconcile.situations import NOW_MS, PLAN, RUN
 
-DOCUMENT = RunDocument(PLAN, Saved({"t": {}}, {1: {}, 2: {}, 9: {}}), Health())
+RATES = dict.fromkeys(REPLICATION_KEYS)
+DOCUMENT = RunDocument(PLAN, Saved({"t": {}}, {1: RATES, 2: RATES, 9: RATES}), Health())
 
 
 class Brokers:
@@ -32,15 +35,15 @@ class Brokers:
         return (1, 2, 3)
 
     def throttles_settled(self, brokers, expected):
-        assert expected["leader.replication.throttled.rate"] == "100"
-        self.asked = list(brokers)
+        assert set(expected.values()) == {"100"}
+        self.asked += [(broker, *expected) for broker in brokers]
         return {broker: self.answers[broker] for broker in brokers}
 
 
-def settled(brokers, age_ms, foreign=()):
+def settled(brokers, age_ms, foreign=(), document=DOCUMENT):
     run = replace(RUN, phase=Phase.THROTTLING, rates=(100,), throttled_ms=NOW_MS - age_ms)
     context = PassContext(None, lambda: NOW_MS, brokers)
-    return settling(context, run, DOCUMENT, foreign)
+    return settling(context, run, document, foreign)
 
 
 IN_FORCE, HIDDEN, DENIED = {1: True, 2: True}, {1: True, 2: None}, {1: True, 2: False}
@@ -64,6 +67,14 @@ def test_settled(brokers, needed_ms, unsettled):
 def test_only_live_brokers_with_our_rate_are_asked():
     brokers = Brokers(IN_FORCE)
     settled(brokers, 0)
-    assert brokers.asked == [1, 2]
+    assert brokers.asked == [(1, *RATES), (2, *RATES)]
+    brokers.asked.clear()
     settled(brokers, 0, foreign=(2,))
-    assert brokers.asked == [1]
+    assert brokers.asked == [(1, *RATES)]
+
+
+def test_each_broker_is_asked_for_the_rates_that_the_run_sets_there():
+    brokers = Brokers(IN_FORCE)
+    saved = Saved({}, {1: {LOG_DIRS_RATE: None}, 2: {**RATES, LOG_DIRS_RATE: None}})
+    settled(brokers, 0, document=RunDocument(PLAN, saved, Health()))
+    assert sorted(brokers.asked) == [(1, LOG_DIRS_RATE), (2, *RATES, LOG_DIRS_RATE)]

@@ -156,7 +156,12 @@ def _choose_plan(
 
     `operator_plan` is the plan that an operator asks about: only that plan would be approved.
     """
-    wanted = plan_json.fingerprint(command.desired, observed.records.cluster_id, observed.gone)
+    wanted = plan_json.fingerprint(
+        command.desired,
+        observed.records.cluster_id,
+        observed.gone,
+        plan_json.lost_log_dirs(observed.cluster),
+    )
     if before.run is not None:
         stored = before.document.plan if before.document else None
         if stored is None or before.run.fingerprint != wanted:

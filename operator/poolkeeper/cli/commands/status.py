@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import click
 
+from poolkeeper.brokers.enrich import with_sizes
+from poolkeeper.brokers.sizes import Sizes
 from poolkeeper.cli import timing
 from poolkeeper.cli.input import cluster_reading, options, targets
 from poolkeeper.cli.input.options import ClusterSelection
@@ -42,7 +44,7 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
     CLUSTER is the name of one cluster in the manifests (-f DIR), or a connect string (without -f).
 
     Reads ZooKeeper, and changes nothing. While something moves or is not in sync, it also asks the
-    brokers for failed log directories, if their addresses are known. With --watch and --output
+    brokers for their log directories, if their addresses are known. With --watch and --output
     json, one line a look.
     """
     target = targets.target(address)
@@ -50,11 +52,15 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
         while True:
             observed = cluster_reading.read_cluster(session, target, sizes=False)
             recorded = journal.read_status(session)
-            found = status_values.status_of(
-                observed.cluster, recorded, _context(target, session, observed.notes)
-            )
+            context = _context(target, session, observed.notes)
+            found = status_values.status_of(observed.cluster, recorded, context)
             hindered = _cancel_waits(target, observed.cluster, recorded)
-            failed = _failed_log_dirs(target, found, observed.cluster)
+            sizes = _sizes(target, found, observed.cluster)
+            failed = _failed_log_dirs(sizes)
+            if found.run is not None and found.run.copies:
+                cluster = with_sizes(observed.cluster, sizes)
+                context = replace(context, future_bytes=sizes.future_bytes)
+                found = status_values.status_of(cluster, recorded, context)
             found = replace(found, waits=(*hindered, *failed, *found.waits))
             _show(found, watch=watch, output=output)
             if not watch:
@@ -92,20 +98,21 @@ def _cancel_waits(target: Target, cluster: Cluster, recorded: JournalView) -> tu
     return cancel_waits(recorded.stored, cluster, target.desired, gone, now_ms)
 
 
-def _failed_log_dirs(
-    target: Target, found: status_values.Status, cluster: Cluster
-) -> tuple[Wait, ...]:
-    """Name the failed log directories, if something moves or is not in sync."""
+def _sizes(target: Target, found: status_values.Status, cluster: Cluster) -> Sizes:
+    """Ask the brokers for their log directories, if something moves or is not in sync."""
     if not (found.run or found.arriving or found.under_replicated) or not target.bootstrap:
-        return ()
+        return Sizes({})
     brokers = cluster_reading.brokers(replace(target, timeout_s=timing.LOG_DIRS_DEADLINE_S))
     if brokers is None:
-        return ()
+        return Sizes({})
     with brokers:
-        logs = brokers.sizes(cluster.brokers, timing.LOG_DIRS_DEADLINE_S).logs
+        return brokers.sizes(cluster.brokers, timing.LOG_DIRS_DEADLINE_S)
+
+
+def _failed_log_dirs(sizes: Sizes) -> tuple[Wait, ...]:
     return tuple(
         Wait(WaitReason.LOG_DIR_FAILED, brokers=(broker,), path=path, detail=why)
-        for broker, each in sorted(logs.items())
+        for broker, each in sorted(sizes.logs.items())
         for path, why in sorted(each.offline.items())
     )
 

@@ -1,6 +1,6 @@
 """A status as text and as JSON values."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from poolkeeper import wording
@@ -140,6 +140,7 @@ def _run(run: RunStatus) -> list[tuple[str, str]]:
         ("run", run.plan),
         ("", f"{run.phase}, stage {run.stage}{stopping}, began {started}"),
         ("moves", f"{done} of {run.moves_total} done{_others(run)}"),
+        *_copies(run),
         ("bytes", f"{size(run.bytes_done)} of {size(run.bytes_total)}"),
     ]
     if run.throttle_bytes_per_s is not None:
@@ -152,8 +153,19 @@ def _run(run: RunStatus) -> list[tuple[str, str]]:
     return facts
 
 
+def _copies(run: RunStatus) -> list[tuple[str, str]]:
+    """The moves between log directories, if the run has any."""
+    total = sum(run.copies.values())
+    told = f"{run.copies.get('done', 0)} of {total} done{_by_state(run.copies)}"
+    return [("directories", told)] if total else []
+
+
 def _others(run: RunStatus) -> str:
-    known = {state: n for state, n in run.moves.items() if state not in ("done", "gone")}
+    return _by_state(run.moves)
+
+
+def _by_state(counts: Mapping[str, int]) -> str:
+    known = {state: n for state, n in counts.items() if state not in ("done", "gone")}
     return "".join(f", {n} {state}" for state, n in sorted(known.items()))
 
 
@@ -170,6 +182,7 @@ def _run_data(run: RunStatus) -> dict[str, object]:
         "startedMs": run.started_ms,
         "moves": run.moves,
         "movesTotal": run.moves_total,
+        "logDirMoves": run.copies,
         "bytesDone": run.bytes_done,
         "bytesTotal": run.bytes_total,
         "throttleBytesPerSecond": run.throttle_bytes_per_s,

@@ -5,16 +5,17 @@ So a run whose executor is dead is shown as recorded, with the remark that no ex
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.errors import NodeDamage
-from poolkeeper.model.execution.runs import RateReason
+from poolkeeper.model.execution.runs import Phase, RateReason
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state import gates, left_throttles, requests
+from poolkeeper.planning.run_state import gates, left_throttles, log_dir_copies, requests
+from poolkeeper.planning.run_state.log_dir_copies import Replica, classify_copies, copies_of
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState, classify
 from poolkeeper.planning.run_state.requests import Owned
 from poolkeeper.reconcile.decide import stalls
@@ -44,6 +45,8 @@ class RunStatus:
     rolling_back: bool = False
     in_flight: tuple[Move, ...] = ()
     throttle_reason: RateReason | None = None
+    copies: dict[str, int] = field(default_factory=dict)
+    """Moves between log directories by state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,13 @@ class StatusContext:
 
     `balance_waits_until_ms`: balance alone starts no plan before. `remedies`: those that are
     allowed; without manifests none is. `notes`: sentences about nodes that could not be read.
+    `future_bytes`: how much brokers have copied between their log directories.
     """
 
     balance_waits_until_ms: int | None = None
     remedies: Remedies = field(default_factory=Remedies)
     notes: tuple[str, ...] = ()
+    future_bytes: Mapping[Replica, int] = field(default_factory=dict)
 
 
 def status_of(
@@ -141,6 +146,10 @@ def _run(
         stall = stalls.stall_of(moves, step, of_step, cluster, known)
         waits.extend(stalls.waits_for_remedy(stall, context.remedies))
     waits.extend(_moves_wait(moves, progress, cluster))
+    steps = () if document is None else copies_of(document.plan)
+    copies = classify_copies(steps, cluster, context.future_bytes)
+    if run.phase is Phase.COPYING:
+        waits.extend(log_dir_copies.waits_of(steps, copies))
     waits.extend(left_throttles.changed(journal.throttles, journal.stored.running))
     if journal.holder is None:
         waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
@@ -151,8 +160,8 @@ def _run(
         started_ms=run.started_ms,
         moves=dict(Counter(p.state.value for p in progress)),
         moves_total=len(moves),
-        bytes_done=_bytes_done(moves, progress),
-        bytes_total=sum(move.bytes for move in moves),
+        bytes_done=_bytes_done(moves, progress) + sum(each.copied_bytes for each in copies),
+        bytes_total=sum(move.bytes for move in moves) + sum(step.bytes for step in steps),
         throttle_bytes_per_s=run.rates[0] if run.rates else None,
         throttle_reason=run.rate_reason,
         stopping=journal.stop is not None,
@@ -160,6 +169,7 @@ def _run(
         in_flight=tuple(
             move for move, p in zip(moves, progress, strict=True) if p.state in _IN_FLIGHT
         ),
+        copies=dict(Counter(each.state.value for each in copies)),
     )
     return found, tuple(waits)
 

@@ -147,7 +147,9 @@ def merge_plans(
     return Plan(
         cluster=desired.cluster.name,
         hash=identity.plan_hash(moves, steps),
-        fingerprint=identity.fingerprint(desired, cluster.id, gone),
+        fingerprint=identity.fingerprint(
+            desired, cluster.id, gone, identity.lost_log_dirs(cluster)
+        ),
         steps=steps,
         moves=moves,
         certificates=tuple(

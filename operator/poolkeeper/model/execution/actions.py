@@ -25,7 +25,10 @@ class ActionKind(StrEnum):
     ELECT_LEADERS = "ElectLeaders"
     """Have preferred replicas of `count` partitions elected as leaders."""
     MOVE_LOG_DIRS = "MoveLogDirs"
-    """Move `count` replicas between log directories, of `broker` if it is one broker's."""
+    """Move `count` replicas between log directories; `partitions` of `broker` once asked for."""
+
+    LOG_DIR_MOVES_CANCELLED = "LogDirMovesCancelled"
+    """`broker` was asked to leave replicas of `partitions` in the directory that they are in."""
 
     # A run.
     RUN_BEGUN = "RunBegun"

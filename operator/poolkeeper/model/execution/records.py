@@ -30,10 +30,14 @@ class TopicRecord:
 
 @dataclass(frozen=True, slots=True)
 class BrokerRecord:
-    """A broker's last known rack, and since when it is missing (seconds since 1970) if it is."""
+    """A broker's last known rack, and since when it is missing (seconds since 1970) if it is.
+
+    `log_dirs_failed_s`: since when it says that log directories failed, by path.
+    """
 
     rack: str | None = None
     missing_since_s: int | None = None
+    log_dirs_failed_s: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

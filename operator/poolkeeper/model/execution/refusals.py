@@ -26,6 +26,8 @@ class DriftReason(StrEnum):
     """`broker` holds `partition` no longer."""
     LOG_DIR_CHANGED = "LogDirChanged"
     """`partition` is in the log directory `path` of `broker`."""
+    LOG_DIR_FAILED = "LogDirFailed"
+    """The log directory `path` of `broker`, which `partition` is in or goes to, has failed."""
     DECLARED_OTHERWISE = "DeclaredOtherwise"
     """The cluster, its pools or the topics to move are declared otherwise by now."""
 

@@ -24,6 +24,7 @@ class Phase(StrEnum):
     STORING = "storing the plan"
     THROTTLING = "writing throttles"
     MOVING = "moving"
+    COPYING = "moving between log directories"
     ELECTING = "electing preferred leaders"
     RESTORING = "restoring throttles"
 
@@ -158,6 +159,11 @@ class RunDocument:
     saved: Saved
     baseline: Health
 
+    @property
+    def throttled(self) -> bool:
+        """Whether the run sets throttles."""
+        return bool(self.saved.topics or self.saved.brokers)
+
 
 def misfit(run: Run, document: RunDocument) -> str | None:
     """Return what the run says that its document cannot mean, None if they fit."""
@@ -169,7 +175,7 @@ def misfit(run: Run, document: RunDocument) -> str | None:
         return f"step: {strange[:3]} are no steps of its plan"
     if run.plan != document.plan.hash:
         return f"plan: is not {document.plan.hash}, the stored one"
-    if document.saved.topics and not run.rates:
+    if document.throttled and not run.rates:
         return "rates: is empty, and the run sets throttles"
     return None
 

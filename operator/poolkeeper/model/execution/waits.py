@@ -225,6 +225,10 @@ class WaitReason(StrEnum):
     """The replica of `partitions` is being copied to the log directory `path`."""
     LOG_DIR_MOVES_IN_FLIGHT = "LogDirMovesInFlight"
     """`count` replicas are on their way between log directories, `of` are still to go."""
+    LOG_DIR_MOVES_RETURNING = "LogDirMovesReturning"
+    """`count` moves between log directories are being cancelled."""
+    LOG_DIRS_BROKER_NOT_LIVE = "LogDirsBrokerNotLive"
+    """`brokers` are not live; replicas of `partitions` are to move between their directories."""
     LOG_DIR_MOVE_REFUSED = "LogDirMoveRefused"
     """A broker refuses to move a replica; `detail` is its error."""
     BROKERS_NOT_ASKED = "BrokersNotAsked"
@@ -344,7 +348,8 @@ _IN_COURSE = frozenset(
         *(_R.STAGE_IN_FLIGHT, _R.MOVES_RETURNING, _R.THROTTLE_SETTLING, _R.TOPICS_CHANGING),
         *(_R.ELECTION_IN_PROGRESS, _R.TOPIC_CHANGING, _R.TOPIC_REASSIGNED, _R.LEADERS_MISSING),
         *(_R.TOPIC_STILL_DELETING, _R.TOPIC_DELETING, _R.REPLICA_COPYING),
-        *(_R.LOG_DIR_MOVES_IN_FLIGHT, _R.STALE_WRITE, _R.PLAN_BEING_READ, _R.NOT_OBSERVED_YET),
+        *(_R.LOG_DIR_MOVES_IN_FLIGHT, _R.LOG_DIR_MOVES_RETURNING),
+        *(_R.STALE_WRITE, _R.PLAN_BEING_READ, _R.NOT_OBSERVED_YET),
     )
 )
 """What passes in the normal course of the work."""

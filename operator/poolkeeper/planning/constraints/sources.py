@@ -17,6 +17,7 @@ from poolkeeper.model.topology import Cluster, Partition, TopicPartition
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import DataLost, NoSource
 from poolkeeper.planning.problem.arrays import Bools
+from poolkeeper.planning.problem.offline_replicas import brokers_with_failures, offline_on
 from poolkeeper.planning.problem.partitions import PartitionTable
 from poolkeeper.planning.problem.pool_membership import TopicHome
 
@@ -42,13 +43,15 @@ def has_source(partition: Partition, live: Collection[int]) -> bool:
 
 def rows_without_source(cluster: Cluster, table: PartitionTable) -> Bools:
     """By row of the table, whether it has no source; a partition with a live leader has one."""
-    live = cluster.brokers
+    live, failed = cluster.brokers, brokers_with_failures(cluster)
     found = ~np.isin(table.leader, np.array(sorted(live), dtype=np.int64))
     rows = np.flatnonzero(found)
     topics = np.searchsorted(table.start, rows, side="right") - 1
     for row, topic in zip(rows.tolist(), topics.tolist(), strict=True):
         partitions = cluster.topics[table.names[topic]].partitions
-        found[row] = not has_source(partitions[row - int(table.start[topic])], live)
+        partition = partitions[row - int(table.start[topic])]
+        offline = offline_on(partition, failed) if failed else ()
+        found[row] = not has_source(partition, live.keys() - set(offline) if offline else live)
     return found
 
 

@@ -138,15 +138,15 @@ def _too_few_racks(layout: Layout) -> list[PlanProblem]:
 def _members(layout: Layout) -> list[Member]:
     """The pool's brokers, each with its obstacle, if any."""
     brokers, pool = layout.problem.brokers, layout.problem.pool
-    live, gone = (
+    live, gone, failed = (
         {brokers.ids[row] for row in np.flatnonzero(which)}
-        for which in (layout.problem.eligible, brokers.gone)
+        for which in (layout.problem.eligible, brokers.gone, brokers.failed)
     )
     return [
         Member(
             brokers.ids[row],
             brokers.rack_names[brokers.rack[row]],
-            obstacle_of(pool, brokers.ids[row], live, gone),
+            obstacle_of(pool, brokers.ids[row], live, gone, failed),
         )
         for row in brokers.rows(pool.brokers)
     ]

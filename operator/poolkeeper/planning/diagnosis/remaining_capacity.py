@@ -146,7 +146,7 @@ def _brokers(
 ) -> Iterator[BrokerCapacity]:
     for broker in pool.brokers:
         usable = broker in rules.usable[pool.name]
-        obstacle = None if usable else obstacle_of(pool, broker, (), rules.gone)
+        obstacle = None if usable else obstacle_of(pool, broker, (), rules.gone, rules.failed)
         member = Member(broker, rules.racks[broker] if usable else "", obstacle)
         yield BrokerCapacity(member, bounds[broker], foreign.get(broker, 0) if usable else 0)
 

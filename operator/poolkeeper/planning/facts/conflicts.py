@@ -25,6 +25,7 @@ class Obstacle(StrEnum):
     DRAINED = "is drained"
     DOWN = "is not live"
     GONE = "is gone"
+    LOG_DIR_FAILED = "has a failed log directory"
 
     def remedy(self, broker: int) -> str:
         """What a person can do about it: `take broker 3 out of spec.drain`."""
@@ -36,6 +37,7 @@ _REMEDIES = {
     Obstacle.DRAINED: "take broker {} out of spec.drain",
     Obstacle.DOWN: "bring broker {} back",
     Obstacle.GONE: "replace broker {}",
+    Obstacle.LOG_DIR_FAILED: "replace the failed disk of broker {} and restart it",
 }
 _NAMED_MAX = 5
 
@@ -57,15 +59,19 @@ def obstacle_of(
     broker: int,
     live: Container[int],
     gone: Container[int] = frozenset(),
+    failed: Container[int] = frozenset(),
 ) -> Obstacle | None:
     """What keeps a broker of the pool from being given replicas, if anything.
 
     A drained broker counts as drained, whether live or not, and even if it is gone for good.
+    `failed`: live brokers with a failed log directory.
     """
     if broker in pool.drain:
         return Obstacle.DRAINED
     if broker in gone:
         return Obstacle.GONE
+    if broker in failed:
+        return Obstacle.LOG_DIR_FAILED
     return None if broker in live else Obstacle.DOWN
 
 

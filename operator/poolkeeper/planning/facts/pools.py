@@ -11,7 +11,7 @@ from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import GoalKind
 from poolkeeper.planning.facts.conflicts import Witness
 from poolkeeper.planning.facts.phrases import Names, advised, brokers, counted, joined
-from poolkeeper.text import named
+from poolkeeper.text import duration, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +259,42 @@ class LogDirsUnknown:
 
     def __str__(self) -> str:
         return f"broker {self.broker} does not report its log directories"
+
+
+class NotEvacuated(Enum):
+    """Why replicas of a failed log directory are not rebuilt on other brokers."""
+
+    NOT_ALLOWED = "or set spec.heal.enabled of the KafkaCluster to true to rebuild them elsewhere"
+    TOO_MANY = (
+        "or raise spec.heal.maxBrokers of the KafkaCluster to {number} to rebuild them elsewhere"
+    )
+    NOT_YET = "or wait: they are rebuilt on other brokers once it has failed for {after}"
+    NO_PLACE = "or add a broker to the pool: no other one may hold them, or their source is lost"
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirFailed:
+    """Log directories of a broker that failed, and the replicas that stay offline.
+
+    `number`: of brokers that are missing or have failed directories. `after_s`: how long a
+    directory must have failed.
+    """
+
+    reason: ClassVar = ProblemReason.LOG_DIR_FAILED
+    broker: int
+    paths: tuple[str, ...]
+    replicas: Names | None
+    why: NotEvacuated
+    number: int = 0
+    after_s: int = 0
+
+    def __str__(self) -> str:
+        failed = f"log directory {joined(self.paths)} of broker {self.broker} has failed"
+        mend = "replace its disk and restart the broker"
+        if self.replicas is None:
+            return f"{failed}: {mend}; until then the broker is given no replicas"
+        other = self.why.value.format(number=self.number, after=duration(self.after_s))
+        return f"{failed}, and {self.replicas} are offline there: {mend}, {other}"
 
 
 @dataclass(frozen=True, slots=True)

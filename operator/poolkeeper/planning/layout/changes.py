@@ -103,10 +103,12 @@ def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
     for slot in range(after.shape[1]):
         stays |= before == after[:, slot, None]
     removed = np.where(stays, NONE, before)
+    lost = problem.lost[rows] & ~stays
     reordered = ~any_slot(removed != NONE)
     kind, first = number_groups(
         [
             *removed.T,
+            *lost.T.astype(np.int64),
             np.where(reordered, before[:, 0], NONE),
             np.where(reordered, after[:, 0], NONE),
             count_slots(before >= 0),
@@ -160,6 +162,8 @@ class _Why:
         name = self.problem.brokers.ids[broker]
         if self.problem.brokers.gone[broker]:
             return Urgency.HEAL, f"broker {name} is gone"
+        if (self.problem.lost[row] & (self.problem.lists[row] == broker)).any():
+            return Urgency.HEAL, f"a log directory of broker {name} has failed"
         if broker in self.drained:
             return Urgency.DRAIN, f"broker {name} is drained"
         if broker not in self.inside and self.problem.placed[row]:

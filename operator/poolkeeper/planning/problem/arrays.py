@@ -30,7 +30,7 @@ class BrokerIndex:
     """All brokers that the input names, by ascending id; `rack` is an index into `rack_names`.
 
     Brokers without a rack form one rack named "", because nothing says that they fail
-    independently.
+    independently. `failed`: a log directory of the broker has failed.
     """
 
     ids: tuple[int, ...]
@@ -39,6 +39,7 @@ class BrokerIndex:
     gone: Bools
     rack: Ints
     rack_names: tuple[str, ...]
+    failed: Bools
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -77,7 +78,12 @@ def brokers_of(
         gone=np.array([b in gone and b not in cluster.brokers for b in order], dtype=bool),
         rack=np.array([names.index(rack) for rack in racks], dtype=np.int64),
         rack_names=names,
+        failed=np.array([_has_failed(cluster, broker) for broker in order], dtype=bool),
     )
+
+
+def _has_failed(cluster: Cluster, broker: int) -> bool:
+    return broker in cluster.brokers and bool(cluster.brokers[broker].failed_log_dirs)
 
 
 def _distinct(ids: Ints) -> Ints:

@@ -120,6 +120,7 @@ class Lists:
     `wide`: rows of the table × slots; brokers by index, each once, with `NONE` behind the last.
     `duplicate`: rows whose list, as found, names a broker twice.
     `no_source`: rows that have no source to copy from (see `sources`).
+    `lost`: by row and slot, replicas in a log directory that is lost for good.
     """
 
     table: PartitionTable
@@ -127,6 +128,7 @@ class Lists:
     wide: Ints
     duplicate: Bools
     no_source: Bools
+    lost: Bools
     changed: Mapping[str, tuple[Rows, ...]]
 
     def __getitem__(self, topic: str) -> tuple[Rows, ...]:
@@ -196,7 +198,8 @@ def lists_of(table: PartitionTable, brokers: BrokerIndex, no_source: Bools | Non
     """All lists as found; `no_source`: by row; none if not given."""
     none = np.zeros(len(table.lengths), dtype=bool)
     wide, duplicate = _wide(table, brokers)
-    return Lists(table, brokers, wide, duplicate, none if no_source is None else no_source, {})
+    unknown = none if no_source is None else no_source
+    return Lists(table, brokers, wide, duplicate, unknown, np.zeros(wide.shape, dtype=bool), {})
 
 
 def flat_ids(replicas: Sequence[Replicas]) -> Iterator[int]:

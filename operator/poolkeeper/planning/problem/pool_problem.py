@@ -46,10 +46,11 @@ class PoolProblem:
     By replica:
     `leaves`: may not stay where it is.
     `immovable`: stays where it is, in this plan and in the next.
+    `lost`: is in a log directory that is lost for good.
 
     By broker:
     `eligible`: may be given replicas.
-    `leads`: is eligible and may lead.
+    `leads`: may lead what it holds: is live, not drained, not demoted.
     `background_load`: of topics that are not in this problem.
     """
 
@@ -68,6 +69,7 @@ class PoolProblem:
     fresh: Bools
     leaves: Bools
     immovable: Bools
+    lost: Bools
     eligible: Bools
     leads: Bools
     placed: Bools
@@ -115,8 +117,11 @@ def pool_problem(
     inside, to_empty = _inside(pool, brokers)
     names = _topics(pool, homes, role, lists, inside & to_empty)
     rows = rows_of(names, homes, lists, hold)
-    eligible = eligible_of(pool, brokers)
+    # A broker with a failed directory cannot be given every replica: it is given none.
+    usable = eligible_of(pool, brokers)
+    eligible = usable & ~brokers.failed
     leaves, immovable = _leaving_and_immovable(rows.lists, rows.placed, inside, to_empty, eligible)
+    lost = rows.lost & rows.placed[:, None]
     demoted = np.zeros(len(brokers), dtype=bool)
     demoted[brokers.rows(pool.demote & set(pool.brokers))] = True
     load = background_load(pool, names, homes, lists, inside)
@@ -134,10 +139,11 @@ def pool_problem(
         rate=rows.rate,
         leader=rows.leader,
         fresh=rows.fresh,
-        leaves=leaves,
-        immovable=immovable,
+        leaves=leaves | lost,
+        immovable=immovable & ~lost,
+        lost=lost,
         eligible=eligible,
-        leads=eligible & ~demoted,
+        leads=usable & ~demoted,
         placed=rows.placed,
         hold=rows.hold,
         no_source=rows.no_source,
@@ -159,6 +165,7 @@ def problem_after(problem: PoolProblem, lists: Ints) -> PoolProblem:
         lists=lists,
         leaves=leaves,
         immovable=immovable,
+        lost=np.zeros(lists.shape, dtype=bool),
         leader=lists[:, 0].copy(),
         fresh=np.zeros(len(problem), dtype=bool),
         duplicate=np.zeros(len(problem), dtype=bool),

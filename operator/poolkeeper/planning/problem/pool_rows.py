@@ -32,6 +32,7 @@ class PartitionRows:
     hold: Bools
     no_source: Bools
     duplicate: Bools
+    lost: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ def rows_of(
     order = np.lexsort((np.append(plain.number, other.number), np.append(plain.topic, other.topic)))
     slots = max(plain.lists.shape[1], other.lists.shape[1])
     wide = np.concatenate([_widen(plain.lists, slots), _widen(other.lists, slots)])
+    lost = np.concatenate([_widen(plain.lost, slots, 0), _widen(other.lost, slots, 0)])
 
     def both(name: str) -> Ints:
         column: Ints = np.append(getattr(plain, name), getattr(other, name))[order]
@@ -75,6 +77,7 @@ def rows_of(
         hold=both("hold").astype(bool),
         no_source=both("no_source").astype(bool),
         duplicate=both("duplicate").astype(bool),
+        lost=lost[order].astype(bool),
     )
 
 
@@ -173,8 +176,8 @@ def _rows_in_problem(home: TopicHome, found: int, listed: int) -> int:
     return found if as_kafka else listed
 
 
-def _widen(lists: Ints, slots: int) -> Ints:
-    wide = np.full((len(lists), slots), NONE, dtype=np.int64)
+def _widen(lists: Ints | Bools, slots: int, empty: int = NONE) -> Ints:
+    wide = np.full((len(lists), slots), empty, dtype=np.int64)
     wide[:, : lists.shape[1]] = lists[:, :slots]
     return wide
 
@@ -195,12 +198,13 @@ def _unchanged_rows(
             unplaced[rank] = homes[name].role is not TopicRole.PLACED
             kept[rank] = name in hold
     topic_of = np.repeat(np.arange(len(table.names)), np.diff(table.start))[rows]
-    wide = lists.wide[rows]
+    wide, lost = lists.wide[rows], lists.lost[rows]
     found_rf = count_slots(wide >= 0)
     rf = np.where(declared[topic_of] > 0, declared[topic_of], found_rf)
     slots = max(int(found_rf.max(initial=1)), int(rf.max(initial=1)))
     if slots != wide.shape[1]:
         wide = _widen(wide[:, :slots], slots)
+        lost = _widen(lost[:, :slots], slots, 0).astype(bool)
     return PartitionRows(
         topic=place[topic_of],
         number=rows - table.start[topic_of],
@@ -214,6 +218,7 @@ def _unchanged_rows(
         hold=kept[topic_of] == 1,
         no_source=lists.no_source[rows],
         duplicate=lists.duplicate[rows],
+        lost=lost,
     )
 
 
@@ -234,8 +239,21 @@ def _changed_rows(
     wide = np.full((len(rows), slots), NONE, dtype=np.int64)
     wide[np.arange(slots) < found_rf[:, None]] = flat
     leader = index_of(leader, lists.brokers)
+    lost = np.zeros(wide.shape, dtype=bool)
     return PartitionRows(
-        topic, number, wide, rf, size, rate, leader, placed, fresh, stays, no_source, duplicate
+        topic,
+        number,
+        wide,
+        rf,
+        size,
+        rate,
+        leader,
+        placed,
+        fresh,
+        stays,
+        no_source,
+        duplicate,
+        lost,
     )
 
 

@@ -9,9 +9,10 @@ leaves out what needs no approval (creations, added partitions, harmless configs
 what may differ between two plans for the same thing (sizes, reasons, stages, problems). Order does
 not matter.
 
-The **fingerprint** is what the plan was made from: specs, cluster id, brokers that count as gone.
-While it stays the same, the execution of the plan continues. Every field of a spec counts unless it
-is in this table, because two values of these fields give the same plan:
+The **fingerprint** is what the plan was made from: specs, cluster id, brokers that count as gone,
+and log directories that count as lost. While it stays the same, the execution of the plan goes on.
+Every field of a spec counts unless it is in this table, because two values of these fields give the
+same plan:
 
 | left out | because |
 |---|---|
@@ -38,10 +39,12 @@ from enum import Enum
 from itertools import groupby
 from json.encoder import encode_basestring_ascii
 from operator import itemgetter
+from types import MappingProxyType
 
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import DeleteTopic, Move, MoveLogDir, SetConfig, Step
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, LimitPolicy, TopicSpec
+from poolkeeper.model.topology import Cluster
 
 _UNCOUNTED_CLUSTER_FIELDS = frozenset(
     {
@@ -123,10 +126,25 @@ def is_destructive(step: Step) -> bool:
     return isinstance(step, DeleteTopic) or (isinstance(step, SetConfig) and bool(step.destructive))
 
 
-def fingerprint(desired: Desired, cluster_id: str | None, gone: Collection[int]) -> str:
+LostLogDirs = Mapping[int, frozenset[str]]
+"""The log directories that count as lost for good, by broker."""
+
+
+def lost_log_dirs(cluster: Cluster) -> dict[int, frozenset[str]]:
+    """The log directories of a cluster that count as lost for good."""
+    return {id_: b.lost_log_dirs for id_, b in cluster.brokers.items() if b.lost_log_dirs}
+
+
+def fingerprint(
+    desired: Desired,
+    cluster_id: str | None,
+    gone: Collection[int],
+    lost: LostLogDirs = MappingProxyType({}),
+) -> str:
     """`sha256:` and the hexadecimal digest of what plans for this cluster are made from."""
     return _digest(
         {
+            **_lost(lost),
             "cluster": _cluster(desired.cluster),
             "pools": sorted(map(_plain, desired.pools), key=canonical),
             "topics": sorted(map(_plain, desired.topics), key=canonical),
@@ -137,12 +155,17 @@ def fingerprint(desired: Desired, cluster_id: str | None, gone: Collection[int])
 
 
 def concern(
-    desired: Desired, moves: Iterable[Move], cluster_id: str | None, gone: Collection[int]
+    desired: Desired,
+    moves: Iterable[Move],
+    cluster_id: str | None,
+    gone: Collection[int],
+    lost: LostLogDirs = MappingProxyType({}),
 ) -> str:
     """`sha256:` and the hexadecimal digest of what the rest of these moves depends on."""
     moving = {move.topic for move in moves}
     return _digest(
         {
+            **_lost(lost),
             "cluster": _cluster(desired.cluster),
             "pools": sorted(map(_plain, desired.pools), key=canonical),
             "topics": sorted(
@@ -152,6 +175,12 @@ def concern(
             "gone": sorted(gone),
         }
     )
+
+
+def _lost(lost: LostLogDirs) -> dict[str, object]:
+    """The lost log directories; nothing where there are none, as before they were counted."""
+    named = sorted([broker, path] for broker, paths in lost.items() for path in paths)
+    return {"lostLogDirs": named} if named else {}
 
 
 def _place(spec: TopicSpec) -> dict[str, object]:

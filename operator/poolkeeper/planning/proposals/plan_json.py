@@ -16,6 +16,7 @@ from poolkeeper.planning.proposals import plan_reading as declared
 from poolkeeper.planning.proposals.identity import concern as concern
 from poolkeeper.planning.proposals.identity import fingerprint as fingerprint
 from poolkeeper.planning.proposals.identity import is_destructive as is_destructive
+from poolkeeper.planning.proposals.identity import lost_log_dirs as lost_log_dirs
 from poolkeeper.planning.proposals.identity import plan_hash as plan_hash
 from poolkeeper.planning.proposals.plan_reading import VERSION
 from poolkeeper.planning.proposals.plan_reading import PlanJson as PlanJson

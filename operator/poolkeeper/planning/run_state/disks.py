@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from poolkeeper.model import versions
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move, Urgency
 from poolkeeper.model.specs import Desired
@@ -112,12 +113,15 @@ def failed_targets(
 ) -> dict[int, tuple[Wait, ...]]:
     """Return the moves whose next step adds a replica on a broker with a failed directory.
 
-    `places`: where each move is, None for one that does not go on. Moves that heal or drain pass:
-    they mend more than they risk, and brokers use the directories that are left.
+    `places`: where each move is, None for one that does not go on. Moves that heal or drain pass
+    from 2.4 on: they mend more than they risk, and brokers use the directories that are left. Up to
+    2.3 a broker with a failed directory never makes a replica that is moved to it: the request
+    would hang.
     """
+    passes = (Urgency.HEAL, Urgency.DRAIN) if _takes_replicas(cluster) else ()
     found: dict[int, tuple[Wait, ...]] = {}
     for m, (move, at) in enumerate(zip(moves, places, strict=True)):
-        if at is None or move.urgency in (Urgency.HEAL, Urgency.DRAIN):
+        if at is None or move.urgency in passes:
             continue
         name = (TopicPartition(move.topic, move.partition),)
         waits = tuple(
@@ -129,6 +133,11 @@ def failed_targets(
         if waits:
             found[m] = waits
     return found
+
+
+def _takes_replicas(cluster: Cluster) -> bool:
+    """Whether brokers with a failed directory take up replicas that are moved to them."""
+    return versions.records_moves(cluster.kafka_version) is True
 
 
 def _failed(broker: int, path: str, why: str, names: tuple[TopicPartition, ...]) -> Wait:

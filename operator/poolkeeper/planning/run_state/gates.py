@@ -12,12 +12,14 @@ they mend that very damage.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
 
 from poolkeeper.model.execution.runs import Health
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move, Urgency
+from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
-from poolkeeper.planning.run_state import requests
+from poolkeeper.planning.run_state import requests, windows
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 from poolkeeper.planning.run_state.requests import Owned
 
@@ -67,6 +69,19 @@ def closed(
         if worse:
             reasons.append(Wait(reason, partitions=tuple(worse)))
     return tuple(reasons)
+
+
+def at_this_time(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[Wait, ...]:
+    """Return why nothing may start now: a restart lock, or no open maintenance window."""
+    execution = desired.cluster.execution
+    waits = []
+    if cluster.restart_locked:
+        waits.append(Wait(WaitReason.RESTART_LOCKED, path=execution.restart_lock or ""))
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    if execution.windows and not windows.is_open(execution.windows, now):
+        opening = windows.next_opening(execution.windows, now)
+        waits.append(Wait(WaitReason.OUTSIDE_WINDOW, until=opening))
+    return tuple(waits)
 
 
 def controller(cluster: Cluster) -> tuple[Wait, ...]:

@@ -24,7 +24,7 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
-from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
+from poolkeeper.model.topology import Broker, Cluster, Partition, Replicas, Topic, TopicPartition
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 
 ELECTION_PARTITIONS_MAX = 1000
@@ -89,6 +89,10 @@ def _between_log_dirs(step: MoveLogDir, cluster: Cluster) -> StepProgress:
         return _stale(Drift(DriftReason.REPLICA_GONE, partition=name, broker=step.broker))
     broker = cluster.brokers.get(step.broker)
     held = (partition.log_dirs or {}).get(step.broker)
+    failed = _failed_log_dir(step, broker, held)
+    if failed is not None:
+        drift = Drift(DriftReason.LOG_DIR_FAILED, partition=name, broker=step.broker, path=failed)
+        return _stale(drift)
     if broker is None or held is None:
         return _settling(Wait(WaitReason.LOG_DIRS_UNKNOWN, brokers=(step.broker,)))
     if held == step.target:
@@ -100,6 +104,14 @@ def _between_log_dirs(step: MoveLogDir, cluster: Cluster) -> StepProgress:
         drift = Drift(DriftReason.LOG_DIR_CHANGED, partition=name, broker=step.broker, path=held)
         return _stale(drift)
     return TO_DO
+
+
+def _failed_log_dir(step: MoveLogDir, broker: Broker | None, held: str | None) -> str | None:
+    """Return the failed directory that the replica is in or goes to."""
+    failed = {} if broker is None else broker.failed_log_dirs
+    if step.source in failed and held is None:
+        return step.source
+    return step.target if step.target in failed else None
 
 
 def _creation(step: CreateTopic, topic: Topic | None, cluster: Cluster) -> StepProgress:

@@ -1,4 +1,4 @@
-"""Which replication throttles a run needs, and which values it restores, as values.
+"""Which throttles a run needs, and which values it restores, as values.
 
 Kafka throttles a replica only if both hold: the topic's list names it on that broker, and the
 broker has a rate. A list entry matters only for replicas that are not in sync. So an entry too many
@@ -12,6 +12,9 @@ Lists are written once per run, for its topics only. A list longer than `LIST_BY
 as `*` (all replicas of the topic), because Kafka cannot serialise arbitrarily long ones. `*`
 throttles no replica that is in sync.
 
+Copies between the log directories of a broker have a rate of their own, and no list: it holds for
+all copies within that broker.
+
 Every key that is written has a *saved* value, the one before the run or `None`. A key is *ours* if
 its live value is one that this run wrote; then, and only then, the saved one is restored.
 """
@@ -21,23 +24,25 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from poolkeeper.algorithms.throttles import (
+    BROKER_KEYS,
     EVERY,
     FOLLOWER_LIST,
     FOLLOWER_RATE,
     LEADER_LIST,
     LEADER_RATE,
+    LOG_DIRS_RATE,
     TOPIC_KEYS,
     list_value,
 )
 from poolkeeper.model.execution.refusals import HopelessMove
 from poolkeeper.model.execution.runs import ThrottleConflicts, ThrottleValues
 from poolkeeper.model.execution.throttles import is_value
-from poolkeeper.model.plans import Move
+from poolkeeper.model.plans import Move, MoveLogDir, Plan
 from poolkeeper.model.topology import TopicPartition
 
 __all__ = ["BROKER_KEYS", "TOPIC_KEYS"]
 
-BROKER_KEYS = (LEADER_RATE, FOLLOWER_RATE)
+REPLICATION_KEYS = (LEADER_RATE, FOLLOWER_RATE)
 LIST_BYTES_MAX = 64 * 1024
 FROZEN_BYTES_PER_S = 1
 """The rate at which nothing arrives any more, for the moment in which moves are cancelled."""
@@ -103,9 +108,18 @@ def brokers_of(moves: Iterable[Move]) -> tuple[int, ...]:
     return tuple(sorted({b for move in copying for replicas in move.path for b in replicas}))
 
 
-def rates(rate_bytes_per_s: int) -> dict[str, str]:
-    """Return a broker's throttle keys at that rate."""
-    return {key: str(rate_bytes_per_s) for key in BROKER_KEYS}
+def keys_by_broker(plan: Plan) -> dict[int, tuple[str, ...]]:
+    """Return the throttle keys that a run of the plan sets, by broker in ascending order."""
+    keys: dict[int, tuple[str, ...]] = dict.fromkeys(brokers_of(plan.moves), REPLICATION_KEYS)
+    for step in plan.steps:
+        if isinstance(step, MoveLogDir) and LOG_DIRS_RATE not in keys.get(step.broker, ()):
+            keys[step.broker] = (*keys.get(step.broker, ()), LOG_DIRS_RATE)
+    return dict(sorted(keys.items()))
+
+
+def rates(rate_bytes_per_s: int, keys: Iterable[str] = BROKER_KEYS) -> dict[str, str]:
+    """Return these throttle keys of a broker at that rate."""
+    return {key: str(rate_bytes_per_s) for key in keys}
 
 
 def values_of(config: Mapping[str, str], keys: Sequence[str]) -> dict[str, str | None]:
@@ -157,9 +171,12 @@ def adapted(rate_bytes_per_s: int, start_bytes_per_s: int, *, healthy: bool) -> 
 
 
 def hopeless(
-    moves: Sequence[Move], in_bytes_per_s: Sequence[float | None], rate: int
+    moves: Sequence[Move | MoveLogDir], in_bytes_per_s: Sequence[float | None], rate: int
 ) -> list[HopelessMove]:
-    """Return the moves that can never catch up: their partition takes in at least the rate."""
+    """Return the moves that can never catch up: their partition takes in at least the rate.
+
+    They are moves between brokers and between log directories.
+    """
     return [
         HopelessMove(TopicPartition(move.topic, move.partition), ingest, rate)
         for move, ingest in zip(moves, in_bytes_per_s, strict=True)

@@ -40,10 +40,7 @@ class Ledger:
             pool.name: room_left(pool, _usable(rules, pool.brokers), rules.racks)
             for pool in rules.desired.pools
         }
-        self._usable = {
-            pool.name: {b: rules.racks[b] for b in _usable(rules, pool.brokers)}
-            for pool in rules.desired.pools
-        }
+        self._usable = {pool.name: dict(rules.usable[pool.name]) for pool in rules.desired.pools}
         limits = rules.desired.cluster.limits
         enforced = limits.policy is LimitPolicy.ENFORCE
         self._limit = limits.replicas_per_broker if enforced else None

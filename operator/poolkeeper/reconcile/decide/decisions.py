@@ -4,6 +4,7 @@
 are the actions that a decision found completed, to be reported.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -17,6 +18,7 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.requests import Stall
 from poolkeeper.planning.run_state.throttles import ThrottleWatch
 from poolkeeper.planning.staging.next_stage import Stage
+from poolkeeper.reconcile.context import CopyMemory
 from poolkeeper.reconcile.observation import RunView
 
 
@@ -27,7 +29,8 @@ class RunSituation:
     `paused`: the stage in flight is finished, and no other starts. `asks_brokers`: their protocol
     can be spoken. `reported_stage`: the stage whose end was reported last, and how many of its
     partitions had arrived. `adapted_ms`: the time at which the adaptive throttle was last checked.
-    `throttles`: what is known of the run's.
+    `throttles`: what is known of the run's. `copies`: what is known of its moves between log
+    directories.
     """
 
     run: Run
@@ -40,6 +43,7 @@ class RunSituation:
     reported_stage: tuple[int, int] | None = None
     adapted_ms: int = 0
     throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
+    copies: CopyMemory = field(default_factory=CopyMemory)
 
     @property
     def plan(self) -> Plan:
@@ -179,6 +183,28 @@ class Watch:
     keep: bool = True
 
 
+Targets = Mapping[TopicPartition, str]
+"""The target log directory of each replica of one broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLogDirs:
+    """Have replicas moved between log directories, and leave those in flight that are.
+
+    `begun`: the moves of the plan that begin. `cancelled`: those that go back to the directory that
+    they are in. Both are positions among its moves between log directories. `check`: whether
+    throttles are compared with the run's first, and set again if `keep`.
+    `throttle`: how the rate changes before.
+    """
+
+    begun: tuple[int, ...] = ()
+    cancelled: tuple[int, ...] = ()
+    waits: tuple[Wait, ...] = ()
+    check: bool = False
+    keep: bool = True
+    throttle: ChangeThrottle | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Elect:
     """Request the election of preferred leaders, for some of the partitions that are due."""
@@ -200,6 +226,7 @@ RunDecision = (
     | RequestStage
     | ReturnDecision
     | Watch
+    | MoveLogDirs
     | Elect
     | EndRun
 )

@@ -28,7 +28,7 @@ CHECK_EVERY_MS = 5_000
 def decide(at: RunSituation) -> Watch | MissingInput:
     """Decide what is done while the request is in flight, and what it waits for."""
     run, view, moves = at.run, at.view, at.plan.moves
-    if _is_rate_due(at) and view.signals is None:
+    if is_rate_due(at) and view.signals is None:
         return MissingInput.RATE_SIGNALS
     step = [(moves[m], index) for m, index in run.step]
     arrived = arrived_of(run, view.progress)
@@ -39,7 +39,7 @@ def decide(at: RunSituation) -> Watch | MissingInput:
         *disks.waits_in_flight(step, view.progress, view.cluster, view.disks),
         *gates.controller(view.cluster),
         *gates.foreign(view.cluster, owned_by(moves, run.step, run.returning)),
-        *_waits_for_throttles(at),
+        *waits_for_throttles(at),
     )
     age_ms = at.now_ms - run.requested_ms
     returned = {m: view.returns[m] not in UNSETTLED for m in run.returning}
@@ -48,7 +48,7 @@ def decide(at: RunSituation) -> Watch | MissingInput:
         waits,
         stall if age_ms > STALL_MS else None,
         _waits_after_deadline(at, age_ms),
-        _throttle_change(at),
+        throttle_change(at),
         _topics_to_check(at),
         at.throttles.keeps,
     )
@@ -66,7 +66,7 @@ def _waits_after_deadline(at: RunSituation, age_ms: int) -> tuple[Wait, ...]:
     return (Wait(WaitReason.STAGE_DEADLINE, stage=at.run.stage),)
 
 
-def _waits_for_throttles(at: RunSituation) -> tuple[Wait, ...]:
+def waits_for_throttles(at: RunSituation) -> tuple[Wait, ...]:
     """Name the throttles that are somebody else's now."""
     known = at.throttles
     waits = []
@@ -82,14 +82,14 @@ def _waits_for_throttles(at: RunSituation) -> tuple[Wait, ...]:
 
 def _topics_to_check(at: RunSituation) -> frozenset[str]:
     """Return the topics of the request if its throttles are due for a check, otherwise none."""
-    if not at.document.saved.topics or len(at.run.rates) > 1:
+    if not at.document.throttled or len(at.run.rates) > 1:
         return frozenset()
     if at.now_ms - max(at.throttles.checked_ms, at.run.requested_ms) < CHECK_EVERY_MS:
         return frozenset()
     return frozenset(name.topic for name in _requested_partitions(at))
 
 
-def _throttle_change(at: RunSituation) -> ChangeThrottle | None:
+def throttle_change(at: RunSituation) -> ChangeThrottle | None:
     """Change the adaptive throttle if it is due; complete a change that was interrupted."""
     run, start = at.run, at.desired.cluster.execution.throttle.rate_bytes_per_s
     if len(run.rates) > 1:
@@ -102,7 +102,7 @@ def _throttle_change(at: RunSituation) -> ChangeThrottle | None:
     return ChangeThrottle(rates, reason=to.reason)
 
 
-def _is_rate_due(at: RunSituation) -> bool:
+def is_rate_due(at: RunSituation) -> bool:
     """Whether the adaptive throttle is to be looked at now."""
     if len(at.run.rates) != 1 or at.run.rates[0] == FROZEN_BYTES_PER_S:
         return False

@@ -1,91 +1,182 @@
 """Moves of replicas between log directories of one broker, requested from that broker.
 
-They are begun a few at a time. A broker copies in the background and reports which copies are under
-way. So nothing needs to be recorded: the next pass, of this process or another, sees each request
-done or under way. A request to a broker cannot be fenced as a write to ZooKeeper can. So the
-journal's epoch is checked just before, and two executors that send the same request do no harm.
+They are the last moves of a run. They begin a few at a time: no more of one broker and of the
+cluster than stages may hold (`maxMovesPerBroker`, `maxMoves`, `maxBytes`), and only while a stage
+might start. A broker copies in the background and says how far it is. So nothing of it is recorded:
+the next pass, of this process or another, sees each request done or under way. A request to a
+broker cannot be fenced as a write to ZooKeeper can. So the journal's epoch is checked just before,
+and two executors that send the same request do no harm.
 
-A plan changes with every replica that arrives. Approved moves are therefore remembered and all
-done. A new process asks for approval of the rest.
+A copy is cancelled by asking for the directory that the replica is in: the broker drops the future
+log. That is done for a rollback. If the run ends for another reason, copies in flight arrive first.
+
+Nothing is waited for that cannot come. A move whose directory failed, whose replica is gone, or
+that its broker refused `REFUSALS_MAX` times is left alone; the next plan decides anew. A broker
+that is not live is waited for until the run ends, because its copies go on when it is back. Once
+the run is to end, it is not.
 """
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-
-from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.runs import Ending, Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason
-from poolkeeper.model.plans import MoveLogDir, Plan
-from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state import step_progress
-from poolkeeper.planning.run_state.step_progress import StepState
+from poolkeeper.model.plans import MoveLogDir
+from poolkeeper.model.specs import Execution, Mode
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.planning.run_state import gates
+from poolkeeper.planning.run_state.log_dir_copies import (
+    CopyLimits,
+    CopyProgress,
+    CopyState,
+    copies_of,
+    due_copies,
+    waits_of,
+)
+from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S
+from poolkeeper.reconcile.decide.decisions import (
+    CheckThrottles,
+    DoNothing,
+    EnterPhase,
+    MissingInput,
+    MoveLogDirs,
+    NeededInput,
+    RunSituation,
+)
+from poolkeeper.reconcile.decide.in_flight import (
+    CHECK_EVERY_MS,
+    is_rate_due,
+    throttle_change,
+    waits_for_throttles,
+)
 
-Targets = Mapping[TopicPartition, str]
-"""The target log directory of each replica of one broker."""
+REFUSALS_MAX = 5
+SILENCE_MS = 60_000
+"""How long a live broker may say nothing of its copies before a run that is to end does so."""
+
+Decision = DoNothing | EnterPhase | MoveLogDirs
 
 
-@dataclass(frozen=True, slots=True)
-class MoveLogDirs:
-    """Request moves between log directories.
+def decide(at: RunSituation) -> Decision | NeededInput:
+    """Decide what this pass does about the run's moves between log directories."""
+    ending = at.run.ending or (Ending.ROLLED_BACK if _asked_to_roll_back(at) else None)
+    if ending is not None and at.run.ending is None:
+        return EnterPhase(Phase.COPYING, ending)
+    flying = _of(at, CopyState.IN_FLIGHT)
+    back = ending is Ending.ROLLED_BACK or at.desired.cluster.mode is Mode.ROLL_BACK
+    if back and flying and at.asks_brokers:
+        waits = (Wait(WaitReason.LOG_DIR_MOVES_RETURNING, count=len(flying)),)
+        return MoveLogDirs(cancelled=flying, waits=waits)
+    if ending is not None:
+        if _is_settled(at):
+            return EnterPhase(Phase.RESTORING, ending)
+        return _watch(at)
+    if not _open(at):
+        return EnterPhase(Phase.ELECTING, Ending.FINISHED)
+    return _begin(at)
 
-    `idle`: additional waits if none begins. `approved`: the approved moves, to be remembered.
-    """
 
-    batches: Mapping[int, Targets] = field(default_factory=dict)
-    waits: tuple[Wait, ...] = ()
-    idle: tuple[Wait, ...] = ()
-    approved: frozenset[MoveLogDir] = frozenset()
+def limits_of(execution: Execution) -> CopyLimits:
+    """Return how many replicas may be copied at once."""
+    return CopyLimits(execution.max_moves_per_broker, execution.max_moves, execution.max_bytes)
 
 
-def decide(
-    plan: Plan,
-    cluster: Cluster,
-    at_once: int,
-    holds: Sequence[Wait],
-    approved: frozenset[MoveLogDir],
-) -> MoveLogDirs:
-    """Decide which replicas begin to move: no broker copies more than `at_once` at a time.
+def _begin(at: RunSituation) -> Decision | NeededInput:
+    """Begin what may begin now; leave the rest in flight."""
+    assert at.view.reading is not None, "observed in this phase"
+    due, full = due_copies(
+        _steps(at),
+        at.view.copies,
+        at.view.cluster,
+        limits_of(at.desired.cluster.execution),
+        _given_up(at),
+    )
+    if _of(at, CopyState.IN_FLIGHT) and (not due or len(at.run.rates) > 1):
+        return _watch(at, full)
+    if not at.view.ending_read:
+        return MissingInput.ENDING
+    if at.view.ending is not None:
+        return EnterPhase(Phase.COPYING, at.view.ending)
+    holds = _holds(at) if due else ()
+    if holds or not due:
+        return _watch(at, (*full, *holds))
+    if at.run.rates[:1] == (FROZEN_BYTES_PER_S,):
+        rate = at.desired.cluster.execution.throttle.rate_bytes_per_s
+        return EnterPhase(Phase.THROTTLING, rates=(rate, FROZEN_BYTES_PER_S))
+    if at.document.throttled and at.throttles.keeps:
+        if at.view.throttles is None:
+            return CheckThrottles(frozenset())
+        if at.view.throttles.unset:
+            return EnterPhase(Phase.THROTTLING)
+    return MoveLogDirs(due, waits=(*full, *waits_of(_steps(at), at.view.copies)))
 
-    `holds`: why none may begin now. `approved`: the moves that are allowed.
-    """
-    steps = [step for step in plan.steps if isinstance(step, MoveLogDir)]
-    due = [s for s in steps if step_progress.progress_of(s, cluster).state is StepState.TO_DO]
-    agreed = [step for step in due if step in approved]
+
+def _watch(at: RunSituation, more: tuple[Wait, ...] = ()) -> MoveLogDirs | MissingInput:
+    """Leave what is in flight; see now and then that it is throttled, and adapt the rate."""
+    flying = bool(_of(at, CopyState.IN_FLIGHT))
+    if flying and is_rate_due(at) and at.view.signals is None:
+        return MissingInput.RATE_SIGNALS
+    checked_ms, changing = at.throttles.checked_ms, len(at.run.rates) > 1
+    due = flying and not changing and at.now_ms - checked_ms >= CHECK_EVERY_MS
+    check = at.document.throttled and due
+    named = waits_of(_steps(at), at.view.copies)
+    waits = (*named, *more, *(waits_for_throttles(at) if flying else ()))
     return MoveLogDirs(
-        {} if holds else _batches(agreed, cluster, at_once),
-        (*_waits_for_approval(len(due) - len(agreed)), *(holds if agreed else ())),
-        _waits_for_copies(cluster, len(due)) if steps else (),
-        approved,
+        waits=waits,
+        check=check,
+        keep=at.throttles.keeps,
+        throttle=throttle_change(at) if at.document.throttled else None,
     )
 
 
-def _waits_for_approval(count: int) -> tuple[Wait, ...]:
-    action = Action(ActionKind.MOVE_LOG_DIRS, count=count)
-    return (Wait(WaitReason.APPROVAL_REQUIRED, action=action),) if count else ()
+def _holds(at: RunSituation) -> tuple[Wait, ...]:
+    """Return why no move may begin now."""
+    if not at.asks_brokers:
+        return (Wait(WaitReason.BROKERS_NOT_ASKED),)
+    if at.paused:
+        return (Wait(WaitReason.PAUSED),)
+    cluster = at.view.cluster
+    ours = {TopicPartition(move.topic, move.partition) for move in at.plan.moves}
+    # The run's own moves have arrived. What has not is somebody else's.
+    requested = {TopicPartition(e.topic, e.partition) for e in cluster.reassignment or ()}
+    return (
+        *gates.closed(cluster, at.document.baseline, (), ours - requested),
+        *gates.at_this_time(at.desired, cluster, at.now_ms),
+    )
 
 
-def _waits_for_copies(cluster: Cluster, due: int) -> tuple[Wait, ...]:
-    arriving = sum(len(broker.arriving or ()) for broker in cluster.brokers.values())
-    in_flight = WaitReason.LOG_DIR_MOVES_IN_FLIGHT
-    return (Wait(in_flight, count=arriving, of=due),) if arriving else ()
+def _asked_to_roll_back(at: RunSituation) -> bool:
+    return at.view.stop is not None and at.view.stop.at_once
 
 
-def approved_moves(
-    plan: Plan, before: Collection[MoveLogDir], *, approved: bool
-) -> frozenset[MoveLogDir]:
-    """Return the allowed moves; an earlier approval stays valid while its move is still planned."""
-    steps = frozenset(step for step in plan.steps if isinstance(step, MoveLogDir))
-    return steps.union(before) if approved else steps.intersection(before)
+def _is_settled(at: RunSituation) -> bool:
+    """Whether nothing is in flight any more, as far as anybody can tell."""
+    if not at.asks_brokers:
+        return True
+    if _of(at, CopyState.IN_FLIGHT):
+        return False
+    since_ms = at.copies.silent_since_ms
+    return not _of(at, CopyState.UNKNOWN) or (
+        since_ms is not None and at.now_ms - since_ms >= SILENCE_MS
+    )
 
 
-def _batches(
-    approved: Sequence[MoveLogDir], cluster: Cluster, at_once: int
-) -> dict[int, dict[TopicPartition, str]]:
-    room = Counter({n: at_once - len(b.arriving or ()) for n, b in cluster.brokers.items()})
-    batches: dict[int, dict[TopicPartition, str]] = {}
-    for step in approved:
-        if room[step.broker] > 0:
-            room[step.broker] -= 1
-            name = TopicPartition(step.topic, step.partition)
-            batches.setdefault(step.broker, {})[name] = step.target
-    return dict(sorted(batches.items()))
+def _open(at: RunSituation) -> bool:
+    """Whether any move is still to begin or to arrive."""
+    left = (CopyState.LEFT, CopyState.DONE)
+    given_up = _given_up(at)
+    return any(
+        p.state not in left and not (p.state is CopyState.PENDING and n in given_up)
+        for n, p in enumerate(at.view.copies)
+    )
+
+
+def _given_up(at: RunSituation) -> frozenset[int]:
+    """Return the moves that their brokers refuse again and again."""
+    return frozenset(n for n, times in at.copies.refusals.items() if times >= REFUSALS_MAX)
+
+
+def _of(at: RunSituation, state: CopyState) -> tuple[int, ...]:
+    copies: tuple[CopyProgress, ...] = at.view.copies
+    return tuple(n for n, p in enumerate(copies) if p.state is state)
+
+
+def _steps(at: RunSituation) -> tuple[MoveLogDir, ...]:
+    return copies_of(at.plan)

@@ -4,8 +4,10 @@
 |---|---|---|
 | STORING | checks that the document is complete (otherwise it discards the run) | THROTTLING |
 | THROTTLING | writes lists and rates; asks the brokers, or waits, until they are set | MOVING |
-| MOVING | a request in flight: watches it; none: gates, then the next stage's request | ELECTING |
+| MOVING | a request in flight: watches it; none: gates, then the next stage's request | COPYING |
 | | none, and somebody removed throttles of the run | THROTTLING |
+| COPYING | has replicas moved between log directories (`log_dir_moves`) | ELECTING |
+| | somebody removed throttles of the run | THROTTLING |
 | ELECTING | requests preferred leaders of what moved, at most a few times | RESTORING |
 | RESTORING | restores the saved throttle values, removes the run | |
 
@@ -19,26 +21,25 @@ it cannot be, or shall not be, its moves are cancelled and return to where they 
 This module only decides, from values; `act` carries the decisions out.
 """
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Sequence
 
 from poolkeeper.errors import RefusalReason, Refused
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.runs import Ending, Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason, in_order
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import Move, MoveLogDir, Plan
 from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.audit import excess
 from poolkeeper.planning.proposals import cool_down
-from poolkeeper.planning.run_state import disks, gates, step_progress, throttles, windows
+from poolkeeper.planning.run_state import disks, gates, log_dir_copies, step_progress, throttles
 from poolkeeper.planning.run_state.move_progress import MoveState
 from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES
-from poolkeeper.reconcile.decide import cancel, in_flight
+from poolkeeper.reconcile.decide import cancel, in_flight, log_dir_moves
 from poolkeeper.reconcile.decide.decisions import (
     BeginRun,
     CheckThrottles,
@@ -75,6 +76,8 @@ def decide(at: RunSituation) -> RunDecision | NeededInput:
             return cancel.decide(at) or in_flight.decide(at)
         case Phase.MOVING:
             return _between_stages(at)
+        case Phase.COPYING:
+            return log_dir_moves.decide(at)
         case Phase.ELECTING:
             return _while_electing(at)
         case Phase.RESTORING:
@@ -94,7 +97,7 @@ def _while_throttling(at: RunSituation) -> RunDecision | NeededInput:
         return MissingInput.ENDING
     if view.ending is not None:
         return EnterPhase(Phase.RESTORING, view.ending)
-    if not at.document.saved.topics:
+    if not at.document.throttled:
         return EnterPhase(Phase.MOVING)
     if view.conflicts is None:
         return MissingInput.CONFLICTS
@@ -123,6 +126,8 @@ def _between_stages(at: RunSituation) -> RunDecision | NeededInput:
     if view.ending is not None:
         return EnterPhase(Phase.RESTORING, view.ending, found)
     if not states & {*OPEN, *IN_FLIGHT_STATES}:
+        if log_dir_copies.copies_of(at.plan):
+            return EnterPhase(Phase.COPYING, found=found)
         return EnterPhase(Phase.ELECTING, Ending.FINISHED, found)
     if at.paused:
         return DoNothing((Wait(WaitReason.PAUSED),), found)
@@ -161,7 +166,7 @@ def _compute_stage_if_open(at: RunSituation, found: tuple[Action, ...]) -> DoNot
     candidates = [move for move, place in zip(moves, places, strict=True) if place is not None]
     waits = (
         *gates.closed(cluster, at.document.baseline, candidates, ours),
-        *waits_before_stage(at.desired, cluster, at.now_ms),
+        *gates.at_this_time(at.desired, cluster, at.now_ms),
     )
     return DoNothing(waits, found) if waits else ComputeStage(places)
 
@@ -206,7 +211,7 @@ def _request_if_throttled(
     Throttles that somebody removed are written again, as at the start of the run. Values that
     somebody changed stay.
     """
-    if not at.document.saved.topics or not at.throttles.keeps:
+    if not at.document.throttled or not at.throttles.keeps:
         return request
     if at.view.throttles is None:
         moves = at.plan.moves
@@ -266,20 +271,7 @@ def waits_before_run(
     """Return why no move may begin at this time."""
     if authority.awaits_settling:
         return (Wait(WaitReason.SETTLING),)
-    return waits_before_stage(desired, cluster, now_ms)
-
-
-def waits_before_stage(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[Wait, ...]:
-    """Return why nothing may start now: a restart lock, or no open maintenance window."""
-    execution = desired.cluster.execution
-    waits = []
-    if cluster.restart_locked:
-        waits.append(Wait(WaitReason.RESTART_LOCKED, path=execution.restart_lock or ""))
-    now = datetime.fromtimestamp(now_ms / 1000, UTC)
-    if execution.windows and not windows.is_open(execution.windows, now):
-        opening = windows.next_opening(execution.windows, now)
-        waits.append(Wait(WaitReason.OUTSIDE_WINDOW, until=opening))
-    return tuple(waits)
+    return gates.at_this_time(desired, cluster, now_ms)
 
 
 def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
@@ -287,9 +279,9 @@ def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
     throttle = desired.cluster.execution.throttle
     if throttle.mode is ThrottleMode.NONE:
         return
-    hopeless = throttles.hopeless(
-        plan.moves, _produce_rates(plan, cluster), throttle.rate_bytes_per_s
-    )
+    moves: tuple[Move | MoveLogDir, ...] = (*plan.moves, *log_dir_copies.copies_of(plan))
+    rates = _produce_rates(moves, cluster)
+    hopeless = throttles.hopeless(moves, rates, throttle.rate_bytes_per_s)
     if hopeless:
         reason = RefusalReason.THROTTLE_TOO_LOW
         raise Refused(
@@ -297,10 +289,10 @@ def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
         )
 
 
-def _produce_rates(plan: Plan, cluster: Cluster) -> Sequence[float | None]:
+def _produce_rates(moves: Iterable[Move | MoveLogDir], cluster: Cluster) -> Sequence[float | None]:
     """Return the produce rate of each partition that moves, where it is known."""
     found: list[float | None] = []
-    for move in plan.moves:
+    for move in moves:
         topic = cluster.topics.get(move.topic)
         partition = None if topic is None else topic.partition(move.partition)
         found.append(None if partition is None else partition.in_bytes_per_s)

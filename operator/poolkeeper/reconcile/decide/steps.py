@@ -3,7 +3,7 @@
 *Early* steps never wait for moves: creations, added partitions, configs. *Late* steps come when
 nothing moves any more: elections, deletions, and partitions added to topics that the plan moves,
 because a controller that moves a topic could lose the addition. Moves between log directories are
-decided in `log_dir_moves`.
+the last moves of a run (`log_dir_moves`).
 
 Each step is one transaction. Whether it took effect is read from the cluster in the next pass.
 """

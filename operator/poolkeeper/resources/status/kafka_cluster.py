@@ -22,6 +22,7 @@ from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason, in_order
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.specs import Mode
+from poolkeeper.planning.run_state.log_dir_copies import copies_of
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs
@@ -113,8 +114,9 @@ def _plan(
         return None
     same = before.get("hash") == plan.hash and "stage" not in before
     told = before.get("bytes") if same else None
-    found = {"hash": plan.hash, "moves": len(plan.moves), "approval": work.approval}
-    return {**found, "bytes": sum(move.bytes for move in plan.moves) if told is None else told}
+    moved = [each.bytes for each in plan.moves] + [step.bytes for step in copies_of(plan)]
+    found = {"hash": plan.hash, "moves": len(moved), "approval": work.approval}
+    return {**found, "bytes": sum(moved) if told is None else told}
 
 
 def _run(progress: Progress, approval: str, before: dict[str, Any]) -> dict[str, Any]:
@@ -183,10 +185,10 @@ def _run_condition(
     work: PlannedWork, outcome: Outcome, progress: Progress, name: str, plan: dict[str, Any]
 ) -> ReadyCondition:
     paused = work.mode in (Mode.PAUSED, Mode.ROLL_BACK)
-    if progress.phase is Phase.MOVING:
-        parts = [
-            f"stage {plan['stage']}: {plan['movesDone']} of {count(plan['moves'], 'move')} done"
-        ]
+    if progress.phase in (Phase.MOVING, Phase.COPYING):
+        done = f"{plan['movesDone']} of {count(plan['moves'], 'move')} done"
+        copying = progress.phase is Phase.COPYING
+        parts = [f"{progress.phase.value}: {done}" if copying else f"stage {plan['stage']}: {done}"]
         left = plan["bytes"] - plan["bytesDone"]
         parts += [f"{size(left)} left"] if left else []
         parts += [about(plan["secondsLeft"])] if "secondsLeft" in plan and not paused else []

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from poolkeeper.sandbox.clock import Clock
 from poolkeeper.sandbox.servers.settings import BrokerSpec, spread
@@ -10,7 +11,7 @@ from poolkeeper.sandbox.simulation.broker.broker import SimulatedBroker
 from poolkeeper.sandbox.simulation.broker.log_dirs import Disk, Log
 from poolkeeper.sandbox.simulation.broker.transfers import ByteFlow, Resource, Transfers
 from poolkeeper.sandbox.simulation.codecs import Ids, Tp
-from poolkeeper.sandbox.simulation.controller import reassignment_starts
+from poolkeeper.sandbox.simulation.controller import elections, reassignment_starts
 from poolkeeper.sandbox.simulation.controller.controller import ActiveController
 from poolkeeper.sandbox.simulation.profiles import Era, Profile
 from poolkeeper.sandbox.simulation.world import Randomness, World
@@ -18,6 +19,7 @@ from poolkeeper.sandbox.simulation.zookeeper.session import Client
 
 MIB = 1024 * 1024
 FIRST_PORT = 19092
+STORAGE_ERROR = 56
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,20 +175,49 @@ class Simulation:
     def alter_log_dir(self, id_: int, topic: str, partition: int, directory: str) -> str:
         """Move a replica to another directory; return what the broker answers.
 
-        A replica that is not there is refused, but the directory remembered for it.
+        A replica that is not there is refused, but the directory remembered for it. The directory
+        that a replica is in already cancels its move to another.
         """
         broker, tp = self.brokers[id_], Tp(topic, partition)
         if directory not in broker.disk.directories:
             return "LOG_DIR_NOT_FOUND"
         index, log = broker.disk.index(directory), broker.disk.logs.get(tp)
+        if tp in broker.disk.offline or index in broker.disk.failed:
+            return "KAFKA_STORAGE_ERROR"
         if log is None:
             broker.disk.requested_dirs[tp] = index
             return "REPLICA_NOT_AVAILABLE"
-        if log.directory != index:
-            self._transfers.settle()
+        self._transfers.settle()
+        if log.directory == index and log.future is not None:
+            broker.disk.cancel_move(tp)
+        elif log.directory != index and log.future != index:
             broker.disk.begin_move(tp, index)
-            self._transfers.changed()
+        self._transfers.changed()
         return ""
+
+    def fail_log_dir(self, id_: int, index: int) -> None:
+        """Let a log directory of a broker fail; the broker lives on without it."""
+        self._transfers.settle()
+        broker = self.brokers[id_]
+        lost = broker.disk.fail(index)
+        broker.log_dir_failed(lost)
+        term = self._term()
+        if term is not None:
+            term.post(lambda: elections.take_offline(term, id_, lost))
+        self._transfers.changed()
+
+    def log_dirs(self, id_: int) -> list[dict[str, Any]]:
+        """Return what a broker answers when it is asked for its log directories."""
+        self._transfers.settle()
+        disk = self.brokers[id_].disk
+        return [
+            {
+                "log_dir": path,
+                "error_code": STORAGE_ERROR if index in disk.failed else 0,
+                "topics": [] if index in disk.failed else _topics(disk, index),
+            }
+            for index, path in enumerate(disk.directories)
+        ]
 
     def alter_reassignments(self, targets: Mapping[tuple[str, int], Ids | None]) -> str:
         """Ask the controller by the brokers' API (2.4 and later); None as a target cancels."""
@@ -281,3 +312,21 @@ class Simulation:
         term = self._term()
         if term is not None:
             self.brokers[term.host.id].log_deleted(tp, broker)
+
+
+def _topics(disk: Disk, index: int) -> list[dict[str, Any]]:
+    """Return the logs in a directory, current and future ones."""
+    sizes = [
+        *((tp, int(log.bytes), False) for tp, log in disk.logs.items() if log.directory == index),
+        *((tp, int(disk.logs[tp].future_bytes), True) for tp in disk.moving),
+    ]
+    return [
+        {
+            "name": tp.topic,
+            "partitions": [
+                {"partition_index": tp.partition, "partition_size": size, "is_future_key": future}
+            ],
+        }
+        for tp, size, future in sizes
+        if not future or disk.logs[tp].future == index
+    ]

@@ -86,6 +86,7 @@ class TopicRecordBody(Struct):
 class _BrokerBody(Struct):
     rack: str | None
     missing_since_s: _Seconds | None
+    log_dirs_failed_s: dict[str, _Seconds] = {}
 
 
 class BrokersBody(Struct):
@@ -98,7 +99,8 @@ class BrokersBody(Struct):
     def records(self) -> dict[int, BrokerRecord]:
         """The records of this body."""
         return {
-            id_: BrokerRecord(body.rack, body.missing_since_s) for id_, body in self.brokers.items()
+            id_: BrokerRecord(body.rack, body.missing_since_s, body.log_dirs_failed_s)
+            for id_, body in self.brokers.items()
         }
 
 

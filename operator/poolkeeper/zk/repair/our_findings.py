@@ -14,7 +14,6 @@ from poolkeeper.errors import DamagedNode, NodeDamage
 from poolkeeper.model.execution.runs import Ending, Phase, Run, RunDocument
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
-from poolkeeper.planning.run_state.throttles import BROKER_KEYS
 from poolkeeper.zk import history, journal, pending_plan, runs, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import json_bodies, our_nodes
@@ -172,13 +171,13 @@ def _wound_up(stored: _Stored, examined: Examined) -> Run:
 
 def _rates(document: RunDocument, cluster: Cluster) -> tuple[int, ...]:
     """Return the rates on the brokers of the run that were not there before it."""
-    if not document.saved.topics:
+    if not document.throttled:
         return ()
     found: dict[int, None] = {}
     for id_, before in document.saved.brokers.items():
         broker = cluster.brokers.get(id_)
         live = {} if broker is None else broker.config or {}
-        values = {live.get(key) for key in BROKER_KEYS}
+        values = {live.get(key) for key in before}
         value = values.pop() if len(values) == 1 else None
         if value and value.isdecimal() and value not in before.values() and len(value) < 15:
             found[int(value)] = None

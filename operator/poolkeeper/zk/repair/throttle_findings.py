@@ -51,7 +51,9 @@ def findings(examined: Examined) -> Iterator[Finding]:
         yield _other(examined, name, {key: config.get(key) for key in throttles.TOPIC_KEYS}, also)
     for id_ in left.others.brokers:
         values = view.throttles.broker_values[id_]
-        yield _other(examined, id_, {key: values.get(key) for key in throttles.BROKER_KEYS}, also)
+        yield _other(
+            examined, id_, {key: values.get(key) for key in throttles.REPLICATION_KEYS}, also
+        )
 
 
 def _damaged(session: Session, damage: NodeDamage, *, kept: bool) -> Finding:

@@ -19,7 +19,7 @@ from poolkeeper.model.execution.runs import (
 )
 from poolkeeper.model.execution.throttles import RecordedThrottles, ThrottleReading, ThrottleRecord
 from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Controller, ReassignmentEntry, TopicPartition
 from poolkeeper.zk.fencing import Holder
@@ -261,6 +261,7 @@ def test_as_data():
             "startedMs": 0,
             "moves": {"done": 1, "in flight": 1, "pending": 1},
             "movesTotal": 3,
+            "logDirMoves": {},
             "bytesDone": MIB,
             "bytesTotal": 3 * MIB,
             "throttleBytesPerSecond": MIB,
@@ -286,6 +287,31 @@ def test_as_data():
         "damaged": [],
         "warnings": [],
     }
+
+
+def test_moves_between_log_directories_are_counted():
+    steps = tuple(MoveLogDir("t", p, 1, "/a", "/b", MIB) for p in range(3))
+    plan = Plan("main", "sha256:ab", "sha256:fp", steps=steps)
+    run = replace(RUN, phase=Phase.COPYING)
+    stored = StoredRun(run, RunDocument(plan, Saved(), Health()))
+    recorded = replace(journal(), stored=stored)
+    seen = cluster(
+        partition(0, (1, 2), log_dirs={1: "/b"}),
+        partition(1, (1, 2), log_dirs={1: "/a"}),
+        partition(2, (1, 2), log_dirs={1: "/a"}),
+    )
+    on_its_way = TopicPartition("t", 1)
+    copying = replace(seen.brokers[1], log_dirs={}, arriving={on_its_way: "/b"})
+    seen = replace(seen, brokers={**seen.brokers, 1: copying})
+    context = StatusContext(future_bytes={(on_its_way, 1): MIB // 2})
+    found = status_of(seen, recorded, context)
+    assert render(found).splitlines()[7:11] == [
+        "moves       0 of 0 done",
+        "directories 1 of 3 done, 1 in flight, 1 pending",
+        "bytes       1.5 MiB of 3 MiB",
+        "throttle    1 MiB/s a broker",
+    ]
+    assert found.waits == (Wait(WaitReason.LOG_DIR_MOVES_IN_FLIGHT, count=1, of=1),)
 
 
 def test_until_when_balance_waits():

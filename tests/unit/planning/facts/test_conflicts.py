@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from poolkeeper.planning.facts.conflicts import Member, Obstacle, brokers_lacking, racks_lacking
 
-DRAINED, DOWN, GONE = Obstacle
+DRAINED, DOWN, GONE, FAILED = Obstacle
 
 members = st.lists(
     st.tuples(st.sampled_from("abc"), st.sampled_from([None, None, *Obstacle])), max_size=6

@@ -68,20 +68,26 @@ def test_a_replica_in_sync_hangs_by_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("urgency", "place", "held"),
+    ("urgency", "place", "held", "version"),
     [
-        (Urgency.POOL, 0, True),
-        (Urgency.BALANCE, 0, True),
-        (Urgency.POOL, None, False),
-        (Urgency.DRAIN, 0, False),
-        (Urgency.HEAL, 0, False),
+        (Urgency.POOL, 0, True, "3.9"),
+        (Urgency.BALANCE, 0, True, "3.9"),
+        (Urgency.POOL, None, False, "3.9"),
+        (Urgency.DRAIN, 0, False, "2.4"),
+        (Urgency.HEAL, 0, False, "3.9"),
+        (Urgency.HEAL, 0, True, "2.3"),
+        (Urgency.DRAIN, 0, True, "2.0"),
+        (Urgency.HEAL, 0, True, None),
+        (Urgency.HEAL, 0, True, "2.0 to 2.8"),
     ],
 )
 def test_nothing_begins_on_a_broker_with_a_failed_directory_but_what_mends(
-    urgency: Urgency, place: int | None, held: bool
+    urgency: Urgency, place: int | None, held: bool, version: str | None
 ) -> None:
     sick = Broker(3, failed_log_dirs=FAILED[3])
-    cluster = builders.cluster([Broker(1), Broker(2), sick], topic("t", (1, 2)))
+    cluster = builders.cluster(
+        [Broker(1), Broker(2), sick], topic("t", (1, 2)), kafka_version=version
+    )
     found = disks.failed_targets((MOVE._replace(urgency=urgency),), (place,), cluster)
     assert (0 in found) is held
 

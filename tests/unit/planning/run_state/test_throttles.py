@@ -2,8 +2,10 @@
 
 import pytest
 
-from builders import move
+from builders import move, plan
+from poolkeeper.algorithms.throttles import FOLLOWER_RATE, LEADER_RATE, LOG_DIRS_RATE
 from poolkeeper.model.execution.refusals import HopelessMove
+from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state import throttles
 
@@ -65,3 +67,16 @@ def test_a_rate_below_the_ingest_is_hopeless_and_says_the_numbers():
     assert throttles.hopeless(moves, [3.0 * 2**20, None, 1.0], 2 * 2**20) == [
         HopelessMove(TopicPartition("t", 0), 3.0 * 2**20, 2 * 2**20)
     ]
+
+
+def test_moves_between_log_directories_have_a_rate_of_their_own():
+    copies = [MoveLogDir("t", 1, broker, "/a", "/b", 9) for broker in (5, 2)]
+    both = (LEADER_RATE, FOLLOWER_RATE)
+    assert throttles.keys_by_broker(plan(move("t", 0, (1,), (2,)), steps=copies)) == {
+        1: both,
+        2: (*both, LOG_DIRS_RATE),
+        5: (LOG_DIRS_RATE,),
+    }
+    assert throttles.rates(7, (LOG_DIRS_RATE,)) == {LOG_DIRS_RATE: "7"}
+    [hopeless, _] = throttles.hopeless(copies, [3.0, 2.0], 2)
+    assert hopeless == HopelessMove(TopicPartition("t", 1), 3.0, 2)

@@ -27,6 +27,7 @@ from poolkeeper.sandbox.simulation.controller import candidate, elections, membe
 from poolkeeper.sandbox.simulation.controller.controller import ActiveController
 from poolkeeper.sandbox.simulation.controller.event_queue import EventQueue, Steps, Work
 from poolkeeper.sandbox.simulation.controller.request_node import BROKEN
+from poolkeeper.sandbox.simulation.profiles import Era
 from poolkeeper.sandbox.simulation.world import World
 from poolkeeper.sandbox.simulation.zookeeper.session import Client, CreateNode, Event, WriteNode
 
@@ -230,8 +231,30 @@ class SimulatedBroker:
         known = self.roles.get(tp)
         if known is not None and state.leader_epoch < known.state.leader_epoch:
             return
+        if not self._has_place(tp, new=state.leader_epoch == 0):
+            self._world.note(f"broker {self.id}: {tp} is in a log directory that failed")
+            return
         self.disk.ensure(tp, topic_id)
         self.take_role(tp, ReplicaRole(state, replicas))
+
+    def _has_place(self, tp: Tp, *, new: bool) -> bool:
+        """Whether it makes the log of a replica, or has it.
+
+        While a directory has failed, nothing is made anew that was in it. Up to 2.3 a broker does
+        not tell a replica that is moved to it from one that it had, and makes new ones of new
+        partitions alone.
+        """
+        if tp in self.disk.logs or not self.disk.failed:
+            return True
+        told = new or self._world.profile.era is Era.RECORDED
+        return told and tp not in self.disk.offline
+
+    def log_dir_failed(self, lost: tuple[Tp, ...]) -> None:
+        """Go on without the replicas of a log directory that failed."""
+        for tp in lost:
+            self.roles.pop(tp, None)
+            self.behind.discard(tp)
+        self._world.on_flow()
 
     def take_role(self, tp: Tp, role: ReplicaRole) -> None:
         """Act as told for a partition."""

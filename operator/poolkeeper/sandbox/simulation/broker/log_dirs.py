@@ -1,7 +1,11 @@
 """A broker's disk: which replicas lie in which directory, and how many bytes each has.
 
 What is here survives the death of the broker, and its memory does not know of it: a replica that
-was moved away meanwhile stays as a stray.
+was moved away meanwhile stays as a stray, and a copy between directories goes on where it was.
+
+A directory that fails takes its logs with it, and copies from it and to it; the broker goes on with
+the others. The replicas of a failed directory are *offline*: they are not made anew, not moved, and
+cannot be brought back from another broker, until the directory is there again.
 """
 
 from dataclasses import dataclass, field
@@ -24,6 +28,8 @@ class Log:
 class Disk:
     """The logs in a broker's directories; `requested_dirs`: those of logs still to come.
 
+    `failed` are the directories that failed, and `offline` the replicas that were in them.
+
     `moving` are those on their way to another directory: kept, and counts of logs too, because
     nobody can look through a hundred thousand logs each time that something flows.
     """
@@ -32,6 +38,8 @@ class Disk:
     logs: dict[Tp, Log] = field(default_factory=dict)
     requested_dirs: dict[Tp, int] = field(default_factory=dict)
     moving: set[Tp] = field(default_factory=set)
+    failed: set[int] = field(default_factory=set)
+    offline: set[Tp] = field(default_factory=set)
     _counts: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -55,6 +63,30 @@ class Disk:
         if log is not None:
             self._counts[log.directory] -= 1
 
+    def fail(self, directory: int) -> tuple[Tp, ...]:
+        """Let a directory fail; its logs are offline, copies to it are dropped.
+
+        Returns the replicas that are offline.
+        """
+        self.failed.add(directory)
+        lost = tuple(tp for tp, log in self.logs.items() if log.directory == directory)
+        for tp in lost:
+            self.delete(tp)
+            self.offline.add(tp)
+        for tp in [tp for tp in self.moving if self.logs[tp].future == directory]:
+            self.cancel_move(tp)
+        return lost
+
+    def replace_failed(self) -> None:
+        """Put empty directories in the place of failed ones."""
+        self.failed.clear()
+        self.offline.clear()
+
+    def cancel_move(self, tp: Tp) -> None:
+        """Drop the copy of a replica in another directory."""
+        self.logs[tp].future, self.logs[tp].future_bytes = None, 0.0
+        self.moving.discard(tp)
+
     def begin_move(self, tp: Tp, directory: int) -> None:
         """Let a replica begin to move to another directory, from its first byte on."""
         log = self.logs[tp]
@@ -75,4 +107,5 @@ class Disk:
         return self.directories.index(directory)
 
     def _emptiest(self) -> int:
-        return self._counts.index(min(self._counts))
+        working = [n for n in range(len(self.directories)) if n not in self.failed]
+        return min(working, key=lambda n: (self._counts[n], n))

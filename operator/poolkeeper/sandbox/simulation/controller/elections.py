@@ -104,6 +104,23 @@ def _allows_unclean(controller: ActiveController, topic: str) -> bool:
         return False
 
 
+def take_offline(controller: ActiveController, broker: int, partitions: Iterable[Tp]) -> Steps:
+    """Take replicas of a live broker, whose log directory failed, out of leaderships and ISRs."""
+    others = [id_ for id_ in controller.live if id_ != broker]
+    for tp in partitions:
+        assignment, state = controller.assignment(tp), controller.read_state(tp)
+        if assignment is None or state is None:
+            continue
+        if state.leader == broker:
+            after = election_rules.elect_offline(
+                assignment.replicas, state, others, unclean=_allows_unclean(controller, tp.topic)
+            )
+            if after is not None:
+                controller.write_state(tp, after)
+                yield
+        yield from reassignment_steps.leave_isr(controller, tp, broker)
+
+
 def shut_down(controller: ActiveController, broker: int, done: Callable[[], None]) -> Steps:
     """Take a broker that is about to stop out of all leaderships and ISRs that allow it."""
     for tp in controller.hosted_by([broker]):

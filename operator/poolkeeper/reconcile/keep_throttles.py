@@ -1,0 +1,51 @@
+"""Compares the throttles of a run with the live ones while something is in flight.
+
+Those that somebody removed are set again; values that somebody changed stay.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import Result
+from poolkeeper.model.execution.runs import Run, RunDocument, ThrottleConflicts
+from poolkeeper.reconcile.context import PassContext
+from poolkeeper.reconcile.decide.decisions import RunSituation
+from poolkeeper.reconcile.observation import Settling, settling
+
+
+def compare(
+    context: PassContext, at: RunSituation, topics: Collection[str], *, keep: bool
+) -> Result:
+    """Compare the throttles of these topics and of all brokers; set removed ones again if `keep`.
+
+    Returns what was set again.
+    """
+    access, rates = context.access, at.run.rates
+    compared = access.write_throttles if keep else access.check_throttles
+    live = compared(at.document, rates, topics)
+    note(context, live)
+    if context.memory.throttles.unsettled:
+        ask_whether_settled(context, at.run, at.document, live.brokers)
+    if not live.unset or not keep:
+        return Result()
+    known = context.memory.throttles
+    context.memory.throttles = replace(known, put_back=known.put_back + 1)
+    return Result((Action(ActionKind.THROTTLES_PUT_BACK, count=live.unset),))
+
+
+def ask_whether_settled(
+    context: PassContext, run: Run, document: RunDocument, foreign: Collection[int]
+) -> Settling:
+    """Ask the brokers whether the throttle is in force, and remember which deny it."""
+    found = settling(context, run, document, foreign)
+    known = context.memory.throttles
+    context.memory.throttles = replace(known, unsettled=found.unsettled)
+    return found
+
+
+def note(context: PassContext, live: ThrottleConflicts) -> None:
+    """Remember how the live throttles differ from the run's."""
+    context.memory.throttles = replace(
+        context.memory.throttles, checked_ms=context.now_ms(), found=live
+    )

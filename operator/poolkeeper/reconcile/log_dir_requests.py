@@ -1,0 +1,66 @@
+"""Asks brokers to move replicas between their log directories, as `decide.log_dir_moves` says.
+
+A request cannot be fenced as a write to ZooKeeper can: the journal is confirmed just before, and
+repeating a request changes nothing. What came of it is read from the brokers in the next pass.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from poolkeeper.errors import Unavailable
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, Result
+from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.planning.run_state.log_dir_copies import copies_of, name_of
+from poolkeeper.reconcile import keep_throttles
+from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
+from poolkeeper.reconcile.decide.decisions import MoveLogDirs, RunSituation, Targets
+
+
+def carry_out(context: PassContext, at: RunSituation, decision: MoveLogDirs) -> Outcome:
+    """Carry out a decision about moves between log directories."""
+    result = Result(waits=decision.waits)
+    if decision.check:
+        result += keep_throttles.compare(context, at, (), keep=decision.keep)
+    asked = (*decision.begun, *decision.cancelled)
+    if asked:
+        context.memory.copies.asked_ms = 0
+    back = frozenset(decision.cancelled)
+    kind = ActionKind.LOG_DIR_MOVES_CANCELLED if back else ActionKind.MOVE_LOG_DIRS
+    steps = copies_of(at.plan)
+    for broker in sorted({steps[n].broker for n in asked}):
+        ours = [n for n in asked if steps[n].broker == broker]
+        targets = {
+            name_of(steps[n]): steps[n].source if n in back else steps[n].target for n in ours
+        }
+        done, refused = _ask(context, broker, targets, kind)
+        result += done
+        context.memory.copies.refusals.update(n for n in ours if name_of(steps[n]) in refused)
+    if decision.begun and any(action.kind is kind for action in result.did):
+        context.memory.copies.pending = True
+        return progress_outcome(context, at.run, at.plan, *result.did)
+    return outcome_of(context, at.run, at.plan, result)
+
+
+def _ask(
+    context: PassContext, broker: int, targets: Targets, kind: ActionKind
+) -> tuple[Result, Mapping[TopicPartition, str]]:
+    """Ask one broker; return what came of it, and the replicas that it refuses to move."""
+    assert context.brokers is not None, "decided only if brokers can be asked"
+    context.access.confirm_holder()
+    try:
+        refused = context.brokers.move_log_dirs(broker, dict(targets))
+    except Unavailable as away:
+        return Result(waits=(Wait(WaitReason.UNAVAILABLE, detail=str(away)),)), {}
+    result = Result(waits=tuple(_refusal_waits(broker, refused)))
+    if count := len(targets) - len(refused):
+        names = tuple(name for name in targets if name not in refused)
+        result += Result((Action(kind, broker=broker, count=count, partitions=names),))
+    return result, refused
+
+
+def _refusal_waits(broker: int, refused: Mapping[TopicPartition, str]) -> Iterator[Wait]:
+    for name, why in refused.items():
+        yield Wait(
+            WaitReason.LOG_DIR_MOVE_REFUSED, partitions=(name,), brokers=(broker,), detail=why
+        )

@@ -1,0 +1,429 @@
+"""Moves between log directories in simulated clusters: deaths, restarts, rollback, edits."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+
+from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.runs import Phase, StopRequest
+from poolkeeper.model.execution.waits import WaitReason, has
+from poolkeeper.model.problems import ProblemReason
+from poolkeeper.model.specs import Desired, Heal, Mode, Throttle, ThrottleMode
+from poolkeeper.sandbox.fake_zookeeper import Call, Fault, FaultKind, Faults, faults
+from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.sandbox.simulation.broker.throttles import DIRECTORY_RATE
+from poolkeeper.zk import history, throttle_records
+from poolkeeper.zk.runs import encode_stop
+from simulation import invariants
+from simulation.asked import AskedBrokers
+from simulation.clusters import SESSION_MS, SimulatedCluster
+from simulation.courses import directories
+from simulation.executors import Executor
+from simulation.fake_session import FakeSession
+from simulation.scenarios import (
+    LOG_DIRS_RATE,
+    MB,
+    RATE,
+    STOP,
+    THROTTLED,
+    Wanted,
+    drained_log_dir,
+)
+
+STANDING = 9 * MB
+LISTS = [[1, 2], [2, 3], [3, 1]] * 4
+SIZE = 8 * MB
+NEWEST, OLD = "3.9.2", "2.0.1"
+DEATHS = (Fault(FaultKind.DIED), Fault(FaultKind.DIED, done=True))
+
+
+class Case:
+    """A cluster with a log directory to empty, and an executor of it."""
+
+    def __init__(
+        self, kafka: str = NEWEST, change: Callable[[Desired], Desired] = lambda d: d
+    ) -> None:
+        self.cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
+        self.cluster.start()
+        self.wanted = change(drained_log_dir(self.cluster, (1, 2, 3), *LISTS, size=SIZE))
+        self.cluster.settle()
+        self.disk = self.cluster.simulation.brokers[1].disk
+        self.began = directories(self.cluster)
+        self.brokers = AskedBrokers(self.cluster, tells_logs=True)
+        self.executor = Executor(
+            self.cluster, self.wanted, brokers=self.brokers, enrich=self.brokers.enrich
+        )
+
+    @property
+    def rate(self) -> int | None:
+        """The rate of copies between directories that is in force on broker 1."""
+        return self.cluster.simulation.rates_of(1).get(DIRECTORY_RATE)
+
+    @property
+    def in_d0(self) -> int:
+        return sum(log.directory == 0 for log in self.disk.logs.values())
+
+    def when(self, condition: Callable[[], bool], action: Callable[[], None]) -> None:
+        """Do something as soon as the condition holds."""
+
+        def look() -> None:
+            if condition():
+                action()
+            else:
+                self.cluster.clock.after(100, look)
+
+        self.cluster.clock.after(100, look)
+
+    def copying(self) -> bool:
+        return any(self.disk.logs[tp].future_bytes > MB / 2 for tp in self.disk.moving)
+
+    def assert_nothing_is_left(self) -> None:
+        self.cluster.settle()
+        assert self.disk.moving == set()
+        assert self.rate == STANDING
+        assert invariants.leftovers(self.cluster.server, ("/poolkeeper/stopped",)) == []
+
+
+def of_kind(outcomes: list[Outcome], kind: ActionKind) -> Iterator[int]:
+    return (each.count for outcome in outcomes for each in outcome.did if each.kind is kind)
+
+
+def stopped(outcome: Outcome) -> bool:
+    return outcome.state is State.STOPPED or has(outcome.waits, WaitReason.STOPPED_BY_PERSON)
+
+
+@pytest.mark.parametrize("kafka", [NEWEST, OLD])
+def test_a_directory_is_emptied_a_few_at_a_time_throttled_and_counted(kafka: str) -> None:
+    case = Case(kafka)
+    there = case.in_d0
+    assert there >= 3
+    case.executor.finish()
+    assert case.in_d0 == 0
+    case.assert_nothing_is_left()
+    assert [each.rate for each in case.brokers.requests] == [RATE] * len(case.brokers.requests)
+    assert max(len(each.targets) for each in case.brokers.requests) == 2
+    assert sum(of_kind(case.executor.seen, ActionKind.MOVE_LOG_DIRS)) == there
+    copying = [
+        outcome.progress
+        for outcome in case.executor.seen
+        if outcome.progress is not None and outcome.progress.phase is Phase.COPYING
+    ]
+    assert {progress.moves_total for progress in copying} == {there}
+    assert {progress.bytes_total for progress in copying} == {there * SIZE}
+    done = [progress.bytes_done for progress in copying]
+    assert done == sorted(done)
+    assert any(n % SIZE for n in done), "parts of copies count"
+    assert max(progress.moves_in_flight for progress in copying) == 2
+    told = [outcome.progress for outcome in case.executor.seen if outcome.progress is not None]
+    assert (told[-1].moves_done, told[-1].bytes_done) == (there, there * SIZE)
+
+
+def test_the_history_counts_what_moved_between_directories() -> None:
+    case = Case()
+    there = case.in_d0
+    case.executor.finish()
+
+    session = FakeSession(case.cluster.server, case.cluster.clock, plan=faults.none)
+    [run] = history.read(session).runs
+    assert (run.moves, run.moves_done) == (there, there)
+    assert run.size_bytes == there * SIZE
+
+
+@pytest.mark.parametrize("kafka", [NEWEST, OLD])
+def test_a_broker_that_restarts_in_mid_copy_goes_on_and_so_does_the_run(kafka: str) -> None:
+    case = Case(kafka)
+    broker = case.cluster.simulation.brokers[1]
+
+    def die() -> None:
+        case.cluster.simulation.kill(1)
+        case.cluster.clock.after(SESSION_MS + 3000, lambda: broker.start())
+
+    case.when(case.copying, die)
+    case.executor.finish()
+    assert case.in_d0 == 0
+    case.assert_nothing_is_left()
+    assert any(
+        has(outcome.waits, WaitReason.LOG_DIRS_BROKER_NOT_LIVE) for outcome in case.executor.seen
+    )
+    partitions = [name for each in case.brokers.requests for name in each.targets]
+    assert len(partitions) == len(set(partitions)), "nothing was asked for twice"
+
+
+def test_a_broker_that_never_comes_back_keeps_nobody_once_it_is_drained() -> None:
+    case = Case()
+    case.when(case.copying, lambda: case.cluster.simulation.kill(1))
+    with pytest.raises(AssertionError, match="too many passes"):
+        case.executor.finish(passes_max=150)
+    assert has(case.executor.seen[-1].waits, WaitReason.LOG_DIRS_BROKER_NOT_LIVE)
+    pool = case.wanted.pools[0]
+    case.executor.desired = replace(case.wanted, pools=(replace(pool, drain=frozenset({1})),))
+    case.executor.passes = 0
+    case.executor.seen.clear()
+    case.executor.finish()
+    assert sum(1 for _ in of_kind(case.executor.seen, ActionKind.RUN_ENDED)) == 2
+    case.cluster.simulation.start_broker(1)
+    case.cluster.clock.advance(10_000)
+    assert case.rate == STANDING
+
+
+@pytest.mark.parametrize("death", [None, *DEATHS], ids=["alive", "died before", "died after"])
+def test_copies_are_cancelled_by_a_rollback_whoever_dies_meanwhile(death: Fault | None) -> None:
+    plain = Case()
+    plain.executor.at_rest = stopped
+    writes = _rolled_back(plain, lambda _: faults.none)
+    for number in range(1, writes + 1) if death is not None else ():
+        case = Case()
+        case.executor.at_rest = stopped
+        plan = faults.at_writes({number: death})
+        _rolled_back(case, lambda n, plan=plan: faults.none if n else plan)
+
+
+def _rolled_back(case: Case, plans: Callable[[int], Faults]) -> int:
+    """Run to the end with a rollback in mid-copy; return how many writes it took."""
+    count = 0
+
+    def counting(process: int) -> Faults:
+        plan = plans(process)
+
+        def noted(call: Call) -> Fault | None:
+            nonlocal count
+            count += call.write
+            return plan(call)
+
+        return noted
+
+    stop = encode_stop(StopRequest(at_once=True))
+
+    def ask() -> None:
+        if case.cluster.exists("/poolkeeper/run"):
+            case.cluster.create(STOP, stop)
+
+    case.when(case.copying, ask)
+    case.executor.finish(counting)
+    case.assert_nothing_is_left()
+    assert case.in_d0 > 0, "what was in flight is back"
+    return count
+
+
+def test_under_roll_back_copies_are_cancelled_and_the_run_waits() -> None:
+    case = Case()
+
+    def roll_back() -> None:
+        case.executor.desired = replace(
+            case.wanted, cluster=replace(case.wanted.cluster, mode=Mode.ROLL_BACK)
+        )
+        case.executor.authority = replace(case.executor.authority, paused=True)
+
+    case.when(case.copying, roll_back)
+    with pytest.raises(AssertionError, match="too many passes"):
+        case.executor.finish(passes_max=150)
+    assert case.disk.moving == set()
+    assert case.in_d0 > 0
+    assert has(case.executor.seen[-1].waits, WaitReason.PAUSED)
+    case.executor.desired = case.wanted
+    case.executor.authority = replace(case.executor.authority, paused=False)
+    case.executor.passes = 0
+    case.executor.finish()
+    assert case.in_d0 == 0
+    case.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize(
+    ("value", "yielded"), [(None, False), (str(3 * MB), True)], ids=["removed", "changed"]
+)
+def test_the_rate_that_somebody_removes_is_set_again_and_another_one_stays(
+    value: str | None, yielded: bool
+) -> None:
+    case = Case(change=_slow)
+
+    def edit() -> None:
+        config = case.cluster.read("/config/brokers/1")["config"]
+        config.pop(LOG_DIRS_RATE)
+        if value is not None:
+            config[LOG_DIRS_RATE] = value
+        case.cluster.set("/config/brokers/1", {"version": 1, "config": config})
+
+    case.when(case.copying, edit)
+    case.executor.finish()
+    assert case.in_d0 == 0
+    seen = case.executor.seen
+    assert any(has(outcome.waits, WaitReason.THROTTLES_YIELDED) for outcome in seen) is yielded
+    put_back = sum(of_kind(seen, ActionKind.THROTTLES_PUT_BACK))
+    assert bool(put_back) is not yielded
+    left = case.cluster.read("/config/brokers/1")["config"][LOG_DIRS_RATE]
+    assert left == (value if yielded else str(STANDING))
+
+
+def _slow(wanted: Desired) -> Desired:
+    execution = replace(wanted.cluster.execution, throttle=Throttle(ThrottleMode.FIXED, MB))
+    return replace(wanted, cluster=replace(wanted.cluster, execution=execution))
+
+
+def test_without_a_throttle_nothing_is_written_to_brokers() -> None:
+    def free(wanted: Desired) -> Desired:
+        execution = replace(wanted.cluster.execution, throttle=Throttle(ThrottleMode.NONE))
+        return replace(wanted, cluster=replace(wanted.cluster, execution=execution))
+
+    case = Case(change=free)
+    case.executor.finish()
+    assert case.in_d0 == 0
+    assert {each.rate for each in case.brokers.requests} == {STANDING}
+    case.assert_nothing_is_left()
+
+
+def test_a_target_directory_that_fails_in_mid_copy_holds_nothing_up() -> None:
+    case = Case()
+    case.when(case.copying, lambda: case.disk.fail(1))
+    case.executor.finish(passes_max=400)
+    case.assert_nothing_is_left()
+    assert case.in_d0 > 0
+
+
+def test_the_rate_that_a_lost_run_left_is_named_and_taken_off() -> None:
+    left = 0
+    for number in range(1, 100):
+        case = Case()
+        death = faults.at_writes({number: Fault(FaultKind.DIED, done=True)})
+        if case.executor._process(death, 1000):
+            break
+        case.cluster.delete_all("/poolkeeper/run")
+        with FakeSession(case.cluster.server, case.cluster.clock) as session:
+            recorded = throttle_records.read(session)
+        config = case.cluster.read("/config/brokers/1")["config"]
+        ours = config[LOG_DIRS_RATE] != str(STANDING)
+        assert (1 in recorded.brokers) is ours, number
+        left += ours
+        case.executor.finish()
+        case.assert_nothing_is_left()
+        assert case.cluster.read("/config/brokers/1")["config"][LOG_DIRS_RATE] == str(STANDING)
+        assert case.in_d0 == 0
+    assert left
+
+
+def _adaptive(wanted: Desired) -> Desired:
+    throttle = Throttle(ThrottleMode.ADAPTIVE, MB // 8)
+    execution = replace(wanted.cluster.execution, throttle=throttle)
+    return replace(wanted, cluster=replace(wanted.cluster, execution=execution))
+
+
+def test_an_adaptive_rate_rises_while_all_replicas_keep_up_and_is_taken_off() -> None:
+    case = Case(change=_adaptive)
+    case.executor.finish()
+    assert case.in_d0 == 0
+    rates = [o.progress.throttle_bytes_per_s for o in case.executor.seen if o.progress is not None]
+    known = [rate for rate in rates if rate is not None]
+    assert known == sorted(known)
+    assert known[-1] > 2 * known[0]
+    case.assert_nothing_is_left()
+
+
+# A directory that fails
+
+
+class Failure:
+    """Topic t on brokers 1 to 3 of four; the first directory of broker 1 fails."""
+
+    def __init__(
+        self,
+        kafka: str,
+        heal: Heal,
+        brokers: tuple[int, ...] = (1, 2, 3, 4),
+        lists: Sequence[list[int]] = ([1, 2], [2, 3], [3, 1], [1, 3], [2, 1], [3, 2]),
+    ) -> None:
+        self.cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
+        self.cluster.start()
+        self.cluster.create_topic("t", *lists)
+        for partition in range(len(lists)):
+            self.cluster.simulation.set_size("t", partition, MB)
+        wanted = Wanted(brokers, len(lists), 2, THROTTLED).desired()
+        pool = replace(wanted.pools[0], goals=())
+        self.wanted = replace(wanted, cluster=replace(wanted.cluster, heal=heal), pools=(pool,))
+        self.disk = self.cluster.simulation.brokers[1].disk
+        self.cluster.simulation.fail_log_dir(1, 0)
+        self.cluster.settle()
+        brokers_asked = AskedBrokers(self.cluster, tells_logs=True)
+        self.executor = Executor(
+            self.cluster, self.wanted, brokers=brokers_asked, enrich=brokers_asked.enrich
+        )
+
+    def out_of_sync(self) -> int:
+        return sum(
+            len(self.cluster.state("t", int(p))[1]) < len(ids)
+            for p, ids in self.cluster.replicas("t").items()
+        )
+
+    def problem(self) -> str:
+        plan = self.executor.seen[-1].plan
+        assert plan is not None
+        [told] = [str(p.facts) for p in plan.problems if p.reason is ProblemReason.LOG_DIR_FAILED]
+        return told
+
+
+@pytest.mark.parametrize("kafka", [NEWEST, "2.8.2", OLD])
+def test_what_was_in_a_failed_directory_is_rebuilt_on_other_brokers(kafka: str) -> None:
+    failure = Failure(kafka, Heal(enabled=True, after_s=20))
+    offline = set(failure.disk.offline)
+    assert failure.out_of_sync() == len(offline) > 0
+    failure.executor.finish()
+    assert (
+        "wait: they are rebuilt on other brokers once it has failed for 20 s" in failure.problem()
+    )
+    failure.cluster.clock.advance(30_000)
+    failure.executor.finish()
+    assert failure.out_of_sync() == 0
+    moved = failure.executor.seen
+    assert {
+        (move.topic, move.partition) for o in moved if o.plan is not None for move in o.plan.moves
+    } == {(tp.topic, tp.partition) for tp in offline}
+    reasons = {move.reason for o in moved if o.plan is not None for move in o.plan.moves}
+    assert reasons == {"a log directory of broker 1 has failed"}
+    assert "until then the broker is given no replicas" in failure.problem()
+    assert all(not {1} <= set(failure.cluster.replicas("t")[str(tp.partition)]) for tp in offline)
+    assert invariants.leftovers(failure.cluster.server) == []
+
+
+def test_where_heal_does_not_allow_it_the_line_that_does_is_named() -> None:
+    failure = Failure(NEWEST, Heal())
+    failure.executor.finish()
+    failure.cluster.clock.advance(3_600_000)
+    failure.executor.finish()
+    assert failure.out_of_sync() == len(failure.disk.offline)
+    assert failure.problem().startswith(
+        "log directory /sim/broker-1/d0 of broker 1 has failed, and t-"
+    )
+    assert failure.problem().endswith(
+        "are offline there: replace its disk and restart the broker, or set spec.heal.enabled of"
+        " the KafkaCluster to true to rebuild them elsewhere"
+    )
+
+
+def test_where_no_other_broker_has_a_place_that_is_said_and_a_new_disk_mends_it() -> None:
+    failure = Failure(NEWEST, Heal(enabled=True, after_s=0), (1, 2), [[1, 2], [2, 1]] * 2)
+    failure.executor.finish()
+    assert failure.out_of_sync() == len(failure.disk.offline) > 0
+    assert "add a broker to the pool: no other one may hold them" in failure.problem()
+    simulation = failure.cluster.simulation
+    simulation.kill(1)
+    failure.disk.replace_failed()
+    failure.cluster.clock.advance(SESSION_MS + 2000)
+    simulation.start_broker(1)
+    assert failure.cluster.clock.run_until(lambda: not failure.out_of_sync(), 60_000)
+    failure.executor.finish()
+    plan = failure.executor.seen[-1].plan
+    assert plan is not None
+    assert plan.problems == ()
+
+
+def test_more_failures_than_heal_bounds_are_left_to_a_person() -> None:
+    failure = Failure(NEWEST, Heal(enabled=True, after_s=0))
+    failure.cluster.simulation.fail_log_dir(2, 1)
+    failure.cluster.settle()
+    failure.executor.finish()
+    plan = failure.executor.seen[-1].plan
+    assert plan is not None
+    told = [str(p.facts) for p in plan.problems if p.reason is ProblemReason.LOG_DIR_FAILED]
+    assert len(told) == 2
+    assert all("raise spec.heal.maxBrokers of the KafkaCluster to 2" in each for each in told)
+    assert failure.out_of_sync() > 0

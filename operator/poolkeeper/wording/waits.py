@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait, WaitReason
-from poolkeeper.text import few, listed, size
+from poolkeeper.text import few, listed, named, size
 from poolkeeper.wording.actions import action_text
 from poolkeeper.wording.pieces import (
     MIB,
@@ -43,8 +43,8 @@ def _approval(wait: Wait) -> str:
 
 def _conflict(wait: Wait) -> str:
     owners = [f"topic {name}" for name in wait.topics] + [f"broker {b}" for b in wait.brokers]
-    named = ", ".join(owners[:NAMED_MAX])
-    return f"somebody else set throttles on {named} since the run began: remove them"
+    some = ", ".join(owners[:NAMED_MAX])
+    return f"somebody else set throttles on {some} since the run began: remove them"
 
 
 def _left_throttles(wait: Wait) -> str:
@@ -86,6 +86,24 @@ def _hanging(wait: Wait) -> str:
         f"{brokers_are(wait.brokers)} not live; {waiting} for it: start it again, or drain it if it"
         " is gone for good, which cancels what waits for it"
     )
+
+
+def _sourceless(wait: Wait) -> str:
+    alone = "it" if len(wait.brokers) == 1 else "one of them"
+    return (
+        f"{brokers_are(wait.brokers)} not live, and no other broker holds"
+        f" {few(wait.partitions, _WAITING_NAMED_MAX, grouped=False)} in sync: start {alone} again."
+        " If that cannot be, what was never copied is lost: to go on from what was copied, set"
+        " unclean.leader.election.enable=true on the topic with kafka-configs; before Kafka 2.4,"
+        f" to let the move go instead, remove {named('broker', wait.brokers)} from every pool"
+    )
+
+
+def _held_last(wait: Wait) -> str:
+    """Say who must be started again; nothing where that is not known."""
+    if not wait.brokers:
+        return ""
+    return f": {named('broker', wait.brokers)} held it in sync last, and must be started again"
 
 
 def _needs_failover(wait: Wait) -> str:
@@ -278,6 +296,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.FAILOVER_UNSAFE: lambda wait: f"no controller failover: {_cause(wait)}",
     _R.ELECTION_IN_PROGRESS: _told("a preferred leader election is under way"),
     _R.BROKER_NOT_LIVE: _hanging,
+    _R.SOURCES_NOT_LIVE: _sourceless,
     _R.TARGET_NOT_LIVE: lambda wait: (
         f"{few_of(wait.partitions)}: {brokers_are(wait.brokers)} not live"
     ),
@@ -287,12 +306,14 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.PARTITION_STATE_UNKNOWN: lambda wait: (
         f"{few_of(wait.partitions)}: the partition's state is not known"
     ),
-    _R.PARTITION_LEADERLESS: lambda wait: f"{few_of(wait.partitions)}: the partition has no leader",
+    _R.PARTITION_LEADERLESS: lambda wait: (
+        f"{few_of(wait.partitions)}: the partition has no leader{_held_last(wait)}"
+    ),
     _R.REPLICA_NOT_IN_SYNC: lambda wait: (
         f"{few_of(wait.partitions)}: replica {joined(wait.brokers)} is not in sync yet"
     ),
     _R.NO_LIVE_REPLICA_IN_SYNC: lambda wait: (
-        f"{few_of(wait.partitions)}: no in-sync replica is live"
+        f"{few_of(wait.partitions)}: no in-sync replica is live{_held_last(wait)}"
     ),
     _R.TOO_FEW_IN_SYNC: _few_in_sync,
     _R.TOPIC_NODE_TOO_LARGE: lambda wait: (

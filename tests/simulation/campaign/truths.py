@@ -138,6 +138,7 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.CANCEL_NEEDS_FAILOVER: _dead,
     WaitReason.ORIGIN_NOT_IN_SYNC: _dead,
     WaitReason.BROKER_NOT_LIVE: _dead,
+    WaitReason.SOURCES_NOT_LIVE: _dead,
     WaitReason.TARGET_NOT_LIVE: _dead,
     WaitReason.PARTITION_LEADERLESS: _leaderless,
     WaitReason.REPLICA_NOT_IN_SYNC: _dead,

@@ -47,6 +47,17 @@ DETAILS: dict[WaitReason, list[Wait]] = {
     ],
     R.THROTTLE_CONFLICT: [Wait(R.THROTTLE_CONFLICT, topics=("t",), brokers=(1, 2, 3, 4, 5))],
     R.FOREIGN_REQUEST: [Wait(R.FOREIGN_REQUEST, partitions=T)],
+    R.SOURCES_NOT_LIVE: [
+        Wait(R.SOURCES_NOT_LIVE, partitions=T[:1], brokers=(1,)),
+        Wait(R.SOURCES_NOT_LIVE, partitions=T, brokers=(1, 2)),
+    ],
+    R.PARTITION_LEADERLESS: [
+        Wait(R.PARTITION_LEADERLESS, partitions=T[:1]),
+        Wait(R.PARTITION_LEADERLESS, partitions=T[:1], brokers=(1, 2)),
+    ],
+    R.NO_LIVE_REPLICA_IN_SYNC: [
+        Wait(R.NO_LIVE_REPLICA_IN_SYNC, partitions=T[:1], brokers=(1,)),
+    ],
     R.UNDER_REPLICATED: [
         Wait(R.UNDER_REPLICATED, partitions=T[:1]),
         Wait(R.UNDER_REPLICATED, partitions=T),

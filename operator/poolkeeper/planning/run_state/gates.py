@@ -151,19 +151,39 @@ def blocks(
 def hanging(
     step: Iterable[tuple[Move, int]], progress: Iterable[MoveProgress], cluster: Cluster
 ) -> tuple[Wait, ...]:
-    """Name the target brokers that died while replicas were being copied to them.
+    """Name the brokers that died while replicas were being copied to them, or from them alone.
 
     `step`: each move with the index of the list that it goes to; `progress` is that of the step.
     """
-    found: dict[int, list[TopicPartition]] = {}
+    targets: dict[int, list[TopicPartition]] = {}
+    sources: dict[Replicas, list[TopicPartition]] = {}
     for (move, index), p in zip(step, progress, strict=True):
-        if p.state is MoveState.IN_FLIGHT:
-            for broker in set(move.path[index]) - set(cluster.brokers):
-                found.setdefault(broker, []).append(TopicPartition(move.topic, move.partition))
-    return tuple(
-        Wait(WaitReason.BROKER_NOT_LIVE, brokers=(broker,), partitions=tuple(names))
-        for broker, names in sorted(found.items())
+        if p.state is not MoveState.IN_FLIGHT:
+            continue
+        name = TopicPartition(move.topic, move.partition)
+        if lost := lost_sources(cluster, name):
+            sources.setdefault(lost, []).append(name)
+        for broker in set(move.path[index]) - set(cluster.brokers) - set(lost):
+            targets.setdefault(broker, []).append(name)
+    return (
+        *(
+            Wait(WaitReason.SOURCES_NOT_LIVE, brokers=brokers, partitions=tuple(names))
+            for brokers, names in sorted(sources.items())
+        ),
+        *(
+            Wait(WaitReason.BROKER_NOT_LIVE, brokers=(broker,), partitions=tuple(names))
+            for broker, names in sorted(targets.items())
+        ),
     )
+
+
+def lost_sources(cluster: Cluster, name: TopicPartition) -> Replicas:
+    """Return the brokers that held the partition in sync last, if none of them is live; else ()."""
+    topic = cluster.topics.get(name.topic)
+    partition = None if topic is None else topic.partition(name.partition)
+    if partition is None or not partition.isr or set(partition.isr) & set(cluster.brokers):
+        return ()
+    return tuple(sorted(partition.isr))
 
 
 def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:
@@ -178,13 +198,15 @@ def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:
     if partition is None or partition.isr is None:
         return Wait(WaitReason.PARTITION_STATE_UNKNOWN, partitions=named)
     if partition.leader == -1:
-        return Wait(WaitReason.PARTITION_LEADERLESS, partitions=named)
+        lost = lost_sources(cluster, named[0])
+        return Wait(WaitReason.PARTITION_LEADERLESS, partitions=named, brokers=lost)
     grows = len(after) > len(move.path[at])
     behind = sorted((set(move.path[at]) & set(cluster.brokers)) - set(partition.isr))
     if grows and behind:
         return Wait(WaitReason.REPLICA_NOT_IN_SYNC, partitions=named, brokers=tuple(behind))
     if not set(after) & set(partition.isr) and not set(partition.isr) & set(cluster.brokers):
-        return Wait(WaitReason.NO_LIVE_REPLICA_IN_SYNC, partitions=named)
+        lost = lost_sources(cluster, named[0])
+        return Wait(WaitReason.NO_LIVE_REPLICA_IN_SYNC, partitions=named, brokers=lost)
     return None
 
 

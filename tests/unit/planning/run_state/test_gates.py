@@ -152,6 +152,13 @@ def test_a_stage_does_not_start_behind_a_closed_gate(seen, baseline, moves, expe
             id="no-leader",
         ),
         pytest.param(
+            cluster(partition(0, 1, 2, leader=-1, isr=(1,)), live=(2, 3)),
+            move(),
+            0,
+            Wait(R.PARTITION_LEADERLESS, partitions=T0, brokers=(1,)),
+            id="no-leader-and-who-must-return",
+        ),
+        pytest.param(
             cluster(partition(0, 1, 2, isr=(1,))),
             move(path=((1, 2), (1, 2, 3))),
             0,
@@ -173,6 +180,38 @@ def test_a_stage_does_not_start_behind_a_closed_gate(seen, baseline, moves, expe
 def test_a_move_is_kept_back_alone(seen, moved, at, expected):
     blocked = gates.blocks((moved,), (MoveProgress(MoveState.PENDING, at),), seen)
     assert blocked == ({} if expected is None else {0: expected})
+
+
+UNION = ((1, 2), (3, 4))
+
+
+@pytest.mark.parametrize(
+    ("isr", "live", "expected"),
+    [
+        pytest.param((1, 2), (1, 2, 3, 4), (), id="all-live"),
+        pytest.param((2,), (2, 3, 4), (), id="one-source-is-left"),
+        pytest.param((3,), (3, 4), (), id="the-target-has-it-all"),
+        pytest.param(
+            (1, 2),
+            (3, 4),
+            (Wait(R.SOURCES_NOT_LIVE, brokers=(1, 2), partitions=T0),),
+            id="no-source",
+        ),
+        pytest.param(
+            (1,),
+            (2, 3),
+            (
+                Wait(R.SOURCES_NOT_LIVE, brokers=(1,), partitions=T0),
+                Wait(R.BROKER_NOT_LIVE, brokers=(4,), partitions=T0),
+            ),
+            id="no-source-and-no-target",
+        ),
+    ],
+)
+def test_what_a_move_in_flight_hangs_on(isr, live, expected):
+    seen = cluster(partition(0, 3, 4, 1, 2, isr=isr), live=live)
+    flying = (MoveProgress(MoveState.IN_FLIGHT, 0),)
+    assert gates.hanging([(move(path=UNION), 1)], flying, seen) == expected
 
 
 def test_a_failover_is_not_caused_over_damage_that_would_stop_the_next_controller():

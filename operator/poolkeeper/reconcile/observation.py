@@ -25,7 +25,7 @@ from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state import left_throttles, throttles
+from poolkeeper.planning.run_state import gates, left_throttles, throttles
 from poolkeeper.planning.run_state.adaptive_rate import RateSignals
 from poolkeeper.planning.run_state.disks import NOT_LOOKED, SeenDisks, TargetDisks
 from poolkeeper.planning.run_state.move_progress import MoveProgress, classify
@@ -119,8 +119,8 @@ def last_observation_of(observed: Observation, before: LastObservation | None) -
     if kept:
         topics = dict(sorted({**cluster.topics, **kept}.items()))
         cluster = replace(cluster, topics=topics, torn=cluster.torn - kept.keys())
-    left = left_throttles.waits(observed.left)
-    return LastObservation(cluster, observed.records, observed.gone, left)
+    told = (*gates.disagreements(observed.cluster), *left_throttles.waits(observed.left))
+    return LastObservation(cluster, observed.records, observed.gone, told)
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,6 +248,11 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.KRAFT_MIGRATION: _told(
         "the cluster is migrating to KRaft: nothing is written to ZooKeeper any more"
     ),
+    _R.ISR_OUTSIDE_REPLICAS: lambda wait: (
+        f"{brokers_are(wait.brokers)} in sync for {few_of(wait.partitions)} and not among the"
+        " replicas there: the topic's node and the partition's state disagree, and the next"
+        " controller would forget what is in sync: `poolkeeper repair` writes the list"
+    ),
     _R.UNDER_REPLICATED: _became("under-replicated"),
     _R.UNDER_MIN_ISR: _became("below min.insync.replicas"),
     _R.TOPICS_CHANGING: _told("topics change while they are read"),

@@ -47,6 +47,10 @@ DETAILS: dict[WaitReason, list[Wait]] = {
     ],
     R.THROTTLE_CONFLICT: [Wait(R.THROTTLE_CONFLICT, topics=("t",), brokers=(1, 2, 3, 4, 5))],
     R.FOREIGN_REQUEST: [Wait(R.FOREIGN_REQUEST, partitions=T)],
+    R.ISR_OUTSIDE_REPLICAS: [
+        Wait(R.ISR_OUTSIDE_REPLICAS, partitions=T[:1], brokers=(3,)),
+        Wait(R.ISR_OUTSIDE_REPLICAS, partitions=T, brokers=(3, 4)),
+    ],
     R.SOURCES_NOT_LIVE: [
         Wait(R.SOURCES_NOT_LIVE, partitions=T[:1], brokers=(1,)),
         Wait(R.SOURCES_NOT_LIVE, partitions=T, brokers=(1, 2)),

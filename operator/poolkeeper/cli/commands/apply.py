@@ -49,6 +49,8 @@ from poolkeeper.zk.journal import JournalView
 
 OPERATOR = "run"
 UNDONE_MAX = 10
+_STAYING = (WaitReason.TOPIC_DAMAGED, WaitReason.ISR_OUTSIDE_REPLICAS)
+"""What no pass of `apply` ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +238,7 @@ def _report_no_changes(
         with progress.printer(_stream(command)) as printer:
             connections = _connections(command.target)
             loop.drive(connections, command.desired, plan, printer, emit=command.emit)
-        waits = tuple(wait for wait in waits if wait.reason is WaitReason.TOPIC_DAMAGED)
+        waits = tuple(wait for wait in waits if wait.reason in _STAYING)
         observed = replace(observed, left=replace(observed.left, ours=Throttled()))
     throttled = left_throttles.waits_for_ours(observed.left)
     undone = (*left_undone.of_waits((*waits, *throttled)), *left_undone.of_plan(plan))

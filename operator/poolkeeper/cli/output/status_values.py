@@ -120,7 +120,7 @@ def status_of(
 def _run(
     cluster: Cluster, journal: JournalView, context: StatusContext
 ) -> tuple[RunStatus | None, tuple[Wait, ...]]:
-    waits = list(gates.controller(cluster))
+    waits = [*gates.controller(cluster), *gates.disagreements(cluster)]
     run, document = journal.run, journal.document
     known = requests.known_brokers(cluster, journal.records.brokers)
     if run is None:

@@ -122,6 +122,8 @@ class WaitReason(StrEnum):
     """No controller is elected."""
     KRAFT_MIGRATION = "KRaftMigration"
     """The cluster is migrating to KRaft; ZooKeeper is not written to any more."""
+    ISR_OUTSIDE_REPLICAS = "IsrOutsideReplicas"
+    """`brokers` are in sync for `partitions` and not among the replicas in the topic nodes."""
     UNDER_REPLICATED = "UnderReplicated"
     """`partitions` became under-replicated since the run began."""
     UNDER_MIN_ISR = "UnderMinIsr"

@@ -113,14 +113,16 @@ def hazards(cluster: Cluster, progress: Sequence[MoveProgress]) -> tuple[Wait, .
     """Return what a controller failover would make worse.
 
     A topic node that cannot be decoded, or a partition without target replicas, stops every next
-    controller while it starts; a request may make such nodes, or lose data; on 2.3 and earlier a
-    move without its request would be forgotten.
+    controller while it starts; a request may make such nodes, or lose data. A replica in sync that
+    is not in its list would be forgotten, and so, on 2.3 and earlier, would a move without its
+    request.
     """
     reasons = [
         Wait(WaitReason.TOPIC_DAMAGED, topic=name, detail=why)
         for name, why in sorted(cluster.damaged.items())
     ]
     reasons += requests.hazards(cluster)
+    reasons += disagreements(cluster)
     empty = sorted(
         TopicPartition(topic.name, partition.partition)
         for topic in cluster.topics.values()
@@ -133,6 +135,33 @@ def hazards(cluster: Cluster, progress: Sequence[MoveProgress]) -> tuple[Wait, .
     if orphans:
         reasons.append(Wait(WaitReason.MOVES_WITHOUT_REQUEST, count=orphans))
     return tuple(reasons)
+
+
+def disagreements(cluster: Cluster) -> tuple[Wait, ...]:
+    """Name the partitions whose ISR has brokers that are not in their list of replicas.
+
+    Kafka never leaves that behind, whenever both are read as one, unless two controllers wrote at
+    the same time (2.0 and earlier) or somebody wrote by hand. The present controller goes by what
+    it remembers; the next one by the list.
+    """
+    found = {
+        TopicPartition(topic.name, partition.partition): outside
+        for topic in cluster.topics.values()
+        for partition in topic.partitions
+        if (outside := _in_sync_outside(partition))
+    }
+    if not found:
+        return ()
+    brokers = sorted({broker for outside in found.values() for broker in outside})
+    reason = WaitReason.ISR_OUTSIDE_REPLICAS
+    return (Wait(reason, partitions=tuple(sorted(found)), brokers=tuple(brokers)),)
+
+
+def _in_sync_outside(partition: Partition) -> Replicas:
+    """Return the in-sync replicas that are not in the list."""
+    if partition.isr is None or partition.isr == partition.replicas:
+        return ()
+    return tuple(b for b in partition.isr if b not in partition.replicas)
 
 
 def blocks(
@@ -195,6 +224,8 @@ def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:
     if dead:
         return Wait(WaitReason.TARGET_NOT_LIVE, partitions=named, brokers=tuple(dead))
     partition = cluster.topics[move.topic].partition(move.partition)
+    if partition is not None and (outside := _in_sync_outside(partition)):
+        return Wait(WaitReason.ISR_OUTSIDE_REPLICAS, partitions=named, brokers=outside)
     if partition is None or partition.isr is None:
         return Wait(WaitReason.PARTITION_STATE_UNKNOWN, partitions=named)
     if partition.leader == -1:

@@ -169,6 +169,13 @@ def test_a_stage_does_not_start_behind_a_closed_gate(seen, baseline, moves, expe
             cluster(partition(0, 1, 2, isr=(1,))), move(), 0, None, id="a-migration-heals-it"
         ),
         pytest.param(
+            cluster(partition(0, 1, 2, isr=(2, 4))),
+            move(),
+            0,
+            Wait(R.ISR_OUTSIDE_REPLICAS, partitions=T0, brokers=(4,)),
+            id="in-sync-outside-the-list",
+        ),
+        pytest.param(
             cluster(partition(0, 1, 2), deleting=frozenset({"t"})),
             move(),
             0,
@@ -180,6 +187,24 @@ def test_a_stage_does_not_start_behind_a_closed_gate(seen, baseline, moves, expe
 def test_a_move_is_kept_back_alone(seen, moved, at, expected):
     blocked = gates.blocks((moved,), (MoveProgress(MoveState.PENDING, at),), seen)
     assert blocked == ({} if expected is None else {0: expected})
+
+
+@pytest.mark.parametrize(
+    ("partitions", "expected"),
+    [
+        pytest.param((partition(0, 1, 2), partition(1, 2, 3, isr=(3, 2))), (), id="they-agree"),
+        pytest.param((partition(0, 1, 2, isr=None),), (), id="no-state"),
+        pytest.param(
+            (partition(0, 1, 2, isr=(3, 4)), partition(1, 1, 2, isr=(1, 4))),
+            (Wait(R.ISR_OUTSIDE_REPLICAS, partitions=T0 + T1, brokers=(3, 4)),),
+            id="two-partitions",
+        ),
+    ],
+)
+def test_topic_nodes_and_states_that_disagree_are_named_and_stop_a_failover(partitions, expected):
+    seen = cluster(*partitions)
+    assert gates.disagreements(seen) == expected
+    assert gates.hazards(seen, ()) == expected
 
 
 UNION = ((1, 2), (3, 4))

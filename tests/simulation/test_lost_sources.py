@@ -8,6 +8,7 @@ from builders import cluster_spec, pool_spec
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import StopRequest
+from poolkeeper.model.execution.waits import Wait, WaitReason, has
 from poolkeeper.model.specs import (
     Desired,
     Execution,
@@ -17,7 +18,6 @@ from poolkeeper.model.specs import (
     ThrottleMode,
     TopicSpec,
 )
-from poolkeeper.model.execution.waits import Wait, WaitReason, has
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import runs
 from simulation.clusters import REQUEST, SimulatedCluster

@@ -63,11 +63,13 @@ def _unaccounted_throttles(wait: Wait) -> str:
 
 def _throttled(wait: Wait) -> str:
     kinds = (("topic", wait.topics), ("broker", wait.brokers))
-    return " and ".join(
+    found = [
         f"{noun if len(names) == 1 else f'{noun}s'} {few(names, NAMED_MAX, grouped=False)}"
         for noun, names in kinds
         if names
-    )
+    ]
+    default = [f"the default of all brokers ({wait.path})"] if wait.path else []
+    return " and ".join((*found, *default))
 
 
 def _settling(wait: Wait) -> str:

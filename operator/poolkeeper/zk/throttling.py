@@ -166,7 +166,9 @@ def remove(journal: Journal, throttled: Throttled) -> None:
         return EntityChange({key: None for key, value in live.items() if value is not None})
 
     _rewrite(journal, dict.fromkeys(throttled.topics, decide), throttles.TOPIC_KEYS)
-    _rewrite(journal, dict.fromkeys(throttled.brokers, decide), throttles.BROKER_KEYS)
+    defaults = (throttle_records.DEFAULT,) if throttled.default else ()
+    brokers: tuple[Entity, ...] = (*throttled.brokers, *defaults)
+    _rewrite(journal, dict.fromkeys(brokers, decide), throttles.BROKER_KEYS)
 
 
 def _setting(

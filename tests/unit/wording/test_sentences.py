@@ -41,7 +41,11 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.THROTTLE_SETTLING, brokers=(3, 4)),
     ],
     R.THROTTLES_YIELDED: [Wait(R.THROTTLES_YIELDED, topics=("t",), brokers=(3,))],
-    R.THROTTLES_UNACCOUNTED: [Wait(R.THROTTLES_UNACCOUNTED, brokers=(3,))],
+    R.THROTTLES_UNACCOUNTED: [
+        Wait(R.THROTTLES_UNACCOUNTED, brokers=(3,)),
+        Wait(R.THROTTLES_UNACCOUNTED, path="/config/brokers/<default>"),
+        Wait(R.THROTTLES_UNACCOUNTED, topics=("t",), path="/config/brokers/<default>"),
+    ],
     R.THROTTLED_CONFIG_DAMAGED: [
         Wait(R.THROTTLED_CONFIG_DAMAGED, path="/config/brokers/1", detail="it is no JSON")
     ],

@@ -241,7 +241,12 @@ def _report_no_changes(
         waits = tuple(wait for wait in waits if wait.reason in _STAYING)
         observed = replace(observed, left=replace(observed.left, ours=Throttled()))
     throttled = left_throttles.waits_for_ours(observed.left)
-    undone = (*left_undone.of_waits((*waits, *throttled)), *left_undone.of_plan(plan))
+    damage = left_undone.of_damage(left_throttles.waits(observed.left))
+    undone = (
+        *left_undone.of_waits((*waits, *throttled)),
+        *left_undone.of_plan(plan),
+        *damage,
+    )
     if command.output == printing.JSON:
         _result(plan, Outcome(State.CONVERGED, waits=waits), undone)
     else:
@@ -282,7 +287,9 @@ def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
             ]
         )
         raise
-    undone = (*left_undone.of_actions(given_up), *left_undone.of_plan(plan))
+    last = outcome.last_observation
+    damage = left_undone.of_damage(() if last is None else last.unaccounted)
+    undone = (*left_undone.of_actions(given_up), *left_undone.of_plan(plan), *damage)
     if command.output == printing.JSON:
         _result(plan, outcome, undone)
     elif outcome.state is State.STOPPED:

@@ -122,7 +122,12 @@ def plan(
     show(made, desired, seen, output, waits_until_ms, look.waits)
     if not made.empty or seen.left.ours:
         return CHANGES
-    return left_undone.EXIT_CODE if look.waits or left_undone.of_plan(made) else 0
+    undone = look.waits or left_undone.of_plan(made) or _damage(seen)
+    return left_undone.EXIT_CODE if undone else 0
+
+
+def _damage(seen: Observation) -> tuple[left_undone.Undone, ...]:
+    return left_undone.of_damage(left_throttles.waits(seen.left))
 
 
 def _unknown_room(made: Plan, desired: Desired, seen: Observation) -> list[str]:
@@ -176,7 +181,7 @@ def document(
     left = remaining_capacity.remaining_capacities(plan, desired, observed.cluster, observed.gone)
     body = {**plan_json.to_json(plan), "room": [capacity_table.as_data(room) for room in left]}
     as_declared = plan.empty and not left_undone.of_plan(plan) and not waits
-    body["asDeclared"] = as_declared and not observed.left.ours
+    body["asDeclared"] = as_declared and not observed.left.ours and not _damage(observed)
     body["blocked"] = left_undone.as_data(left_undone.of_waits(waits))
     if throttled := left_throttles.waits(observed.left):
         body["throttlesLeft"] = status_text.throttles_data(throttled)

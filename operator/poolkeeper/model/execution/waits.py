@@ -80,7 +80,7 @@ class WaitReason(StrEnum):
     THROTTLES_LEFT = "ThrottlesLeft"
     """A run of ours that is gone left throttles on `topics` and `brokers`."""
     THROTTLES_UNACCOUNTED = "ThrottlesUnaccounted"
-    """No run of ours accounts for the throttles of `topics` and `brokers`."""
+    """No run of ours accounts for the throttles of `topics`, `brokers` and the config `path`."""
     THROTTLED_CONFIG_DAMAGED = "ThrottledConfigDamaged"
     """The config in `path`, which may hold throttles, cannot be decoded; `detail` says why."""
     THROTTLE_CONFLICT = "ThrottleConflict"

@@ -29,7 +29,7 @@ class ActionKind(StrEnum):
 
     # A run.
     RUN_BEGUN = "RunBegun"
-    """A run of the plan `hash` was recorded."""
+    """A run of the plan `hash` was recorded; `by` says who allowed it."""
     RUN_DISCARDED = "RunDiscarded"
     """A run that was not recorded to its end was removed; nothing of it had been done."""
     STAGE_REQUESTED = "StageRequested"
@@ -94,3 +94,4 @@ class Action:
     of: int = 0
     hash: str = ""
     ending: Ending | None = None
+    by: str = ""

@@ -171,6 +171,10 @@ def _follow_plan(
     if left.recorded:
         taken = act.take_off_throttles(context, left)
         return Outcome(State.PROGRESSED, taken.did, plan=confirmed_plan)
+    finished = stall_recovery.finish_orphans(context, desired, authority, observed, confirmed_plan)
+    if finished.did or finished.waits:
+        state = State.PROGRESSED if finished.did else State.WAITING
+        return Outcome(state, finished.did, finished.waits, confirmed_plan)
     if confirmed_plan is None:
         cooled = _make_plan(context, desired, authority, observed)
     else:

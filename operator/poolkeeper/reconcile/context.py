@@ -22,6 +22,7 @@ from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.adaptive_rate import LOOKS, SizeLook
 from poolkeeper.planning.run_state.disks import SeenDisks, TargetDisks
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.orphans import Orphan
 from poolkeeper.planning.run_state.requests import SeenStall
 from poolkeeper.planning.run_state.throttles import ThrottleWatch
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView
@@ -75,6 +76,8 @@ class PassMemory:
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     has_begun: bool = False
     stall: SeenStall | None = None
+    orphans: tuple[tuple[Orphan, ...], int] = ((), 0)
+    """The orphaned moves that can be finished, and since when these are the same."""
     disks: SeenDisks = field(default_factory=SeenDisks)
     gone: frozenset[int] | None = None
     """The brokers that counted as gone at `gone_read_ms`."""

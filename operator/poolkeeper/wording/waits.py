@@ -189,6 +189,25 @@ def _foreign_move(wait: Wait) -> str:
     return f"a foreign reassignment moves {few_of(wait.partitions)}{hanging}"
 
 
+def _orphaned(wait: Wait) -> str:
+    remedy = "set spec.execution.remedies.finishOrphanedMoves: true"
+    if wait.path:
+        remedy = f"declare {wait.path} or spec.brokers and {remedy}"
+    return f"{_has_more(wait)}: to finish it, {remedy}"
+
+
+def _orphaned_awaited(wait: Wait) -> str:
+    when = f" once {named('broker', wait.brokers)} is in sync" if wait.brokers else ""
+    return f"{_has_more(wait)}: it is finished{when}"
+
+
+def _has_more(wait: Wait) -> str:
+    return (
+        f"{few_of(wait.partitions)} {'has' if len(wait.partitions) == 1 else 'have'} more replicas"
+        " than the topic: a move lost its request, which Kafka up to 2.3 forgets"
+    )
+
+
 def _remedy(stall: str, verb: str = "withdraw") -> Callable[[Wait], str]:
     return lambda wait: f"{stall} (to {verb} it, set spec.execution.remedies.removeStaleRequests)"
 
@@ -230,6 +249,8 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.FOREIGN_MOVE: _foreign_move,
     **REQUESTS,
+    _R.ORPHANED_MOVES: _orphaned,
+    _R.ORPHANED_MOVES_AWAITED: _orphaned_awaited,
     _R.LEFT_ALONE: lambda wait: (
         f"{few_of(wait.partitions)} was moved by somebody else and is left alone"
     ),

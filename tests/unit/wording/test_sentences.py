@@ -55,6 +55,14 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.ISR_OUTSIDE_REPLICAS, partitions=T[:1], brokers=(3,)),
         Wait(R.ISR_OUTSIDE_REPLICAS, partitions=T, brokers=(3, 4)),
     ],
+    R.ORPHANED_MOVES: [
+        Wait(R.ORPHANED_MOVES, partitions=T[:1]),
+        Wait(R.ORPHANED_MOVES, partitions=T, path="spec.kafkaVersion"),
+    ],
+    R.ORPHANED_MOVES_AWAITED: [
+        Wait(R.ORPHANED_MOVES_AWAITED, partitions=T[:1]),
+        Wait(R.ORPHANED_MOVES_AWAITED, partitions=T, brokers=(3,)),
+    ],
     R.SOURCES_NOT_LIVE: [
         Wait(R.SOURCES_NOT_LIVE, partitions=T[:1], brokers=(1,)),
         Wait(R.SOURCES_NOT_LIVE, partitions=T, brokers=(1, 2)),

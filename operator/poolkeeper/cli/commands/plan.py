@@ -120,7 +120,7 @@ def plan(
         body = document(made, desired, seen, waits_until_ms, look.waits)
         output_files.write(out, json.dumps(body, indent=1) + "\n")
     show(made, desired, seen, output, waits_until_ms, look.waits)
-    if not made.empty or seen.left.ours:
+    if not made.empty or seen.left.ours or seen.orphans.due():
         return CHANGES
     undone = look.waits or left_undone.of_plan(made) or _damage(seen)
     return left_undone.EXIT_CODE if undone else 0
@@ -181,8 +181,11 @@ def document(
     left = remaining_capacity.remaining_capacities(plan, desired, observed.cluster, observed.gone)
     body = {**plan_json.to_json(plan), "room": [capacity_table.as_data(room) for room in left]}
     as_declared = plan.empty and not left_undone.of_plan(plan) and not waits
-    body["asDeclared"] = as_declared and not observed.left.ours and not _damage(observed)
+    to_do = bool(observed.left.ours or observed.orphans.due())
+    body["asDeclared"] = as_declared and not to_do and not _damage(observed)
     body["blocked"] = left_undone.as_data(left_undone.of_waits(waits))
+    if lost := observed.orphans.found:
+        body["orphanedMoves"] = [str(each.partition) for each in lost]
     if throttled := left_throttles.waits(observed.left):
         body["throttlesLeft"] = status_text.throttles_data(throttled)
     if balance_waits_until_ms is not None:
@@ -202,7 +205,8 @@ def show(
 
     `waits`: what blocks every move now; it comes first, with throttles that no run accounts for.
     """
-    throttled = wording.sentences(left_throttles.waits(observed.left))
+    beside = (*observed.orphans.waits(), *left_throttles.waits(observed.left))
+    throttled = wording.sentences(beside)
     if output in (REASSIGN_JSON, *PAGES):
         printing.warn(throttled)
     if output == printing.JSON:

@@ -16,7 +16,7 @@ from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.reconcile.gone_brokers import gone_brokers
-from poolkeeper.reconcile.observation import balance_of
+from poolkeeper.reconcile.observation import balance_of, replication_factors
 from poolkeeper.reconcile.recorded_run import cancel_waits
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
@@ -70,6 +70,7 @@ def _context(
         _balance_waits(target, session),
         Remedies() if desired is None else desired.cluster.execution.remedies,
         notes,
+        {} if desired is None else replication_factors(desired),
     )
 
 

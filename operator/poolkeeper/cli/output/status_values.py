@@ -5,7 +5,7 @@ So a run whose executor is dead is shown as recorded, with the remark that no ex
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.errors import NodeDamage
@@ -14,7 +14,7 @@ from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state import gates, left_throttles, requests
+from poolkeeper.planning.run_state import gates, left_throttles, orphans, requests
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState, classify
 from poolkeeper.planning.run_state.requests import Owned
 from poolkeeper.reconcile.decide import stalls
@@ -80,11 +80,13 @@ class StatusContext:
 
     `balance_waits_until_ms`: balance alone starts no plan before. `remedies`: those that are
     allowed; without manifests none is. `notes`: sentences about nodes that could not be read.
+    `factors`: the replication factors that topics declare.
     """
 
     balance_waits_until_ms: int | None = None
     remedies: Remedies = field(default_factory=Remedies)
     notes: tuple[str, ...] = ()
+    factors: Mapping[str, int] = field(default_factory=dict)
 
 
 def status_of(
@@ -126,6 +128,8 @@ def _run(
     if run is None:
         stall = stalls.foreign_stall_of(cluster, known)
         waits.extend(gates.foreign(cluster, (), known))
+        allowed = context.remedies.finish_orphaned_moves
+        waits.extend(orphans.find(cluster, context.factors, allowed=allowed).waits())
         return None, (*waits, *stalls.waits_for_remedy(stall, context.remedies))
     # Without a completely stored plan, the run's moves are unknown.
     moves = () if document is None else document.plan.moves

@@ -70,6 +70,8 @@ class ActionKind(StrEnum):
     """A request that the controller did not act on was withdrawn; it named `partitions`."""
     FOREIGN_MOVE_CANCELLED = "ForeignMoveCancelled"
     """Moves of `partitions` to brokers of which nothing is known were cancelled."""
+    ORPHANED_MOVES_FINISHED = "OrphanedMovesFinished"
+    """Moves of `partitions` that had lost their request were requested again."""
     CONTROLLER_WOKEN = "ControllerWoken"
     """The controller was made to look for requests again."""
     CONTROLLER_FAILOVER = "ControllerFailover"

@@ -75,6 +75,13 @@ class WaitReason(StrEnum):
     """A reassignment request of somebody else names `partitions`."""
     FOREIGN_MOVE = "ForeignMove"
     """Somebody else moves `partitions` by the brokers' API; moves to dead `brokers` hang."""
+    ORPHANED_MOVES = "OrphanedMoves"
+    """Moves of `partitions` lost their request (2.3 and earlier); a remedy would finish them.
+
+    `path`: the field that must be declared first, where the release is not known.
+    """
+    ORPHANED_MOVES_AWAITED = "OrphanedMovesAwaited"
+    """The same, and they are finished soon; `brokers` must be in sync before."""
     LEFT_ALONE = "LeftAlone"
     """Somebody else moved `partitions`; the run leaves them alone."""
     THROTTLES_LEFT = "ThrottlesLeft"
@@ -338,6 +345,7 @@ _AWAITED = frozenset(
     (
         *(_R.APPROVAL_REQUIRED, _R.PAUSED, _R.PLAN_ONLY, _R.STOPPED_BY_PERSON, _R.SETTLING),
         *(_R.OUTSIDE_WINDOW, _R.RESTART_LOCKED, _R.FOREIGN_REQUEST, _R.FOREIGN_MOVE),
+        *(_R.ORPHANED_MOVES, _R.ORPHANED_MOVES_AWAITED),
         *(_R.LEFT_ALONE, _R.RUN_RECORDED, _R.REPLICA_NOT_IN_SYNC, _R.PARTITION_STATE_UNKNOWN),
         *(_R.THROTTLES_YIELDED, _R.THROTTLES_NOT_KEPT, _R.THROTTLES_UNACCOUNTED),
     )

@@ -17,7 +17,7 @@ from poolkeeper.model.execution.runs import Health
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move, Urgency
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
-from poolkeeper.planning.run_state import requests
+from poolkeeper.planning.run_state import orphans, requests
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 from poolkeeper.planning.run_state.requests import Owned
 
@@ -131,10 +131,19 @@ def hazards(cluster: Cluster, progress: Sequence[MoveProgress]) -> tuple[Wait, .
     )
     if empty:
         reasons.append(Wait(WaitReason.NO_REPLICAS_WANTED, partitions=tuple(empty)))
-    orphans = sum(p.state is MoveState.ORPHANED for p in progress)
-    if orphans:
-        reasons.append(Wait(WaitReason.MOVES_WITHOUT_REQUEST, count=orphans))
+    lost = sum(p.state is MoveState.ORPHANED for p in progress) or _forgettable(cluster)
+    if lost:
+        reasons.append(Wait(WaitReason.MOVES_WITHOUT_REQUEST, count=lost))
     return tuple(reasons)
+
+
+def _forgettable(cluster: Cluster) -> int:
+    """Return how many moves of others may go on without their request (2.3 and earlier)."""
+    found = orphans.find(cluster)
+    return sum(
+        bool(set(each.behind) & set(cluster.brokers)) and not lost_sources(cluster, each.partition)
+        for each in (found.found if found.certain else ())
+    )
 
 
 def disagreements(cluster: Cluster) -> tuple[Wait, ...]:

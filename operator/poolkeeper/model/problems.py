@@ -86,6 +86,8 @@ class ProblemReason(StrEnum):
     FACTOR_NOT_RAISED = "FactorNotRaised"
     """A higher replication factor is declared, and there is no room for it."""
 
+    HEAL_HELD = "HealHeld"
+    """So many brokers are missing at once that `heal` replaces none of them."""
     DATA_LOST = "DataLost"
     """Only brokers that are gone for good held partitions in sync."""
     NO_SOURCE = "NoSource"

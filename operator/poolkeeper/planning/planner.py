@@ -27,7 +27,7 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.specs import Desired, ReplicasAtATime
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.constraints import sources
+from poolkeeper.planning.constraints import outages, sources
 from poolkeeper.planning.constraints.capacity import eligible_brokers
 from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
 from poolkeeper.planning.diagnosis import problems as diagnosis_problems
@@ -120,6 +120,7 @@ def make_plan(
         ),
         *not_copied,
         *sources.problems(cluster, given.homes, gone),
+        *outages.problems(records, desired),
         *diagnosis_problems.of_layouts(layouts.layouts),
         *quota_problems(counts.quotas, held),
     }

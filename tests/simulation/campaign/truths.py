@@ -147,6 +147,9 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.ORIGIN_NOT_IN_SYNC: _dead,
     WaitReason.BROKER_NOT_LIVE: _dead,
     WaitReason.SOURCES_NOT_LIVE: _dead,
+    WaitReason.ORPHANED_MOVES_AWAITED: lambda s, _: (
+        s.cluster.simulation.profile.era is not Era.RECORDED
+    ),
     WaitReason.TARGET_NOT_LIVE: _dead,
     WaitReason.PARTITION_LEADERLESS: _leaderless,
     WaitReason.REPLICA_NOT_IN_SYNC: _dead,

@@ -133,6 +133,7 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
             printing.emit(f"{plan.hash}\n{plan_text.summary(plan)}\n")
         else:
             waits = () if resumed else planning_command.live_waits(observed, None, command.desired)
+            waits += planning_command.stage_waits(plan, command.desired, observed)
             planning_command.show(plan, command.desired, observed, command.output, waits=waits)
             printing.emit("")
     again = "Type yes to go on with this plan" if resumed else "Type yes to apply this plan"

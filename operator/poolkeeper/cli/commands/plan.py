@@ -37,6 +37,7 @@ from poolkeeper.planning.run_state import disks, left_throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import cool_down
+from poolkeeper.reconcile.decide.run import waits_before_stage
 from poolkeeper.reconcile.gone_brokers import updated_records
 from poolkeeper.reconcile.observation import Observation, observe_cluster
 from poolkeeper.reconcile.recorded_run import (
@@ -115,6 +116,7 @@ def plan(
     printing.warn(look.warnings)
     if snapshot is None and target.bootstrap:
         printing.warn(_unknown_room(made, desired, seen))
+    look = replace(look, waits=(*look.waits, *stage_waits(made, desired, seen)))
     waits_until_ms = _balance_waits(made, desired, seen)
     if out is not None:
         body = document(made, desired, seen, waits_until_ms, look.waits)
@@ -275,6 +277,11 @@ def live_waits(
         for name, why in sorted(seen.cluster.damaged.items())
     )
     return (*waits_of(seen, recorded, desired.cluster.execution.remedies), *damaged)
+
+
+def stage_waits(made: Plan, desired: Desired, seen: Observation) -> tuple[Wait, ...]:
+    """Return why none of the plan's moves would start now: a restart lock, no open window."""
+    return waits_before_stage(desired, seen.cluster, now_ms()) if made.moves else ()
 
 
 def _of_snapshot(file: Path, desired: Desired) -> Look:

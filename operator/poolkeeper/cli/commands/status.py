@@ -15,6 +15,7 @@ from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals import cool_down
+from poolkeeper.reconcile.decide.run import waits_before_stage
 from poolkeeper.reconcile.gone_brokers import gone_brokers
 from poolkeeper.reconcile.observation import balance_of, replication_factors
 from poolkeeper.reconcile.recorded_run import cancel_waits
@@ -55,7 +56,8 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
             )
             hindered = _cancel_waits(target, observed.cluster, recorded)
             failed = _failed_log_dirs(target, found, observed.cluster)
-            found = replace(found, waits=(*hindered, *failed, *found.waits))
+            held = _stage_waits(target, session, found, observed.cluster)
+            found = replace(found, waits=(*hindered, *failed, *held, *found.waits))
             _show(found, watch=watch, output=output)
             if not watch:
                 return
@@ -91,6 +93,19 @@ def _cancel_waits(target: Target, cluster: Cluster, recorded: JournalView) -> tu
     now_ms = time.time_ns() // 1_000_000
     gone = gone_brokers(recorded.records, target.desired, now_ms)
     return cancel_waits(recorded.stored, cluster, target.desired, gone, now_ms)
+
+
+def _stage_waits(
+    target: Target, session: Session, found: status_values.Status, cluster: Cluster
+) -> tuple[Wait, ...]:
+    """Why the run starts no stage now; known only of a cluster with manifests."""
+    desired = target.desired
+    if desired is None or found.run is None:
+        return ()
+    lock = desired.cluster.execution.restart_lock
+    locked = lock is not None and session.exists(lock)
+    now_ms = time.time_ns() // 1_000_000
+    return waits_before_stage(desired, replace(cluster, restart_locked=locked), now_ms)
 
 
 def _failed_log_dirs(

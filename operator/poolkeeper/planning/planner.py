@@ -31,6 +31,7 @@ from poolkeeper.planning.constraints import outages, sources
 from poolkeeper.planning.constraints.capacity import eligible_brokers
 from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
 from poolkeeper.planning.diagnosis import problems as diagnosis_problems
+from poolkeeper.planning.diagnosis import unclean_elections
 from poolkeeper.planning.layout.all_pools import LayoutInput, PoolLayouts, lay_out_all
 from poolkeeper.planning.layout.changes import Change
 from poolkeeper.planning.layout.pool_layout import Layout
@@ -121,6 +122,7 @@ def make_plan(
         *not_copied,
         *sources.problems(cluster, given.homes, gone),
         *outages.problems(records, desired),
+        *unclean_elections.problems(steps, cluster),
         *diagnosis_problems.of_layouts(layouts.layouts),
         *quota_problems(counts.quotas, held),
     }

@@ -77,6 +77,9 @@ class ActionKind(StrEnum):
     CONTROLLER_FAILOVER = "ControllerFailover"
     """Another controller was elected."""
 
+    UNCLEAN_ELECTION = "UncleanElection"
+    """Kafka elected leaders of `partitions` that were not in sync when last seen."""
+
     # A plan of a Rebalance.
     WITHDRAWN = "Withdrawn"
     """The plan is not wanted any more, and nothing of it runs."""

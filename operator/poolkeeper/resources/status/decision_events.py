@@ -30,6 +30,7 @@ _WARNINGS = frozenset(
         *(_A.THROTTLES_TAKEN_OFF, _A.THROTTLES_PUT_BACK),
         *(_A.STALE_REQUEST_WITHDRAWN, _A.UNNOTICED_REQUEST_WITHDRAWN, _A.FOREIGN_MOVE_CANCELLED),
         *(_A.CONTROLLER_WOKEN, _A.CONTROLLER_FAILOVER, _A.ORPHANED_MOVES_FINISHED),
+        _A.UNCLEAN_ELECTION,
     )
 )
 """What was done about something that went wrong, or that somebody else did."""

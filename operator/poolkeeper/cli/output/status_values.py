@@ -220,6 +220,7 @@ def _offline(cluster: Cluster) -> tuple[TopicPartition, ...]:
             for topic in cluster.topics.values()
             for partition in topic.partitions
             if partition.leader == -1
+            or gates.lost_sources(cluster, TopicPartition(topic.name, partition.partition))
         )
     )
 

@@ -244,7 +244,8 @@ def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:
     behind = sorted((set(move.path[at]) & set(cluster.brokers)) - set(partition.isr))
     if grows and behind:
         return Wait(WaitReason.REPLICA_NOT_IN_SYNC, partitions=named, brokers=tuple(behind))
-    if not set(after) & set(partition.isr) and not set(partition.isr) & set(cluster.brokers):
+    if not set(partition.isr) & set(cluster.brokers):
+        # A controller that finds no leader when it starts may leave the dead one in the state.
         lost = lost_sources(cluster, named[0])
         return Wait(WaitReason.NO_LIVE_REPLICA_IN_SYNC, partitions=named, brokers=lost)
     return None

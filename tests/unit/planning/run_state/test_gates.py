@@ -169,6 +169,13 @@ def test_a_stage_does_not_start_behind_a_closed_gate(seen, baseline, moves, expe
             cluster(partition(0, 1, 2, isr=(1,))), move(), 0, None, id="a-migration-heals-it"
         ),
         pytest.param(
+            cluster(partition(0, 1, 2, leader=1, isr=(1,)), live=(2, 3)),
+            move(path=((1, 2), (1, 3))),
+            0,
+            Wait(R.NO_LIVE_REPLICA_IN_SYNC, partitions=T0, brokers=(1,)),
+            id="a-dead-leader-that-stayed-in-the-state",
+        ),
+        pytest.param(
             cluster(partition(0, 1, 2, isr=(2, 4))),
             move(),
             0,

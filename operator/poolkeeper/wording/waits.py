@@ -96,8 +96,9 @@ def _sourceless(wait: Wait) -> str:
         f"{brokers_are(wait.brokers)} not live, and no other broker holds"
         f" {few(wait.partitions, _WAITING_NAMED_MAX, grouped=False)} in sync: start {alone} again."
         " If that cannot be, what was never copied is lost: to go on from what was copied, set"
-        " unclean.leader.election.enable=true on the topic with kafka-configs; before Kafka 2.4,"
-        f" to let the move go instead, remove {named('broker', wait.brokers)} from every pool"
+        " unclean.leader.election.enable=true on the topic with kafka-configs (up to Kafka 2.0 the"
+        " next controller sees it); before Kafka 2.4, to let the move go instead, remove"
+        f" {named('broker', wait.brokers)} from every pool"
     )
 
 

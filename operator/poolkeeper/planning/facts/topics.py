@@ -212,6 +212,7 @@ class UncleanElection:
 
     def __str__(self) -> str:
         return (
-            "unclean.leader.election.enable elects leaders that are not in sync, at once:"
-            f" {self.partitions}: what only {brokers(self.held)} had is lost, even if they return"
+            "unclean.leader.election.enable elects leaders that are not in sync, at once (up to"
+            f" Kafka 2.0 with the next controller): {self.partitions}: what only"
+            f" {brokers(self.held)} had is lost, even if they return"
         )

@@ -19,8 +19,9 @@ LED = partition(2, 2, 3)
     [
         (
             "true",
-            "unclean.leader.election.enable elects leaders that are not in sync, at once: t-0: what"
-            " only broker 1 had is lost, even if they return",
+            "unclean.leader.election.enable elects leaders that are not in sync, at once (up to"
+            " Kafka 2.0 with the next controller): t-0: what only broker 1 had is lost, even if"
+            " they return",
         ),
         ("false", None),
     ],

@@ -157,12 +157,12 @@ def test_an_unclean_election_is_approved_and_said_aloud(
     sandbox.kill(1)
     sandbox.await_gone(1)
     sandbox.start_broker(2)
-    until(lambda: leader_and_isr(sandbox, "t")[0] == -1, "nobody leads it")
     folder, pools = tmp_path / "manifests", {"p": {"brokers": {"ids": [1, 2, 3]}}}
     topics = {"t": {"pool": "p", "partitions": 1, "replicationFactor": 2}}
     declare(folder, sandbox, pools, topics, mode="Apply")
     run("apply", "--yes", "-f", folder)
-    assert leader_and_isr(sandbox, "t")[0] == -1  # nobody asks for it
+    # Nobody asks for it. A new controller on 2.0.1 leaves the dead leader in the state.
+    assert leader_and_isr(sandbox, "t") in ((-1, (1,)), (1, (1,)))
     topics["t"]["config"] = {UNCLEAN: "true"}
     declare(folder, sandbox, pools, topics, mode="Apply")
     plan = " ".join(run("plan", "-f", folder).out.split())

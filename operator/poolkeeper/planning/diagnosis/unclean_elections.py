@@ -25,9 +25,9 @@ def problems(steps: Iterable[Step], cluster: Cluster) -> Iterator[PlanProblem]:
 
 
 def _elects(partition: Partition, cluster: Cluster) -> bool:
-    if partition.leader != -1 or not partition.isr:
-        return False
     live = cluster.brokers
+    if partition.leader is None or partition.leader in live or not partition.isr:
+        return False  # the state may still name a leader that is dead
     clean = elections.offline(partition.replicas, partition.isr, live)
     return clean is None and (
         elections.offline(partition.replicas, partition.isr, live, unclean=True) is not None

@@ -88,10 +88,11 @@ def find(
 ) -> Orphans:
     """Return the orphaned moves; `ours` are partitions that a run moves, or is about to.
 
-    `declared`: the replication factors of topics that declare one.
+    `declared`: the replication factors of topics that declare one. Nothing is told of a cluster
+    whose release nothing is known of.
     """
     recorded = records_moves(cluster.kafka_version)
-    if recorded is True:
+    if recorded is True or cluster.kafka_version is None:
         return Orphans()
     busy = {TopicPartition(e.topic, e.partition) for e in cluster.reassignment or ()} | set(ours)
     found = [

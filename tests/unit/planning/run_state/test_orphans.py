@@ -94,6 +94,9 @@ def cluster(*partitions: Partition, kafka: str | None = "2.0.1", **more) -> Clus
         pytest.param(
             cluster(partition(0, 3, 4, 1, 2), *PAIR, kafka="2.8.2"), None, [], id="recorded"
         ),
+        pytest.param(
+            cluster(partition(0, 3, 4, 1, 2), *PAIR, kafka=None), None, [], id="who-knows"
+        ),
     ],
 )
 def test_what_lost_its_request(seen, declared, expected):

@@ -22,7 +22,7 @@ AHEAD = 3
 TOGETHER = {
     "real/three brokers": (
         *("execution", "brokers", "cli_reading", "logdirs", "loop"),
-        *("observe", "resume", "sandbox_ready", "usable_topics", "throttles", "hangs"),
+        *("observe", "resume", "sandbox_ready", "usable_topics", "throttles", "hangs", "outages"),
     ),
     "real/four brokers": ("simulation", "source_d3"),
     "kubernetes/four brokers": ("outages", "failover"),

@@ -1,5 +1,7 @@
 """Pools as a person edits them: drain, demote, quotas; and what is told meanwhile."""
 
+import re
+
 AUTO = {"mode": "Apply", "approval": {"policy": "Auto"}}
 NINE = [f"t-{n}" for n in range(9)]
 
@@ -43,8 +45,16 @@ def test_a_broker_is_drained_by_one_line_and_an_approval(scene):
         assert told == ["Created", "Moved"]
     told = scene.events("pool", "p", awaited="Drained")
     assert told == [("Normal", "Moved", 1), ("Normal", "Drained", 1)]
+    scene.wait(lambda: "Moved" in [r for _, r, _ in scene.events("cluster")], "the end is told")
     told = [reason for _, reason, _ in scene.events("cluster", awaited="RunEnded")]
-    assert told == ["Created", "WaitingForApproval", "Moving", "Moved", "RunEnded"]
+    decided = ["RunBegun", "StageRequested", "RunEnded"]
+    assert [reason for reason in told if reason in decided] == decided
+    changed = ["Created", "WaitingForApproval", "Moving", "Moved"]
+    assert [reason for reason in told if reason in changed] == changed
+    assert sorted(told) == sorted(decided + changed)
+    described = scene.kubectl("describe", "kafkacluster", scene.full("cluster")).stdout
+    assert re.search(r"run begun: sha256:\w{64}; 18 moves.*; approved by its hash", described)
+    assert re.search(r"run ended: finished; 18 of 18 moves done in \d stage", described)
     described = scene.kubectl("describe", "resourcepool", scene.full("pool", "p")).stdout
     assert described.rstrip().endswith("poolkeeper  broker 3 is empty")
 

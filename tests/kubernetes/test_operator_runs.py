@@ -97,6 +97,8 @@ def test_mode_roll_back_takes_the_stage_back_and_apply_goes_on(moving):
     moving.wait(lambda: not moving.request, "the request is gone")
     moving.says("cluster", reason="Paused", about="0 of 6 moves done")
     assert moving.holders("a-heavy") == moving.holders("b-light") == set(OLD)
+    told = [each[:2] for each in moving.events("cluster", awaited="ControllerFailover")]
+    assert ("Warning", "MovesCancelled") in told
     moving.make_light("a-heavy")
     moving.patch("cluster", mode="Apply")
     moving.says("topic", "a-heavy")

@@ -277,6 +277,77 @@ def test_a_run_does_not_begin_on_what_the_damaged_record_tells_of(poison: bytes)
     assert tree.read(path) == poison
 
 
+def declared_as_is(tree: OurTree, say: Say) -> None:
+    """See that nothing is to be done but for what the test plants."""
+    said = say(tree, "plan", "--output", "json")
+    assert (said.code, json.loads(said.out)["asDeclared"]) == (0, True)
+
+
+DEFAULT = "/config/brokers/<default>"
+RATE_OF_ALL = b'{"version":1,"config":{"follower.replication.throttled.rate":"9"}}'
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        pytest.param(znodes.throttles_of_topic("t"), b"{", id="a-record-of-a-topic"),
+        pytest.param(znodes.throttles_of_broker(2), b'{"version":2}', id="a-later-record"),
+        pytest.param("/config/brokers/2", b"{", id="a-broker's-config"),
+        pytest.param(DEFAULT, b"{", id="the-default-config"),
+    ],
+)
+def test_damage_that_only_repair_mends_is_no_success(say: Say, path: str, data: bytes) -> None:
+    tree = OurTree.plant(OURS)
+    say(tree, "apply", "--yes")
+    declared_as_is(tree, say)
+    tree.put(path, data)
+    for words in (["plan"], ["apply", "--yes"]):
+        said = say(tree, *words, "--output", "json")
+        assert said.code == 4, (words, said)
+        body = json.loads(said.out)
+        told = body["throttlesLeft"] if words == ["plan"] else body["undone"]
+        assert any(path in each["message"] for each in told), told
+        assert body.get("asDeclared", False) is False
+    assert tree.read(path) == data
+
+
+def test_a_list_that_lacks_what_is_in_sync_is_no_success(say: Say) -> None:
+    tree = OurTree.plant(OURS)
+    say(tree, "apply", "--yes")
+    declared_as_is(tree, say)
+    state = "/brokers/topics/t/partitions/0/state"
+    tree.put(state, b'{"version":1,"leader":1,"leader_epoch":0,"isr":[1,2,3]}')
+    for words in (["plan"], ["apply", "--yes"]):
+        said = say(tree, *words, "--output", "json")
+        assert said.code == 4, (words, said)
+        body = json.loads(said.out)
+        told = body["blocked"] if words == ["plan"] else body["undone"]
+        assert [each["reason"] for each in told] == ["IsrOutsideReplicas"]
+    said = say(tree, "status")
+    assert "broker 3 is in sync for t-0 and not among the replicas there" in said.out
+
+
+def test_throttles_of_the_default_of_all_brokers_are_named_and_removed_on_request(
+    say: Say, tmp_path: Path
+) -> None:
+    tree = OurTree.plant(OURS)
+    say(tree, "apply", "--yes")
+    tree.put(DEFAULT, RATE_OF_ALL)
+    for command in ("status", "plan"):
+        said = say(tree, command)
+        assert f"the default of all brokers ({DEFAULT})" in " ".join(said.out.split()), said
+        assert said.code == 0
+    flag, backup = "--remove-unaccounted-throttles", str(tmp_path / "backup.json")
+    words = ("repair", "fake:2181", "--backup", backup, "--yes")
+    assert tree.command(*words) == 4
+    assert tree.read(DEFAULT) == RATE_OF_ALL
+    assert tree.command(*words, flag) == 0
+    assert json.loads(tree.read(DEFAULT) or b"")["config"] == {}
+    told = tree.client.children("/config/changes") or ()
+    notices = [json.loads(tree.read(f"/config/changes/{name}") or b"") for name in told]
+    assert notices[-1] == {"version": 2, "entity_path": "brokers/<default>"}
+
+
 # The document of a run
 
 

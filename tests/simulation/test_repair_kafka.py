@@ -96,6 +96,29 @@ def test_a_poisoned_topic_is_mended_for_good(
 
 
 @pytest.mark.parametrize("kafka", ERAS)
+def test_a_list_that_lacks_what_is_in_sync_is_mended_for_good(repair: Repair, kafka: str) -> None:
+    """As two controllers left it that wrote at the same time, each from its memory."""
+    cluster = cluster_of(kafka)
+    path = "/brokers/topics/t"
+    body = cluster.read(path)
+    cluster.set(path, {**body, "partitions": {**body["partitions"], "0": [3, 1]}})
+    assert cluster.state("t")[1] == [1, 2]
+    tree = tree_of(cluster)
+    shown = repair(tree, "--output", "json")
+    assert shown.code == 2
+    found = {each["path"]: each["found"] for each in json.loads(shown.out)["findings"]}
+    assert found[path] == 'replicas are in sync and not in the lists: {"0": [2]}'
+    said = repair(tree, "--yes", "--allow-controller-failover")
+    assert said.code == 0, said
+    cluster.settle()
+    assert cluster.replicas("t")["0"] == [3, 1, 2]
+    assert set(cluster.state("t")[1]) >= {1, 2}
+    assert cluster.read(path).get("topic_id") == body.get("topic_id")
+    assert repair(tree).code == 0
+    assert starts_again(cluster)
+
+
+@pytest.mark.parametrize("kafka", ERAS)
 def test_a_failover_that_is_allowed_makes_it_mended_at_once(repair: Repair, kafka: str) -> None:
     cluster = cluster_of(kafka)
     poison_with_texts(cluster)

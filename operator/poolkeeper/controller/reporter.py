@@ -4,8 +4,8 @@ A report never waits for the API server. Statuses and events have queues of thei
 adds and removes finalizers. It does not retry a failed write: every report names all the finalizers
 that are wanted.
 
-Events report transitions. The status before is the one last reported, or the live one after a
-change of leader. So a new leader repeats no event.
+Events report transitions of statuses, and decisions of passes. The status before is the one last
+reported, or the live one after a change of leader. So a new leader repeats no transition.
 """
 
 import logging
@@ -29,7 +29,12 @@ from poolkeeper.resources.kinds import kafka_cluster
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey, Status
 from poolkeeper.resources.status.all_resources import statuses
 from poolkeeper.resources.status.conditions import condition_of
-from poolkeeper.resources.status.events import status_events
+from poolkeeper.resources.status.decision_events import (
+    RUN_ENDED,
+    ToldDecisions,
+    decision_events,
+)
+from poolkeeper.resources.status.events import StatusEvent, status_events
 from poolkeeper.resources.status.finalizers import finalizer_changes
 from poolkeeper.resources.status.status_inputs import StatusInputs, status_inputs_of
 from poolkeeper.telemetry.logs import about
@@ -68,6 +73,7 @@ class Reporter:
         self._outages = Outages()
         self._clock = clock
         self._inputs: dict[str, tuple[Assembly, LastObservation | None, StatusInputs]] = {}
+        self._decisions: dict[str, ToldDecisions] = {}
         self._lock = Lock()
 
     def __enter__(self) -> Self:
@@ -86,6 +92,7 @@ class Reporter:
             assembly, None if dependents_outcome is None else dependents_outcome.last_observation
         )
         statuses_of = self._statuses(found, outcome, dependents_outcome)
+        self._report_decisions(assembly, outcome)
         for key, status in statuses_of.items():
             self._report_status(assembly.objects[key], status)
         for key, wanted in finalizer_changes(found, is_run_possible(assembly, outcome)).items():
@@ -101,6 +108,8 @@ class Reporter:
         """Forget all resources and clusters but these."""
         with self._lock:
             gone = [(key, self._reported.pop(key)) for key in set(self._reported) - set(keys)]
+            for name in set(self._decisions) - set(clusters):
+                del self._decisions[name]
             for name in set(self._inputs) - set(clusters):
                 del self._inputs[name]
             for name in self._outages.names() - set(clusters):
@@ -177,11 +186,31 @@ class Reporter:
         self._writer.put(reference, dict(status), dict(resource.status or {}))
         before = resource.status if reported is None else reported.status
         for event in status_events(resource.key, before, status):
-            warning = event.type == "Warning"
-            if self._recorder.record(reference, event.reason, event.note, warning=warning):
-                level = logging.WARNING if warning else logging.INFO
-                extra = about(resource.kind, resource.name, resource.namespace)
-                logger.log(level, "%s: %s", event.reason, event.note, extra=extra)
+            if event.reason != RUN_ENDED or not self._is_end_told(resource):
+                self._record(resource, event)
+
+    def _report_decisions(self, assembly: Assembly, outcome: Outcome) -> None:
+        """Send the events of what the pass decided."""
+        if assembly.cluster is None:
+            return
+        with self._lock:
+            told = self._decisions.get(assembly.name, ToldDecisions())
+            events, self._decisions[assembly.name] = decision_events(outcome, told, self._clock())
+        for event in events:
+            self._record(assembly.cluster, event)
+
+    def _is_end_told(self, resource: CustomResource) -> bool:
+        """Whether a pass of this process ended the cluster's run, and told how."""
+        with self._lock:
+            return self._decisions.get(resource.name, ToldDecisions()).has_ended
+
+    def _record(self, resource: CustomResource, event: StatusEvent) -> None:
+        warning = event.type == "Warning"
+        reference = _reference(resource)
+        if self._recorder.record(reference, event.reason, event.note, warning=warning):
+            level = logging.WARNING if warning else logging.INFO
+            extra = about(resource.kind, resource.name, resource.namespace)
+            logger.log(level, "%s: %s", event.reason, event.note, extra=extra)
 
     def _count_ready(
         self, assembly: Assembly, statuses_of: Mapping[ObjectKey, Mapping[str, Any]]

@@ -86,6 +86,10 @@ class ProblemReason(StrEnum):
     FACTOR_NOT_RAISED = "FactorNotRaised"
     """A higher replication factor is declared, and there is no room for it."""
 
+    UNCLEAN_ELECTION = "UncleanElection"
+    """A config has leaders elected at once that are not in sync; the plan does it and says so."""
+    HEAL_HELD = "HealHeld"
+    """So many brokers are missing at once that `heal` replaces none of them."""
     DATA_LOST = "DataLost"
     """Only brokers that are gone for good held partitions in sync."""
     NO_SOURCE = "NoSource"
@@ -112,8 +116,14 @@ class ProblemReason(StrEnum):
     """The document that tells of the problem gives no reason, or none that is known here."""
 
 
-_AS_DECLARED = frozenset((ProblemReason.GAIN_TOO_SMALL, ProblemReason.AWAITS_KAFKA))
-"""What is told although it is as declared: a gain below the declared one, a topic of Kafka's."""
+_AS_DECLARED = frozenset(
+    (
+        ProblemReason.GAIN_TOO_SMALL,
+        ProblemReason.AWAITS_KAFKA,
+        ProblemReason.UNCLEAN_ELECTION,
+    )
+)
+"""What is told although it is as declared: small gains, a topic of Kafka's, what a step costs."""
 
 
 def is_left_undone(reason: ProblemReason) -> bool:

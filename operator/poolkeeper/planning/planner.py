@@ -27,10 +27,10 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.specs import Desired, ReplicasAtATime
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.constraints import sources
+from poolkeeper.planning.constraints import outages, sources
 from poolkeeper.planning.constraints.capacity import eligible_brokers
 from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
-from poolkeeper.planning.diagnosis import failed_log_dirs
+from poolkeeper.planning.diagnosis import failed_log_dirs, unclean_elections
 from poolkeeper.planning.diagnosis import problems as diagnosis_problems
 from poolkeeper.planning.layout.all_pools import LayoutInput, PoolLayouts, lay_out_all
 from poolkeeper.planning.layout.changes import Change
@@ -124,6 +124,8 @@ def make_plan(
         *not_copied,
         *failed_log_dirs.problems(desired, cluster, records, moves),
         *sources.problems(cluster, given.homes, gone),
+        *outages.problems(records, desired),
+        *unclean_elections.problems(steps, cluster),
         *diagnosis_problems.of_layouts(layouts.layouts),
         *quota_problems(counts.quotas, held),
     }

@@ -22,7 +22,7 @@ from poolkeeper.model.execution.runs import (
 from poolkeeper.model.execution.throttles import LeftThrottles, ThrottleReading
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
 
 
 class ClusterView(Protocol):
@@ -126,6 +126,9 @@ class ClusterAccess(ClusterView, Protocol):
         In the same transaction the run is recorded and the controller made to resign: the next one
         takes the new request up. Raises `Stale` without a controller.
         """
+
+    def request_moves(self, entries: Sequence[ReassignmentEntry], cluster: Cluster) -> None:
+        """Request moves that belong to no run; no other request is there."""
 
     def withdraw_request(self, reading: ClusterReading) -> None:
         """Remove the reassignment request that was read."""

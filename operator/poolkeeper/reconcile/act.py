@@ -158,7 +158,8 @@ def begin_run(
     context.memory.forget_run()
     run = context.access.begin_run(run, document)
     context.memory.documents = {run.digest: document}
-    return progress_outcome(context, run, plan, Action(ActionKind.RUN_BEGUN, hash=run.plan))
+    begun = Action(ActionKind.RUN_BEGUN, hash=run.plan, by=approved_by)
+    return progress_outcome(context, run, plan, begun)
 
 
 def discard_run(context: PassContext, run: Run) -> Outcome:

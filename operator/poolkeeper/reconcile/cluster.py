@@ -60,6 +60,18 @@ def reconcile_cluster(
     `confirmed_plan` is the plan that a person confirmed; it is executed unchanged. `external` is a
     plan of a Rebalance; it is executed unchanged when it is its turn (`external_plan`).
     """
+    outcome = _reconcile(context, desired, authority, confirmed_plan, external)
+    elected = context.memory.take_elections()
+    return replace(outcome, did=(*elected, *outcome.did)) if elected else outcome
+
+
+def _reconcile(
+    context: PassContext,
+    desired: Desired,
+    authority: Authority,
+    confirmed_plan: Plan | None,
+    external: ExternalPlan | None,
+) -> Outcome:
     run = context.access.read_run()
     if run is not None:
         guard = _run_guard(context, desired, authority, confirmed_plan)
@@ -77,7 +89,7 @@ def reconcile_cluster(
     context.memory.plan_during_run = None
     with context.timed("observe"):
         observed = observe_cluster(context.access, desired, context.now_ms(), context.enrich)
-    context.memory.last_observation = last_observation_of(observed, context.memory.last_observation)
+    context.memory.observe(last_observation_of(observed, context.memory.last_observation))
     owned = resolve_conflicts(desired, observed.records)
     if external is not None and confirmed_plan is None:
         outcome = _follow_external_plan(context, desired, owned, authority, observed, external)
@@ -175,6 +187,10 @@ def _follow_plan(
     if left.recorded:
         taken = act.take_off_throttles(context, left)
         return Outcome(State.PROGRESSED, taken.did, plan=confirmed_plan)
+    finished = stall_recovery.finish_orphans(context, desired, authority, observed, confirmed_plan)
+    if finished.did or finished.waits:
+        state = State.PROGRESSED if finished.did else State.WAITING
+        return Outcome(state, finished.did, finished.waits, confirmed_plan)
     if confirmed_plan is None:
         cooled = _make_plan(context, desired, authority, observed)
     else:
@@ -326,5 +342,6 @@ def preview(
 def _observe_only(context: PassContext, desired: Desired) -> Outcome:
     """Observe the cluster and report, while nothing may be started."""
     outcome = preview(context.preview, desired, WaitReason.PAUSED)
-    context.memory.last_observation = outcome.last_observation
+    if outcome.last_observation is not None:
+        context.memory.observe(outcome.last_observation)
     return outcome

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.brokers.sizes import Sizes
-from poolkeeper.model.execution.actions import Action
+from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, Result, State
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.runs import Run, RunDocument
@@ -20,10 +20,12 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.run_state import unclean_elections
 from poolkeeper.planning.run_state.adaptive_rate import LOOKS, SizeLook
 from poolkeeper.planning.run_state.disks import SeenDisks, TargetDisks
 from poolkeeper.planning.run_state.log_dir_copies import CopyProgress, CopyState, copies_of
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.orphans import Orphan
 from poolkeeper.planning.run_state.requests import SeenStall
 from poolkeeper.planning.run_state.throttles import ThrottleWatch
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView
@@ -33,6 +35,7 @@ IN_FLIGHT_STATES = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 """The states of a move whose step is in flight, or done with its entry still in the request."""
 ENDED_STATES = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
 """The states of a move that needs nothing more."""
+UNCLEAN_MAX = 1000
 
 
 @dataclass(slots=True)
@@ -93,6 +96,8 @@ class PassMemory:
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     has_begun: bool = False
     stall: SeenStall | None = None
+    orphans: tuple[tuple[Orphan, ...], int] = ((), 0)
+    """The orphaned moves that can be finished, and since when these are the same."""
     disks: SeenDisks = field(default_factory=SeenDisks)
     copies: CopyMemory = field(default_factory=CopyMemory)
     gone: frozenset[int] | None = None
@@ -101,14 +106,32 @@ class PassMemory:
     unheard_since_ms: int | None = None
     """Since when brokers that shall cancel moves do not answer."""
     last_observation: LastObservation | None = None
+    unclean: tuple[TopicPartition, ...] = ()
+    """Partitions whose leader was elected uncleanly; not told yet."""
     plan_during_run: PlanDuringRun | None = None
     pending: PendingPlan = field(default_factory=PendingPlan)
+
+    def observe(self, seen: LastObservation) -> None:
+        """Remember what was observed, and note what leaders were elected uncleanly since."""
+        self._note_elections(seen.cluster)
+        self.last_observation = seen
+
+    def _note_elections(self, cluster: Cluster) -> None:
+        if self.last_observation is not None:
+            found = unclean_elections.happened(self.last_observation.cluster, cluster)
+            self.unclean = tuple(dict.fromkeys((*self.unclean, *found)))[:UNCLEAN_MAX]
+
+    def take_elections(self) -> tuple[Action, ...]:
+        """Return the unclean elections noted since they were taken last."""
+        found, self.unclean = self.unclean, ()
+        return (Action(ActionKind.UNCLEAN_ELECTION, partitions=found),) if found else ()
 
     def update_last_observation(self, cluster: Cluster) -> None:
         """Replace the remembered cluster; the Kafka version that the brokers reported is kept."""
         if self.last_observation is not None:
             now = replace(cluster, kafka_version=self.last_observation.cluster.kafka_version)
             if now != self.last_observation.cluster:
+                self._note_elections(now)
                 self.last_observation = replace(self.last_observation, cluster=now)
 
     def note_progress(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:

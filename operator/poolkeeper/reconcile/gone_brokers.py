@@ -5,12 +5,13 @@ its last rack and since when it is missing. It also holds since when log directo
 broker failed; they count as lost under the same conditions.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from poolkeeper.model.execution.records import BrokerRecord, RecordKind, Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker, Cluster
+from poolkeeper.planning.constraints import outages
 
 
 def updated_records(records: Records, cluster: Cluster, desired: Desired, now_ms: int) -> Records:
@@ -85,21 +86,8 @@ def gone_brokers(records: Records, desired: Desired, now_ms: int) -> frozenset[i
     heal = desired.cluster.heal
     if not heal.enabled or RecordKind.BROKERS in records.damage:
         return frozenset()
-    declared = {broker for pool in desired.pools for broker in pool.brokers}
-    since_s = {
-        id_: record.missing_since_s
-        for id_, record in records.brokers.items()
-        if record.missing_since_s is not None and id_ in declared
-    }
-    if len(since_s) > heal.max_brokers or _is_rack_missing(records, declared, since_s):
+    if outages.outage(records, desired) is not None:
         return frozenset()
     now_s = now_ms // 1000
-    return frozenset(id_ for id_, at_s in since_s.items() if now_s - at_s >= heal.after_s)
-
-
-def _is_rack_missing(records: Records, declared: Collection[int], missing: Collection[int]) -> bool:
-    """Whether all brokers of a rack with several brokers are missing."""
-    racks: dict[str, set[int]] = {}
-    for id_ in set(declared) & set(records.brokers):
-        racks.setdefault(records.brokers[id_].rack or f"broker {id_}", set()).add(id_)
-    return any(len(ids) > 1 and ids <= set(missing) for ids in racks.values())
+    missing = outages.missing_since_s(records, desired)
+    return frozenset(id_ for id_, at_s in missing.items() if now_s - at_s >= heal.after_s)

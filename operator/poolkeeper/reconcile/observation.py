@@ -26,7 +26,7 @@ from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state import left_throttles, throttles
+from poolkeeper.planning.run_state import gates, left_throttles, orphans, throttles
 from poolkeeper.planning.run_state.adaptive_rate import RateSignals
 from poolkeeper.planning.run_state.disks import NOT_LOOKED, SeenDisks, TargetDisks
 from poolkeeper.planning.run_state.log_dir_copies import (
@@ -36,6 +36,7 @@ from poolkeeper.planning.run_state.log_dir_copies import (
     copies_of,
 )
 from poolkeeper.planning.run_state.move_progress import MoveProgress, classify
+from poolkeeper.planning.run_state.orphans import Orphans
 from poolkeeper.planning.run_state.returns import UNSETTLED, ReturnState, classify_returns
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.access import ClusterView
@@ -65,7 +66,7 @@ class Observation:
     """One reading of the cluster, our records, and what follows from both.
 
     `balanced`: when the last run began that balanced the cluster. `left`: the throttles that no
-    run accounts for.
+    run accounts for. `orphans`: moves of others that lost their request.
     """
 
     reading: ClusterReading
@@ -74,6 +75,7 @@ class Observation:
     gone: frozenset[int]
     balanced: BalanceRecord | None = None
     left: LeftThrottles = field(default_factory=LeftThrottles)
+    orphans: Orphans = field(default_factory=Orphans)
 
 
 def observe_cluster(
@@ -110,7 +112,24 @@ def observe_cluster(
     gone = gone_brokers(records, desired, now_ms)
     cluster = with_lost_log_dirs(cluster, records, desired, now_ms)
     left = left_throttles.find(cluster, view.read_throttle_records(), running)
-    return Observation(reading, cluster, records, gone, balance_of(view, now_ms), left)
+    lost = Orphans() if running is not None else _orphans(cluster, desired)
+    return Observation(reading, cluster, records, gone, balance_of(view, now_ms), left, lost)
+
+
+def _orphans(cluster: Cluster, desired: Desired) -> Orphans:
+    """Return the moves of others that lost their request; while a run is recorded none is told."""
+    remedies = desired.cluster.execution.remedies
+    factors = replication_factors(desired)
+    return orphans.find(cluster, factors, allowed=remedies.finish_orphaned_moves)
+
+
+def replication_factors(desired: Desired) -> dict[str, int]:
+    """Return the replication factors of the topics that declare one."""
+    return {
+        spec.topic: spec.replication_factor
+        for spec in desired.topics
+        if spec.replication_factor is not None
+    }
 
 
 def balance_of(view: ClusterView, now_ms: int) -> BalanceRecord | None:
@@ -132,8 +151,12 @@ def last_observation_of(observed: Observation, before: LastObservation | None) -
     if kept:
         topics = dict(sorted({**cluster.topics, **kept}.items()))
         cluster = replace(cluster, topics=topics, torn=cluster.torn - kept.keys())
-    left = left_throttles.waits(observed.left)
-    return LastObservation(cluster, observed.records, observed.gone, left)
+    told = (
+        *gates.disagreements(observed.cluster),
+        *observed.orphans.waits(),
+        *left_throttles.waits(observed.left),
+    )
+    return LastObservation(cluster, observed.records, observed.gone, told)
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,9 @@ def _do_late(
     deleting = authority.covers_deletions(plan, memory.deletions_ms, now_ms)
 
     def hold(step: Step) -> Wait | None:
+        if isinstance(step, ElectLeaders) and cluster.restart_locked:
+            lock = desired.cluster.execution.restart_lock
+            return Wait(WaitReason.RESTART_LOCKED, path=lock or "")
         deletes = isinstance(step, DeleteTopic)
         if deletes and authority.awaits_settling:
             return Wait(WaitReason.SETTLING)

@@ -93,6 +93,7 @@ def waits_of(
     stall = stalls.foreign_stall_of(cluster, known) if recorded is None else None
     return (
         *gates.controller(cluster),
+        *gates.disagreements(cluster),
         *gates.foreign(cluster, ours, known),
         *stalls.waits_for_remedy(stall, remedies),
     )

@@ -6,6 +6,9 @@ harmless call of the brokers' API, before that by electing another controller. A
 request again. Moves to brokers of which nothing is known are cancelled: from 2.4 on by the brokers'
 API, before that by electing another controller once the request is gone.
 
+Up to 2.3 moves of others can lose their request. Where they may be finished
+(`finishOrphanedMoves`), they are requested again, for replicas that are all in sync.
+
 `removeStaleRequests` allows the withdrawal, `allowControllerFailover` the election. Without them
 the wait names what a person could do. A failover is refused while ZooKeeper holds anything that
 would stop the next controller.
@@ -17,10 +20,11 @@ from poolkeeper.errors import Unavailable
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Result
 from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired, Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state import gates, requests
+from poolkeeper.planning.run_state import gates, orphans, requests
 from poolkeeper.planning.run_state.requests import NOTHING_OWNED, SeenStall, Stall
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext
@@ -69,6 +73,34 @@ def recover_foreign(
         judged = requests.judgements(observed.cluster, NOTHING_OWNED, known)
         return _cancel(context, observed.reading, unreachable_of(judged), remedies)
     return _withdraw(context, observed.reading, stall, remedies)
+
+
+def finish_orphans(
+    context: PassContext,
+    desired: Desired,
+    authority: Authority,
+    observed: Observation,
+    confirmed: Plan | None,
+) -> Result:
+    """Request moves of others that lost their request, once nobody can be working on them.
+
+    What a person's plan moves is left to that plan.
+    """
+    planned = () if confirmed is None else confirmed.moves
+    named = {TopicPartition(move.topic, move.partition) for move in planned}
+    due = tuple(each for each in observed.orphans.due() if each.partition not in named)
+    before, since_ms = context.memory.orphans
+    if due != before:
+        since_ms = context.now_ms()
+        context.memory.orphans = (due, since_ms)
+    held = gates.at_this_time(desired, observed.cluster, context.now_ms())
+    if not due or not authority.steps or held:
+        return Result()
+    if context.now_ms() - since_ms < STALL_MS:
+        return Result(waits=replace(observed.orphans, found=due).waits())
+    context.access.request_moves(orphans.entries(due), observed.cluster)
+    names = tuple(each.partition for each in due)
+    return Result((Action(ActionKind.ORPHANED_MOVES_FINISHED, partitions=names),))
 
 
 def _has_lasted(

@@ -58,7 +58,7 @@ def _plan_again(
         observed = observe_cluster(
             context.access, desired, context.now_ms(), context.enrich, running=running
         )
-    context.memory.last_observation = last_observation_of(observed, context.memory.last_observation)
+    context.memory.observe(last_observation_of(observed, context.memory.last_observation))
     owned = resolve_conflicts(desired, observed.records)
     with context.timed("plan"):
         plan = context.plan(owned, observed.cluster, observed.records, observed.gone)

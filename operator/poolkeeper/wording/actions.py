@@ -95,6 +95,13 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     _A.FOREIGN_MOVE_CANCELLED: lambda action: (
         f"cancelled the move of {few_of(action.partitions)} to brokers that are not known"
     ),
+    _A.ORPHANED_MOVES_FINISHED: lambda action: (
+        f"finished the moves of {few_of(action.partitions)}, which had lost their request"
+    ),
+    _A.UNCLEAN_ELECTION: lambda action: (
+        f"Kafka elected leaders of {few_of(action.partitions)} that were not in sync when last"
+        " seen, as unclean elections are allowed: what they lacked is lost"
+    ),
     _A.CONTROLLER_WOKEN: lambda action: "made the controller look for requests again",
     _A.CONTROLLER_FAILOVER: lambda action: "elected another controller",
     _A.WITHDRAWN: lambda action: "the plan is withdrawn",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait, WaitReason
-from poolkeeper.text import few, listed, size
+from poolkeeper.text import few, listed, named, size
 from poolkeeper.wording.actions import action_text
 from poolkeeper.wording.pieces import (
     MIB,
@@ -43,8 +43,8 @@ def _approval(wait: Wait) -> str:
 
 def _conflict(wait: Wait) -> str:
     owners = [f"topic {name}" for name in wait.topics] + [f"broker {b}" for b in wait.brokers]
-    named = ", ".join(owners[:NAMED_MAX])
-    return f"somebody else set throttles on {named} since the run began: remove them"
+    some = ", ".join(owners[:NAMED_MAX])
+    return f"somebody else set throttles on {some} since the run began: remove them"
 
 
 def _left_throttles(wait: Wait) -> str:
@@ -63,11 +63,13 @@ def _unaccounted_throttles(wait: Wait) -> str:
 
 def _throttled(wait: Wait) -> str:
     kinds = (("topic", wait.topics), ("broker", wait.brokers))
-    return " and ".join(
+    found = [
         f"{noun if len(names) == 1 else f'{noun}s'} {few(names, NAMED_MAX, grouped=False)}"
         for noun, names in kinds
         if names
-    )
+    ]
+    default = [f"the default of all brokers ({wait.path})"] if wait.path else []
+    return " and ".join((*found, *default))
 
 
 def _settling(wait: Wait) -> str:
@@ -86,6 +88,25 @@ def _hanging(wait: Wait) -> str:
         f"{brokers_are(wait.brokers)} not live; {waiting} for it: start it again, or drain it if it"
         " is gone for good, which cancels what waits for it"
     )
+
+
+def _sourceless(wait: Wait) -> str:
+    alone = "it" if len(wait.brokers) == 1 else "one of them"
+    return (
+        f"{brokers_are(wait.brokers)} not live, and no other broker holds"
+        f" {few(wait.partitions, _WAITING_NAMED_MAX, grouped=False)} in sync: start {alone} again."
+        " If that cannot be, what was never copied is lost: to go on from what was copied, set"
+        " unclean.leader.election.enable=true on the topic with kafka-configs (up to Kafka 2.0 the"
+        " next controller sees it); before Kafka 2.4, to let the move go instead, remove"
+        f" {named('broker', wait.brokers)} from every pool"
+    )
+
+
+def _held_last(wait: Wait) -> str:
+    """Say who must be started again; nothing where that is not known."""
+    if not wait.brokers:
+        return ""
+    return f": {named('broker', wait.brokers)} held it in sync last, and must be started again"
 
 
 def _needs_failover(wait: Wait) -> str:
@@ -169,6 +190,25 @@ def _foreign_move(wait: Wait) -> str:
     return f"a foreign reassignment moves {few_of(wait.partitions)}{hanging}"
 
 
+def _orphaned(wait: Wait) -> str:
+    remedy = "set spec.execution.remedies.finishOrphanedMoves: true"
+    if wait.path:
+        remedy = f"declare {wait.path} or spec.brokers and {remedy}"
+    return f"{_has_more(wait)}: to finish it, {remedy}"
+
+
+def _orphaned_awaited(wait: Wait) -> str:
+    when = f" once {named('broker', wait.brokers)} is in sync" if wait.brokers else ""
+    return f"{_has_more(wait)}: it is finished{when}"
+
+
+def _has_more(wait: Wait) -> str:
+    return (
+        f"{few_of(wait.partitions)} {'has' if len(wait.partitions) == 1 else 'have'} more replicas"
+        " than the topic: a move lost its request, which Kafka up to 2.3 forgets"
+    )
+
+
 def _remedy(stall: str, verb: str = "withdraw") -> Callable[[Wait], str]:
     return lambda wait: f"{stall} (to {verb} it, set spec.execution.remedies.removeStaleRequests)"
 
@@ -210,6 +250,8 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.FOREIGN_MOVE: _foreign_move,
     **REQUESTS,
+    _R.ORPHANED_MOVES: _orphaned,
+    _R.ORPHANED_MOVES_AWAITED: _orphaned_awaited,
     _R.LEFT_ALONE: lambda wait: (
         f"{few_of(wait.partitions)} was moved by somebody else and is left alone"
     ),
@@ -229,6 +271,11 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.NO_CONTROLLER: _told("no controller is elected"),
     _R.KRAFT_MIGRATION: _told(
         "the cluster is migrating to KRaft: nothing is written to ZooKeeper any more"
+    ),
+    _R.ISR_OUTSIDE_REPLICAS: lambda wait: (
+        f"{brokers_are(wait.brokers)} in sync for {few_of(wait.partitions)} and not among the"
+        " replicas there: the topic's node and the partition's state disagree, and the next"
+        " controller would forget what is in sync: `poolkeeper repair` writes the list"
     ),
     _R.UNDER_REPLICATED: _became("under-replicated"),
     _R.UNDER_MIN_ISR: _became("below min.insync.replicas"),
@@ -278,6 +325,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.FAILOVER_UNSAFE: lambda wait: f"no controller failover: {_cause(wait)}",
     _R.ELECTION_IN_PROGRESS: _told("a preferred leader election is under way"),
     _R.BROKER_NOT_LIVE: _hanging,
+    _R.SOURCES_NOT_LIVE: _sourceless,
     _R.TARGET_NOT_LIVE: lambda wait: (
         f"{few_of(wait.partitions)}: {brokers_are(wait.brokers)} not live"
     ),
@@ -287,12 +335,14 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.PARTITION_STATE_UNKNOWN: lambda wait: (
         f"{few_of(wait.partitions)}: the partition's state is not known"
     ),
-    _R.PARTITION_LEADERLESS: lambda wait: f"{few_of(wait.partitions)}: the partition has no leader",
+    _R.PARTITION_LEADERLESS: lambda wait: (
+        f"{few_of(wait.partitions)}: the partition has no leader{_held_last(wait)}"
+    ),
     _R.REPLICA_NOT_IN_SYNC: lambda wait: (
         f"{few_of(wait.partitions)}: replica {joined(wait.brokers)} is not in sync yet"
     ),
     _R.NO_LIVE_REPLICA_IN_SYNC: lambda wait: (
-        f"{few_of(wait.partitions)}: no in-sync replica is live"
+        f"{few_of(wait.partitions)}: no in-sync replica is live{_held_last(wait)}"
     ),
     _R.TOO_FEW_IN_SYNC: _few_in_sync,
     _R.TOPIC_NODE_TOO_LARGE: lambda wait: (

@@ -129,6 +129,15 @@ def request(journal: Journal, before: Run, after: Run, plan: Plan, cluster: Clus
     return journal.rewrite(before, after, *_unchanged(requested, cluster), create)
 
 
+def request_moves(
+    journal: Journal, requested: Sequence[ReassignmentEntry], cluster: Cluster
+) -> None:
+    """Create a reassignment request that belongs to no run, with the checks of `request`."""
+    _refuse_traps(requested, cluster)
+    create = Create(znodes.REASSIGNMENT, ReassignmentNode.encode(requested))
+    journal.commit(*_unchanged(requested, cluster), create)
+
+
 def replace_request(
     journal: Journal, before: Run, after: Run, plan: Plan, reading: ClusterReading
 ) -> Run:

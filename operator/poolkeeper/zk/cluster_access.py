@@ -16,7 +16,7 @@ from poolkeeper.model.execution.runs import (
 from poolkeeper.model.execution.throttles import LeftThrottles, ThrottleReading
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
 from poolkeeper.zk import (
     apply,
     history,
@@ -179,6 +179,10 @@ class ZooKeeperAccess(ZooKeeperView):
     def replace_request(self, before: Run, after: Run, plan: Plan, reading: ClusterReading) -> Run:
         """Put what `after` names in the place of the request, under another controller."""
         return apply.replace_request(self._journal, before, after, plan, reading)
+
+    def request_moves(self, entries: Sequence[ReassignmentEntry], cluster: Cluster) -> None:
+        """Request moves that belong to no run; no other request is there."""
+        apply.request_moves(self._journal, entries, cluster)
 
     def withdraw_request(self, reading: ClusterReading) -> None:
         """Remove the reassignment request that was read."""

@@ -22,7 +22,9 @@ from poolkeeper.zk.codecs.our_nodes import ThrottlesBody
 _KEYS = {int: frozenset(BROKER_KEYS), str: frozenset(TOPIC_KEYS)}
 
 Entity = str | int
-"""The name of a topic, or the id of a broker."""
+"""The name of a topic, the id of a broker, or `DEFAULT`, which no topic can be named."""
+DEFAULT = "<default>"
+"""The default of all brokers. No run sets it; it has no record."""
 
 
 def record_path(entity: Entity) -> str:
@@ -34,7 +36,7 @@ def record_path(entity: Entity) -> str:
 
 def config_path(entity: Entity) -> str:
     """Return the path of the entity's config."""
-    if isinstance(entity, int):
+    if isinstance(entity, int) or entity == DEFAULT:
         return znodes.broker_config(entity)
     return znodes.topic_config(entity)
 
@@ -64,7 +66,7 @@ def read(session: Session) -> ThrottleReading:
     """Read all records with the live values beside them, and the throttles of all brokers."""
     records, damage = _read_records(session)
     ids = _configured_brokers(session)
-    entities: list[Entity] = [*records, *(id_ for id_ in ids if id_ not in records)]
+    entities: list[Entity] = [*records, *(id_ for id_ in ids if id_ not in records), DEFAULT]
     configs, damaged = _read_configs(session, entities)
     recorded = {
         entity: RecordedThrottles(record, values_of(configs[entity], [*record.ours]))
@@ -77,6 +79,7 @@ def read(session: Session) -> ThrottleReading:
         {id_: found for id_, found in values.items() if found and any(found.values())},
         damaged,
         damage,
+        values_of(configs[DEFAULT], BROKER_KEYS) or {},
     )
 
 

@@ -176,7 +176,9 @@ def remove(journal: Journal, throttled: Throttled) -> None:
         return EntityChange(unset)
 
     _rewrite(journal, dict.fromkeys(throttled.topics, decide), throttles.TOPIC_KEYS)
-    _rewrite(journal, dict.fromkeys(throttled.brokers, decide), throttles.BROKER_KEYS)
+    defaults = (throttle_records.DEFAULT,) if throttled.default else ()
+    brokers: tuple[Entity, ...] = (*throttled.brokers, *defaults)
+    _rewrite(journal, dict.fromkeys(brokers, decide), throttles.BROKER_KEYS)
 
 
 def _ours(saved: ThrottleValues, rates: Sequence[int]) -> list[ThrottleValues]:

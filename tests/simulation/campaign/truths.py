@@ -65,6 +65,13 @@ def _out_of_sync(s: Situation, wait: Wait) -> bool:
     )
 
 
+def _disagree(s: Situation, wait: Wait) -> bool:
+    return all(
+        set(s.cluster.state(topic, number)[1]) - set(s.cluster.replicas(topic)[str(number)])
+        for topic, number in wait.partitions
+    )
+
+
 def _under_min(s: Situation, wait: Wait) -> bool:
     return all(
         s.cluster.state(*name)[0] == -1 or not s.cluster.state(*name)[1] for name in wait.partitions
@@ -130,6 +137,7 @@ TRUTHS: dict[WaitReason, Truth] = {
         bool(s.foreign_throttles) or s.has(Trouble.THROTTLE_REMOVED)
     ),
     WaitReason.NO_CONTROLLER: lambda s, _: not s.cluster.exists("/controller"),
+    WaitReason.ISR_OUTSIDE_REPLICAS: _disagree,
     WaitReason.UNDER_REPLICATED: _out_of_sync,
     WaitReason.UNDER_MIN_ISR: _under_min,
     WaitReason.STAGE_IN_FLIGHT: _is_there,
@@ -138,6 +146,10 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.CANCEL_NEEDS_FAILOVER: _dead,
     WaitReason.ORIGIN_NOT_IN_SYNC: _dead,
     WaitReason.BROKER_NOT_LIVE: _dead,
+    WaitReason.SOURCES_NOT_LIVE: _dead,
+    WaitReason.ORPHANED_MOVES_AWAITED: lambda s, _: (
+        s.cluster.simulation.profile.era is not Era.RECORDED
+    ),
     WaitReason.TARGET_NOT_LIVE: _dead,
     WaitReason.PARTITION_LEADERLESS: _leaderless,
     WaitReason.REPLICA_NOT_IN_SYNC: _dead,

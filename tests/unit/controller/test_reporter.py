@@ -9,12 +9,14 @@ import pytest
 from poolkeeper.controller.reporter import Reporter, is_run_possible
 from poolkeeper.errors import Unavailable
 from poolkeeper.kube.client.references import Reference
+from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import (
     ExternalPlanState,
     ExternalPlanStatus,
     Outcome,
     State,
 )
+from poolkeeper.model.execution.runs import Ending
 from poolkeeper.model.execution.waits import Wait, WaitReason, after_error
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
@@ -193,6 +195,21 @@ def test_a_cluster_that_is_deleted_in_mid_run_tells_of_the_run_until_its_end(roo
     room.reporter.report(left, Outcome(State.PROGRESSED, last_observation=SEEN))
     assert "plan" not in room.writer.written["main"]
     assert ("main", "RunEnded") in room.recorder.events
+
+
+def test_the_end_that_a_pass_decided_is_told_once_and_says_how(room: Room) -> None:
+    begun = Action(ActionKind.RUN_BEGUN, hash="sha256:p", by="approval policy Auto")
+    ended = Action(ActionKind.RUN_ENDED, ending=Ending.FINISHED)
+    for did in ((begun,), (), (), (ended,)):
+        room.reporter.report(main(), replace(running(main(), SEEN, 1), did=did))
+    room.reporter.report(main(), Outcome(State.PROGRESSED, last_observation=SEEN))
+    told = [reason for name, reason in room.recorder.events if name == "main"]
+    assert (told.count("RunBegun"), told.count("RunEnded")) == (1, 1)
+    # What another process ended is told from the status.
+    room.reporter.report(main(), running(main(), SEEN, 1))
+    room.recorder.events = []
+    room.reporter.report(main(), Outcome(State.PROGRESSED, last_observation=SEEN))
+    assert room.recorder.events.count(("main", "RunEnded")) == 1
 
 
 @pytest.mark.parametrize(

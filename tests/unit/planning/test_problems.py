@@ -55,6 +55,8 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "TopicTooLarge",
         "PartitionTooLarge",
         "FactorNotRaised",
+        "UncleanElection",
+        "HealHeld",
         "DataLost",
         "NoSource",
         "LogDirFailed",

@@ -41,12 +41,39 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.THROTTLE_SETTLING, brokers=(3, 4)),
     ],
     R.THROTTLES_YIELDED: [Wait(R.THROTTLES_YIELDED, topics=("t",), brokers=(3,))],
-    R.THROTTLES_UNACCOUNTED: [Wait(R.THROTTLES_UNACCOUNTED, brokers=(3,))],
+    R.THROTTLES_UNACCOUNTED: [
+        Wait(R.THROTTLES_UNACCOUNTED, brokers=(3,)),
+        Wait(R.THROTTLES_UNACCOUNTED, path="/config/brokers/<default>"),
+        Wait(R.THROTTLES_UNACCOUNTED, topics=("t",), path="/config/brokers/<default>"),
+    ],
     R.THROTTLED_CONFIG_DAMAGED: [
         Wait(R.THROTTLED_CONFIG_DAMAGED, path="/config/brokers/1", detail="it is no JSON")
     ],
     R.THROTTLE_CONFLICT: [Wait(R.THROTTLE_CONFLICT, topics=("t",), brokers=(1, 2, 3, 4, 5))],
     R.FOREIGN_REQUEST: [Wait(R.FOREIGN_REQUEST, partitions=T)],
+    R.ISR_OUTSIDE_REPLICAS: [
+        Wait(R.ISR_OUTSIDE_REPLICAS, partitions=T[:1], brokers=(3,)),
+        Wait(R.ISR_OUTSIDE_REPLICAS, partitions=T, brokers=(3, 4)),
+    ],
+    R.ORPHANED_MOVES: [
+        Wait(R.ORPHANED_MOVES, partitions=T[:1]),
+        Wait(R.ORPHANED_MOVES, partitions=T, path="spec.kafkaVersion"),
+    ],
+    R.ORPHANED_MOVES_AWAITED: [
+        Wait(R.ORPHANED_MOVES_AWAITED, partitions=T[:1]),
+        Wait(R.ORPHANED_MOVES_AWAITED, partitions=T, brokers=(3,)),
+    ],
+    R.SOURCES_NOT_LIVE: [
+        Wait(R.SOURCES_NOT_LIVE, partitions=T[:1], brokers=(1,)),
+        Wait(R.SOURCES_NOT_LIVE, partitions=T, brokers=(1, 2)),
+    ],
+    R.PARTITION_LEADERLESS: [
+        Wait(R.PARTITION_LEADERLESS, partitions=T[:1]),
+        Wait(R.PARTITION_LEADERLESS, partitions=T[:1], brokers=(1, 2)),
+    ],
+    R.NO_LIVE_REPLICA_IN_SYNC: [
+        Wait(R.NO_LIVE_REPLICA_IN_SYNC, partitions=T[:1], brokers=(1,)),
+    ],
     R.UNDER_REPLICATED: [
         Wait(R.UNDER_REPLICATED, partitions=T[:1]),
         Wait(R.UNDER_REPLICATED, partitions=T),

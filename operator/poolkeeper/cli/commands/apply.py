@@ -49,6 +49,8 @@ from poolkeeper.zk.journal import JournalView
 
 OPERATOR = "run"
 UNDONE_MAX = 10
+_STAYING = (WaitReason.TOPIC_DAMAGED, WaitReason.ISR_OUTSIDE_REPLICAS)
+"""What no pass of `apply` ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,7 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
             printing.emit(f"{plan.hash}\n{plan_text.summary(plan)}\n")
         else:
             waits = () if resumed else planning_command.live_waits(observed, None, command.desired)
+            waits += planning_command.stage_waits(plan, command.desired, observed)
             planning_command.show(plan, command.desired, observed, command.output, waits=waits)
             printing.emit("")
     again = "Type yes to go on with this plan" if resumed else "Type yes to apply this plan"
@@ -241,10 +244,15 @@ def _report_no_changes(
         with progress.printer(_stream(command)) as printer:
             connections = _connections(command.target)
             loop.drive(connections, command.desired, plan, printer, emit=command.emit)
-        waits = tuple(wait for wait in waits if wait.reason is WaitReason.TOPIC_DAMAGED)
+        waits = tuple(wait for wait in waits if wait.reason in _STAYING)
         observed = replace(observed, left=replace(observed.left, ours=Throttled()))
     throttled = left_throttles.waits_for_ours(observed.left)
-    undone = (*left_undone.of_waits((*waits, *throttled)), *left_undone.of_plan(plan))
+    damage = left_undone.of_damage(left_throttles.waits(observed.left))
+    undone = (
+        *left_undone.of_waits((*waits, *throttled)),
+        *left_undone.of_plan(plan),
+        *damage,
+    )
     if command.output == printing.JSON:
         _result(plan, Outcome(State.CONVERGED, waits=waits), undone)
     else:
@@ -285,7 +293,9 @@ def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
             ]
         )
         raise
-    undone = (*left_undone.of_actions(given_up), *left_undone.of_plan(plan))
+    last = outcome.last_observation
+    damage = left_undone.of_damage(() if last is None else last.unaccounted)
+    undone = (*left_undone.of_actions(given_up), *left_undone.of_plan(plan), *damage)
     if command.output == printing.JSON:
         _result(plan, outcome, undone)
     elif outcome.state is State.STOPPED:

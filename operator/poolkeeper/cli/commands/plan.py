@@ -33,7 +33,7 @@ from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacit
 from poolkeeper.planning.facts.pools import Standstill
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state import disks, left_throttles
+from poolkeeper.planning.run_state import disks, gates, left_throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import cool_down
@@ -115,14 +115,20 @@ def plan(
     printing.warn(look.warnings)
     if snapshot is None and target.bootstrap:
         printing.warn(_unknown_room(made, desired, seen))
+    look = replace(look, waits=(*look.waits, *stage_waits(made, desired, seen)))
     waits_until_ms = _balance_waits(made, desired, seen)
     if out is not None:
         body = document(made, desired, seen, waits_until_ms, look.waits)
         output_files.write(out, json.dumps(body, indent=1) + "\n")
     show(made, desired, seen, output, waits_until_ms, look.waits)
-    if not made.empty or seen.left.ours:
+    if not made.empty or seen.left.ours or seen.orphans.due():
         return CHANGES
-    return left_undone.EXIT_CODE if look.waits or left_undone.of_plan(made) else 0
+    undone = look.waits or left_undone.of_plan(made) or _damage(seen)
+    return left_undone.EXIT_CODE if undone else 0
+
+
+def _damage(seen: Observation) -> tuple[left_undone.Undone, ...]:
+    return left_undone.of_damage(left_throttles.waits(seen.left))
 
 
 def _unknown_room(made: Plan, desired: Desired, seen: Observation) -> list[str]:
@@ -176,8 +182,11 @@ def document(
     left = remaining_capacity.remaining_capacities(plan, desired, observed.cluster, observed.gone)
     body = {**plan_json.to_json(plan), "room": [capacity_table.as_data(room) for room in left]}
     as_declared = plan.empty and not left_undone.of_plan(plan) and not waits
-    body["asDeclared"] = as_declared and not observed.left.ours
+    to_do = bool(observed.left.ours or observed.orphans.due())
+    body["asDeclared"] = as_declared and not to_do and not _damage(observed)
     body["blocked"] = left_undone.as_data(left_undone.of_waits(waits))
+    if lost := observed.orphans.found:
+        body["orphanedMoves"] = [str(each.partition) for each in lost]
     if throttled := left_throttles.waits(observed.left):
         body["throttlesLeft"] = status_text.throttles_data(throttled)
     if balance_waits_until_ms is not None:
@@ -197,7 +206,8 @@ def show(
 
     `waits`: what blocks every move now; it comes first, with throttles that no run accounts for.
     """
-    throttled = wording.sentences(left_throttles.waits(observed.left))
+    beside = (*observed.orphans.waits(), *left_throttles.waits(observed.left))
+    throttled = wording.sentences(beside)
     if output in (REASSIGN_JSON, *PAGES):
         printing.warn(throttled)
     if output == printing.JSON:
@@ -266,6 +276,11 @@ def live_waits(
         for name, why in sorted(seen.cluster.damaged.items())
     )
     return (*waits_of(seen, recorded, desired.cluster.execution.remedies), *damaged)
+
+
+def stage_waits(made: Plan, desired: Desired, seen: Observation) -> tuple[Wait, ...]:
+    """Return why none of the plan's moves would start now: a restart lock, no open window."""
+    return gates.at_this_time(desired, seen.cluster, now_ms()) if made.moves else ()
 
 
 def _of_snapshot(file: Path, desired: Desired) -> Look:

@@ -17,8 +17,9 @@ from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals import cool_down
+from poolkeeper.planning.run_state import gates
 from poolkeeper.reconcile.gone_brokers import gone_brokers
-from poolkeeper.reconcile.observation import balance_of
+from poolkeeper.reconcile.observation import balance_of, replication_factors
 from poolkeeper.reconcile.recorded_run import cancel_waits
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
@@ -57,11 +58,12 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
             hindered = _cancel_waits(target, observed.cluster, recorded)
             sizes = _sizes(target, found, observed.cluster)
             failed = _failed_log_dirs(sizes)
+            held = _stage_waits(target, session, found, observed.cluster)
             if found.run is not None and found.run.copies:
                 cluster = with_sizes(observed.cluster, sizes)
                 context = replace(context, future_bytes=sizes.future_bytes)
                 found = status_values.status_of(cluster, recorded, context)
-            found = replace(found, waits=(*hindered, *failed, *found.waits))
+            found = replace(found, waits=(*hindered, *failed, *held, *found.waits))
             _show(found, watch=watch, output=output)
             if not watch:
                 return
@@ -76,6 +78,7 @@ def _context(
         _balance_waits(target, session),
         Remedies() if desired is None else desired.cluster.execution.remedies,
         notes,
+        factors={} if desired is None else replication_factors(desired),
     )
 
 
@@ -96,6 +99,19 @@ def _cancel_waits(target: Target, cluster: Cluster, recorded: JournalView) -> tu
     now_ms = time.time_ns() // 1_000_000
     gone = gone_brokers(recorded.records, target.desired, now_ms)
     return cancel_waits(recorded.stored, cluster, target.desired, gone, now_ms)
+
+
+def _stage_waits(
+    target: Target, session: Session, found: status_values.Status, cluster: Cluster
+) -> tuple[Wait, ...]:
+    """Why the run starts no stage now; known only of a cluster with manifests."""
+    desired = target.desired
+    if desired is None or found.run is None:
+        return ()
+    lock = desired.cluster.execution.restart_lock
+    locked = lock is not None and session.exists(lock)
+    now_ms = time.time_ns() // 1_000_000
+    return gates.at_this_time(desired, replace(cluster, restart_locked=locked), now_ms)
 
 
 def _sizes(target: Target, found: status_values.Status, cluster: Cluster) -> Sizes:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from poolkeeper import wording
 from poolkeeper.model.execution.actions import Action, ActionKind
-from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.problems import is_left_undone
 
@@ -21,6 +21,13 @@ _LEFT = frozenset(
         ActionKind.LEFT_TO_OTHERS,
         ActionKind.LEADERS_KEPT,
         ActionKind.STEP_OUTDATED,
+    )
+)
+_NEEDS_REPAIR = frozenset(
+    (
+        WaitReason.NODE_DAMAGED,
+        WaitReason.THROTTLED_CONFIG_DAMAGED,
+        WaitReason.ISR_OUTSIDE_REPLICAS,
     )
 )
 
@@ -47,6 +54,11 @@ def of_plan(plan: Plan) -> tuple[Undone, ...]:
 def of_waits(waits: Iterable[Wait]) -> tuple[Undone, ...]:
     """Return what a command would have to wait for."""
     return tuple(Undone(wait.reason.value, wording.sentence(wait)) for wait in waits)
+
+
+def of_damage(waits: Iterable[Wait]) -> tuple[Undone, ...]:
+    """Return what only `repair` mends, of what is told beside a plan."""
+    return of_waits(wait for wait in waits if wait.reason in _NEEDS_REPAIR)
 
 
 def of_actions(actions: Iterable[Action]) -> tuple[Undone, ...]:

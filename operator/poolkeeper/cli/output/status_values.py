@@ -14,7 +14,13 @@ from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state import gates, left_throttles, log_dir_copies, requests
+from poolkeeper.planning.run_state import (
+    gates,
+    left_throttles,
+    log_dir_copies,
+    orphans,
+    requests,
+)
 from poolkeeper.planning.run_state.log_dir_copies import Replica, classify_copies, copies_of
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState, classify
 from poolkeeper.planning.run_state.requests import Owned
@@ -84,12 +90,14 @@ class StatusContext:
     `balance_waits_until_ms`: balance alone starts no plan before. `remedies`: those that are
     allowed; without manifests none is. `notes`: sentences about nodes that could not be read.
     `future_bytes`: how much brokers have copied between their log directories.
+    `factors`: the replication factors that topics declare.
     """
 
     balance_waits_until_ms: int | None = None
     remedies: Remedies = field(default_factory=Remedies)
     notes: tuple[str, ...] = ()
     future_bytes: Mapping[Replica, int] = field(default_factory=dict)
+    factors: Mapping[str, int] = field(default_factory=dict)
 
 
 def status_of(
@@ -125,12 +133,14 @@ def status_of(
 def _run(
     cluster: Cluster, journal: JournalView, context: StatusContext
 ) -> tuple[RunStatus | None, tuple[Wait, ...]]:
-    waits = list(gates.controller(cluster))
+    waits = [*gates.controller(cluster), *gates.disagreements(cluster)]
     run, document = journal.run, journal.document
     known = requests.known_brokers(cluster, journal.records.brokers)
     if run is None:
         stall = stalls.foreign_stall_of(cluster, known)
         waits.extend(gates.foreign(cluster, (), known))
+        allowed = context.remedies.finish_orphaned_moves
+        waits.extend(orphans.find(cluster, context.factors, allowed=allowed).waits())
         return None, (*waits, *stalls.waits_for_remedy(stall, context.remedies))
     # Without a completely stored plan, the run's moves are unknown.
     moves = () if document is None else document.plan.moves
@@ -226,6 +236,7 @@ def _offline(cluster: Cluster) -> tuple[TopicPartition, ...]:
             for topic in cluster.topics.values()
             for partition in topic.partitions
             if partition.leader == -1
+            or gates.lost_sources(cluster, TopicPartition(topic.name, partition.partition))
         )
     )
 

@@ -32,7 +32,7 @@ class ActionKind(StrEnum):
 
     # A run.
     RUN_BEGUN = "RunBegun"
-    """A run of the plan `hash` was recorded."""
+    """A run of the plan `hash` was recorded; `by` says who allowed it."""
     RUN_DISCARDED = "RunDiscarded"
     """A run that was not recorded to its end was removed; nothing of it had been done."""
     STAGE_REQUESTED = "StageRequested"
@@ -73,10 +73,15 @@ class ActionKind(StrEnum):
     """A request that the controller did not act on was withdrawn; it named `partitions`."""
     FOREIGN_MOVE_CANCELLED = "ForeignMoveCancelled"
     """Moves of `partitions` to brokers of which nothing is known were cancelled."""
+    ORPHANED_MOVES_FINISHED = "OrphanedMovesFinished"
+    """Moves of `partitions` that had lost their request were requested again."""
     CONTROLLER_WOKEN = "ControllerWoken"
     """The controller was made to look for requests again."""
     CONTROLLER_FAILOVER = "ControllerFailover"
     """Another controller was elected."""
+
+    UNCLEAN_ELECTION = "UncleanElection"
+    """Kafka elected leaders of `partitions` that were not in sync when last seen."""
 
     # A plan of a Rebalance.
     WITHDRAWN = "Withdrawn"
@@ -97,3 +102,4 @@ class Action:
     of: int = 0
     hash: str = ""
     ending: Ending | None = None
+    by: str = ""

@@ -89,7 +89,8 @@ class ExternalPlanStatus:
 class LastObservation:
     """The whole cluster as last observed, for status; nothing is decided by it.
 
-    `gone`: the brokers that count as lost. `unaccounted`: the throttles that no run accounts for.
+    `gone`: the brokers that count as lost. `unaccounted`: what is wrong with the cluster although
+    nothing waits for it: nodes that disagree, throttles that no run accounts for.
     """
 
     cluster: Cluster

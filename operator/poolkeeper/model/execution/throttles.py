@@ -36,8 +36,9 @@ class RecordedThrottles:
 class ThrottleReading:
     """All records of throttles, and what is set on brokers.
 
-    `broker_values`: the throttle keys of every broker that has any, live or not. `damaged`: paths
-    of configs that cannot be decoded, and why. `damage`: the records that cannot be read.
+    `broker_values`: the throttle keys of every broker that has any, live or not. `default_values`:
+    those of the default of all brokers, by which brokers go from 3.9 on. `damaged`: paths of
+    configs that cannot be decoded, and why. `damage`: the records that cannot be read.
     """
 
     topics: Mapping[str, RecordedThrottles] = field(default_factory=dict)
@@ -45,20 +46,22 @@ class ThrottleReading:
     broker_values: Mapping[int, ThrottleValues] = field(default_factory=dict)
     damaged: Mapping[str, str] = field(default_factory=dict)
     damage: tuple[NodeDamage, ...] = ()
+    default_values: ThrottleValues = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Throttled:
-    """Topics and brokers, each in ascending order."""
+    """Topics and brokers, each in ascending order; `default`: and the default of all brokers."""
 
     topics: tuple[str, ...] = ()
     brokers: tuple[int, ...] = ()
+    default: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.topics or self.brokers)
+        return bool(self.topics or self.brokers or self.default)
 
     def __len__(self) -> int:
-        return len(self.topics) + len(self.brokers)
+        return len(self.topics) + len(self.brokers) + self.default
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,12 +75,19 @@ class WaitReason(StrEnum):
     """A reassignment request of somebody else names `partitions`."""
     FOREIGN_MOVE = "ForeignMove"
     """Somebody else moves `partitions` by the brokers' API; moves to dead `brokers` hang."""
+    ORPHANED_MOVES = "OrphanedMoves"
+    """Moves of `partitions` lost their request (2.3 and earlier); a remedy would finish them.
+
+    `path`: the field that must be declared first, where the release is not known.
+    """
+    ORPHANED_MOVES_AWAITED = "OrphanedMovesAwaited"
+    """The same, and they are finished soon; `brokers` must be in sync before."""
     LEFT_ALONE = "LeftAlone"
     """Somebody else moved `partitions`; the run leaves them alone."""
     THROTTLES_LEFT = "ThrottlesLeft"
     """A run of ours that is gone left throttles on `topics` and `brokers`."""
     THROTTLES_UNACCOUNTED = "ThrottlesUnaccounted"
-    """No run of ours accounts for the throttles of `topics` and `brokers`."""
+    """No run of ours accounts for the throttles of `topics`, `brokers` and the config `path`."""
     THROTTLED_CONFIG_DAMAGED = "ThrottledConfigDamaged"
     """The config in `path`, which may hold throttles, cannot be decoded; `detail` says why."""
     THROTTLE_CONFLICT = "ThrottleConflict"
@@ -122,6 +129,8 @@ class WaitReason(StrEnum):
     """No controller is elected."""
     KRAFT_MIGRATION = "KRaftMigration"
     """The cluster is migrating to KRaft; ZooKeeper is not written to any more."""
+    ISR_OUTSIDE_REPLICAS = "IsrOutsideReplicas"
+    """`brokers` are in sync for `partitions` and not among the replicas in the topic nodes."""
     UNDER_REPLICATED = "UnderReplicated"
     """`partitions` became under-replicated since the run began."""
     UNDER_MIN_ISR = "UnderMinIsr"
@@ -180,6 +189,8 @@ class WaitReason(StrEnum):
     # Moves that wait alone; `partitions` is the one to move.
     BROKER_NOT_LIVE = "BrokerNotLive"
     """`brokers` are not live; moves of `partitions` to them are in flight."""
+    SOURCES_NOT_LIVE = "SourcesNotLive"
+    """Only `brokers` held `partitions` in sync, and none is live: their moves are in flight."""
     TARGET_NOT_LIVE = "TargetNotLive"
     """`brokers` are not live; the move to them cannot begin."""
     TOPIC_QUEUED_FOR_DELETION = "TopicQueuedForDeletion"
@@ -187,11 +198,11 @@ class WaitReason(StrEnum):
     PARTITION_STATE_UNKNOWN = "PartitionStateUnknown"
     """The partition has no state node yet."""
     PARTITION_LEADERLESS = "PartitionLeaderless"
-    """The partition has no leader."""
+    """The partition has no leader; `brokers` held it in sync last."""
     REPLICA_NOT_IN_SYNC = "ReplicaNotInSync"
     """The replicas on `brokers` are not in sync, and the partition is to get another one."""
     NO_LIVE_REPLICA_IN_SYNC = "NoLiveReplicaInSync"
-    """No in-sync replica of the partition is live."""
+    """No in-sync replica of the partition is live; `brokers` held it in sync last."""
     TOO_FEW_IN_SYNC = "TooFewInSync"
     """Going to `replicas` would keep `count` of them in sync, and `of` are needed."""
     TOPIC_NODE_TOO_LARGE = "TopicNodeTooLarge"
@@ -338,6 +349,7 @@ _AWAITED = frozenset(
     (
         *(_R.APPROVAL_REQUIRED, _R.PAUSED, _R.PLAN_ONLY, _R.STOPPED_BY_PERSON, _R.SETTLING),
         *(_R.OUTSIDE_WINDOW, _R.RESTART_LOCKED, _R.FOREIGN_REQUEST, _R.FOREIGN_MOVE),
+        *(_R.ORPHANED_MOVES, _R.ORPHANED_MOVES_AWAITED),
         *(_R.LEFT_ALONE, _R.RUN_RECORDED, _R.REPLICA_NOT_IN_SYNC, _R.PARTITION_STATE_UNKNOWN),
         *(_R.THROTTLES_YIELDED, _R.THROTTLES_NOT_KEPT, _R.THROTTLES_UNACCOUNTED),
     )

@@ -2,7 +2,8 @@
 
 In comes a PoolProblem; out go bounds and bands. `racks`: how evenly racks can be used. `evictions`:
 which replicas must leave which broker. `sources`: which partitions have no source to copy from.
-`capacity`: which brokers are eligible, and what they may hold. `headroom`: what a pool may hold.
-`quotas`: what a pool accepts. `topic_size`: how many partitions fit into a topic's znode.
-`measures`: what a goal balances. `bands`: between which figures it must lie.
+`outages`: which missing brokers are not replaced. `capacity`: which brokers are eligible, and what
+they may hold. `headroom`: what a pool may hold. `quotas`: what a pool accepts. `topic_size`: how
+many partitions fit into a topic's znode. `measures`: what a goal balances. `bands`: between which
+figures it must lie.
 """

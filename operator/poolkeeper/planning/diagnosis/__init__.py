@@ -5,5 +5,6 @@ each pool still has room for. Nothing here changes a plan.
 
 Read `problems` (what a layout leaves), `impossible_requests`, `failed_log_dirs`,
 `capacity_conflicts`, `bin_packing`, `capacity_report`, `growth_report`, `oversized_partitions`,
-`incoming_load`, then `remaining_capacity` and `survivable_failures`.
+`incoming_load`, then `remaining_capacity` and `survivable_failures`; `unclean_elections` (what a
+config costs).
 """

@@ -49,6 +49,27 @@ class DataLost:
 
 
 @dataclass(frozen=True, slots=True)
+class HealHeld:
+    """Brokers that are missing and not replaced: more than `limit`, or all of `racks`."""
+
+    reason: ClassVar = ProblemReason.HEAL_HELD
+    missing: tuple[int, ...]
+    racks: tuple[str, ...]
+    limit: int
+
+    def __str__(self) -> str:
+        many = len(self.missing) > self.limit
+        why = f"more than spec.heal.maxBrokers ({self.limit})" if many else ""
+        all_ = f"all of rack {', '.join(self.racks)}" if self.racks else ""
+        what = " and ".join(each for each in (why, all_) if each)
+        verb = "is" if len(self.missing) == 1 else "are"
+        return (
+            f"{brokers(self.missing)} {verb} missing, {what}: such an outage is waited for, and"
+            " nothing is rebuilt: start them again, or drain those that are gone for good"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class NoSource:
     """Partitions that should change and have no source to copy from."""
 

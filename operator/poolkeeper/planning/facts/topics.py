@@ -7,7 +7,7 @@ from typing import ClassVar
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.planning.facts.capacity import Quantity
 from poolkeeper.planning.facts.conflicts import Member
-from poolkeeper.planning.facts.phrases import advised, joined
+from poolkeeper.planning.facts.phrases import Names, advised, brokers, joined
 
 
 class Unsettled(Enum):
@@ -196,4 +196,23 @@ class AwaitsReplicas:
         return (
             f"{self.key} is set to {self.value} once as many replicas of every partition are in"
             f" sync, now {self.in_sync}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UncleanElection:
+    """Partitions without a leader, for which a config elects one that is not in sync.
+
+    `held`: the brokers that held them in sync last.
+    """
+
+    reason: ClassVar = ProblemReason.UNCLEAN_ELECTION
+    held: tuple[int, ...]
+    partitions: Names
+
+    def __str__(self) -> str:
+        return (
+            "unclean.leader.election.enable elects leaders that are not in sync, at once (up to"
+            f" Kafka 2.0 with the next controller): {self.partitions}: what only"
+            f" {brokers(self.held)} had is lost, even if they return"
         )

@@ -19,7 +19,7 @@ from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move, Urgency
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
-from poolkeeper.planning.run_state import requests, windows
+from poolkeeper.planning.run_state import orphans, requests, windows
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 from poolkeeper.planning.run_state.requests import Owned
 
@@ -128,14 +128,16 @@ def hazards(cluster: Cluster, progress: Sequence[MoveProgress]) -> tuple[Wait, .
     """Return what a controller failover would make worse.
 
     A topic node that cannot be decoded, or a partition without target replicas, stops every next
-    controller while it starts; a request may make such nodes, or lose data; on 2.3 and earlier a
-    move without its request would be forgotten.
+    controller while it starts; a request may make such nodes, or lose data. A replica in sync that
+    is not in its list would be forgotten, and so, on 2.3 and earlier, would a move without its
+    request.
     """
     reasons = [
         Wait(WaitReason.TOPIC_DAMAGED, topic=name, detail=why)
         for name, why in sorted(cluster.damaged.items())
     ]
     reasons += requests.hazards(cluster)
+    reasons += disagreements(cluster)
     empty = sorted(
         TopicPartition(topic.name, partition.partition)
         for topic in cluster.topics.values()
@@ -144,10 +146,46 @@ def hazards(cluster: Cluster, progress: Sequence[MoveProgress]) -> tuple[Wait, .
     )
     if empty:
         reasons.append(Wait(WaitReason.NO_REPLICAS_WANTED, partitions=tuple(empty)))
-    orphans = sum(p.state is MoveState.ORPHANED for p in progress)
-    if orphans:
-        reasons.append(Wait(WaitReason.MOVES_WITHOUT_REQUEST, count=orphans))
+    lost = sum(p.state is MoveState.ORPHANED for p in progress) or _forgettable(cluster)
+    if lost:
+        reasons.append(Wait(WaitReason.MOVES_WITHOUT_REQUEST, count=lost))
     return tuple(reasons)
+
+
+def _forgettable(cluster: Cluster) -> int:
+    """Return how many moves of others may go on without their request (2.3 and earlier)."""
+    found = orphans.find(cluster)
+    return sum(
+        bool(set(each.behind) & set(cluster.brokers)) and not lost_sources(cluster, each.partition)
+        for each in (found.found if found.certain else ())
+    )
+
+
+def disagreements(cluster: Cluster) -> tuple[Wait, ...]:
+    """Name the partitions whose ISR has brokers that are not in their list of replicas.
+
+    Kafka never leaves that behind, whenever both are read as one, unless two controllers wrote at
+    the same time (2.0 and earlier) or somebody wrote by hand. The present controller goes by what
+    it remembers; the next one by the list.
+    """
+    found = {
+        TopicPartition(topic.name, partition.partition): outside
+        for topic in cluster.topics.values()
+        for partition in topic.partitions
+        if (outside := _in_sync_outside(partition))
+    }
+    if not found:
+        return ()
+    brokers = sorted({broker for outside in found.values() for broker in outside})
+    reason = WaitReason.ISR_OUTSIDE_REPLICAS
+    return (Wait(reason, partitions=tuple(sorted(found)), brokers=tuple(brokers)),)
+
+
+def _in_sync_outside(partition: Partition) -> Replicas:
+    """Return the in-sync replicas that are not in the list."""
+    if partition.isr is None or partition.isr == partition.replicas:
+        return ()
+    return tuple(b for b in partition.isr if b not in partition.replicas)
 
 
 def blocks(
@@ -166,19 +204,39 @@ def blocks(
 def hanging(
     step: Iterable[tuple[Move, int]], progress: Iterable[MoveProgress], cluster: Cluster
 ) -> tuple[Wait, ...]:
-    """Name the target brokers that died while replicas were being copied to them.
+    """Name the brokers that died while replicas were being copied to them, or from them alone.
 
     `step`: each move with the index of the list that it goes to; `progress` is that of the step.
     """
-    found: dict[int, list[TopicPartition]] = {}
+    targets: dict[int, list[TopicPartition]] = {}
+    sources: dict[Replicas, list[TopicPartition]] = {}
     for (move, index), p in zip(step, progress, strict=True):
-        if p.state is MoveState.IN_FLIGHT:
-            for broker in set(move.path[index]) - set(cluster.brokers):
-                found.setdefault(broker, []).append(TopicPartition(move.topic, move.partition))
-    return tuple(
-        Wait(WaitReason.BROKER_NOT_LIVE, brokers=(broker,), partitions=tuple(names))
-        for broker, names in sorted(found.items())
+        if p.state is not MoveState.IN_FLIGHT:
+            continue
+        name = TopicPartition(move.topic, move.partition)
+        if lost := lost_sources(cluster, name):
+            sources.setdefault(lost, []).append(name)
+        for broker in set(move.path[index]) - set(cluster.brokers) - set(lost):
+            targets.setdefault(broker, []).append(name)
+    return (
+        *(
+            Wait(WaitReason.SOURCES_NOT_LIVE, brokers=brokers, partitions=tuple(names))
+            for brokers, names in sorted(sources.items())
+        ),
+        *(
+            Wait(WaitReason.BROKER_NOT_LIVE, brokers=(broker,), partitions=tuple(names))
+            for broker, names in sorted(targets.items())
+        ),
     )
+
+
+def lost_sources(cluster: Cluster, name: TopicPartition) -> Replicas:
+    """Return the brokers that held the partition in sync last, if none of them is live; else ()."""
+    topic = cluster.topics.get(name.topic)
+    partition = None if topic is None else topic.partition(name.partition)
+    if partition is None or not partition.isr or set(partition.isr) & set(cluster.brokers):
+        return ()
+    return tuple(sorted(partition.isr))
 
 
 def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:
@@ -190,16 +248,21 @@ def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:
     if dead:
         return Wait(WaitReason.TARGET_NOT_LIVE, partitions=named, brokers=tuple(dead))
     partition = cluster.topics[move.topic].partition(move.partition)
+    if partition is not None and (outside := _in_sync_outside(partition)):
+        return Wait(WaitReason.ISR_OUTSIDE_REPLICAS, partitions=named, brokers=outside)
     if partition is None or partition.isr is None:
         return Wait(WaitReason.PARTITION_STATE_UNKNOWN, partitions=named)
     if partition.leader == -1:
-        return Wait(WaitReason.PARTITION_LEADERLESS, partitions=named)
+        lost = lost_sources(cluster, named[0])
+        return Wait(WaitReason.PARTITION_LEADERLESS, partitions=named, brokers=lost)
     grows = len(after) > len(move.path[at])
     behind = sorted((set(move.path[at]) & set(cluster.brokers)) - set(partition.isr))
     if grows and behind:
         return Wait(WaitReason.REPLICA_NOT_IN_SYNC, partitions=named, brokers=tuple(behind))
-    if not set(after) & set(partition.isr) and not set(partition.isr) & set(cluster.brokers):
-        return Wait(WaitReason.NO_LIVE_REPLICA_IN_SYNC, partitions=named)
+    if not set(partition.isr) & set(cluster.brokers):
+        # A controller that finds no leader when it starts may leave the dead one in the state.
+        lost = lost_sources(cluster, named[0])
+        return Wait(WaitReason.NO_LIVE_REPLICA_IN_SYNC, partitions=named, brokers=lost)
     return None
 
 

@@ -7,6 +7,7 @@ count.
 """
 
 from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
+from poolkeeper.model.execution.runs import ThrottleValues
 from poolkeeper.model.execution.throttles import (
     LeftThrottles,
     RecordedThrottles,
@@ -17,6 +18,9 @@ from poolkeeper.model.execution.throttles import (
 from poolkeeper.model.execution.waits import Wait, WaitReason, damage_wait
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state import throttles
+
+DEFAULT_CONFIG = "/config/brokers/<default>"
+"""Where the default of all brokers is."""
 
 
 def find(cluster: Cluster, reading: ThrottleReading, running: str | None) -> LeftThrottles:
@@ -48,13 +52,18 @@ def find(cluster: Cluster, reading: ThrottleReading, running: str | None) -> Lef
             tuple(
                 id_
                 for id_, values in sorted(reading.broker_values.items())
-                if any(value for key, value in values.items() if key != LOG_DIRS_RATE)
-                and (id_ not in reading.brokers or id_ in unused)
+                if _is_limited(values) and (id_ not in reading.brokers or id_ in unused)
             ),
+            _is_limited(reading.default_values),
         ),
         damaged=reading.damaged,
         damage=reading.damage,
     )
+
+
+def _is_limited(values: ThrottleValues) -> bool:
+    """Whether a broker's config, or the default of all, limits replication between brokers."""
+    return any(value for key, value in values.items() if key != LOG_DIRS_RATE)
 
 
 def changed(reading: ThrottleReading, running: str | None) -> tuple[Wait, ...]:
@@ -91,7 +100,8 @@ def waits_for_ours(left: LeftThrottles) -> tuple[Wait, ...]:
 
 
 def _named(reason: WaitReason, throttled: Throttled) -> tuple[Wait, ...]:
-    found = Wait(reason, topics=throttled.topics, brokers=throttled.brokers)
+    path = DEFAULT_CONFIG if throttled.default else ""
+    found = Wait(reason, topics=throttled.topics, brokers=throttled.brokers, path=path)
     return (found,) if throttled else ()
 
 

@@ -35,6 +35,9 @@ A move is only cancelled if its origin holds enough replicas in sync. Throttles 
 Up to 2.3 a controller shrinks a list only to replicas that are all in sync. So a list whose origin
 has a dead broker cannot return. If its target has one as well it is let go: its entry is left out
 of the new request, and it stays the union, which harms nothing and is where the next plan begins.
+So is a list that no live broker holds in sync, once `heal` counts those that did as gone or they
+are in no pool any more: it could go nowhere. What was copied of it stays where it is. From 2.4 on
+nothing is let go: a cancelled move loses its copies, which may be all that is left.
 """
 
 from collections.abc import Collection, Iterable
@@ -104,12 +107,13 @@ def failover_wait(at: RunSituation, moves: Iterable[int], why: str = "") -> Wait
     cancelled = [at.plan.moves[m] for m in moves]
     dead = {b for m, index in at.run.step for b in _dead_targets(at, m, index)}
     targets = {b for move in cancelled for b in move.target}
+    lost = {b for move in cancelled for b in gates.lost_sources(at.view.cluster, _name(move))}
     if at.asks_brokers and not _brokers_can(at):
         why = NO_CANCEL_API
     return Wait(
         WaitReason.CANCEL_NEEDS_FAILOVER,
-        partitions=tuple(TopicPartition(move.topic, move.partition) for move in cancelled),
-        brokers=tuple(sorted(dead & targets)),
+        partitions=tuple(map(_name, cancelled)),
+        brokers=tuple(sorted(dead & targets | lost)),
         detail=why,
     )
 
@@ -174,15 +178,33 @@ def _candidates(at: RunSituation) -> list[tuple[int, int]]:
         for m, index in outward
         if m in at.run.returning
         or _given_up(at.plan.moves[m], _dead_targets(at, m, index), at.desired, at.view.gone)
+        or _are_sources_given_up(at, m, index)
     ]
 
 
 def _depends_on_gone(at: RunSituation) -> bool:
     return any(
-        _dead_targets(at, m, index)
+        _dead_targets(at, m, index) or _lost_sources(at, m, index)
         for m, index in at.run.step
         if at.view.returns.get(m) is ReturnState.OUTWARD
     )
+
+
+def _lost_sources(at: RunSituation, m: int, index: int) -> Collection[int]:
+    """Return who held the list in sync, if nobody who is live does and it can be let go."""
+    if not _is_unrecorded(at, m, index):
+        return ()
+    return gates.lost_sources(at.view.cluster, _name(at.plan.moves[m]))
+
+
+def _are_sources_given_up(at: RunSituation, m: int, index: int) -> bool:
+    """Whether all brokers that held the list in sync are gone for good.
+
+    A broker that was drained before it died is not given up by that.
+    """
+    lost = set(_lost_sources(at, m, index))
+    pooled = {broker for pool in at.desired.pools for broker in pool.brokers}
+    return bool(lost) and not (lost & pooled) - at.view.gone
 
 
 def _dead_targets(at: RunSituation, m: int, index: int) -> set[int]:
@@ -203,7 +225,12 @@ def _given_up(move: Move, dead: Collection[int], desired: Desired, gone: Collect
 
 
 def _lacks(at: RunSituation, m: int, index: int) -> tuple[int, ...]:
-    """Return the origin's brokers that are missing for a return; empty if it is possible."""
+    """Return the origin's brokers that are missing for a return; empty if it is possible.
+
+    Also if it is let go.
+    """
+    if _lost_sources(at, m, index):
+        return ()
     dead = _dead_origin(at, m, index)
     if dead and not _dead_targets(at, m, index):
         return dead
@@ -276,7 +303,9 @@ def _arriving(at: RunSituation) -> tuple[int, ...]:
     return tuple(
         m
         for m, index in run.step
-        if returns[m] is ReturnState.OUTWARD and not _dead_targets(at, m, index)
+        if returns[m] is ReturnState.OUTWARD
+        and not _dead_targets(at, m, index)
+        and not _lost_sources(at, m, index)
     )
 
 
@@ -316,7 +345,9 @@ def _cancel(at: RunSituation, outward: list[int], stuck: list[int]) -> CancelMov
         (m, index)
         for m, index in run.step
         if (
-            returns[m] in back and not _dead_origin(at, m, index)
+            returns[m] in back
+            and not _dead_origin(at, m, index)
+            and not _lost_sources(at, m, index)
             if m in run.returning
             else _goes_on(at, m, index)
         )
@@ -339,6 +370,10 @@ def _goes_on(at: RunSituation, m: int, index: int) -> bool:
     partition = partition_of(move, at.view.cluster)
     begun = () if partition is None else partition.replicas
     return not _dead_targets(at, m, index) - set(begun)
+
+
+def _name(move: Move) -> TopicPartition:
+    return TopicPartition(move.topic, move.partition)
 
 
 def foreign_entries(at: RunSituation) -> tuple[TopicPartition, ...]:

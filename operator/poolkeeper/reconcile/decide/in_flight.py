@@ -38,6 +38,7 @@ def decide(at: RunSituation) -> Watch | MissingInput:
         *gates.hanging(step, view.progress, view.cluster),
         *disks.waits_in_flight(step, view.progress, view.cluster, view.disks),
         *gates.controller(view.cluster),
+        *gates.disagreements(view.cluster),
         *gates.foreign(view.cluster, owned_by(moves, run.step, run.returning)),
         *waits_for_throttles(at),
     )

@@ -92,6 +92,14 @@ class Profile:
         return self.version >= (2, 3, 1)
 
     @property
+    def elects_by_topic_config(self) -> bool:
+        """Whether a topic that comes to allow unclean elections gets its leaders at once.
+
+        Seen on 2.3.1 and not on 2.0.1; between them it was not tried.
+        """
+        return self.version >= (2, 1)
+
+    @property
     def has_default_throttles(self) -> bool:
         """Whether throttle rates in the brokers' common config count."""
         return self.version >= (3, 9)

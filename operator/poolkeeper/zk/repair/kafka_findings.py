@@ -48,7 +48,7 @@ def _topics(examined: Examined) -> Iterator[Finding]:
         if found:
             yield _topic(session, name, node, found)
         else:
-            yield from _states(session, name, TopicNode.decode(node.data))
+            yield from _states(session, name, node)
 
 
 def _topic_problem(data: bytes) -> str:
@@ -105,10 +105,12 @@ def _in_sync(session: Session, name: str, partitions: Sequence[str]) -> dict[int
     return dict(sorted(found.items()))
 
 
-def _states(session: Session, name: str, topic: TopicNode) -> Iterator[Finding]:
+def _states(session: Session, name: str, node: Node) -> Iterator[Finding]:
+    topic = TopicNode.decode(node.data)
     paths = [znodes.state(name, partition) for partition in topic.partitions]
     nodes = session.read_many(paths)
-    bodies = StateNode.decode_many([None if node is None else node.data for node in nodes])
+    bodies = list(StateNode.decode_many([None if each is None else each.data for each in nodes]))
+    yield from _disagreement(name, node, topic, bodies)
     for path, state in zip(paths, bodies, strict=True):
         if isinstance(state, str):
             effect = (
@@ -116,6 +118,30 @@ def _states(session: Session, name: str, topic: TopicNode) -> Iterator[Finding]:
                 " when a follower of the partition is restarted"
             )
             yield Finding(path, state, Remedy.NONE, effect)
+
+
+def _disagreement(
+    name: str, node: Node, topic: TopicNode, states: Sequence[StateNode | str | None]
+) -> Iterator[Finding]:
+    """Yield what is in sync and not in its list; not of partitions that are being moved."""
+    missing = {
+        partition: outside
+        for (partition, replicas), state in zip(topic.partitions.items(), states, strict=True)
+        if isinstance(state, StateNode)
+        and not topic.adding.get(partition)
+        and not topic.removing.get(partition)
+        and (outside := tuple(b for b in state.isr if b not in replicas))
+    }
+    if not missing:
+        return
+    lists = {str(p): [*topic.partitions[p], *outside] for p, outside in missing.items()}
+    body = {**topic.raw, "partitions": {**topic.raw["partitions"], **lists}}
+    told = json_bodies.shown({str(p): list(outside) for p, outside in missing.items()})
+    found = f"replicas are in sync and not in the lists: {told}"
+    effect = f"they are added, so that no controller forgets them: {json_bodies.shown(lists)}"
+    data = json_bodies.encode(body)
+    path = znodes.topic(name)
+    yield Finding(path, found, Remedy.WRITE, effect, node.version, data, in_memory=True)
 
 
 # Configs

@@ -12,7 +12,7 @@ from poolkeeper.zk.codecs.kafka_nodes import ConfigChangeNode
 from poolkeeper.zk.journal import Journal
 from poolkeeper.zk.repair import kafka_findings, our_findings, throttle_findings
 from poolkeeper.zk.repair.findings import Examined, Finding, Remedy, Source
-from poolkeeper.zk.throttle_records import Entity
+from poolkeeper.zk.throttle_records import DEFAULT, Entity
 
 SOURCES: Sequence[Source] = (
     our_findings.findings,
@@ -82,12 +82,18 @@ def _end_throttles(journal: Journal, finding: Finding, entity: Entity) -> bool:
     node = journal.session.read(finding.path)
     if node is None or node.version != finding.version or journal.session.exists(znodes.RUN):
         return False
-    throttled = Throttled((), (entity,)) if isinstance(entity, int) else Throttled((entity,))
+    throttled = _throttled(entity)
     if finding.remedy is Remedy.RESTORE:
         throttling.take_off(journal, LeftThrottles(recorded=throttled))
     else:
         throttling.remove(journal, throttled)
     return True
+
+
+def _throttled(entity: Entity) -> Throttled:
+    if isinstance(entity, int):
+        return Throttled(brokers=(entity,))
+    return Throttled(default=True) if entity == DEFAULT else Throttled((entity,))
 
 
 def _operations(journal: Journal, finding: Finding) -> tuple[Operation, ...]:

@@ -16,7 +16,7 @@ from poolkeeper.zk import journal, throttle_records, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.repair import our_findings
 from poolkeeper.zk.repair.findings import Examined, Finding, Remedy
-from poolkeeper.zk.throttle_records import Entity
+from poolkeeper.zk.throttle_records import DEFAULT, Entity
 
 FLAG = "--remove-unaccounted-throttles"
 _CHARACTERS_MAX = 60
@@ -51,9 +51,12 @@ def findings(examined: Examined) -> Iterator[Finding]:
         yield _other(examined, name, {key: config.get(key) for key in throttles.TOPIC_KEYS}, also)
     for id_ in left.others.brokers:
         values = view.throttles.broker_values[id_]
-        yield _other(
-            examined, id_, {key: values.get(key) for key in throttles.REPLICATION_KEYS}, also
-        )
+        limits = {key: values.get(key) for key in throttles.REPLICATION_KEYS}
+        yield _other(examined, id_, limits, also)
+    if left.others.default:
+        values = view.throttles.default_values
+        limits = {key: values.get(key) for key in throttles.REPLICATION_KEYS}
+        yield _other(examined, DEFAULT, limits, also)
 
 
 def _damaged(session: Session, damage: NodeDamage, *, kept: bool) -> Finding:
@@ -111,6 +114,8 @@ def _version(session: Session, path: str) -> int | None:
 
 
 def _name(entity: Entity) -> str:
+    if entity == DEFAULT:
+        return "the default of all brokers"
     return f"broker {entity}" if isinstance(entity, int) else f"topic {entity}"
 
 

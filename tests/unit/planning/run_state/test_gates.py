@@ -152,6 +152,13 @@ def test_a_stage_does_not_start_behind_a_closed_gate(seen, baseline, moves, expe
             id="no-leader",
         ),
         pytest.param(
+            cluster(partition(0, 1, 2, leader=-1, isr=(1,)), live=(2, 3)),
+            move(),
+            0,
+            Wait(R.PARTITION_LEADERLESS, partitions=T0, brokers=(1,)),
+            id="no-leader-and-who-must-return",
+        ),
+        pytest.param(
             cluster(partition(0, 1, 2, isr=(1,))),
             move(path=((1, 2), (1, 2, 3))),
             0,
@@ -160,6 +167,20 @@ def test_a_stage_does_not_start_behind_a_closed_gate(seen, baseline, moves, expe
         ),
         pytest.param(
             cluster(partition(0, 1, 2, isr=(1,))), move(), 0, None, id="a-migration-heals-it"
+        ),
+        pytest.param(
+            cluster(partition(0, 1, 2, leader=1, isr=(1,)), live=(2, 3)),
+            move(path=((1, 2), (1, 3))),
+            0,
+            Wait(R.NO_LIVE_REPLICA_IN_SYNC, partitions=T0, brokers=(1,)),
+            id="a-dead-leader-that-stayed-in-the-state",
+        ),
+        pytest.param(
+            cluster(partition(0, 1, 2, isr=(2, 4))),
+            move(),
+            0,
+            Wait(R.ISR_OUTSIDE_REPLICAS, partitions=T0, brokers=(4,)),
+            id="in-sync-outside-the-list",
         ),
         pytest.param(
             cluster(partition(0, 1, 2), deleting=frozenset({"t"})),
@@ -173,6 +194,56 @@ def test_a_stage_does_not_start_behind_a_closed_gate(seen, baseline, moves, expe
 def test_a_move_is_kept_back_alone(seen, moved, at, expected):
     blocked = gates.blocks((moved,), (MoveProgress(MoveState.PENDING, at),), seen)
     assert blocked == ({} if expected is None else {0: expected})
+
+
+@pytest.mark.parametrize(
+    ("partitions", "expected"),
+    [
+        pytest.param((partition(0, 1, 2), partition(1, 2, 3, isr=(3, 2))), (), id="they-agree"),
+        pytest.param((partition(0, 1, 2, isr=None),), (), id="no-state"),
+        pytest.param(
+            (partition(0, 1, 2, isr=(3, 4)), partition(1, 1, 2, isr=(1, 4))),
+            (Wait(R.ISR_OUTSIDE_REPLICAS, partitions=T0 + T1, brokers=(3, 4)),),
+            id="two-partitions",
+        ),
+    ],
+)
+def test_topic_nodes_and_states_that_disagree_are_named_and_stop_a_failover(partitions, expected):
+    seen = cluster(*partitions)
+    assert gates.disagreements(seen) == expected
+    assert gates.hazards(seen, ()) == expected
+
+
+UNION = ((1, 2), (3, 4))
+
+
+@pytest.mark.parametrize(
+    ("isr", "live", "expected"),
+    [
+        pytest.param((1, 2), (1, 2, 3, 4), (), id="all-live"),
+        pytest.param((2,), (2, 3, 4), (), id="one-source-is-left"),
+        pytest.param((3,), (3, 4), (), id="the-target-has-it-all"),
+        pytest.param(
+            (1, 2),
+            (3, 4),
+            (Wait(R.SOURCES_NOT_LIVE, brokers=(1, 2), partitions=T0),),
+            id="no-source",
+        ),
+        pytest.param(
+            (1,),
+            (2, 3),
+            (
+                Wait(R.SOURCES_NOT_LIVE, brokers=(1,), partitions=T0),
+                Wait(R.BROKER_NOT_LIVE, brokers=(4,), partitions=T0),
+            ),
+            id="no-source-and-no-target",
+        ),
+    ],
+)
+def test_what_a_move_in_flight_hangs_on(isr, live, expected):
+    seen = cluster(partition(0, 3, 4, 1, 2, isr=isr), live=live)
+    flying = (MoveProgress(MoveState.IN_FLIGHT, 0),)
+    assert gates.hanging([(move(path=UNION), 1)], flying, seen) == expected
 
 
 def test_a_failover_is_not_caused_over_damage_that_would_stop_the_next_controller():

@@ -59,6 +59,20 @@ BOTH = Throttled(("t",), (1,))
             id="somebody-s",
         ),
         pytest.param(
+            None,
+            ThrottleReading(default_values={RATE: "9", LOG_DIRS: "9"}),
+            None,
+            LeftThrottles(others=Throttled(default=True)),
+            id="somebody-s-default",
+        ),
+        pytest.param(
+            None,
+            ThrottleReading(default_values={RATE: None, LOG_DIRS: "9"}),
+            "sha256:p",
+            LeftThrottles(),
+            id="a-default-for-log-directories",
+        ),
+        pytest.param(
             "*",
             ThrottleReading({"t": of_topic("*")}, {1: of_broker("9")}, {1: {RATE: "9"}}),
             None,

@@ -127,6 +127,51 @@ def cancel(*moves, step=((0, 1), (1, 1)), returning=(0, 1), brokers=False):
     return CancelMoves(moves, step, returning, by_brokers=brokers, may_fail_over=True)
 
 
+SOURCELESS = cluster(
+    UNIONS, live=(3,), leaders={0: -1, 1: -1}, isr={0: (1, 2), 1: (2, 1)}, reassignment=ENTRIES
+)
+SOURCES = pool_spec("q", 1, 2, cluster="c")
+TARGET = pool_spec("p", 3, cluster="c")
+SOURCES_DRAINED = pool_spec("q", 1, 2, cluster="c", drain=frozenset({1, 2}))
+
+
+@pytest.mark.parametrize(
+    ("situation", "decision"),
+    [
+        pytest.param(at(SOURCELESS), MissingInput.GONE, id="who-is-gone-must-be-known"),
+        pytest.param(declared(at(SOURCELESS, gone=()), TARGET, SOURCES), None, id="may-return"),
+        pytest.param(
+            declared(at(SOURCELESS, gone=()), TARGET, SOURCES_DRAINED),
+            None,
+            id="drained-before-they-died",
+        ),
+        pytest.param(
+            declared(at(SOURCELESS, gone=(1,)), TARGET, SOURCES), None, id="one-may-return"
+        ),
+        pytest.param(
+            declared(at(SOURCELESS, gone=(1, 2)), TARGET, SOURCES),
+            BeginReturn((0, 1)),
+            id="heal-counts-them-as-gone",
+        ),
+        pytest.param(
+            declared(at(SOURCELESS, gone=()), TARGET), BeginReturn((0, 1)), id="in-no-pool"
+        ),
+        pytest.param(
+            declared(at(replace(NEWER, brokers=SOURCELESS.brokers), gone=(1, 2)), TARGET),
+            None,
+            id="from-2.4-on-its-copies-would-be-deleted",
+        ),
+        pytest.param(
+            at(SOURCELESS, gone=(), returning=(0, 1)),
+            cancel(0, 1, step=(), returning=()),
+            id="the-request-is-withdrawn",
+        ),
+    ],
+)
+def test_what_has_no_source_is_let_go_up_to_2_3(situation, decision):
+    assert decide(situation) == decision
+
+
 LOST = {0: (3,), 1: (2, 1)}
 
 

@@ -284,6 +284,8 @@ class SimulatedBroker:
     def config_changed(self, topic: str) -> None:
         """Let its controller, if it is one, act on a topic's new config."""
         term = self.term
+        if not self._world.profile.elects_by_topic_config:
+            return
         if term is not None and topic in term.topics:
             partitions = [Tp(topic, number) for number in term.topics[topic].partitions]
             term.post(lambda: elections.elect_leaderless(term, partitions))

@@ -1,0 +1,51 @@
+"""Unclean elections, told from what was seen before and after."""
+
+from dataclasses import replace
+
+import pytest
+
+import builders
+from builders import partition, topic
+from poolkeeper.model.topology import Cluster, Partition, TopicPartition
+from poolkeeper.planning.run_state.unclean_elections import KEY, happened
+
+T0 = TopicPartition("t", 0)
+
+
+def cluster(state: Partition, live=(1, 2, 3), config=None, topic_id: str | None = None) -> Cluster:
+    return builders.cluster(live, topic("t", state, config=config, topic_id=topic_id))
+
+
+def state(leader: int, *isr: int, epoch: int = 1, replicas=(1, 2), **more) -> Partition:
+    return partition(0, *replicas, leader=leader, isr=isr, leader_epoch=epoch, **more)
+
+
+ALLOWED = {KEY: "true"}
+BEFORE = cluster(state(1, 1, epoch=1))
+
+
+@pytest.mark.parametrize(
+    ("after", "found"),
+    [
+        pytest.param(cluster(state(1, 1, 2, epoch=1)), (), id="it-caught-up"),
+        pytest.param(cluster(state(-1, 1, epoch=2), live=(2, 3)), (), id="none-is-elected"),
+        pytest.param(cluster(state(2, 2, epoch=3), live=(2, 3)), (T0,), id="nobody-else-is-left"),
+        pytest.param(
+            cluster(state(2, 2, 1, epoch=3), config=ALLOWED), (T0,), id="allowed-and-he-returned"
+        ),
+        pytest.param(cluster(state(2, 2, 1, epoch=3)), (), id="it-may-have-caught-up"),
+        pytest.param(
+            cluster(state(2, 2, epoch=9, replicas=(2, 3)), live=(2, 3)), (), id="it-was-moved"
+        ),
+        pytest.param(
+            cluster(state(2, 2, epoch=3, adding=(2,)), live=(2, 3)), (), id="it-is-being-moved"
+        ),
+        pytest.param(cluster(state(2, 2, epoch=0), live=(2, 3)), (), id="of-another-topic"),
+        pytest.param(
+            cluster(state(2, 2, epoch=3), live=(2, 3), topic_id="new"), (), id="created-again"
+        ),
+        pytest.param(replace(BEFORE, topics={}), (), id="deleted"),
+    ],
+)
+def test_who_was_elected_uncleanly(after: Cluster, found: tuple[TopicPartition, ...]) -> None:
+    assert happened(BEFORE, after) == found

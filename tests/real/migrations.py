@@ -45,7 +45,6 @@ from real.support import (
     create,
     declare,
     history,
-    kazoo,
     last_zxid,
     run,
     seen,
@@ -113,6 +112,11 @@ class Executor:
 
     def kill(self) -> None:
         self.process.kill()
+        self.process.wait(60)
+
+    def stop(self) -> None:
+        """Ask it to end, and wait until it has."""
+        self.process.terminate()
         self.process.wait(60)
 
     def freeze(self) -> None:
@@ -283,6 +287,15 @@ class Migration:
         self.sandbox.kill_zookeeper()
         pass_time(seconds)
         self.sandbox.start_zookeeper()
+        self.await_connected()
+
+    def await_connected(self) -> None:
+        until(lambda: self.zookeeper.connected, "a session of the test's own")
+
+    def elect(self, broker: int) -> None:
+        """Let brokers compete until this one is the controller."""
+        while until(self.controller, "a controller") != broker:
+            self.zookeeper.delete("/controller")
 
     # What must hold
 
@@ -338,20 +351,22 @@ def pass_time(seconds: float) -> None:
     until(lambda: time.monotonic() >= end, "time passes", seconds + 60)
 
 
-def fill(bootstrap: str, batches: int) -> None:
-    """Put so many batches of 64 KiB into every partition, which brokers write out themselves."""
+def fill(bootstrap: str, batches: int, partitions: Sequence[int] = range(PARTITIONS)) -> None:
+    """Put so many batches of 64 KiB into partitions; brokers write them out themselves."""
     producer = KafkaProducer(
         bootstrap_servers=bootstrap.split(","), acks="all", compression_type="gzip"
     )
     for _ in range(batches):
-        for partition in range(PARTITIONS):
+        for partition in partitions:
             producer.send(TOPIC, value=b"x" * (BATCH_BYTES - 512), partition=partition)
         producer.flush(timeout=60)
     producer.close(timeout=10)
 
 
 @contextmanager
-def migration(kafka: str, folder: Path, batches: int = 24, **spec: Any) -> Iterator[Migration]:
+def migration(
+    kafka: str, folder: Path, batches: int = 24, kind: type[Sandbox] = Sandbox, **spec: Any
+) -> Iterator[Migration]:
     """Start five brokers, and a topic on brokers 1 and 2 with its clients at work."""
     archive_classes(kafka)
     said = {
@@ -361,13 +376,25 @@ def migration(kafka: str, folder: Path, batches: int = 24, **spec: Any) -> Itera
         "brokers": spread(5, ""),
         **spec,
     }
-    with Sandbox.start(SandboxSpec(kafka=kafka, **said)) as sandbox:
+    with kind.start(SandboxSpec(kafka=kafka, **said)) as sandbox:
         create(sandbox, TOPIC, *ORIGIN)
         fill(sandbox.bootstrap, batches)
         since = last_zxid(sandbox)
         clients = Clients(sandbox.bootstrap, {TOPIC: PARTITIONS}, records_per_s=24)
-        with clients, kazoo(sandbox.connect) as zookeeper:
+        with clients, patient(sandbox.connect) as zookeeper:
             yield Migration(sandbox, folder / "manifests", zookeeper, clients, since)
+
+
+@contextmanager
+def patient(connect: str) -> Iterator[KazooClient]:
+    """A client that comes back soon after a server was away, for however long."""
+    client = KazooClient(connect, connection_retry={"max_tries": -1, "max_delay": 0.5})
+    client.start(timeout=120)
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
 
 
 def _json(value: object) -> bytes:

@@ -211,7 +211,7 @@ class Migration:
             assert executor.process.poll() is None, executor.said()
             return body(self.zookeeper, HOLDER).get("pid") == executor.pid and self.worked_on()
 
-        until(come, "a request is worked on", timeout_s=90)
+        until(come, "a request is worked on", timeout_s=180)
 
     def edit(self, entity: str, changed: Mapping[str, str | None]) -> None:
         """Edit a config as kafka-configs does: rewrite the node, notify the brokers."""
@@ -304,14 +304,17 @@ class Migration:
         until(self.in_sync, "all replicas are in sync")
         assert self.brokers() <= set(brokers)
         assert {len(replicas) for replicas in self.replicas()} == {2}
-        assert self.run("plan").code == 0
+        planned = self.run("plan")
+        assert planned.code == 0, planned
         tally = self.clients.finish()
-        assert (tally.problems, tally.received) == ([], tally.acknowledged)
+        assert (tally.problems, tally.received) == ([], tally.acknowledged), tally
         assert tally.acknowledged >= self.acknowledged_min
-        assert self.clients.read_again() == []
+        missing = self.clients.read_again()
+        assert missing == [], missing
         assert_nothing_left(self.sandbox, TOPIC)
         assert self.zookeeper.get_children(THROTTLES) == []
-        assert reasonless(history(self.sandbox, self.since), self.registered()) == []
+        found = reasonless(history(self.sandbox, self.since), self.registered())
+        assert found == [], found
 
     def registered(self) -> set[int]:
         """All brokers: every one was there in the beginning."""
@@ -325,9 +328,10 @@ def reasonless(changes: Sequence[Change], registered: set[int], size: int = 2) -
     it is in it again. `size` is the replication factor.
     """
     found: list[str] = []
-    there, lists = set(registered), {}
-    isrs: dict[str, set[int]] = {}
-    hurt: dict[str, set[int]] = {}
+    there = set(registered)
+    lists = {str(p): list(replicas) for p, replicas in enumerate(ORIGIN)}
+    isrs = {p: set(replicas) for p, replicas in lists.items()}
+    hurt: dict[str, set[int]] = {p: set() for p in lists}
     for change in changes:
         match change.path.split("/"):
             case ["", "brokers", "ids", broker]:
@@ -336,10 +340,9 @@ def reasonless(changes: Sequence[Change], registered: set[int], size: int = 2) -
                 lists = dict(change.body["partitions"])
             case ["", "brokers", "topics", topic, "partitions", p, "state"] if topic == TOPIC:
                 isr = set(change.body["isr"])
-                left = isrs.get(p, isr) - isr
-                hurt[p] = (hurt.get(p, set()) | (left - there)) - isr
+                hurt[p] = (hurt[p] | ((isrs[p] - isr) - there)) - isr
                 isrs[p] = isr
-                missing = hurt[p] & set(lists.get(p, hurt[p]))
+                missing = hurt[p] & set(lists[p])
                 if len(isr) + len(missing) < size:
                     found.append(f"{p}: isr {sorted(isr)}, {sorted(there)} registered")
     return found
@@ -368,6 +371,15 @@ def migration(
     kafka: str, folder: Path, batches: int = 24, kind: type[Sandbox] = Sandbox, **spec: Any
 ) -> Iterator[Migration]:
     """Start five brokers, and a topic on brokers 1 and 2 with its clients at work."""
+    with (
+        started(kafka, kind, **spec) as sandbox,
+        migration_on(sandbox, folder, batches) as under_way,
+    ):
+        yield under_way
+
+
+def started(kafka: str, kind: type[Sandbox] = Sandbox, **spec: Any) -> Sandbox:
+    """Return five brokers whose sessions are short and whose copies are slow."""
     archive_classes(kafka)
     said = {
         "session_timeout_ms": SESSION_MS,
@@ -376,13 +388,29 @@ def migration(
         "brokers": spread(5, ""),
         **spec,
     }
-    with kind.start(SandboxSpec(kafka=kafka, **said)) as sandbox:
+    return kind.start(SandboxSpec(kafka=kafka, **said))
+
+
+@contextmanager
+def migration_on(sandbox: Sandbox, folder: Path, batches: int) -> Iterator[Migration]:
+    """Give the cluster a topic on brokers 1 and 2 with its clients at work, and nothing else."""
+    with patient(sandbox.connect) as zookeeper:
+        clean(zookeeper)
         create(sandbox, TOPIC, *ORIGIN)
         fill(sandbox.bootstrap, batches)
         since = last_zxid(sandbox)
-        clients = Clients(sandbox.bootstrap, {TOPIC: PARTITIONS}, records_per_s=24)
-        with clients, patient(sandbox.connect) as zookeeper:
+        with Clients(sandbox.bootstrap, {TOPIC: PARTITIONS}, records_per_s=24) as clients:
             yield Migration(sandbox, folder / "manifests", zookeeper, clients, since)
+
+
+def clean(zookeeper: KazooClient) -> None:
+    """Delete the topic of an earlier migration, and all that we recorded."""
+    if zookeeper.exists("/poolkeeper"):
+        zookeeper.delete("/poolkeeper", recursive=True)
+    if zookeeper.exists(f"/brokers/topics/{TOPIC}"):
+        zookeeper.create(f"/admin/delete_topics/{TOPIC}")
+        until(lambda: not zookeeper.exists(f"/config/topics/{TOPIC}"), "the topic is deleted")
+        until(lambda: not zookeeper.get_children("/admin/delete_topics"), "the topic is deleted")
 
 
 @contextmanager

@@ -202,6 +202,7 @@ def plan_of_the_run_is_cut(under_way: Migration) -> None:
     assert (refused.code, path in refused.err) == (1, True), refused
     assert "repair" in refused.err
     repaired(under_way, path)
+    await_arrival(under_way)
 
 
 def topic_record_is_damaged(under_way: Migration) -> None:
@@ -237,6 +238,12 @@ def run_node_is_removed(under_way: Migration) -> None:
         told = under_way.run(command)
         words = " ".join((told.out + told.err).split())
         assert "a run that is gone left throttles" in words, told
+    await_arrival(under_way)
+
+
+def await_arrival(under_way: Migration) -> None:
+    """What a run requested of which nobody knows any more is somebody's: it is left alone."""
+    until(lambda: not under_way.zookeeper.exists(REQUEST), "all has arrived", END_S)
 
 
 def old_throttles_are_restored(under_way: Migration) -> None:

@@ -325,27 +325,36 @@ def reasonless(changes: Sequence[Change], registered: set[int], size: int = 2) -
     """Return where a partition had fewer replicas in sync than its faults alone cost.
 
     A replica is missing for a reason if its broker was not registered when it left the ISR, until
-    it is in it again. `size` is the replication factor.
+    it is in it again. All others that a partition had before a move, or has after it, are in sync
+    at any time. `size` is the replication factor: longer lists are those of moves under way.
     """
     found: list[str] = []
     there = set(registered)
-    lists = {str(p): list(replicas) for p, replicas in enumerate(ORIGIN)}
-    isrs = {p: set(replicas) for p, replicas in lists.items()}
-    hurt: dict[str, set[int]] = {p: set() for p in lists}
-    for change in changes:
+    before = {str(p): set(replicas) for p, replicas in enumerate(ORIGIN)}
+    isrs, hurt = dict(before), {p: set[int]() for p in before}
+    for at, change in enumerate(changes):
         match change.path.split("/"):
             case ["", "brokers", "ids", broker]:
                 (there.discard if change.kind == "DELETE" else there.add)(int(broker))
-            case ["", "brokers", "topics", topic] if topic == TOPIC and change.data:
-                lists = dict(change.body["partitions"])
+            case ["", "brokers", "topics", topic] if topic == TOPIC:
+                before |= _lists(change, size)
             case ["", "brokers", "topics", topic, "partitions", p, "state"] if topic == TOPIC:
                 isr = set(change.body["isr"])
                 hurt[p] = (hurt[p] | ((isrs[p] - isr) - there)) - isr
                 isrs[p] = isr
-                missing = hurt[p] & set(lists[p])
-                if len(isr) + len(missing) < size:
+                later = (_lists(each, size).get(p) for each in changes[at:])
+                after = next((lists for lists in later if lists), before[p])
+                if not any(lists <= isr | hurt[p] for lists in (before[p], after)):
                     found.append(f"{p}: isr {sorted(isr)}, {sorted(there)} registered")
     return found
+
+
+def _lists(change: Change, size: int) -> dict[str, set[int]]:
+    """The lists of the partitions that rest, if this is a change of the topic's node."""
+    if change.path != f"/brokers/topics/{TOPIC}" or not change.data:
+        return {}
+    lists = change.body["partitions"].items()
+    return {p: set(replicas) for p, replicas in lists if len(replicas) == size}
 
 
 def pass_time(seconds: float) -> None:

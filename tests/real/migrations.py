@@ -363,13 +363,13 @@ def pass_time(seconds: float) -> None:
     until(lambda: time.monotonic() >= end, "time passes", seconds + 60)
 
 
-def fill(bootstrap: str, batches: int, partitions: Sequence[int] = range(PARTITIONS)) -> None:
-    """Put so many batches of 64 KiB into partitions; brokers write them out themselves."""
+def fill(bootstrap: str, batches: Sequence[int]) -> None:
+    """Put so many batches of 64 KiB into each partition; brokers write them out themselves."""
     producer = KafkaProducer(
         bootstrap_servers=bootstrap.split(","), acks="all", compression_type="gzip"
     )
-    for _ in range(batches):
-        for partition in partitions:
+    for number in range(max(batches)):
+        for partition in (p for p, count in enumerate(batches) if number < count):
             producer.send(TOPIC, value=b"x" * (BATCH_BYTES - 512), partition=partition)
         producer.flush(timeout=60)
     producer.close(timeout=10)
@@ -382,7 +382,7 @@ def migration(
     """Start five brokers, and a topic on brokers 1 and 2 with its clients at work."""
     with (
         started(kafka, kind, **spec) as sandbox,
-        migration_on(sandbox, folder, batches) as under_way,
+        migration_on(sandbox, folder, [batches] * PARTITIONS) as under_way,
     ):
         yield under_way
 
@@ -401,7 +401,7 @@ def started(kafka: str, kind: type[Sandbox] = Sandbox, **spec: Any) -> Sandbox:
 
 
 @contextmanager
-def migration_on(sandbox: Sandbox, folder: Path, batches: int) -> Iterator[Migration]:
+def migration_on(sandbox: Sandbox, folder: Path, batches: Sequence[int]) -> Iterator[Migration]:
     """Give the cluster a topic on brokers 1 and 2 with its clients at work, and nothing else."""
     with patient(sandbox.connect) as zookeeper:
         clean(zookeeper)

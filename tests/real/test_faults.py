@@ -17,7 +17,7 @@ import pytest
 from poolkeeper.sandbox import Sandbox
 from real import faults
 from real.faults import Do, lives_on, zookeeper_away
-from real.migrations import FAST, migration_on, started
+from real.migrations import FAST, PARTITIONS, migration_on, started
 
 NEW, MIDDLE, OLD = "3.9.2", "2.8.2", "2.0.1"
 ALL = (NEW, MIDDLE, OLD)
@@ -37,6 +37,8 @@ class Fault:
     holds: str
     do: Do
     on: tuple[int, ...] = (3, 4, 5)
+    batches_more: int = 0
+    """So many batches does partition 0 hold beyond those of the others."""
 
 
 FAULTS = (
@@ -135,6 +137,7 @@ FAULTS = (
     Fault(
         *("log-directory-full", ALL, "the files of a target cannot grow any more"),
         *("the directory is named; with room it goes on", faults.log_directory_is_full),
+        batches_more=24,
     ),
     Fault(
         *("folder-empty", ENDS, "the manifests of `run` disappear, and come back"),
@@ -221,7 +224,8 @@ def brokers() -> Iterator[Brokers]:
 def test_a_fault_is_lived_through(
     brokers: Brokers, fault: Fault, version: str, tmp_path: Path
 ) -> None:
-    with brokers.of(version) as sandbox, migration_on(sandbox, tmp_path, 16) as under_way:
+    batches = (16 + fault.batches_more, *[16] * (PARTITIONS - 1))
+    with brokers.of(version) as sandbox, migration_on(sandbox, tmp_path, batches) as under_way:
         under_way.declare(pool="right", execution=MEDIUM)
         fault.do(under_way)
         execution = under_way.declared["execution"]

@@ -297,6 +297,7 @@ def log_directory_is_full(under_way: Migration) -> None:
     with under_way.applying() as executor:
         (entry,) = [e for e in under_way.requested() if e["partition"] == 0]
         target = entry["replicas"][0]
+        under_way.failing.add(target)
         limit(under_way.sandbox.broker(target), 24 * BATCH_BYTES)
         executor.await_said(f"of broker {target} has failed", 180)
         told = " ".join(under_way.run("status").out.split())

@@ -20,7 +20,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -153,6 +153,8 @@ class Migration:
     since: int
     declared: dict[str, Any] = field(default_factory=dict)
     acknowledged_min: int = 1
+    failing: set[int] = field(default_factory=set)
+    """Brokers with a log directory that failed, which costs what is in it."""
 
     # What is declared and done
 
@@ -313,7 +315,7 @@ class Migration:
         assert missing == [], missing
         assert_nothing_left(self.sandbox, TOPIC)
         assert self.zookeeper.get_children(THROTTLES) == []
-        found = reasonless(history(self.sandbox, self.since), self.registered())
+        found = reasonless(history(self.sandbox, self.since), self.registered(), self.failing)
         assert found == [], found
 
     def registered(self) -> set[int]:
@@ -321,11 +323,13 @@ class Migration:
         return {broker.id for broker in self.sandbox.spec.brokers}
 
 
-def reasonless(changes: Sequence[Change], registered: set[int], size: int = 2) -> list[str]:
+def reasonless(
+    changes: Sequence[Change], registered: set[int], failing: Set[int] = frozenset(), size: int = 2
+) -> list[str]:
     """Return where a partition had fewer replicas in sync than its faults alone cost.
 
-    A replica is missing for a reason if its broker was not registered when it left the ISR, until
-    it is in it again. All others that a partition had before a move, or has after it, are in sync
+    A replica is missing for a reason if its broker was not registered when it left the ISR, or is
+    `failing`, until it is in it again. All others that a partition had before a move, or has after it, are in sync
     at any time. `size` is the replication factor: longer lists are those of moves under way.
     """
     found: list[str] = []
@@ -340,7 +344,7 @@ def reasonless(changes: Sequence[Change], registered: set[int], size: int = 2) -
                 before |= _lists(change, size)
             case ["", "brokers", "topics", topic, "partitions", p, "state"] if topic == TOPIC:
                 isr = set(change.body["isr"])
-                hurt[p] = (hurt[p] | ((isrs[p] - isr) - there)) - isr
+                hurt[p] = (hurt[p] | ((isrs[p] - isr) - (there - failing))) - isr
                 isrs[p] = isr
                 later = (_lists(each, size).get(p) for each in changes[at:])
                 after = next((lists for lists in later if lists), before[p])

@@ -329,8 +329,9 @@ def reasonless(
     """Return where a partition had fewer replicas in sync than its faults alone cost.
 
     A replica is missing for a reason if its broker was not registered when it left the ISR, or is
-    `failing`, until it is in it again. All others that a partition had before a move, or has after it, are in sync
-    at any time. `size` is the replication factor: longer lists are those of moves under way.
+    `failing`, until it is in it again. All others that a partition had before a move, or has after
+    it, are in sync at any time. `size` is the replication factor: longer lists are those of moves
+    under way.
     """
     found: list[str] = []
     there = set(registered)

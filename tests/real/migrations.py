@@ -63,6 +63,8 @@ SETTINGS = (
     ("replica.fetch.max.bytes", str(BATCH_BYTES)),
     ("compression.type", "uncompressed"),
 )
+DELIVERY_S = 900
+"""Before Kafka 2.4, a leader whose ISR is to grow takes no records while ZooKeeper is away."""
 THROTTLES = "/poolkeeper/records/throttles"
 
 
@@ -413,7 +415,8 @@ def migration_on(sandbox: Sandbox, folder: Path, batches: Sequence[int]) -> Iter
         create(sandbox, TOPIC, *ORIGIN)
         fill(sandbox.bootstrap, batches)
         since = last_zxid(sandbox)
-        with Clients(sandbox.bootstrap, {TOPIC: PARTITIONS}, records_per_s=24) as clients:
+        topics = {TOPIC: PARTITIONS}
+        with Clients(sandbox.bootstrap, topics, records_per_s=24, delivery_s=DELIVERY_S) as clients:
             yield Migration(sandbox, folder / "manifests", zookeeper, clients, since)
 
 

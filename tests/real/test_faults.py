@@ -127,7 +127,7 @@ FAULTS = (
         *("it is no cancel: the moves arrive", lives_on(faults.request_is_deleted)),
     ),
     Fault(
-        *("request-unreadable", ALL, "a request that no controller can read lies there before"),
+        *("request-unreadable", HAS_API, "a request that no controller can read lies there before"),
         *("it is named and removed, the controller woken", faults.request_that_nobody_can_read),
     ),
     Fault(

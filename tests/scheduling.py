@@ -27,7 +27,11 @@ TOGETHER = {
     "real/four brokers": ("simulation", "source_d3"),
     "kubernetes/four brokers": ("outages", "failover"),
 }
-APART = ("tests/simulation/test_campaign.py",)
+APART = (
+    "tests/real/test_composite.py",
+    "tests/real/test_faults.py",
+    "tests/simulation/test_campaign.py",
+)
 GROUPS = {
     f"tests/{group.partition('/')[0]}/test_{name}.py": group
     for group, names in TOGETHER.items()

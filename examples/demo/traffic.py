@@ -42,12 +42,17 @@ class Traffic:
 
     `topics` maps names to partition counts. The producer sends about `records_per_s` in all,
     partition after partition. What the topics hold already is not read: checksums of megabytes in
-    Python would take the processor from the brokers. Use as a context manager, or `start` and
-    `finish`.
+    Python would take the processor from the brokers. The producer gives a record up that nobody has
+    acknowledged after `delivery_s`. Use as a context manager, or `start` and `finish`.
     """
 
     def __init__(
-        self, bootstrap: str, topics: Mapping[str, int], *, records_per_s: float = 150
+        self,
+        bootstrap: str,
+        topics: Mapping[str, int],
+        *,
+        records_per_s: float = 150,
+        delivery_s: int = 120,
     ) -> None:
         self.tally = Tally()
         self._bootstrap = bootstrap
@@ -55,6 +60,7 @@ class Traffic:
             TopicPartition(t, p) for t, n in sorted(topics.items()) for p in range(n)
         ]
         self._records_per_s = records_per_s
+        self._delivery_s = delivery_s
         self._begin: Mapping[TopicPartition, int] = {}
         self._next = dict.fromkeys(self._partitions, 0)
         self._acknowledged = dict.fromkeys(self._partitions, 0)
@@ -118,7 +124,7 @@ class Traffic:
             enable_idempotence=True,
             linger_ms=5,
             request_timeout_ms=20_000,
-            delivery_timeout_ms=120_000,
+            delivery_timeout_ms=self._delivery_s * 1000,
             metadata_max_age_ms=5_000,
         )
         try:

@@ -60,6 +60,11 @@ class _Reader:
         self._record = record
         self._at = 0
 
+    @property
+    def at_end(self) -> bool:
+        """Whether everything has been taken."""
+        return self._at == len(self._record)
+
     def take(self, layout: str) -> int:
         """Take one number, by its letter of `struct`."""
         value: int = struct.unpack_from(f">{layout}", self._record, self._at)[0]
@@ -92,7 +97,8 @@ def _transaction(reader: _Reader) -> Transaction:
     if kind is TransactionKind.MULTI:
         operations = tuple(_member(reader) for _ in range(reader.take("i")))
     elif kind is TransactionKind.CLOSE_SESSION:
-        paths = [reader.text() for _ in range(reader.take("i"))]
+        # Servers before 3.6 do not say which nodes went with it.
+        paths = [reader.text() for _ in range(0 if reader.at_end else reader.take("i"))]
         operations = tuple(Operation(TransactionKind.DELETE, path) for path in paths)
     else:
         operations = (_operation(kind, reader),)

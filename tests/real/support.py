@@ -173,18 +173,23 @@ def body(zookeeper: KazooClient, path: str) -> dict:
 def assert_nothing_left(sandbox: Sandbox, *topics: str) -> None:
     """No throttle, no run, no request."""
     with kazoo(sandbox.connect) as zookeeper:
-        configs = [f"/config/topics/{topic}" for topic in topics]
-        brokers = zookeeper.get_children("/config/brokers")
-        configs += [f"/config/brokers/{broker}" for broker in brokers]
-        throttled = [
-            (path, key)
-            for path in configs
-            for key in body(zookeeper, path).get("config", {})
-            if "throttled" in key or key == LOG_DIRS_RATE
-        ]
-        assert throttled == []
-        for path in (RUN, REQUEST, HOLDER, "/admin/preferred_replica_election"):
-            assert not zookeeper.exists(path), path
+        assert_nothing_left_in(zookeeper, *topics)
+
+
+def assert_nothing_left_in(zookeeper: KazooClient, *topics: str) -> None:
+    """The same, for a client that may read everything."""
+    configs = [f"/config/topics/{topic}" for topic in topics]
+    brokers = zookeeper.get_children("/config/brokers")
+    configs += [f"/config/brokers/{broker}" for broker in brokers]
+    throttled = [
+        (path, key)
+        for path in configs
+        for key in body(zookeeper, path).get("config", {})
+        if "throttled" in key or key == LOG_DIRS_RATE
+    ]
+    assert throttled == []
+    for path in (RUN, REQUEST, HOLDER, "/admin/preferred_replica_election"):
+        assert not zookeeper.exists(path), path
 
 
 def registrations(sandbox: Sandbox) -> tuple[dict[int, dict], int]:

@@ -90,6 +90,7 @@ ERROR = struct.pack(">i", -101)
             (Operation(TransactionKind.DELETE, "/a"), Operation(TransactionKind.DELETE, "/b")),
             id="session-closed-with-its-ephemeral-nodes",
         ),
+        pytest.param(-11, b"", (), id="close-session-of-a-server-before-3.6"),
     ],
 )
 def test_each_kind_of_record(kind, body, operations):

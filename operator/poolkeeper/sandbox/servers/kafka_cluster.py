@@ -56,7 +56,7 @@ class Sandbox:
         self.spec = spec
         self._root = spec.root or cache / "sandboxes"
         self._java = tools.java
-        self._server_jars = artifacts.class_path(artifacts.LATEST, cache, tools)
+        self._server_jars = artifacts.class_path(spec.server, cache, tools)
         release = artifacts.LATEST if spec.simulated else spec.kafka
         self._jars = artifacts.class_path(release, cache, tools)
         self._specs = {broker.id: broker for broker in spec.brokers}
@@ -116,6 +116,13 @@ class Sandbox:
         if broker not in self._children:
             raise errors.Refused(f"the sandbox has no broker {broker}")
         return self._children[broker]
+
+    @property
+    def zookeeper_process(self) -> Child:
+        """The process of ZooKeeper: `.pid`, `.exit_code()`, `.signal(…)`."""
+        if self._server is None:
+            raise errors.Refused("the sandbox's ZooKeeper has not been started")
+        return self._server
 
     @property
     def simulated(self) -> Child:

@@ -30,6 +30,9 @@ class BrokerSpec:
 class SandboxSpec:
     """One ZooKeeper and these brokers, which may be none.
 
+    `server` is the Kafka release whose ZooKeeper server runs: 3.9.2 brings 3.8.4, which serves all
+    releases, 2.8.2 brings 3.5.9 and 2.0.1 brings 3.4.10.
+
     Heaps are in MiB. ZooKeeper needs 1 to 2 GiB for the 600,000 nodes of 200,000 partitions.
     `settings` go to every broker. A broker that was killed stays registered for
     `session_timeout_ms`; one that only stands still for less, as on a machine with other work,
@@ -45,6 +48,7 @@ class SandboxSpec:
 
     brokers: tuple[BrokerSpec, ...] = ()
     kafka: str = artifacts.LATEST
+    server: str = artifacts.LATEST
     chroot: str = "/kafka"
     settings: tuple[tuple[str, str], ...] = ()
     zookeeper_heap_mib: int = 128
@@ -133,6 +137,7 @@ def zookeeper_command(
         *class_archives.options(java, jars, class_archives.ZOOKEEPER, record=archive),
         "-Dzookeeper.forceSync=no",
         "-Dzookeeper.preAllocSize=1024",  # KiB; the log is read whole, over and over
+        "-Dzookeeper.jmx.log4j.disable=true",  # 3.4 lacks a class for it
         *("-cp", f"{jars}/*", "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config)),
     )
 

@@ -7,6 +7,7 @@ act between any two of them.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Event, RLock
 from typing import Any, Self
 
@@ -190,7 +191,7 @@ class FakeSession(Session):
             chroot=chroot,
             timeout_ms=TIMEOUT_MS,
             plan=plan,
-            before_call=lambda: clock.advance(LATENCY_MS),
+            before_call=partial(clock.advance, LATENCY_MS),
             on_delay=self._late,
         )
         if login is not None:

@@ -273,7 +273,7 @@ class FakeClient:
             action()
 
     def _absolute(self, path: str) -> str:
-        return _with_root(self.chroot, path)
+        return _with_root(self.chroot, path) if self.chroot else path
 
 
 class _Unrooted:

@@ -25,7 +25,7 @@ from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.run import IGNORED_PAUSE_MS
 from poolkeeper.sandbox.fake_zookeeper import Faults
 from simulation.asked import AskedBrokers
-from simulation.campaign import machines, tools
+from simulation.campaign import machines, repairs, tools
 from simulation.campaign.damage import DAMAGE
 from simulation.campaign.excluded import EXCLUDED
 from simulation.campaign.kinds import Trouble
@@ -245,6 +245,10 @@ def _put_right(s: Situation, outcome: Outcome) -> None:
     if strange and s.cluster.exists(REQUEST):
         s.cluster.delete(REQUEST)
         s.cluster.delete("/controller")
+    if has(outcome.waits, WaitReason.FAILED):
+        repairs.repair(s)
+    if has(outcome.waits, WaitReason.TOPIC_QUEUED_FOR_DELETION):
+        repairs.remove_topics(s, tools.NOBODY)
     if has(outcome.waits, WaitReason.REQUEST_IGNORED):
         s.cluster.clock.advance(IGNORED_PAUSE_MS)
     s.later(SESSION_MS + 1000, lambda: tools.leave_nobody(s))

@@ -22,7 +22,7 @@ from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster
 from poolkeeper.reconcile.context import PassContext
-from poolkeeper.reconcile.decide.run import IGNORED_PAUSE_MS
+from poolkeeper.reconcile.decide.stalls import IGNORED_PAUSE_MS
 from poolkeeper.sandbox.fake_zookeeper import Faults
 from simulation.asked import AskedBrokers
 from simulation.campaign import machines, repairs, tools

@@ -9,6 +9,7 @@ from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state import adaptive_rate, disks, gates
+from poolkeeper.planning.run_state.requests import Stall
 from poolkeeper.planning.run_state.returns import UNSETTLED
 from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S
 from poolkeeper.reconcile.decide import cancel
@@ -18,7 +19,13 @@ from poolkeeper.reconcile.decide.decisions import (
     RunSituation,
     Watch,
 )
-from poolkeeper.reconcile.decide.stalls import STALL_MS, owned_by, stall_of
+from poolkeeper.reconcile.decide.stalls import (
+    ATTEMPTS_MAX,
+    IGNORED_PAUSE_MS,
+    STALL_MS,
+    owned_by,
+    stall_of,
+)
 from poolkeeper.reconcile.observation import arrived_of
 
 ADAPT_EVERY_MS = 30_000
@@ -45,14 +52,24 @@ def decide(at: RunSituation) -> Watch | MissingInput:
     age_ms = at.now_ms - run.requested_ms
     returned = {m: view.returns[m] not in UNSETTLED for m in run.returning}
     stall = stall_of(moves, run.step, view.progress, view.cluster, returned=returned)
+    if age_ms <= STALL_MS:
+        stall = None
+    if stall is Stall.IGNORED and _is_left_in_place(at, age_ms):
+        stall = None
+        waits = (*waits, Wait(WaitReason.REQUEST_IGNORED, count=run.attempts))
     return Watch(
         waits,
-        stall if age_ms > STALL_MS else None,
+        stall,
         _waits_after_deadline(at, age_ms),
         throttle_change(at),
         _topics_to_check(at),
         at.throttles.keeps,
     )
+
+
+def _is_left_in_place(at: RunSituation, age_ms: int) -> bool:
+    """Whether a request that was ignored waits for another controller, having been made often."""
+    return at.run.attempts >= ATTEMPTS_MAX and not at.run.returning and age_ms < IGNORED_PAUSE_MS
 
 
 def _requested_partitions(at: RunSituation) -> set[TopicPartition]:

@@ -27,6 +27,12 @@ STALL_MS = 15_000
 FOREIGN_IGNORED_MS = 60_000
 """The same for what others requested and the controller has not begun; it may be very busy."""
 
+ATTEMPTS_MAX = 5
+IGNORED_PAUSE_MS = 600_000
+"""After `ATTEMPTS_MAX` attempts a request is withdrawn and made again once in this time.
+
+Meanwhile it stays where it is, for another controller takes it up.
+"""
 
 _REMEDY_OF = {
     Stall.STALE: WaitReason.REQUEST_STALE,

@@ -105,12 +105,12 @@ def _state_of_ours(move: Move, index: int, p: MoveProgress, cluster: Cluster) ->
         case MoveState.IN_FLIGHT | MoveState.PENDING if p.at >= index:
             return Stall.STALE if _in_sync(cluster, name) else None
         case MoveState.IN_FLIGHT | MoveState.PENDING:
-            return Stall.IGNORED if _is_untouched(move, index, cluster) else None
+            return Stall.IGNORED if is_untouched(move, index, cluster) else None
         case _:
             return None
 
 
-def _is_untouched(move: Move, index: int, cluster: Cluster) -> bool:
+def is_untouched(move: Move, index: int, cluster: Cluster) -> bool:
     """Whether nothing of the step has begun: the partition is as it was before."""
     topic = cluster.topics.get(move.topic)
     partition = None if topic is None else topic.partition(move.partition)

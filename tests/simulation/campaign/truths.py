@@ -75,6 +75,13 @@ def _disagree(s: Situation, wait: Wait) -> bool:
     )
 
 
+def _too_few_in_sync(s: Situation, wait: Wait) -> bool:
+    return all(
+        len(set(s.cluster.state(*name)[1]) & set(wait.replicas)) == wait.count < wait.of
+        for name in wait.partitions
+    )
+
+
 def _under_min(s: Situation, wait: Wait) -> bool:
     return all(
         s.cluster.state(*name)[0] == -1 or not s.cluster.state(*name)[1] for name in wait.partitions
@@ -158,6 +165,7 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.ISR_OUTSIDE_REPLICAS: _disagree,
     WaitReason.UNDER_REPLICATED: _out_of_sync,
     WaitReason.UNDER_MIN_ISR: _under_min,
+    WaitReason.TOO_FEW_IN_SYNC: _too_few_in_sync,
     WaitReason.STAGE_IN_FLIGHT: _is_there,
     WaitReason.STAGE_DEADLINE: _is_there,
     WaitReason.MOVES_RETURNING: _is_there,

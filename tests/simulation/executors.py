@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from poolkeeper.controller.loop import WATCHED
+from poolkeeper.controller.loop import WATCHED, NewsBudget
 from poolkeeper.errors import Stale, Unavailable
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.waits import after_error
@@ -101,7 +101,7 @@ class Executor:
         session.close()
 
     def _hold(self, session: FakeSession, passes_max: int, lost: set[int]) -> None:
-        now_ms = self.cluster.clock.now_ms
+        now_ms, news = self.cluster.clock.now_ms, NewsBudget()
         with journal.hold(session, "apply", now_ms(), patience_s=30, lost=lost) as held:
             access = ZooKeeperAccess(held)
             context = PassContext(access, now_ms, self.brokers, self.enrich, plan=self.plan)
@@ -113,6 +113,7 @@ class Executor:
                 if self.at_rest(outcome):
                     return
                 if outcome.state is not State.PROGRESSED:
+                    self.cluster.clock.advance(1000 * news.pause_s(now_ms() / 1000))
                     session.wait(WATCHED, self.pause_s())
 
     def _pass(self, context: PassContext) -> Outcome:

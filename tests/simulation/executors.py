@@ -4,6 +4,7 @@ A process may die at any of its calls; `finish` lets another one take over when 
 the dead one's session, as often as it takes.
 """
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +37,26 @@ def converged(outcome: Outcome) -> bool:
 
 
 @dataclass(slots=True)
+class PlannedBefore:
+    """A planner that answers its last questions again at once.
+
+    A loop that waits repeats them, and so does a scenario that is played again with a fault.
+    """
+
+    known: deque[tuple[Any, Plan]] = field(default_factory=lambda: deque(maxlen=64))
+
+    def __call__(self, *question: Any) -> Plan:
+        for before, answer in self.known:
+            if before == question:
+                return answer
+        self.known.append((question, make_plan(*question)))
+        return self.known[-1][1]
+
+
+PLANNED_BEFORE = PlannedBefore()
+
+
+@dataclass(slots=True)
 class Executor:
     """Works until `at_rest` says so.
 
@@ -51,7 +72,7 @@ class Executor:
     enrich: Enrich = lambda cluster: cluster
     brokers: Any = None
     pause_s: Callable[[], float] = lambda: POLL_S
-    plan: Planner = make_plan
+    plan: Planner = field(default_factory=lambda: PLANNED_BEFORE)
     passes: int = 0
     writes: int = 0
     seen: list[Outcome] = field(default_factory=list)

@@ -5,7 +5,6 @@ changed for `STILL_MS`, the loop is at rest. If it waits then, what it waits for
 as people can, and it goes on; after a few such rounds it must have converged.
 """
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -15,10 +14,8 @@ from poolkeeper.errors import PoolkeeperError, Stale, Unavailable
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import WaitReason, after_error, has
-from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Mode, Remedies
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster
 from poolkeeper.reconcile.context import PassContext
@@ -35,7 +32,7 @@ from simulation.campaign.people import PEOPLE
 from simulation.campaign.situation import Situation, drawn
 from simulation.campaign.tools import TOOLS
 from simulation.clusters import REQUEST, SESSION_MS
-from simulation.executors import Executor
+from simulation.executors import Executor, PlannedBefore
 from simulation.fake_session import FakeSession
 
 ACTIONS: Mapping[Trouble, Callable[[Situation], bool]] = {**MACHINES, **TOOLS, **DAMAGE, **PEOPLE}
@@ -53,20 +50,6 @@ ROUNDS_MAX = 3
 """How often all is put right: people see what is in the way only when it is."""
 CONVERGED_MS = 6_000
 POLL_S, POLL_MAX_S = 8.0, 16.0
-
-
-@dataclass(slots=True)
-class PlannedBefore:
-    """A planner that answers its last questions again at once: a loop that waits repeats them."""
-
-    known: deque[tuple[Any, Plan]] = field(default_factory=lambda: deque(maxlen=4))
-
-    def __call__(self, *question: Any) -> Plan:
-        for before, answer in self.known:
-            if before == question:
-                return answer
-        self.known.append((question, make_plan(*question)))
-        return self.known[-1][1]
 
 
 @dataclass(slots=True)

@@ -161,6 +161,7 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.THROTTLE_CONFLICT: lambda s, _: (
         bool(s.foreign_throttles) or s.has(Trouble.THROTTLE_REMOVED)
     ),
+    WaitReason.THROTTLES_YIELDED: lambda s, w: throttled_by(w) <= s.foreign_throttles,
     WaitReason.NO_CONTROLLER: lambda s, _: not s.cluster.exists("/controller"),
     WaitReason.ISR_OUTSIDE_REPLICAS: _disagree,
     WaitReason.UNDER_REPLICATED: _out_of_sync,

@@ -15,10 +15,9 @@ from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.waits import after_error
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
-from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.cluster import reconcile_cluster
-from poolkeeper.reconcile.context import Enrich, PassContext, Planner
+from poolkeeper.reconcile.context import Enrich, PassContext, Planner, planner_of_a_loop
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.sandbox.fake_zookeeper import Faults, faults
 from poolkeeper.zk import journal
@@ -44,12 +43,13 @@ class PlannedBefore:
     """
 
     known: deque[tuple[Any, Plan]] = field(default_factory=lambda: deque(maxlen=64))
+    planner: Planner = field(default_factory=planner_of_a_loop)
 
     def __call__(self, *question: Any) -> Plan:
         for before, answer in self.known:
             if before == question:
                 return answer
-        self.known.append((question, make_plan(*question)))
+        self.known.append((question, self.planner(*question)))
         return self.known[-1][1]
 
 

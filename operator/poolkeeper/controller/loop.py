@@ -36,7 +36,6 @@ from poolkeeper.model.execution.waits import Wait, WaitReason, after_error, dama
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority, authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster
 from poolkeeper.reconcile.context import (
@@ -47,6 +46,7 @@ from poolkeeper.reconcile.context import (
     Planner,
     PreviewContext,
     Timed,
+    planner_of_a_loop,
     untimed,
 )
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
@@ -192,12 +192,12 @@ def _journal_for_apply(patience_s: float, lost: set[int]) -> TakeJournal:
 def _pass_context(
     connections: ClusterConnections,
     take_journal: TakeJournal,
-    planner: Planner = make_plan,
+    planner: Planner | None = None,
     timed: Timed = untimed,
     pending: PendingPlan | None = None,
     trail: AuditTrail | None = None,
 ) -> Iterator[tuple[Session, PassContext]]:
-    trail = trail or AuditTrail()
+    trail, planner = trail or AuditTrail(), planner or planner_of_a_loop()
     session = connections.session()
     brokers = None
     try:
@@ -253,7 +253,7 @@ class LoopConfig:
     stop: Event = field(default_factory=Event)
     paused: Callable[[], bool] = lambda: False
     begin_pass: Callable[[Desired], tuple[Desired, bool]] = lambda desired: (desired, False)
-    planner: Planner = make_plan
+    planner: Planner = field(default_factory=planner_of_a_loop)
     timed: Timed = untimed
     beat: Callable[[float], None] = lambda patience_s: None
     external_plan: Callable[[], ExternalPlan | None] = lambda: None

@@ -49,7 +49,7 @@ STILL_MS = 30_000
 ROUNDS_MAX = 3
 """How often all is put right: people see what is in the way only when it is."""
 CONVERGED_MS = 6_000
-POLL_S, POLL_MAX_S = 8.0, 16.0
+POLL_S, POLL_MAX_S = 10.0, 20.0
 
 
 @dataclass(slots=True)

@@ -7,8 +7,9 @@ act between any two of them.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Event, RLock
-from typing import Any
+from typing import Any, Self
 
 from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
@@ -34,17 +35,25 @@ LATENCY_MS = 1
 class Answer:
     """Kazoo's asynchronous result, of something that is done already; late by `late_ms`."""
 
+    __slots__ = ("_clock", "_late_ms", "_value")
+
     def __init__(self, clock: VirtualClock, value: Any, late_ms: int) -> None:
         self._clock = clock
         self._value = value
         self._late_ms = late_ms
 
+    def there(self) -> Self:
+        """Return the answer, or that there is no such node."""
+        if self._value is None:
+            self._value = NoNodeError()
+        return self
+
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        limit_ms = self._late_ms if timeout is None else timeout * 1000
         if self._late_ms:
+            limit_ms = self._late_ms if timeout is None else timeout * 1000
             self._clock.advance(min(self._late_ms, limit_ms))
-        if self._late_ms > limit_ms:
-            raise KazooTimeoutError("no answer in time")
+            if self._late_ms > limit_ms:
+                raise KazooTimeoutError("no answer in time")
         if isinstance(self._value, Exception):
             raise self._value
         return self._value
@@ -72,7 +81,7 @@ class FakeTransaction:
         self._operations.append(DeleteNode(path, version))
 
     def commit_async(self) -> Answer:
-        return self._client.answer(lambda fake: fake.transact(self._operations))
+        return self._client.answer(self._client.fake.transact, self._operations)
 
 
 class FakeKazoo:
@@ -85,38 +94,32 @@ class FakeKazoo:
         self._clock = clock
         self._one_at_a_time = RLock()
 
-    def answer(self, ask: Callable[[FakeClient], Any]) -> Answer:
+    def answer(self, ask: Callable[..., Any], *asked: Any) -> Answer:
         with self._one_at_a_time:
             self.late_ms = 0
             try:
-                value = ask(self.fake)
+                value = ask(*asked)
             except KazooException as failure:
                 value = failure
             return Answer(self._clock, value, self.late_ms)
 
     def get_async(self, path: str, watch: Watch | None = None) -> Answer:
-        return self.answer(lambda fake: _there(fake.get(path, watch)))
+        return self.answer(self.fake.get, path, watch).there()
 
     def exists_async(self, path: str, watch: Watch | None = None) -> Answer:
-        return self.answer(lambda fake: fake.exists(path, watch))
+        return self.answer(self.fake.exists, path, watch)
 
     def get_children_async(self, path: str, watch: Watch | None = None) -> Answer:
-        return self.answer(lambda fake: list(_there(fake.children(path, watch))))
+        return self.answer(self.fake.children, path, watch).there()
 
     def get_acls_async(self, path: str) -> Answer:
-        return self.answer(lambda fake: (fake.get_acl(path), None))
+        return self.answer(lambda: (self.fake.get_acl(path), None))
 
     def sync_async(self, path: str) -> Answer:
-        return self.answer(lambda fake: fake.sync())
+        return self.answer(self.fake.sync)
 
     def transaction(self) -> FakeTransaction:
         return FakeTransaction(self)
-
-
-def _there(found: Any) -> Any:
-    if found is None:
-        raise NoNodeError
-    return found
 
 
 class FakeConnection:
@@ -188,7 +191,7 @@ class FakeSession(Session):
             chroot=chroot,
             timeout_ms=TIMEOUT_MS,
             plan=plan,
-            before_call=lambda: clock.advance(LATENCY_MS),
+            before_call=partial(clock.advance, LATENCY_MS),
             on_delay=self._late,
         )
         if login is not None:

@@ -144,22 +144,20 @@ class OurTree:
         server = FakeZooKeeper(clock)
         client = FakeClient(server, timeout_ms=3_600_000_000)
         found = cls(server, clock, client)
-        for path, data in {**KAFKA, **nodes}.items():
-            if data is not None:
-                found.put(path, data)
+        present = {path: data for path, data in {**KAFKA, **nodes}.items() if data is not None}
+        above = {path[:end] for path in present for end in _ends(path)}
+        every = sorted({**dict.fromkeys(above, b""), **present}.items())
+        client.commit([CreateNode(path, data) for path, data in every])
         if holder is not None:
             client.commit([CreateNode(znodes.HOLDER, holder, ephemeral=True)])
         return found
 
     def put(self, path: str, data: bytes) -> None:
         """Write a node, with its parents."""
-        for end in (i for i, letter in enumerate(path) if letter == "/" and i):
-            if self.client.exists(path[:end]) is None:
-                self.client.commit([CreateNode(path[:end], b"")])
-        if self.client.exists(path) is None:
-            self.client.commit([CreateNode(path, data)])
-        else:
-            self.client.commit([WriteNode(path, data)])
+        missing = [path[:end] for end in _ends(path) if self.client.exists(path[:end]) is None]
+        is_new = self.client.exists(path) is None
+        write = CreateNode(path, data) if is_new else WriteNode(path, data)
+        self.client.commit([*(CreateNode(each, b"") for each in missing), write])
 
     def delete(self, path: str) -> None:
         """Delete a node."""
@@ -194,6 +192,11 @@ class OurTree:
         out, err = capsys.readouterr()
         assert "Traceback" not in out + err
         return Said(code, out, err)
+
+
+def _ends(path: str) -> list[int]:
+    """Where the parents of a path end in it, the root left out."""
+    return [at for at, letter in enumerate(path) if letter == "/" and at]
 
 
 def write_manifests(folder: Path, *, config: Mapping[str, str] = KEPT, **cluster: object) -> Path:

@@ -1,6 +1,6 @@
 """Several troubles at once, drawn from seeds: see `campaign`.
 
-`make test` plays 400 seeds, `make soak` 100,000 on all processors.
+`make test` plays 2,000 seeds, `make soak` 100,000 on all processors.
 What fails is printed by seed. One seed alone, with all that happened:
 
     PYTHONPATH=tests .venv/bin/python -m simulation.campaign SEED
@@ -11,7 +11,7 @@ import pytest
 from simulation.campaign.chunks import Tally, play_all, play_some
 from simulation.campaign.play import KINDS
 
-SEEDS, CHUNK = 400, 400
+SEEDS, CHUNK = 2_000, 400
 SOAK_SEEDS = 100_000
 PAIRS_MIN = 500
 """A chunk draws a pair of its own for each seed, and more by chance; most are reached together."""

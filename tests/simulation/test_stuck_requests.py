@@ -16,10 +16,12 @@ from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
 from poolkeeper.model.specs import Desired, Execution, Remedies, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
+from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from simulation import invariants
 from simulation.asked import AskedBrokers
 from simulation.clusters import REQUEST, SimulatedCluster, body_of
-from simulation.executors import Executor
+from simulation.executors import Executor, converged
 
 MB = 1_000_000
 R, C = WaitReason, Consequence
@@ -292,3 +294,29 @@ def test_a_known_broker_that_is_away_is_waited_for() -> None:
     expected = Wait(R.REQUEST_BROKER_NOT_LIVE, partitions=U0, brokers=(2,), consequence=C.HANGS)
     assert expected in executor.seen[-1].waits
     assert kinds(executor) == []
+
+
+def test_a_request_that_is_ignored_again_and_again_stays_for_the_next_controller() -> None:
+    cluster, executor = made("2.8.2", Remedies(remove_stale_requests=True), api=False)
+    execution = replace(
+        executor.desired.cluster.execution, throttle=Throttle(ThrottleMode.ADAPTIVE, 2 * MB)
+    )
+    spec = replace(executor.desired.cluster, execution=execution)
+    executor.desired = replace(executor.desired, cluster=spec)
+    cluster.create(REQUEST, b"{")
+    cluster.settle()
+    cluster.delete(REQUEST)  # the controller is deaf from now on
+    since, began_ms = cluster.server.zxid, cluster.clock.now_ms()
+    executor.at_rest = lambda _: cluster.clock.now_ms() - began_ms > 1_500_000
+    executor.pause_s = lambda: 10.0
+    executor.finish()
+    trail = invariants.Trail(cluster.server, since, frozenset({cluster.client.session_id}))
+    assert len(invariants.requests(trail)) == ATTEMPTS_MAX + 2  # one more each ten minutes
+    assert Wait(R.REQUEST_IGNORED, count=ATTEMPTS_MAX) in executor.seen[-1].waits
+    run = cluster.read("/poolkeeper/run")
+    assert (run["rates"], run["stage"]) == ([2 * MB], 1)  # nothing is copied that could keep up
+    assert cluster.exists(REQUEST)
+    cluster.fail_over()
+    executor.at_rest = converged
+    executor.finish()
+    assert_moved(cluster)

@@ -6,7 +6,7 @@ between passes for a change, and survives a short ZooKeeper outage. `run_loop` i
 
 Between passes a loop watches the znodes that show progress. It waits at most `POLL_S` while a
 request is in flight, because a replica that joins the ISR changes none of those znodes, and at most
-`RESYNC_S` otherwise.
+`RESYNC_S` otherwise. How often a change ends that wait is bounded (`NewsBudget`).
 """
 
 import logging
@@ -36,7 +36,6 @@ from poolkeeper.model.execution.waits import Wait, WaitReason, after_error, dama
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority, authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster
 from poolkeeper.reconcile.context import (
@@ -47,6 +46,7 @@ from poolkeeper.reconcile.context import (
     Planner,
     PreviewContext,
     Timed,
+    planner_of_a_loop,
     untimed,
 )
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
@@ -65,6 +65,8 @@ PASS_S = 300.0
 PATIENCE_S = 30.0
 BROKERS_S = 10.0
 STALE_IN_A_ROW_MAX = 50
+NEWS_AT_ONCE = 20
+NEWS_EVERY_S = 0.2
 WATCHED = (
     znodes.REASSIGNMENT,
     znodes.PREFERRED_ELECTION,
@@ -76,6 +78,25 @@ WATCHED = (
 
 Report = Callable[[Outcome], None]
 logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class NewsBudget:
+    """How often news may end a wait: some times at once, and then once every `NEWS_EVERY_S`.
+
+    Controllers that cannot start are elected tens of times a second, and each of them is news. So
+    is each partition that completes.
+    """
+
+    left: float = NEWS_AT_ONCE
+    counted_s: float = 0.0
+
+    def pause_s(self, now_s: float) -> float:
+        """Count a wait; return how long it lasts whatever happens."""
+        earned = (now_s - self.counted_s) / NEWS_EVERY_S
+        self.left = min(NEWS_AT_ONCE, self.left + earned) - 1
+        self.counted_s = now_s
+        return max(0.0, -self.left) * NEWS_EVERY_S
 
 
 def drive(
@@ -129,7 +150,7 @@ def _drive(
         steps=confirmed_plan is not None,
         plans=frozenset(() if confirmed_plan is None else (confirmed_plan.hash,)),
     )
-    pace = TransferRate()
+    pace, news = TransferRate(), NewsBudget()
     stale_in_a_row = 0
     while True:
         if confirmed_plan is None and journal.read_run(session) is None:
@@ -148,6 +169,7 @@ def _drive(
         if outcome.state in (State.CONVERGED, State.STOPPED):
             return outcome
         if outcome.state is State.WAITING:
+            Event().wait(news.pause_s(time.monotonic()))
             session.wait(WATCHED, _pause_s(outcome))
 
 
@@ -170,12 +192,12 @@ def _journal_for_apply(patience_s: float, lost: set[int]) -> TakeJournal:
 def _pass_context(
     connections: ClusterConnections,
     take_journal: TakeJournal,
-    planner: Planner = make_plan,
+    planner: Planner | None = None,
     timed: Timed = untimed,
     pending: PendingPlan | None = None,
     trail: AuditTrail | None = None,
 ) -> Iterator[tuple[Session, PassContext]]:
-    trail = trail or AuditTrail()
+    trail, planner = trail or AuditTrail(), planner or planner_of_a_loop()
     session = connections.session()
     brokers = None
     try:
@@ -231,7 +253,7 @@ class LoopConfig:
     stop: Event = field(default_factory=Event)
     paused: Callable[[], bool] = lambda: False
     begin_pass: Callable[[Desired], tuple[Desired, bool]] = lambda desired: (desired, False)
-    planner: Planner = make_plan
+    planner: Planner = field(default_factory=planner_of_a_loop)
     timed: Timed = untimed
     beat: Callable[[float], None] = lambda patience_s: None
     external_plan: Callable[[], ExternalPlan | None] = lambda: None
@@ -288,11 +310,13 @@ def _run_previews(config: LoopConfig) -> None:
         context = PreviewContext(
             view, _now_ms, enrich, config.pending, config.planner, config.timed
         )
+        news = NewsBudget()
         try:
             while not config.stop.is_set() and config.desired().cluster.mode is Mode.PLAN_ONLY:
                 config.beat(PASS_S)
                 config.wake.clear()
                 config.report(preview(context, config.desired()))
+                config.stop.wait(news.pause_s(time.monotonic()))
                 config.beat(RESYNC_S + PASS_S)
                 session.wait(WATCHED, RESYNC_S, config.wake)
         finally:
@@ -301,7 +325,7 @@ def _run_previews(config: LoopConfig) -> None:
 
 
 def _run_passes(config: LoopConfig) -> None:
-    pace = TransferRate()
+    pace, news = TransferRate(), NewsBudget()
     holding = _journal_for_run(config)
     trail = AuditTrail(config.emit, config.desired().cluster.name, "run")
     with _pass_context(
@@ -337,6 +361,7 @@ def _run_passes(config: LoopConfig) -> None:
                     or _is_external_plan_waiting(outcome)
                 )
                 paths: Sequence[str] = (*WATCHED, znodes.APPROVALS)
+                config.stop.wait(news.pause_s(time.monotonic()))
                 config.beat(RESYNC_S + PASS_S)
                 session.wait(paths, POLL_S if busy else RESYNC_S, config.wake)
 

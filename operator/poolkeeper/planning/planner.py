@@ -34,7 +34,7 @@ from poolkeeper.planning.diagnosis import failed_log_dirs, unclean_elections
 from poolkeeper.planning.diagnosis import problems as diagnosis_problems
 from poolkeeper.planning.layout.all_pools import LayoutInput, PoolLayouts, lay_out_all
 from poolkeeper.planning.layout.changes import Change
-from poolkeeper.planning.layout.pool_layout import Layout
+from poolkeeper.planning.layout.pool_layout import LayOut, Layout, lay_out
 from poolkeeper.planning.placement.initial import ReplicaCounts
 from poolkeeper.planning.problem import internal_topics
 from poolkeeper.planning.problem.arrays import Rows, brokers_of
@@ -65,12 +65,14 @@ def make_plan(
     *,
     prune: bool = False,
     table: PartitionTable | None = None,
+    lay_out: LayOut = lay_out,
 ) -> Plan:
     """The plan that brings the cluster to what is declared, as far as the laws permit.
 
     `gone`: brokers that count as lost for good, unless they are live.
     `prune`: delete topics whose recorded owner wanted that and no longer declares them.
     `table`: the cluster's columns, if the caller keeps them.
+    `lay_out`: what lays a pool out, for instance one that knows the last layouts.
     """
     table = table or table_of(cluster)
     scope = plan_scope(desired, cluster, records, prune=prune, odd=table.odd)
@@ -90,7 +92,7 @@ def make_plan(
     added, not_added = new_partitions.additions(scope, cluster, counts)
     lists = lists.with_changed({s.topic: brokers.row_lists(s.replicas) for s in created})
     homes = {s.topic: managed_home(s) for s in scope.to_create if s.topic in lists}
-    given = LayoutInput(desired, usable, {**scope.homes, **homes})
+    given = LayoutInput(desired, usable, {**scope.homes, **homes}, lay_out)
     layouts = lay_out_all(given, lists, added, {change.topic for change in manual})
     moves = _moves(desired, cluster, table, [*manual, *layouts.changes], layouts.layouts)
     moving = frozenset(map(_PLACE, moves))

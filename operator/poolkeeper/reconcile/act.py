@@ -264,19 +264,23 @@ def _note_reported_stage(context: PassContext, at: RunSituation, found: tuple[Ac
 
 
 def _enter_phase(context: PassContext, run: Run, plan: Plan, decision: EnterPhase) -> Outcome:
+    """Enter a phase; between two requests the throttles may be written, which is no new attempt."""
+    between = decision.phase is Phase.THROTTLING and run.phase is Phase.MOVING
+    between = between and not decision.rates and not run.returning
     after = replace(
         run,
         phase=decision.phase,
-        step=(),
+        step=run.step if between else (),
         returning=(),
-        attempts=0,
+        attempts=run.attempts if between else 0,
         ending=decision.ending or run.ending,
     )
     if decision.rates:
         after = replace(after, rates=decision.rates)
     if decision.rates or decision.phase is Phase.THROTTLING:
         after = replace(after, throttled_ms=0)
-    if decision.phase is Phase.THROTTLING and run.phase in _AT_WORK and not decision.rates:
+    put_back = decision.phase is Phase.THROTTLING and run.phase in _AT_WORK and not decision.rates
+    if put_back and len(run.rates) == 1:
         known = context.memory.throttles
         context.memory.throttles = replace(known, put_back=known.put_back + 1)
     return progress_outcome(

@@ -14,10 +14,12 @@ migration to KRaft, or to a cluster whose id is not the pinned one.
 """
 
 from dataclasses import replace
+from functools import cache
 
 from poolkeeper.errors import Refused, Stale, StalePlan
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, State
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.refusals import refusal_of
 from poolkeeper.model.execution.runs import Ending, Phase, Run
 from poolkeeper.model.execution.waits import Wait, WaitReason
@@ -145,18 +147,22 @@ def _run_guard(
     """Return the conditions under which a run goes on; a run for something else is ended.
 
     Gone brokers are taken from the records alone: a broker that is missing for a moment does not
-    replace a run.
+    replace a run. The records are read once in a pass.
     """
 
+    @cache
+    def recorded() -> Records:
+        return context.access.read_records()
+
     def gone() -> frozenset[int]:
-        return gone_brokers(context.access.read_records(), desired, context.now_ms())
+        return gone_brokers(recorded(), desired, context.now_ms())
 
     def wanted(run: Run, plan: Plan) -> bool:
         if confirmed_plan is not None:
             added = {b for move in plan.moves for b in set(move.target) - set(move.source)}
             added |= {step.broker for step in copies_of(plan)}
             return run.fingerprint == confirmed_plan.fingerprint and not added & gone()
-        records = context.access.read_records()
+        records = recorded()
         owned = resolve_conflicts(desired, records)
         lost = lost_log_dirs(records, desired, context.now_ms())
         return run.concern == plan_json.concern(owned, plan.moves, records.cluster_id, gone(), lost)

@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.brokers.sizes import Sizes
@@ -19,6 +20,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.planning.layout.known_layouts import KnownLayouts
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state import unclean_elections
 from poolkeeper.planning.run_state.adaptive_rate import LOOKS, SizeLook
@@ -187,6 +189,11 @@ Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
 """Makes a plan, in this process or in another one."""
 
 
+def planner_of_a_loop() -> Planner:
+    """Return a planner that knows the last layouts, for one thread."""
+    return partial(make_plan, lay_out=KnownLayouts())
+
+
 @dataclass(frozen=True, slots=True)
 class PreviewContext:
     """The inputs of a pass that writes nothing: a view of the cluster, the clock, a planner."""
@@ -211,7 +218,7 @@ class PassContext:
     brokers: BrokerClient | None = None
     enrich: Enrich = lambda cluster: cluster
     memory: PassMemory = field(default_factory=PassMemory)
-    plan: Planner = make_plan
+    plan: Planner = field(default_factory=planner_of_a_loop)
     timed: Timed = untimed
     trail: AuditTrail = field(default_factory=AuditTrail)
     with_load: Enrich = lambda cluster: cluster

@@ -65,6 +65,10 @@ class _Agenda:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
+    def is_due(self, now_ms: float) -> bool:
+        """Whether an action is due by then, unless it was called off meanwhile."""
+        return bool(self._heap) and self._heap[0][0] <= now_ms
+
     def take(self) -> Action:
         timer = heapq.heappop(self._heap)[2]
         action = timer.action
@@ -92,9 +96,10 @@ class VirtualClock:
     def advance(self, delay_ms: float) -> None:
         """Advance the time, and run all actions that become due."""
         end_ms = self._now_ms + delay_ms
-        while self._step(end_ms):
-            continue
-        self._now_ms = max(self._now_ms, end_ms)
+        while self._agenda.is_due(end_ms):
+            self._step(end_ms)
+        if end_ms > self._now_ms:
+            self._now_ms = end_ms
 
     def run_until(self, condition: Callable[[], object], deadline_ms: float) -> bool:
         """Advance the time until the condition holds (true) or `deadline_ms` has passed (false).

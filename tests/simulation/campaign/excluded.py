@@ -2,8 +2,4 @@
 
 from simulation.campaign.kinds import Trouble
 
-EXCLUDED = (
-    frozenset({Trouble.RUN_NODE_REMOVED}),
-    frozenset({Trouble.REQUEST_FOR_NOBODY, Trouble.REQUEST_DELETED}),
-    frozenset({Trouble.REQUEST_FOR_NOBODY, Trouble.REQUEST_REPLACED}),
-)
+EXCLUDED: tuple[frozenset[Trouble], ...] = ()

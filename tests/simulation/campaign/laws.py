@@ -7,8 +7,8 @@ To the laws of `invariants` that know nothing of other people's doings come thes
   their session and have not been in sync again since, are all in sync. It has a leader,
   but for moments, as long as a replica in sync is live.
 * *As declared*: a loop that says that it is done has made every topic as its Topic says.
-* *Nothing left*: no run, no request and no throttle of ours without a run; a run only if the loop
-  says why it waits.
+* *Nothing left*: no run, no request and no throttle of ours without a run, unless it is named; a
+  run only if the loop says why it waits.
 * *True*: what the loop waits for is so (`truths`).
 * *Bounded*: passes and writes.
 """
@@ -31,6 +31,7 @@ from simulation.invariants import TOPICS, Trail
 
 PASSES_MAX = 220
 WRITES_MAX = 160
+BROKERS = "/brokers/ids/"
 LEADERLESS_MS = 8_000  # a broker that returns is registered when its session before has ended
 OUR_RATES = {str(rate) for rate in (2 * MB, 3 * MB)}
 
@@ -59,8 +60,7 @@ def broken_in_all(played: Played) -> list[str]:
     ]
     if not s.has(Trouble.RUN_NODE_REMOVED):
         found += invariants.unrecorded(trail)
-    terms = s.cluster.epoch()  # each may wake the loop
-    if loop.passes > PASSES_MAX + terms:
+    if loop.passes > PASSES_MAX:
         found.append(f"{loop.passes} passes")
     if loop.writes > WRITES_MAX:
         found.append(f"{loop.writes} writes")
@@ -80,7 +80,13 @@ def leftovers(s: Situation, outcome: Outcome) -> list[str]:
         found.append("the holder is left")
     if s.cluster.exists(REQUEST) and not outcome.waits:
         found.append(f"a request is left: {s.cluster.read(REQUEST)}")
-    for entity in () if run else tools.throttled(s):
+    named = {
+        entity
+        for wait in outcome.waits
+        if wait.reason is WaitReason.THROTTLES_LEFT
+        for entity in truths.throttled_by(wait)
+    }
+    for entity in () if run else sorted(set(tools.throttled(s)) - named):
         config = tools.config_of(s, entity)
         ours = entity not in s.foreign_throttles or OUR_RATES & set(config.values())
         if ours:
@@ -116,12 +122,13 @@ def not_as_declared(s: Situation, outcome: Outcome) -> list[str]:
 @dataclass(slots=True)
 class _Ledger:
     """By partition: lists that somebody asked for, when each replica was last in sync, and since
-    when there is no leader although a replica in sync is live.
+    when there is no leader although a replica in sync is live. By broker: when it was registered.
     """
 
     lists: dict[Partition, set[frozenset[int]]] = field(default_factory=dict)
     leaderless_ms: dict[Partition, int] = field(default_factory=dict)
     in_sync_ms: dict[Partition, dict[int, int]] = field(default_factory=dict)
+    registered_ms: dict[int, list[int]] = field(default_factory=dict)
 
     def add(self, name: Partition, ids: object) -> None:
         if isinstance(ids, list) and all(isinstance(id_, int) for id_ in ids) and ids:
@@ -143,6 +150,9 @@ def out_of_sync(s: Situation, trail: Trail) -> list[str]:
                     ledger.add((topic, number), ids)
             elif _is_topic(operation.path):
                 _take_topic(ledger, operation.path.removeprefix(TOPICS), operation.data)
+            elif operation.kind.creates and operation.path.startswith(BROKERS):
+                id_ = int(operation.path.removeprefix(BROKERS))
+                ledger.registered_ms.setdefault(id_, []).append(transaction.time_ms)
             elif operation.path.endswith("/state") and operation.data:
                 found += _check_state(s, ledger, operation, transaction.time_ms)
     return found
@@ -155,7 +165,8 @@ def _check_state(s: Situation, ledger: _Ledger, operation: Operation, now_ms: in
     isr = set(state["isr"])
     if topic not in s.deleted:
         lists = ledger.lists.get(name, set())
-        hurt = {b for b in set().union(*lists) if _hurt(s, b, seen.get(b), now_ms)}
+        returned = {b: _returned_ms(s, ledger, b, now_ms) for b in set().union(*lists)}
+        hurt = {b for b, at_ms in returned.items() if at_ms and seen.get(b, 0) <= at_ms}
         if not any(ids - hurt <= isr for ids in lists):
             yield f"{name} of {[sorted(i) for i in lists]} without {hurt} has {state}"
         since_ms = ledger.leaderless_ms.pop(name, now_ms)
@@ -164,22 +175,19 @@ def _check_state(s: Situation, ledger: _Ledger, operation: Operation, now_ms: in
         if state["leader"] < 0 and isr - hurt:
             ledger.leaderless_ms[name] = now_ms
     for id_ in isr:
-        if _returned_ms(s, id_, now_ms) <= now_ms:
+        if _returned_ms(s, ledger, id_, now_ms) <= now_ms:
             seen[id_] = now_ms
 
 
-def _hurt(s: Situation, id_: int, in_sync_ms: int | None, now_ms: int) -> bool:
-    """Whether a broker died, and has not been in sync again since it returned."""
-    returned_ms = _returned_ms(s, id_, now_ms)
-    return returned_ms > 0 and (in_sync_ms is None or in_sync_ms <= returned_ms)
+def _returned_ms(s: Situation, ledger: _Ledger, id_: int, now_ms: int) -> float:
+    """Return when a broker was registered again after its last death; 0 if it has not died yet.
 
-
-def _returned_ms(s: Situation, id_: int, now_ms: int) -> float:
-    """Return when a broker returned, or will, after its last death; 0 if it has not died yet."""
-    deaths = [at_ms for at_ms in s.died_ms.get(id_, ()) if at_ms <= now_ms]
-    if not deaths:
+    A broker that returned is hurt until it has been in sync again.
+    """
+    died_ms = max((at_ms for at_ms in s.died_ms.get(id_, ()) if at_ms <= now_ms), default=0)
+    if not died_ms:
         return 0
-    return min((at for at in s.returned_ms.get(id_, ()) if at >= deaths[-1]), default=math.inf)
+    return min((at for at in ledger.registered_ms.get(id_, ()) if at > died_ms), default=math.inf)
 
 
 def _take_topic(ledger: _Ledger, topic: str, data: bytes | None) -> None:

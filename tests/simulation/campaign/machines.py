@@ -5,7 +5,6 @@ from simulation.campaign.situation import DISK_BYTES, Situation
 from simulation.clusters import SESSION_MS
 
 CONTROLLER = "/controller"
-REGISTERS_MS = 2_000  # a broker whose session has ended is registered again within that
 
 
 def change_controller(s: Situation) -> bool:
@@ -43,7 +42,6 @@ def session_ends(s: Situation) -> bool:
     if not _may_go(s):
         return False
     s.died_ms.setdefault(id_, []).append(s.now_ms)
-    s.returned_ms.setdefault(id_, []).append(s.now_ms + REGISTERS_MS)
     s.cluster.server.expire(s.cluster.simulation.brokers[id_].client.session_id)
     return True
 
@@ -67,8 +65,6 @@ def disks_fill(s: Situation) -> bool:
 def start(s: Situation, id_: int) -> None:
     """Let a broker return; it is registered when the session of its life before has ended."""
     if not s.cluster.simulation.brokers[id_].alive:
-        again_ms = s.died_ms[id_][-1] + SESSION_MS + REGISTERS_MS
-        s.returned_ms.setdefault(id_, []).append(max(s.now_ms, again_ms))
         s.cluster.simulation.start_broker(id_)
 
 

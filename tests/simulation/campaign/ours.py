@@ -40,8 +40,8 @@ class CallTroubles:
 
     def away(self) -> bool:
         """Whether ZooKeeper is away now."""
-        outage, now_ms = self.situation.away, self.situation.now_ms
-        return outage is not None and outage[0] <= now_ms < outage[1]
+        outage = self.situation.away
+        return outage is not None and outage[0] <= self.situation.now_ms < outage[1]
 
     def plan(self, call: Call) -> Fault | None:
         """Return what happens to a call."""

@@ -5,7 +5,6 @@ changed for `STILL_MS`, the loop is at rest. If it waits then, what it waits for
 as people can, and it goes on; after a few such rounds it must have converged.
 """
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -15,17 +14,15 @@ from poolkeeper.errors import PoolkeeperError, Stale, Unavailable
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import WaitReason, after_error, has
-from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Mode, Remedies
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster
 from poolkeeper.reconcile.context import PassContext
-from poolkeeper.reconcile.decide.run import IGNORED_PAUSE_MS
+from poolkeeper.reconcile.decide.stalls import IGNORED_PAUSE_MS
 from poolkeeper.sandbox.fake_zookeeper import Faults
 from simulation.asked import AskedBrokers
-from simulation.campaign import machines, tools
+from simulation.campaign import machines, repairs, tools
 from simulation.campaign.damage import DAMAGE
 from simulation.campaign.excluded import EXCLUDED
 from simulation.campaign.kinds import Trouble
@@ -35,7 +32,7 @@ from simulation.campaign.people import PEOPLE
 from simulation.campaign.situation import Situation, drawn
 from simulation.campaign.tools import TOOLS
 from simulation.clusters import REQUEST, SESSION_MS
-from simulation.executors import Executor
+from simulation.executors import Executor, PlannedBefore
 from simulation.fake_session import FakeSession
 
 ACTIONS: Mapping[Trouble, Callable[[Situation], bool]] = {**MACHINES, **TOOLS, **DAMAGE, **PEOPLE}
@@ -52,21 +49,7 @@ STILL_MS = 30_000
 ROUNDS_MAX = 3
 """How often all is put right: people see what is in the way only when it is."""
 CONVERGED_MS = 6_000
-POLL_S, POLL_MAX_S = 8.0, 16.0
-
-
-@dataclass(slots=True)
-class PlannedBefore:
-    """A planner that answers its last questions again at once: a loop that waits repeats them."""
-
-    known: deque[tuple[Any, Plan]] = field(default_factory=lambda: deque(maxlen=4))
-
-    def __call__(self, *question: Any) -> Plan:
-        for before, answer in self.known:
-            if before == question:
-                return answer
-        self.known.append((question, make_plan(*question)))
-        return self.known[-1][1]
+POLL_S, POLL_MAX_S = 10.0, 20.0
 
 
 @dataclass(slots=True)
@@ -245,6 +228,10 @@ def _put_right(s: Situation, outcome: Outcome) -> None:
     if strange and s.cluster.exists(REQUEST):
         s.cluster.delete(REQUEST)
         s.cluster.delete("/controller")
+    if has(outcome.waits, WaitReason.FAILED):
+        repairs.repair(s)
+    if has(outcome.waits, WaitReason.TOPIC_QUEUED_FOR_DELETION):
+        repairs.remove_topics(s, tools.NOBODY)
     if has(outcome.waits, WaitReason.REQUEST_IGNORED):
         s.cluster.clock.advance(IGNORED_PAUSE_MS)
     s.later(SESSION_MS + 1000, lambda: tools.leave_nobody(s))

@@ -42,9 +42,9 @@ class Situation:
     """A run of the campaign; troubles change it.
 
     `sizes`: the bytes of each partition. `quiet_from_ms`: nothing is under way after that.
-    `died_ms` and `returned_ms`: when each broker did. `away`: when ZooKeeper is away, from
-    and to. `foreign_throttles`: config nodes in which somebody else set throttles. `deleted`:
-    topics that somebody deleted or asked to delete. `struck`: what happened, with its time.
+    `died_ms`: when each broker did. `away`: when ZooKeeper is away, from and to.
+    `foreign_throttles`: config nodes in which somebody else set throttles. `deleted`: topics that
+    somebody deleted or asked to delete. `struck`: what happened, with its time.
     """
 
     seed: int
@@ -56,7 +56,6 @@ class Situation:
     sizes: dict[Partition, int]
     quiet_from_ms: int = 0
     died_ms: dict[int, list[int]] = field(default_factory=dict)
-    returned_ms: dict[int, list[int]] = field(default_factory=dict)
     away: tuple[int, int] | None = None
     foreign_throttles: set[str] = field(default_factory=set)
     deleted: set[str] = field(default_factory=set)

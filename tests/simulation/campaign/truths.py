@@ -4,9 +4,12 @@ from collections.abc import Callable
 from dataclasses import fields
 
 from poolkeeper.model.execution.outcomes import Outcome
+from poolkeeper.model.execution.refusals import RefusalReason
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Mode
 from poolkeeper.sandbox.simulation.profiles import Era
+from simulation.campaign import tools
+from simulation.campaign.damage import DAMAGE
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import DISK_BYTES, Situation
 from simulation.campaign.tools import NOBODY
@@ -72,6 +75,13 @@ def _disagree(s: Situation, wait: Wait) -> bool:
     )
 
 
+def _too_few_in_sync(s: Situation, wait: Wait) -> bool:
+    return all(
+        len(set(s.cluster.state(*name)[1]) & set(wait.replicas)) == wait.count < wait.of
+        for name in wait.partitions
+    )
+
+
 def _under_min(s: Situation, wait: Wait) -> bool:
     return all(
         s.cluster.state(*name)[0] == -1 or not s.cluster.state(*name)[1] for name in wait.partitions
@@ -122,6 +132,21 @@ def _in_union(s: Situation) -> list[str]:
     return [t for t in s.topics() if (s.body(f"/brokers/topics/{t}") or {}).get("adding_replicas")]
 
 
+def _damaged(s: Situation, wait: Wait) -> bool:
+    """Whether a node was damaged; `poolkeeper repair` mends it before the next rest."""
+    damaged = wait.refusal is not None and wait.refusal.reason is RefusalReason.DAMAGED_NODE
+    return damaged and s.has(*DAMAGE)
+
+
+def _marked(s: Situation, wait: Wait) -> bool:
+    return all(s.cluster.exists(f"/admin/delete_topics/{topic}") for topic, _ in wait.partitions)
+
+
+def throttled_by(wait: Wait) -> set[str]:
+    """Return the config nodes, as `topics/t` and `brokers/1`, that a wait names."""
+    return {*(f"topics/{t}" for t in wait.topics), *(f"brokers/{b}" for b in wait.brokers)}
+
+
 def _leaderless(s: Situation, wait: Wait) -> bool:
     return all(s.cluster.state(*name)[0] == -1 for name in wait.partitions)
 
@@ -136,10 +161,12 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.THROTTLE_CONFLICT: lambda s, _: (
         bool(s.foreign_throttles) or s.has(Trouble.THROTTLE_REMOVED)
     ),
+    WaitReason.THROTTLES_YIELDED: lambda s, w: throttled_by(w) <= s.foreign_throttles,
     WaitReason.NO_CONTROLLER: lambda s, _: not s.cluster.exists("/controller"),
     WaitReason.ISR_OUTSIDE_REPLICAS: _disagree,
     WaitReason.UNDER_REPLICATED: _out_of_sync,
     WaitReason.UNDER_MIN_ISR: _under_min,
+    WaitReason.TOO_FEW_IN_SYNC: _too_few_in_sync,
     WaitReason.STAGE_IN_FLIGHT: _is_there,
     WaitReason.STAGE_DEADLINE: _is_there,
     WaitReason.MOVES_RETURNING: _is_there,
@@ -169,5 +196,8 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.FOREIGN_CANCEL_NEEDS_FAILOVER: _may_not_fail_over,
     WaitReason.REQUEST_IGNORED: lambda s, _: s.has(*DEAFENING),
     WaitReason.TOPIC_DELETING: lambda s, w: s.cluster.exists(f"/admin/delete_topics/{w.topic}"),
+    WaitReason.FAILED: _damaged,
+    WaitReason.THROTTLES_LEFT: lambda s, w: throttled_by(w) <= set(tools.throttled(s)),
+    WaitReason.TOPIC_QUEUED_FOR_DELETION: _marked,
     WaitReason.LEADERS_MISSING: lambda s, _: bool(s.dead),
 }

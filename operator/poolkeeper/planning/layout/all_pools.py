@@ -18,7 +18,7 @@ from poolkeeper.model.plans import AddPartitions
 from poolkeeper.model.specs import Desired, ResourcePoolSpec
 from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.layout.changes import Change, changed_rows, changes_of
-from poolkeeper.planning.layout.pool_layout import Layout, lay_out
+from poolkeeper.planning.layout.pool_layout import LayOut, Layout, lay_out
 from poolkeeper.planning.problem.arrays import Ints, Rows
 from poolkeeper.planning.problem.partitions import Lists
 from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
@@ -27,7 +27,7 @@ from poolkeeper.planning.problem.pool_problem import StuckLoad, pool_problem
 
 @dataclass(frozen=True, slots=True)
 class LayoutInput:
-    """What all pools are laid out from.
+    """What all pools are laid out from, and by what.
 
     `usable`: the brokers that may be given replicas, by pool. A pool that the plan may not work in
     has no entry.
@@ -36,6 +36,7 @@ class LayoutInput:
     desired: Desired
     usable: Mapping[str, EligibleBrokers]
     homes: Mapping[str, TopicHome]
+    lay_out: LayOut = lay_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,7 @@ def _lay_out_pool(
     problem = pool_problem(pool, given.homes, lists, role, hold, stuck_load)
     spec = given.desired.cluster
     balance = spec.balancing.enabled and role is TopicRole.PLACED
-    return lay_out(
+    return given.lay_out(
         problem,
         given.usable[pool.name].bounds,
         balance=balance,

@@ -12,6 +12,7 @@ of them, then those of as many topics as fit (`replication_factor`).
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
@@ -68,6 +69,21 @@ class Layout:
     def lists(self) -> Ints:
         """The wanted replica lists, rows × slots."""
         return self.leadership.lists
+
+
+class LayOut(Protocol):
+    """Lays one pool out, as `lay_out` does."""
+
+    def __call__(
+        self,
+        problem: PoolProblem,
+        capacity: CapacityBounds,
+        *,
+        balance: bool,
+        min_gain: float = 0.0,
+    ) -> Layout:
+        """The wanted layout of one pool."""
+        ...
 
 
 def lay_out(

@@ -28,7 +28,7 @@ replica arrives in that moment, both controllers write the topic node, each from
 node may name other replicas than those that hold the data (seen on 2.0.1). So up to 2.3 there is no
 failover while anything can arrive. A rollback first brings the throttle of its run down to nearly
 nothing (`FROZEN_BYTES_PER_S`) and lets that settle. Where others go on, or without a throttle, what
-can arrive does so first; only what hangs is cancelled.
+can arrive does so first; only what hangs is cancelled, or what the controller never began.
 
 A move is only cancelled if its origin holds enough replicas in sync. Throttles stay until the end.
 
@@ -62,7 +62,7 @@ from poolkeeper.reconcile.decide.decisions import (
     RunSituation,
     Watch,
 )
-from poolkeeper.reconcile.decide.stalls import STALL_MS
+from poolkeeper.reconcile.decide.stalls import STALL_MS, is_untouched
 
 Cancelling = ReturnDecision | RecordThrottled | Watch
 
@@ -306,7 +306,14 @@ def _arriving(at: RunSituation) -> tuple[int, ...]:
         if returns[m] is ReturnState.OUTWARD
         and not _dead_targets(at, m, index)
         and not _lost_sources(at, m, index)
+        and not _is_ignored(at, m, index)
     )
+
+
+def _is_ignored(at: RunSituation, m: int, index: int) -> bool:
+    """Whether the controller had time to begin a move and did not: it has not heard of it."""
+    untouched = is_untouched(at.plan.moves[m], index, at.view.cluster)
+    return untouched and at.now_ms - at.run.requested_ms > STALL_MS
 
 
 def _can_freeze(at: RunSituation) -> bool:

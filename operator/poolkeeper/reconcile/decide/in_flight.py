@@ -2,13 +2,15 @@
 
 A pass that finds the controller at work begins nothing. It counts the moves that arrived and names
 the brokers that the others wait for. It has a stall recovered once the request looks stuck, and
-adapts the throttle to the cluster's health. What is cancelled is decided before (`cancel`).
+adapts the throttle to the cluster's health, unless nothing is copied. What is cancelled is decided
+before (`cancel`).
 """
 
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state import adaptive_rate, disks, gates
+from poolkeeper.planning.run_state.requests import Stall
 from poolkeeper.planning.run_state.returns import UNSETTLED
 from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S
 from poolkeeper.reconcile.decide import cancel
@@ -18,7 +20,13 @@ from poolkeeper.reconcile.decide.decisions import (
     RunSituation,
     Watch,
 )
-from poolkeeper.reconcile.decide.stalls import STALL_MS, owned_by, stall_of
+from poolkeeper.reconcile.decide.stalls import (
+    ATTEMPTS_MAX,
+    IGNORED_PAUSE_MS,
+    STALL_MS,
+    owned_by,
+    stall_of,
+)
 from poolkeeper.reconcile.observation import arrived_of
 
 ADAPT_EVERY_MS = 30_000
@@ -28,10 +36,14 @@ CHECK_EVERY_MS = 5_000
 def decide(at: RunSituation) -> Watch | MissingInput:
     """Decide what is done while the request is in flight, and what it waits for."""
     run, view, moves = at.run, at.view, at.plan.moves
-    if is_rate_due(at) and view.signals is None:
+    returned = {m: view.returns[m] not in UNSETTLED for m in run.returning}
+    stall = stall_of(moves, run.step, view.progress, view.cluster, returned=returned)
+    if stall is None and is_rate_due(at) and view.signals is None:
         return MissingInput.RATE_SIGNALS
     step = [(moves[m], index) for m, index in run.step]
     arrived = arrived_of(run, view.progress)
+    age_ms = at.now_ms - run.requested_ms
+    is_left = stall is Stall.IGNORED and _is_left_in_place(at, age_ms)
     waits = (
         Wait(WaitReason.STAGE_IN_FLIGHT, stage=run.stage, count=arrived, of=len(run.step)),
         *cancel.waits(at),
@@ -41,18 +53,22 @@ def decide(at: RunSituation) -> Watch | MissingInput:
         *gates.disagreements(view.cluster),
         *gates.foreign(view.cluster, owned_by(moves, run.step, run.returning)),
         *waits_for_throttles(at),
+        *([Wait(WaitReason.REQUEST_IGNORED, count=run.attempts)] if is_left else []),
     )
-    age_ms = at.now_ms - run.requested_ms
-    returned = {m: view.returns[m] not in UNSETTLED for m in run.returning}
-    stall = stall_of(moves, run.step, view.progress, view.cluster, returned=returned)
     return Watch(
         waits,
-        stall if age_ms > STALL_MS else None,
+        stall if age_ms > STALL_MS and not is_left else None,
         _waits_after_deadline(at, age_ms),
         throttle_change(at),
         _topics_to_check(at),
         at.throttles.keeps,
     )
+
+
+def _is_left_in_place(at: RunSituation, age_ms: int) -> bool:
+    """Whether a request that was ignored waits for another controller, having been made often."""
+    often = at.run.attempts >= ATTEMPTS_MAX and not at.run.returning
+    return often and STALL_MS < age_ms < IGNORED_PAUSE_MS
 
 
 def _requested_partitions(at: RunSituation) -> set[TopicPartition]:

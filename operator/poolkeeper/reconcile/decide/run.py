@@ -55,11 +55,9 @@ from poolkeeper.reconcile.decide.decisions import (
     RunDecision,
     RunSituation,
 )
+from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX, IGNORED_PAUSE_MS
 from poolkeeper.reconcile.observation import led_partitions
 
-ATTEMPTS_MAX = 5
-IGNORED_PAUSE_MS = 600_000
-"""After `ATTEMPTS_MAX` attempts a request is made once in this time: another controller may act."""
 WAITS_MAX = 10
 OPEN = (MoveState.PENDING, MoveState.ORPHANED)
 """The states of a move whose next step a stage may request."""

@@ -27,6 +27,12 @@ STALL_MS = 15_000
 FOREIGN_IGNORED_MS = 60_000
 """The same for what others requested and the controller has not begun; it may be very busy."""
 
+ATTEMPTS_MAX = 5
+IGNORED_PAUSE_MS = 600_000
+"""After `ATTEMPTS_MAX` attempts a request is withdrawn and made again once in this time.
+
+Meanwhile it stays where it is, for another controller takes it up.
+"""
 
 _REMEDY_OF = {
     Stall.STALE: WaitReason.REQUEST_STALE,
@@ -99,12 +105,12 @@ def _state_of_ours(move: Move, index: int, p: MoveProgress, cluster: Cluster) ->
         case MoveState.IN_FLIGHT | MoveState.PENDING if p.at >= index:
             return Stall.STALE if _in_sync(cluster, name) else None
         case MoveState.IN_FLIGHT | MoveState.PENDING:
-            return Stall.IGNORED if _is_untouched(move, index, cluster) else None
+            return Stall.IGNORED if is_untouched(move, index, cluster) else None
         case _:
             return None
 
 
-def _is_untouched(move: Move, index: int, cluster: Cluster) -> bool:
+def is_untouched(move: Move, index: int, cluster: Cluster) -> bool:
     """Whether nothing of the step has begun: the partition is as it was before."""
     topic = cluster.topics.get(move.topic)
     partition = None if topic is None else topic.partition(move.partition)

@@ -79,11 +79,19 @@ class _Excess(Exception):
         super().__init__(message)
 
 
+class _Yaml(YAML):
+    """Without plug-ins, for which its own looks through a folder, for each chunk."""
+
+    def official_plug_ins(self) -> list[str]:
+        """Return none."""
+        return []
+
+
 class _Reader:
     """Builds the documents of one chunk from its events."""
 
     def __init__(self, chunk: str, line: int, file: str, secret: bool) -> None:
-        self.events = YAML(typ="safe", pure=False).parse(chunk)
+        self.events = _Yaml(typ="safe", pure=False).parse(chunk)
         self.offset = line
         self.file = file
         self.secret = secret

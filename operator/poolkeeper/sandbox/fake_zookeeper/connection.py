@@ -20,7 +20,7 @@ from poolkeeper.sandbox.fake_zookeeper import acl as fake_zookeeper_acl
 from poolkeeper.sandbox.fake_zookeeper import faults
 from poolkeeper.sandbox.fake_zookeeper.faults import Call, ClientKilled, Fault, FaultKind, Faults
 from poolkeeper.sandbox.fake_zookeeper.server import FakeZooKeeper
-from poolkeeper.sandbox.fake_zookeeper.tree import Znode
+from poolkeeper.sandbox.fake_zookeeper.tree import OPEN, Znode
 from poolkeeper.sandbox.simulation.zookeeper.session import (
     CheckNode,
     CreateNode,
@@ -34,6 +34,7 @@ from poolkeeper.sandbox.simulation.zookeeper.session import (
 )
 
 Answer = TypeVar("Answer")
+Asked = TypeVar("Asked")
 
 
 class FakeClient:
@@ -97,70 +98,66 @@ class FakeClient:
 
     def sync(self) -> None:
         """Catch up with the leader."""
-        self._read("sync", "/", lambda _: None)
+        self._read("sync", _nothing, "/", None)
 
     def get(self, path: str, watch: Watch | None = None) -> Read | None:
         """Return data and stat, or None; a node that is absent is not watched."""
-
-        def answer(zxid: int) -> Read | None:
-            node = self._node(path, zxid)
-            fake_zookeeper_acl.require(
-                node, Permissions.READ, self.server.identities(self._session)
-            )
-            if node is not None:
-                self._watch(path, watch, zxid, children=False)
-            return None if node is None else (node.data, node.stat)
-
-        return self._read("get", path, answer)
+        return self._read("get", self._get, path, watch)
 
     def exists(self, path: str, watch: Watch | None = None) -> Any | None:
         """Return the stat, or None; the watch tells of creation as well."""
-
-        def answer(zxid: int) -> Any | None:
-            node = self._node(path, zxid)
-            self._watch(path, watch, zxid, children=False)
-            return None if node is None else node.stat
-
-        return self._read("exists", path, answer)
+        return self._read("exists", self._exists, path, watch)
 
     def children(self, path: str, watch: Watch | None = None) -> tuple[str, ...] | None:
         """Return the children's names, sorted, or None for an absent node."""
-
-        def answer(zxid: int) -> tuple[str, ...] | None:
-            node = self._node(path, zxid)
-            fake_zookeeper_acl.require(
-                node, Permissions.READ, self.server.identities(self._session)
-            )
-            if node is None:
-                return None
-            self._watch(path, watch, zxid, children=True)
-            return tuple(sorted(self.server.tree.names_at(self._absolute(path), zxid)))
-
-        return self._read("children", path, answer)
+        return self._read("children", self._children, path, watch)
 
     def get_acl(self, path: str) -> list[Any]:
         """Return kazoo's ACL list; raises NoNodeError."""
-
-        def answer(zxid: int) -> list[Any]:
-            node = self._node(path, zxid)
-            if node is None:
-                raise NoNodeError
-            identities = self.server.identities(self._session)
-            fake_zookeeper_acl.require(node, Permissions.READ | Permissions.ADMIN, identities)
-            return fake_zookeeper_acl.visible_acl(node.acl, identities)
-
-        return self._read("get_acl", path, answer)
+        return self._read("get_acl", self._acl, path, None)
 
     def read_many(self, paths: Sequence[str]) -> list[Read | None]:
         """Return each node."""
         return [self.get(path) for path in paths]
 
-    def _node(self, path: str, zxid: int) -> Znode | None:
-        return self.server.tree.at(self._absolute(path), zxid)
+    # What a server that has seen all up to `zxid` answers
 
-    def _watch(self, path: str, watch: Watch | None, zxid: int, *, children: bool) -> None:
-        if watch is None:
-            return
+    def _get(self, path: str, watch: Watch | None, zxid: int) -> Read | None:
+        node = self._node(path, zxid, Permissions.READ)
+        if node is None:
+            return None
+        if watch is not None:
+            self._watch(path, watch, zxid, children=False)
+        return node.data, node.stat
+
+    def _exists(self, path: str, watch: Watch | None, zxid: int) -> Any | None:
+        node = self.server.tree.at(self._absolute(path), zxid)
+        if watch is not None:
+            self._watch(path, watch, zxid, children=False)
+        return None if node is None else node.stat
+
+    def _children(self, path: str, watch: Watch | None, zxid: int) -> tuple[str, ...] | None:
+        if self._node(path, zxid, Permissions.READ) is None:
+            return None
+        if watch is not None:
+            self._watch(path, watch, zxid, children=True)
+        return tuple(sorted(self.server.tree.names_at(self._absolute(path), zxid)))
+
+    def _acl(self, path: str, _: None, zxid: int) -> list[Any]:
+        node = self._node(path, zxid, Permissions.READ | Permissions.ADMIN)
+        if node is None:
+            raise NoNodeError
+        return fake_zookeeper_acl.visible_acl(node.acl, self.server.identities(self._session))
+
+    def _node(self, path: str, zxid: int, permission: int) -> Znode | None:
+        """Return a node; raises NoAuthError if this session has none of these permissions."""
+        node = self.server.tree.at(self._absolute(path), zxid)
+        if node is not None and node.acl is not OPEN:
+            identities = self.server.identities(self._session)
+            fake_zookeeper_acl.require(node, permission, identities)
+        return node
+
+    def _watch(self, path: str, watch: Watch, zxid: int, *, children: bool) -> None:
         absolute, told = self._absolute(path), self._unrooted(watch)
         if self.server.tree.changed_since(absolute, zxid, children=children):
             # The follower gets there in a moment, and tells then.
@@ -221,15 +218,18 @@ class FakeClient:
 
     # Calls
 
-    def _read(self, what: str, path: str, answer: Callable[[int], Answer]) -> Answer:
+    def _read(
+        self, what: str, answer: Callable[[str, Asked, int], Answer], path: str, watch: Asked
+    ) -> Answer:
         fault = self._call(False, what, (path,))
-        if fault is not None and fault.kind is FaultKind.STALE:
+        if fault is None:
+            self._seen = self.server.zxid
+            return answer(path, watch, self._seen)
+        if fault.kind is FaultKind.STALE:
             self._seen = max(self._seen, self.server.zxid - fault.lag)
         else:
             self._seen = self.server.zxid
-        if fault is None:
-            return answer(self._seen)
-        return self._inject(fault, lambda: answer(self._seen))
+        return self._inject(fault, lambda: answer(path, watch, self._seen))
 
     def _write(self, what: str, paths: tuple[str, ...], do: Callable[[], Answer]) -> Answer:
         return self._inject(self._call(True, what, paths), do)
@@ -241,6 +241,8 @@ class FakeClient:
         if not self.server.is_alive(self._session):
             raise SessionExpiredError
         self._calls[write] += 1
+        if self.plan is faults.none:
+            return None
         return self.plan(Call(self._calls[write], write, what, paths))
 
     def _inject(self, fault: Fault | None, do: Callable[[], Answer]) -> Answer:
@@ -271,7 +273,7 @@ class FakeClient:
             action()
 
     def _absolute(self, path: str) -> str:
-        return _with_root(self.chroot, path)
+        return _with_root(self.chroot, path) if self.chroot else path
 
 
 class _Unrooted:
@@ -309,3 +311,7 @@ def _rooted(operation: Operation, chroot: str) -> Operation:
             return DeleteNode(path, version)
         case CheckNode(_, version):
             return CheckNode(path, version)
+
+
+def _nothing(_path: str, _watch: None, _zxid: int) -> None:
+    return None

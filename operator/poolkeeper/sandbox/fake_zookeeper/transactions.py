@@ -6,6 +6,7 @@ from there on, and nothing of it took effect. The end of a session lists its eph
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 
 class TransactionKind(IntEnum):
@@ -53,7 +54,7 @@ class Operation:
     error: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Transaction:
     """One record: when, by which session, and what was asked for together.
 
@@ -67,12 +68,12 @@ class Transaction:
     kind: TransactionKind
     operations: tuple[Operation, ...]
 
-    @property
+    @cached_property
     def failed(self) -> bool:
         """Whether nothing of it took effect."""
         return any(operation.kind is TransactionKind.ERROR for operation in self.operations)
 
-    @property
+    @cached_property
     def changes(self) -> tuple[Operation, ...]:
         """The operations that changed a node: none if it failed, and never a CHECK."""
         if self.failed:

@@ -10,6 +10,7 @@ a node as it was at an earlier zxid, which is what a follower that lags answers.
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -36,7 +37,7 @@ HISTORY_MAX = 20_000
 OPEN: tuple[Any, ...] = tuple(OPEN_ACL_UNSAFE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Znode:
     """One znode; times in milliseconds since 1970. `owner` is its session, if it is ephemeral."""
 
@@ -53,7 +54,7 @@ class Znode:
     owner: int = 0
     children: int = 0
 
-    @property
+    @cached_property
     def stat(self) -> Any:
         """The node's stat as kazoo has it."""
         return ZnodeStat(
@@ -201,7 +202,7 @@ class Tree:
             raise NoChildrenForEphemeralsError
         node = Znode(
             operation.data,
-            OPEN if operation.acl is None else operation.acl,
+            OPEN if operation.acl in (None, OPEN) else operation.acl,
             *(moment.zxid,) * 3,
             *(moment.time_ms,) * 2,
             owner=moment.session if operation.ephemeral else 0,

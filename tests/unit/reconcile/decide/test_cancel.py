@@ -242,6 +242,8 @@ def test_how_it_returns(situation, decision):
 
 
 BOTH = {"returning": (0, 1), "age_ms": 20_000}
+IGNORED = cluster(isr=IN_SYNC, reassignment=ENTRIES)
+HALF_IGNORED = cluster((UNIONS[0], (2, 1)), isr=IN_SYNC, reassignment=ENTRIES)
 JUST_NOW, A_WHILE_AGO = NOW_MS - FREEZE_MS + 1, NOW_MS - FREEZE_MS
 
 
@@ -276,6 +278,19 @@ JUST_NOW, A_WHILE_AGO = NOW_MS - FREEZE_MS + 1, NOW_MS - FREEZE_MS
             at(DEAD, returning=(0, 1), gone=(3,), rates=(100,)),
             cancel(0, 1),
             id="what-hangs-cannot-arrive",
+        ),
+        pytest.param(
+            at(IGNORED, returning=(0, 1), age_ms=STALL_MS), None, id="the-controller-may-begin"
+        ),
+        pytest.param(
+            at(IGNORED, **BOTH),
+            cancel(0, 1),
+            id="what-it-never-began-cannot",
+        ),
+        pytest.param(
+            at(HALF_IGNORED, **BOTH),
+            None,
+            id="what-it-began-arrives-first",
         ),
         pytest.param(
             at(DEAD, returning=(0, 1), gone=(3,), attempts=1, age_ms=FAILOVER_PAUSE_MS - 1),

@@ -13,7 +13,7 @@ from poolkeeper.planning.run_state.requests import Stall
 from poolkeeper.planning.run_state.throttles import PUT_BACK_MAX, ThrottleWatch
 from poolkeeper.reconcile.decide.decisions import ChangeThrottle, MissingInput
 from poolkeeper.reconcile.decide.in_flight import ADAPT_EVERY_MS, CHECK_EVERY_MS, decide
-from poolkeeper.reconcile.decide.stalls import STALL_MS
+from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX, IGNORED_PAUSE_MS, STALL_MS
 from unit.reconcile.situations import AFTER, NOW_MS, T0, cluster, desired, flying, requested
 
 R = WaitReason
@@ -68,6 +68,36 @@ DONE = cluster(AFTER, reassignment=ENTRIES)
 )
 def test_a_stall_is_cured_after_a_while(seen, age_ms, stall):
     assert decide(flying(seen, age_ms)).stall is stall
+
+
+@pytest.mark.parametrize(
+    ("seen", "age_ms", "run", "stall", "told"),
+    [
+        pytest.param(UNTOUCHED, 16_000, {}, Stall.IGNORED, (), id="withdrawn-and-made-again"),
+        pytest.param(
+            UNTOUCHED,
+            16_000,
+            {"attempts": ATTEMPTS_MAX},
+            None,
+            (Wait(R.REQUEST_IGNORED, count=ATTEMPTS_MAX),),
+            id="after-some-attempts-it-stays-for-another-controller",
+        ),
+        pytest.param(
+            UNTOUCHED,
+            IGNORED_PAUSE_MS,
+            {"attempts": ATTEMPTS_MAX},
+            Stall.IGNORED,
+            (),
+            id="now-and-then-it-is-made-again-at-once-after-it-was-withdrawn",
+        ),
+        pytest.param(
+            DONE, 16_000, {"attempts": ATTEMPTS_MAX}, Stall.STALE, (), id="what-is-done-never-stays"
+        ),
+    ],
+)
+def test_a_request_that_is_ignored_again_and_again(seen, age_ms, run, stall, told):
+    found = decide(flying(seen, age_ms, **run))
+    assert (found.stall, found.waits[1:]) == (stall, told)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ from poolkeeper.reconcile.decide.decisions import (
     RecordThrottled,
     RequestStage,
 )
-from poolkeeper.reconcile.decide.run import ATTEMPTS_MAX, decide, decide_begin
+from poolkeeper.reconcile.decide.run import decide, decide_begin
+from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX
 from unit.reconcile.situations import (
     AFTER,
     BEFORE,

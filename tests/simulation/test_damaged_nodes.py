@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import cluster_spec, pool_spec
+from poolkeeper.algorithms.throttles import BROKER_KEYS
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.errors import DamagedNode, Internal, NodeDamage
@@ -271,9 +272,9 @@ def test_a_run_does_not_begin_on_what_the_damaged_record_tells_of(poison: bytes)
     path = znodes.throttles_of_topic("t")
     tree = OurTree.plant({**OURS, path: poison})
     with journal.hold(tree.session(), "apply", 0, patience_s=1) as held:
-        assert throttling.save(held, ["u"], [1]).topics.keys() == {"u"}
+        assert throttling.save(held, ["u"], {1: BROKER_KEYS}).topics.keys() == {"u"}
         with pytest.raises(DamagedNode, match=path):
-            throttling.save(held, ["t", "u"], [1])
+            throttling.save(held, ["t", "u"], {1: BROKER_KEYS})
     assert tree.read(path) == poison
 
 

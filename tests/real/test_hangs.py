@@ -18,7 +18,7 @@ from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.waits import WaitReason
 from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.reconcile import stall_recovery
+from poolkeeper.reconcile.act import stall_recovery
 from poolkeeper.sandbox import Sandbox
 from real.support import (
     MIB,

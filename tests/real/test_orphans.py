@@ -15,7 +15,7 @@ from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.waits import WaitReason, has
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
-from poolkeeper.reconcile import stall_recovery
+from poolkeeper.reconcile.act import stall_recovery
 from poolkeeper.sandbox import Sandbox
 from real.support import (
     MIB,

@@ -18,7 +18,7 @@ from kazoo.security import make_acl, make_digest_acl
 
 from conditions import until
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.reconcile import stall_recovery
+from poolkeeper.reconcile.act import stall_recovery
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
 from real.bare import AS_IT_IS, GROWING, JOURNAL, LISTS, POOL, Bare, put_topic

@@ -1,10 +1,10 @@
 """One pass over one cluster: observe, plan, decide, act, report.
 
 In: the declared state, what the pass is allowed to do, perhaps a plan of a Rebalance. Out: an
-`Outcome`. Read `cluster` first: it is the pass, from top to bottom; then `plan`, the folder
+`Outcome`. Read `cluster` first: it is the pass, from top to bottom; then `plan`, the folders
 `decide` (what is decided, without reads and writes) and `act` (every write). The inputs of a pass
 are in `context`, `authority`, `access`, `observation` (which refuses another cluster than the
-declared one) and `gone_brokers`. `steps_during_run` is what goes on beside a run. `approval`,
-`stall_recovery`, `return_moves`, `keep_throttles` and `log_dir_requests` write, too. `recorded_run`
-is what a preview tells of a run, `rate_signals` measures what the adaptive throttle goes by.
+declared one) and `gone_brokers`. `steps_during_run` is what goes on beside a run, `recorded_run`
+what a preview tells of one. `approval` stores the plan that waits for it. `rate_signals` measures
+what the adaptive throttle goes by.
 """

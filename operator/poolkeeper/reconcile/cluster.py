@@ -30,7 +30,8 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
 from poolkeeper.planning.run_state import gates, left_throttles, requests, step_progress
 from poolkeeper.planning.run_state.log_dir_copies import copies_of
-from poolkeeper.reconcile import act, approval, stall_recovery, steps_during_run
+from poolkeeper.reconcile import approval, steps_during_run
+from poolkeeper.reconcile.act import stall_recovery, writes
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PreviewContext
 from poolkeeper.reconcile.decide import cool_down, external_plan
@@ -108,7 +109,7 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
     context.trail.concern(run.plan, run.stage, run.approved_by)
     document = document_of(context, run)
     if document is None and run.phase is Phase.STORING:
-        return act.discard_run(context, run)
+        return writes.discard_run(context, run)
     if document is None:
         raise Stale("the run was changed or removed while it was being read")
     view = observe_run(context, desired, run, document)
@@ -128,8 +129,8 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
         )
         decision = runs.decide(at)
         if not isinstance(decision, NeededInput):
-            return act.apply_decision(context, at, decision)
-        view = act.complete_view(context, at, guard, decision)
+            return writes.apply_decision(context, at, decision)
+        view = writes.complete_view(context, at, guard, decision)
 
 
 def _given_up(outcome: Outcome) -> Outcome:
@@ -191,7 +192,7 @@ def _follow_plan(
         waits = (*closed, *cured.waits, *left_throttles.waits_for_ours(left))
         return Outcome(State.WAITING, cured.did, waits, confirmed_plan)
     if left.recorded:
-        taken = act.take_off_throttles(context, left)
+        taken = writes.take_off_throttles(context, left)
         return Outcome(State.PROGRESSED, taken.did, plan=confirmed_plan)
     finished = stall_recovery.finish_orphans(context, desired, authority, observed, confirmed_plan)
     if finished.did or finished.waits:

@@ -21,7 +21,7 @@ from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.log_dir_copies import CopyState, classify_copies, copies_of
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.step_progress import StepState
-from poolkeeper.reconcile import act
+from poolkeeper.reconcile.act import writes
 from poolkeeper.reconcile.authority import Authority, approver
 from poolkeeper.reconcile.context import ENDED_STATES, PassContext
 from poolkeeper.reconcile.decide import run as runs
@@ -66,7 +66,7 @@ def carry_out(
     if isinstance(decision, DoNothing):
         return Outcome(State.WAITING, waits=(*result.waits, *decision.waits), plan=plan)
     approved_by = approver(authority, context.trail, by_person=by_person)
-    return act.begin_run(context, desired, plan, observed, approved_by)
+    return writes.begin_run(context, desired, plan, observed, approved_by)
 
 
 def _do_early(
@@ -86,7 +86,7 @@ def _do_early(
         return None if allowed else steps.needs_approval(step)
 
     early = steps.decide(steps.early_steps(plan), cluster, hold)
-    return act.write_steps(context, desired, cluster, early, by_person=by_person)
+    return writes.write_steps(context, desired, cluster, early, by_person=by_person)
 
 
 def _waits_for_copies(plan: Plan, cluster: Cluster) -> Iterator[Wait]:
@@ -122,7 +122,7 @@ def _do_late(
         return None if allowed else steps.needs_approval(step)
 
     late = steps.decide(steps.late_steps(plan), cluster, hold, memory.elections)
-    result = early + act.write_steps(context, desired, cluster, late, by_person=by_person)
+    result = early + writes.write_steps(context, desired, cluster, late, by_person=by_person)
     waits = tuple(dict.fromkeys(result.waits))
     if result.did:
         return Outcome(State.PROGRESSED, result.did, waits, plan)

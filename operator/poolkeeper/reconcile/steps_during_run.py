@@ -18,7 +18,7 @@ from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import gates
 from poolkeeper.planning.run_state.move_progress import classify
-from poolkeeper.reconcile import act
+from poolkeeper.reconcile.act import writes
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import ENDED_STATES, PassContext, PlanDuringRun
 from poolkeeper.reconcile.decide import steps
@@ -81,7 +81,7 @@ def _write(
     due = steps.early_of(plan.steps, _moving_topics(running, observed))
     _enforce(due, plan, owned, observed)
     decision = steps.decide(due, cluster, lambda step: _wait_for_approval(step, authority))
-    return act.write_steps(context, owned, cluster, decision)
+    return writes.write_steps(context, owned, cluster, decision)
 
 
 def _wait_for_approval(step: Step, authority: Authority) -> Wait | None:

@@ -33,7 +33,7 @@ from poolkeeper.planning.run_state.log_dir_copies import (
     due_copies,
 )
 from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S, ThrottleWatch
-from poolkeeper.reconcile import log_dir_requests
+from poolkeeper.reconcile.act import log_dir_requests
 from poolkeeper.reconcile.context import CopyMemory, PassContext
 from poolkeeper.reconcile.decide import log_dir_moves
 from poolkeeper.reconcile.decide.decisions import (

@@ -31,13 +31,8 @@ from poolkeeper.planning.run_state import disks, gates, throttles
 from poolkeeper.planning.run_state.log_dir_copies import CopyState, copies_of
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile import (
-    keep_throttles,
-    log_dir_requests,
-    rate_signals,
-    return_moves,
-    stall_recovery,
-)
+from poolkeeper.reconcile import rate_signals
+from poolkeeper.reconcile.act import keep_throttles, log_dir_requests, return_moves, stall_recovery
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import (

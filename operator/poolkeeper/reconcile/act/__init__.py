@@ -1,0 +1,6 @@
+"""Carries out what was decided: every write of a pass starts here.
+
+Read `writes` (the steps of a plan and the decisions of a run). It uses `return_moves` (cancelled
+moves), `log_dir_requests` (moves between log directories) and `keep_throttles` (throttles that
+somebody else changed). `stall_recovery` withdraws requests that nobody works on.
+"""

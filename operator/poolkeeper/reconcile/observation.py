@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.brokers.enrich import with_sizes
+from poolkeeper.brokers.sizes import BrokerLogs
 from poolkeeper.errors import DamagedNode, OtherCluster, Unavailable
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.execution.records import BalanceRecord, RecordKind, Records
@@ -325,20 +326,22 @@ def _look_at_disks(context: PassContext, run: Run, plan: Plan, cluster: Cluster)
         return seen
     steps = [(plan.moves[m], index) for m, index in run.step]
     targets = {b for move, i in steps for b in set(move.path[i]) - set(move.path[i - 1])}
-    found = context.brokers.sizes(targets & cluster.brokers.keys(), DISKS_DEADLINE_S).logs
-    copied = {
-        (name, broker): log.size_bytes
-        for broker, logs in found.items()
-        for move, _ in steps
-        if (log := logs.current.get(name := TopicPartition(move.topic, move.partition)))
-    }
-    return SeenDisks(
-        now_ms,
-        TargetDisks(
-            {broker: logs.log_dirs for broker, logs in found.items()},
-            {broker: logs.offline for broker, logs in found.items() if logs.offline},
-            copied,
-        ),
+    logs = context.brokers.sizes(targets & cluster.brokers.keys(), DISKS_DEADLINE_S).logs
+    return SeenDisks(now_ms, target_disks(run, plan, logs, now_ms))
+
+
+def target_disks(run: Run, plan: Plan, logs: Mapping[int, BrokerLogs], now_ms: int) -> TargetDisks:
+    """Return what brokers say of the directories to which the stage in flight copies."""
+    names = {TopicPartition(plan.moves[m].topic, plan.moves[m].partition) for m, _ in run.step}
+    return TargetDisks(
+        {broker: each.log_dirs for broker, each in logs.items()},
+        {broker: each.offline for broker, each in logs.items() if each.offline},
+        {
+            (name, broker): each.current[name].size_bytes
+            for broker, each in logs.items()
+            for name in names & each.current.keys()
+        },
+        now_ms - run.requested_ms,
     )
 
 

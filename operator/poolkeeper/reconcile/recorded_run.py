@@ -4,8 +4,10 @@ Nothing of it is written. What the run requested is its own, whoever looks, and 
 force until it ends.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from poolkeeper.brokers.sizes import BrokerLogs
 from poolkeeper.model.execution.outcomes import Progress
 from poolkeeper.model.execution.runs import Phase, Run, StoredRun
 from poolkeeper.model.execution.waits import Wait, damage_wait
@@ -13,7 +15,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired, Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state import gates, requests
+from poolkeeper.planning.run_state import disks, gates, requests
 from poolkeeper.planning.run_state.log_dir_copies import classify_copies, copies_of
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.requests import NOTHING_OWNED, Owned
@@ -21,7 +23,7 @@ from poolkeeper.planning.run_state.returns import classify_returns
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES, PassMemory, progress_of
 from poolkeeper.reconcile.decide import cancel, stalls
 from poolkeeper.reconcile.decide.decisions import RunSituation
-from poolkeeper.reconcile.observation import Observation, RunView
+from poolkeeper.reconcile.observation import Observation, RunView, target_disks
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,20 @@ def cancel_waits(
     asks_brokers = desired.cluster.brokers is not None
     at = RunSituation(run, document, view, desired, now_ms, asks_brokers=asks_brokers)
     return cancel.waits(at)
+
+
+def disk_waits(
+    stored: StoredRun, cluster: Cluster, logs: Mapping[int, BrokerLogs], now_ms: int
+) -> tuple[Wait, ...]:
+    """Return why copies of the stage in flight hang, by what brokers say of their directories."""
+    run, document = stored.run, stored.document
+    if run is None or document is None or run.phase is not Phase.MOVING:
+        return ()
+    plan = document.plan
+    step = [(plan.moves[m], index) for m, index in run.step]
+    progress = classify([move for move, _ in step], cluster)
+    seen = target_disks(run, plan, logs, now_ms)
+    return disks.waits_in_flight(step, progress, cluster, seen)
 
 
 def waits_of(

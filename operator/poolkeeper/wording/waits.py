@@ -351,6 +351,10 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.LAW_WORSENED: _worsened,
     _R.NO_ROOM_ON_DISKS: _room,
+    _R.COPY_NOT_BEGUN: lambda wait: (
+        f"broker {joined(wait.brokers)} is live and has not begun to copy"
+        f" {few_of(wait.partitions)}: restart it, as it ignores what the controller tells it"
+    ),
     _R.LOG_DIR_FAILED: _log_dir_failed,
     _R.LOG_DIRS_FULL: lambda wait: (
         f"the log directories of broker {joined(wait.brokers)} have {size(wait.count)} free, and"

@@ -20,7 +20,7 @@ from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state import gates
 from poolkeeper.reconcile.gone_brokers import gone_brokers
 from poolkeeper.reconcile.observation import balance_of, replication_factors
-from poolkeeper.reconcile.recorded_run import cancel_waits
+from poolkeeper.reconcile.recorded_run import cancel_waits, disk_waits
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
@@ -57,7 +57,7 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
             found = status_values.status_of(observed.cluster, recorded, context)
             hindered = _cancel_waits(target, observed.cluster, recorded)
             sizes = _sizes(target, found, observed.cluster)
-            failed = _failed_log_dirs(sizes)
+            failed = (*_failed_log_dirs(sizes), *_disk_waits(recorded, observed.cluster, sizes))
             held = _stage_waits(target, session, found, observed.cluster)
             if found.run is not None and found.run.copies:
                 cluster = with_sizes(observed.cluster, sizes)
@@ -123,6 +123,13 @@ def _sizes(target: Target, found: status_values.Status, cluster: Cluster) -> Siz
         return Sizes({})
     with brokers:
         return brokers.sizes(cluster.brokers, timing.LOG_DIRS_DEADLINE_S)
+
+
+def _disk_waits(recorded: JournalView, cluster: Cluster, sizes: Sizes) -> tuple[Wait, ...]:
+    """Name what keeps copies from going on, other than failed directories."""
+    now_ms = time.time_ns() // 1_000_000
+    waits = disk_waits(recorded.stored, cluster, sizes.logs, now_ms)
+    return tuple(wait for wait in waits if wait.reason is not WaitReason.LOG_DIR_FAILED)
 
 
 def _failed_log_dirs(sizes: Sizes) -> tuple[Wait, ...]:

@@ -212,6 +212,8 @@ class WaitReason(StrEnum):
     NO_ROOM_ON_DISKS = "NoRoomOnDisks"
     """Full disks stand in the way of every step; see `room`."""
 
+    COPY_NOT_BEGUN = "CopyNotBegun"
+    """A live broker has had no log of `partitions` since long after it was to copy them."""
     LOG_DIR_FAILED = "LogDirFailed"
     """The log directory `path` of `brokers` has failed (`detail`); it keeps `partitions` back."""
     LOG_DIRS_FULL = "LogDirsFull"

@@ -15,6 +15,9 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, LogDir, TopicPartition
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
 
+NOT_BEGUN_MS = 60_000
+"""A broker makes the log of a new replica within seconds, however slow the copy is."""
+
 Copy = tuple[TopicPartition, int]
 """A replica on its way: the partition and the broker."""
 
@@ -23,12 +26,14 @@ Copy = tuple[TopicPartition, int]
 class TargetDisks:
     """What the target brokers of a stage said of their log directories, by broker.
 
-    `copied`: the bytes of the replicas in directories that work.
+    `copied`: the bytes of the replicas in directories that work. `age_ms`: how long ago the stage
+    had been requested when they were asked.
     """
 
     log_dirs: Mapping[int, Mapping[str, LogDir]] = field(default_factory=dict)
     failed: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     copied: Mapping[Copy, int] = field(default_factory=dict)
+    age_ms: int = 0
 
 
 NOT_LOOKED = TargetDisks()
@@ -64,6 +69,8 @@ def waits_in_flight(
         failed = disks.failed.get(broker, {})
         if lacking:
             found += [_failed(broker, path, why, lacking) for path, why in sorted(failed.items())]
+        if lacking and not failed and broker in disks.log_dirs and disks.age_ms >= NOT_BEGUN_MS:
+            found.append(Wait(WaitReason.COPY_NOT_BEGUN, brokers=(broker,), partitions=lacking))
         left = sum(
             max(0, size - disks.copied.get((name, broker), 0)) for name, size in sizes.items()
         )

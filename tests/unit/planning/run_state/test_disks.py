@@ -20,6 +20,7 @@ AT_WORK = builders.cluster(
     (1, 2, 3), topic("t", partition(0, 3, 2, 1, adding=(3,), removing=(1,), isr=(1, 2), leader=1))
 )
 FREE = {3: {"/d0": LogDir(100 * GIB, GIB), "/d1": LogDir(100 * GIB, 2 * GIB)}}
+EMPTY = {3: {"/d0": LogDir()}}
 FAILED = {3: {"/d1": "storage error"}}
 R = WaitReason
 
@@ -53,6 +54,20 @@ R = WaitReason
         pytest.param(
             TargetDisks({3: {"/d0": LogDir(), "/d1": LogDir(GIB, 0)}}), (), id="free-is-not-known"
         ),
+        pytest.param(
+            TargetDisks(EMPTY, age_ms=disks.NOT_BEGUN_MS),
+            (Wait(R.COPY_NOT_BEGUN, brokers=(3,), partitions=(T0,)),),
+            id="a-live-broker-that-ignores-it",
+        ),
+        pytest.param(
+            TargetDisks(EMPTY, age_ms=disks.NOT_BEGUN_MS - 1), (), id="it-may-still-begin"
+        ),
+        pytest.param(
+            TargetDisks(EMPTY, copied={(T0, 3): 0}, age_ms=disks.NOT_BEGUN_MS),
+            (),
+            id="it-has-begun-and-has-nothing-yet",
+        ),
+        pytest.param(TargetDisks(age_ms=disks.NOT_BEGUN_MS), (), id="the-broker-does-not-answer"),
     ],
 )
 def test_what_a_copy_hangs_by(seen: TargetDisks, waits: tuple[Wait, ...]) -> None:

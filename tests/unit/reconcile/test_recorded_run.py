@@ -1,0 +1,29 @@
+"""What is told of a recorded run by who may only look."""
+
+import builders
+from builders import GIB, partition, topic
+from poolkeeper.brokers.sizes import BrokerLogs
+from poolkeeper.model.execution.runs import Health, Phase, Run, RunDocument, Saved, StoredRun
+from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.topology import LogDir, TopicPartition
+from poolkeeper.planning.run_state.disks import NOT_BEGUN_MS
+from poolkeeper.reconcile.recorded_run import disk_waits
+
+MOVE = builders.move("t", 0, (1, 2), (3, 2), bytes=GIB)
+AT_WORK = builders.cluster(
+    (1, 2, 3), topic("t", partition(0, 3, 2, 1, adding=(3,), removing=(1,), isr=(1, 2), leader=1))
+)
+RUN = Run("p", "f", "c", Phase.MOVING, "d", 1, started_ms=0, step=((0, 1),), requested_ms=1000)
+DOCUMENT = RunDocument(Plan("main", "p", "f", moves=(MOVE,)), Saved(), Health())
+LOGS = {3: BrokerLogs({"/d0": LogDir()}, {})}
+
+
+def test_a_live_broker_that_does_not_begin_its_copy_is_named_after_a_while() -> None:
+    stored, late_ms = StoredRun(RUN, DOCUMENT), RUN.requested_ms + NOT_BEGUN_MS
+    names = (TopicPartition("t", 0),)
+    said = (Wait(WaitReason.COPY_NOT_BEGUN, brokers=(3,), partitions=names),)
+    assert disk_waits(stored, AT_WORK, LOGS, late_ms) == said
+    assert disk_waits(stored, AT_WORK, LOGS, late_ms - 1) == ()
+    assert disk_waits(stored, AT_WORK, {}, late_ms) == ()
+    assert disk_waits(StoredRun(), AT_WORK, LOGS, late_ms) == ()

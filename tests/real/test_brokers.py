@@ -13,6 +13,7 @@ from kazoo.client import KazooClient
 from builders import cluster
 from conditions import until
 from matrices import soak
+from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
 from poolkeeper.brokers import enrich
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.errors import Unavailable
@@ -181,14 +182,19 @@ def test_a_dead_broker_is_named_and_the_others_answer_as_long_as_there_are_any(f
 
 
 def test_a_replica_between_directories_has_a_future_log(fresh_kafka, topic_name):
-    # The quota counts over eleven seconds: what is copied before it bites must not be everything.
-    slow = (("replica.alter.log.dirs.io.max.bytes.per.second", "1000"),)
-    sandbox = fresh_kafka(brokers=1, settings=slow)
+    sandbox = fresh_kafka(brokers=1)
     create(sandbox, topic_name, {0: [1]})
-    for _ in range(3):  # one fetch copies a MiB, before the quota counts
+    # The quota counts over eleven seconds: what is copied before it bites must not be everything.
+    for _ in range(3):
         fill(sandbox, topic_name)
-    replica = TopicPartition(topic_name, 0)
-    with BrokerClient.open(servers(sandbox)) as brokers, admin(sandbox) as client:
+    replica, slow = TopicPartition(topic_name, 0), {LOG_DIRS_RATE: "1000"}
+    with (
+        BrokerClient.open(servers(sandbox)) as brokers,
+        admin(sandbox) as client,
+        dynamic_config(sandbox, 1) as put,  # brokers do not read this rate from their own file
+    ):
+        put(slow)
+        until(lambda: brokers.throttle_settled(1, slow) is True, "the rate is in force")
         source = brokers.sizes([1]).logs[1].current[replica].log_dir
         [target] = {str(path) for path in sandbox.log_dirs(1)} - {source}
         client.alter_replica_log_dirs({(topic_name, 0, 1): target})

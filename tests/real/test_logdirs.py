@@ -29,7 +29,17 @@ from real.support import (
 )
 
 PARTITIONS = 4
+SIZE_BYTES = 2 * 1024 * 1024
 EVEN = {"balance": {"logDirs": {"percent": 20}}}
+
+
+def filled(sandbox: Sandbox, broker: int) -> dict[str, int]:
+    """The bytes in each directory of a broker."""
+    found = {str(path): 0 for path in sandbox.log_dirs(broker)}
+    with BrokerClient.open(sandbox.bootstrap.split(",")) as brokers:
+        for log in brokers.sizes([broker]).logs[broker].current.values():
+            found[log.log_dir] += log.size_bytes
+    return found
 
 
 def where(sandbox: Sandbox, topic: str) -> dict[int, dict[int, str]]:
@@ -63,7 +73,7 @@ def test_a_drained_directory_gets_empty_and_the_rest_is_evened_out(
 ):
     sandbox = kafka(version)
     create(sandbox, topic_name, *[(1, 2)] * PARTITIONS)
-    traffic.fill(sandbox.bootstrap, {topic_name: PARTITIONS}, 2 * 1024 * 1024)
+    traffic.fill(sandbox.bootstrap, {topic_name: PARTITIONS}, SIZE_BYTES)
     before = where(sandbox, topic_name)
     assert {len(set(dirs.values())) for dirs in before.values() if dirs} == {2}
     folder = tmp_path / "manifests"
@@ -92,8 +102,10 @@ def test_a_drained_directory_gets_empty_and_the_rest_is_evened_out(
     declared(**EVEN)
     applied = run("apply", "-f", folder, "--yes")
     assert_done(applied)
-    evened = where(sandbox, topic_name)
-    assert sorted(evened[1].values()) == sorted([d(sandbox, 1, 0), d(sandbox, 1, 1)] * 2)
+    # Other tests left topics on these brokers, which count as well.
+    one, other = filled(sandbox, 1).values()
+    partition_bytes = 1.01 * SIZE_BYTES  # with the heads of batches
+    assert abs(one - other) <= max(0.2 * (one + other) / 2, partition_bytes)
     assert "No changes" in run("plan", "-f", folder).out
 
 

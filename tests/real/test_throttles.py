@@ -41,7 +41,7 @@ RECORDS = "/poolkeeper/records/throttles"
 VERSIONS = ["3.9.2", *soak("2.8.2", "2.0.1")]
 SIZE = 12 * MIB
 RATE = 1 * MIB
-OURS = throttles.rates(RATE)
+OURS = throttles.rates(RATE, throttles.REPLICATION_KEYS)
 
 
 class Ended(Exception):

@@ -162,6 +162,15 @@ def kazoo(connect: str) -> Iterator[KazooClient]:
         client.close()
 
 
+def configure(zookeeper: KazooClient, entity: str, config: dict[str, str]) -> None:
+    """Do as kafka-configs does: write the config, notify the brokers."""
+    path = f"/config/{entity}"
+    zookeeper.ensure_path(path)
+    zookeeper.set(path, json.dumps({"version": 1, "config": config}).encode())
+    notice = json.dumps({"version": 2, "entity_path": entity}).encode()
+    zookeeper.create("/config/changes/config_change_", notice, sequence=True)
+
+
 def body(zookeeper: KazooClient, path: str) -> dict:
     """A node's JSON; an absent node is empty."""
     try:

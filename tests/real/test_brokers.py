@@ -18,7 +18,7 @@ from poolkeeper.brokers import enrich
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.topology import Partition, Topic, TopicPartition
-from real.support import topic_config
+from real.support import configure, topic_config
 
 pytestmark = pytest.mark.long
 
@@ -67,11 +67,7 @@ def dynamic_config(sandbox, broker):
     client.start(timeout=120)
 
     def put(config):
-        path = f"/config/brokers/{broker}"
-        client.ensure_path(path)
-        client.set(path, json.dumps({"version": 1, "config": config}).encode())
-        change = json.dumps({"version": 2, "entity_path": f"brokers/{broker}"}).encode()
-        client.create("/config/changes/config_change_", change, sequence=True)
+        configure(client, f"brokers/{broker}", config)
 
     yield put
     put({})

@@ -23,6 +23,7 @@ from real.support import (
     asking_brokers,
     assert_nothing_left,
     assignment,
+    configure,
     create,
     declare,
     desired,
@@ -36,15 +37,6 @@ from real.support import (
 VERSIONS = ["2.0.1", *soak("2.3.1", "1.1.1", "0.10.2.2")]
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
-
-
-def configure(zookeeper: KazooClient, entity: str, config: dict[str, str]) -> None:
-    """Do as kafka-configs does: write the config, notify the brokers."""
-    path = f"/config/{entity}"
-    zookeeper.ensure_path(path)
-    zookeeper.set(path, json.dumps({"version": 1, "config": config}).encode())
-    notice = json.dumps({"version": 2, "entity_path": entity}).encode()
-    zookeeper.create("/config/changes/config_change_", notice, sequence=True)
 
 
 def throttle(zookeeper: KazooClient, topic: str, brokers: Sequence[int], rate: int | None) -> None:

@@ -28,6 +28,7 @@ from real.support import (
     assignment,
     body,
     command,
+    configure,
     create,
     declare,
     desired,
@@ -37,7 +38,6 @@ from real.support import (
     run,
     seen,
 )
-from real.test_orphans import configure
 
 ALLOWED = {"remedies": {"allowControllerFailover": True}}
 SLOW = {"throttle": {"mode": "Fixed", "rate": "256Ki"}}

@@ -1,7 +1,5 @@
 """Throttles on real brokers when people edit them, and when the record of their run is lost."""
 
-import json
-
 import pytest
 from kazoo.client import KazooClient
 
@@ -30,6 +28,7 @@ from real.support import (
     assert_nothing_left,
     assignment,
     body,
+    configure,
     create,
     desired,
     kazoo,
@@ -53,9 +52,7 @@ def edit(zookeeper: KazooClient, broker: int, changed: dict[str, str | None]) ->
     path = f"/config/brokers/{broker}"
     merged = {**body(zookeeper, path).get("config", {}), **changed}
     config = {key: value for key, value in merged.items() if value is not None}
-    zookeeper.set(path, json.dumps({"version": 1, "config": config}).encode())
-    notice = json.dumps({"version": 2, "entity_path": f"brokers/{broker}"}).encode()
-    zookeeper.create("/config/changes/config_change_", notice, sequence=True)
+    configure(zookeeper, f"brokers/{broker}", config)
 
 
 def asking(sandbox: Sandbox) -> BrokerClient:

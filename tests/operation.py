@@ -24,6 +24,7 @@ from typing import Self
 
 from conditions import SERVER_POLL_S, until
 from control_plane.planes import ControlPlane
+from frozen import freeze
 
 START_S = 120.0
 ANSWER_S = 20.0
@@ -94,7 +95,7 @@ class OperatorProcess:
 
     def freeze(self) -> None:
         """SIGSTOP: its connections stay open, and it says nothing."""
-        self.process.send_signal(signal.SIGSTOP)
+        freeze(self.process.pid)
 
     def thaw(self) -> None:
         """SIGCONT: it goes on with what it thinks it knows."""

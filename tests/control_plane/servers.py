@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from control_plane.sites import ADDRESS, Site
+from frozen import freeze
 from poolkeeper import errors
 from poolkeeper.sandbox.servers.processes import Child, ProcessGroup
 
@@ -154,20 +155,18 @@ class Server:
 
     def freeze(self) -> None:
         """Let it neither answer nor refuse: connections stay open and silent until `thaw`."""
-        self._signal(signal.SIGSTOP)
+        if self._child is not None:
+            freeze(self._child.pid)
 
     def thaw(self) -> None:
         """Let it go on after `freeze`."""
-        self._signal(signal.SIGCONT)
+        if self._child is not None:
+            self._child.signal(signal.SIGCONT)
 
     def _end(self, number: signal.Signals) -> None:
         if self._child is not None:
             self._child.signal(number)
             self._child.wait(STOP_S)
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._child is not None:
-            self._child.signal(number)
 
     def _last_words(self) -> str:
         return self._child.last_words() if self._child else "it was never started"

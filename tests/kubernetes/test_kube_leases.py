@@ -13,6 +13,7 @@ import pytest
 
 from accounts import bind_operator, operator_account
 from conditions import until
+from frozen import freeze
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.references import Reference, collection
 from poolkeeper.kube.leadership.leader_election import LeaderRole
@@ -128,7 +129,7 @@ def test_a_killed_holder_is_followed(candidates):
 
 def test_a_frozen_holder_is_followed_and_wakes_up_knowing_it(candidates):
     first, second = pair(candidates)
-    first.process.send_signal(signal.SIGSTOP)
+    freeze(first.process.pid)
     print(f"SIGSTOP: {seconds_until_held(second):.1f} s")
     until(lambda: second.said[-1][0] - first.said[-1][0] > 9, "the first slept for its duration")
     before = len(first.said)

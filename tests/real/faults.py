@@ -14,6 +14,7 @@ from kafka.admin import KafkaAdminClient
 from kazoo.exceptions import KazooException
 
 from conditions import until
+from frozen import freeze
 from poolkeeper.sandbox.servers.processes import Child
 from real.migrations import (
     BATCH_BYTES,
@@ -168,7 +169,7 @@ def zookeeper_away(seconds: float) -> Do:
 def zookeeper_cut_off(under_way: Migration) -> None:
     """It stands still for longer than all sessions, which end at once when it goes on."""
     server = under_way.sandbox.zookeeper_process
-    server.signal(signal.SIGSTOP)
+    freeze(server.pid)
     pass_time(20)
     server.signal(signal.SIGCONT)
     under_way.await_connected()

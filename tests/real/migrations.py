@@ -32,6 +32,7 @@ from kazoo.client import KazooClient
 import traffic
 from archives import archive_classes
 from conditions import until
+from frozen import freeze
 from poolkeeper.model.topology import Partition
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from real.support import (
@@ -122,7 +123,7 @@ class Executor:
         self.process.wait(60)
 
     def freeze(self) -> None:
-        self.process.send_signal(signal.SIGSTOP)
+        freeze(self.process.pid)
 
     def thaw(self) -> None:
         self.process.send_signal(signal.SIGCONT)
@@ -279,7 +280,7 @@ class Migration:
     def freeze_until_gone(self, broker: int) -> None:
         """Stop a broker where it stands until its session has ended, and let it go on."""
         child = self.sandbox.broker(broker)
-        child.signal(signal.SIGSTOP)
+        freeze(child.pid)
         try:
             self.sandbox.await_gone(broker)
         finally:

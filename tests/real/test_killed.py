@@ -13,6 +13,7 @@ from kazoo.client import KazooClient
 
 import traffic
 from conditions import until
+from frozen import freeze
 from poolkeeper.model.plans import Move
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk import journal
@@ -118,7 +119,7 @@ def kill_apply(folder: Path, zookeeper: KazooClient, moment: str, come: Moment) 
         try:
             until(look, moment, timeout_s=60)
             if moment == PAUSED_FIRST:
-                process.send_signal(signal.SIGSTOP)
+                freeze(process.pid)
                 until(lambda: not zookeeper.exists(REQUEST), moment, timeout_s=60)
         finally:
             process.kill()

@@ -16,7 +16,7 @@ from poolkeeper.model.execution.throttles import Throttled
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
 from poolkeeper.planning.run_state import throttles
-from poolkeeper.reconcile.decide import in_flight
+from poolkeeper.reconcile.decide import throttle_rate
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk import journal, observe, throttling
 from real.support import (
@@ -161,7 +161,7 @@ def test_throttles_of_a_lost_run_are_named_and_taken_off(kafka, topic_name, vers
 def test_an_adaptive_throttle_rises_while_all_replicas_keep_up(
     kafka, topic_name, version, monkeypatch
 ):
-    monkeypatch.setattr(in_flight, "ADAPT_EVERY_MS", 2000)
+    monkeypatch.setattr(throttle_rate, "ADAPT_EVERY_MS", 2000)
     sandbox = kafka(version)
     create(sandbox, topic_name, (1, 2))
     traffic.fill(sandbox.bootstrap, {topic_name: 1}, 2 * SIZE)

@@ -11,7 +11,7 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.planning.run_state.throttles import ADAPTIVE_RISE_MAX
-from poolkeeper.reconcile.decide.in_flight import ADAPT_EVERY_MS
+from poolkeeper.reconcile.decide.throttle_rate import ADAPT_EVERY_MS
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, observe

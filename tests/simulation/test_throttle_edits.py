@@ -238,3 +238,78 @@ def test_throttles_of_a_topic_that_is_deleted_are_not_set_again() -> None:
     assert actions(seen, ActionKind.THROTTLES_PUT_BACK) == 0
     assert left_of(cluster) == (Throttled(), Throttled())
     assert (cluster.client.children("/poolkeeper/records/throttles") or ()) == ()
+
+
+MORE = 5 * RATE
+
+
+def rates_of(course: Course) -> set[int]:
+    """All rates in force."""
+    return {rate for found in rates(course.cluster).values() for rate in found.values()}
+
+
+def redeclare(course: Course, rate: int, **others: object) -> None:
+    """Do as a person who edits the manifest: another rate, and perhaps more."""
+    known = course.executor.desired
+    throttle = replace(known.cluster.execution.throttle, rate_bytes_per_s=rate)
+    execution = replace(known.cluster.execution, throttle=throttle)
+    cluster = replace(known.cluster, execution=execution)
+    course.executor.desired = replace(known, cluster=cluster, **others)
+
+
+@pytest.mark.parametrize("rate", [MORE, RATE // 4])
+def test_a_rate_that_is_declared_in_mid_stage_counts_at_once_and_is_taken_off(rate: int) -> None:
+    course = made()
+    known: list[set[int]] = []
+
+    def in_flight(_: Outcome) -> None:
+        redeclare(course, rate)
+        known.append(
+            {value for found in rates(course.cluster).values() for value in found.values()}
+        )
+
+    course.in_flight = in_flight
+    seen = course.finish()
+    assert {RATE} in known
+    assert known[-1] == {rate}
+    assert len([found for found in known if found != {rate}]) <= 4  # passes until it is in force
+    assert actions(seen, ActionKind.RUN_BEGUN) == 1
+    assert rates(course.cluster) == {id_: {} for id_ in (1, 2, 3, 4)}
+
+
+def test_a_rate_that_is_declared_before_a_request_is_in_force_when_it_is_made() -> None:
+    course = made(size=40 * MB)
+    stages: list[set[int]] = []
+
+    def at_rest(outcome: Outcome) -> bool:
+        if actions([outcome], ActionKind.RUN_BEGUN):
+            redeclare(course, MORE)
+        if actions([outcome], ActionKind.STAGE_REQUESTED):
+            stages.append(rates_of(course))
+        return outcome.state is State.CONVERGED
+
+    course.executor.at_rest = at_rest
+    course.finish()
+    assert stages
+    assert set(map(frozenset, stages)) == {frozenset({MORE})}
+    assert rates(course.cluster) == {id_: {} for id_ in (1, 2, 3, 4)}
+
+
+def test_a_run_that_is_wound_up_takes_the_rate_that_is_declared_for_its_last_stage() -> None:
+    course = made()
+    known: list[tuple[str, set[int]]] = []
+
+    def in_flight(_: Outcome) -> None:
+        back = topic_spec("t", "q", partitions=2, replication_factor=2)
+        pools = (*course.executor.desired.pools[:1], pool_spec("q", 1, 2, cluster="c"))
+        redeclare(course, MORE, topics=(back,), pools=pools)
+        with FakeSession(course.cluster.server, course.cluster.clock) as session:
+            run = journal.read_status(session).stored.run
+        assert run is not None
+        known.append((run.plan, rates_of(course)))
+
+    course.in_flight = in_flight
+    course.finish()
+    wound_up = [found for plan, found in known if plan == known[0][0]]
+    assert wound_up[-1] == {MORE}
+    assert rates(course.cluster) == {id_: {} for id_ in (1, 2, 3, 4)}

@@ -46,4 +46,5 @@ _RATES: Mapping[RateReason, str] = {
     RateReason.KEEPING_UP: "raised: all replicas keep up",
     RateReason.NOT_LIMITING: "left: the copies use less than half of it",
     RateReason.HIGHEST: "left: it is as high as it may get",
+    RateReason.DECLARED: "set: the declared rate was changed",
 }

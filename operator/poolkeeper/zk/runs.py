@@ -76,6 +76,8 @@ def encode_run(run: Run) -> bytes:
         body["approved_by"] = run.approved_by
     if run.rate_reason is not None:
         body["rate_reason"] = run.rate_reason.value
+    if run.declared_rate:
+        body["declared_rate"] = run.declared_rate
     return canonical(body).encode()
 
 

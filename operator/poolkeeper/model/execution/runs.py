@@ -39,7 +39,7 @@ class Ending(StrEnum):
 
 
 class RateReason(StrEnum):
-    """Why the adaptive throttle has its present rate."""
+    """Why the throttle of a run has its present rate."""
 
     OUT_OF_SYNC = "OutOfSync"
     """Halved: partitions lost in-sync replicas."""
@@ -53,6 +53,8 @@ class RateReason(StrEnum):
     """Left: the copies use less than half of it."""
     HIGHEST = "Highest"
     """Left: it is as high as it may get."""
+    DECLARED = "Declared"
+    """Set: the declared rate was changed during the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,9 @@ class Run:
     `rates`: the throttle in force and, while it is being changed, the one before; empty without.
     `returning`: the moves of `step` that are cancelled: they go back to the list that their step
     began with.
-    `rate_reason`: why an adaptive throttle has its rate; `None` before the first look.
+    `rate_reason`: why the throttle has its rate; `None` while that is the one it began with.
+    `declared_rate`: the declared rate that the throttle began from; 0 without, or where an earlier
+    release began the run.
     `ending`: why the run ends; `None` before that.
     `approved_by`: who allowed the plan, for people to read.
     `version`: of the znode or object that holds the record, for a conditional write.
@@ -91,6 +95,7 @@ class Run:
     returning: tuple[_Count, ...] = ()
     approved_by: str = ""
     rate_reason: RateReason | None = None
+    declared_rate: _Count = 0
 
     def requested(self, plan: Plan) -> tuple[ReassignmentEntry, ...]:
         """Return what the request in flight asks for: the next list, or the one before."""

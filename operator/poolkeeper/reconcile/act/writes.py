@@ -148,6 +148,7 @@ def begin_run(
         chunks=0,
         started_ms=context.now_ms(),
         rates=(throttled.rate_bytes_per_s,) if document.throttled else (),
+        declared_rate=throttled.rate_bytes_per_s if document.throttled else 0,
         approved_by=approved_by,
     )
     context.memory.forget_run()
@@ -271,7 +272,7 @@ def _enter_phase(context: PassContext, run: Run, plan: Plan, decision: EnterPhas
         ending=decision.ending or run.ending,
     )
     if decision.rates:
-        after = replace(after, rates=decision.rates)
+        after = replace(after, rates=decision.rates, declared_rate=decision.rates[0])
     if decision.rates or decision.phase is Phase.THROTTLING:
         after = replace(after, throttled_ms=0)
     put_back = decision.phase is Phase.THROTTLING and run.phase in _AT_WORK and not decision.rates
@@ -323,7 +324,8 @@ def _change_throttle(
         known = context.memory.throttles
         context.memory.throttles = replace(known, changes=known.changes + 1)
     rates = run.rates if change.rates is None else change.rates
-    after = replace(run, rates=rates, rate_reason=change.reason)
+    declared = run.declared_rate if change.declared is None else change.declared
+    after = replace(run, rates=rates, rate_reason=change.reason, declared_rate=declared)
     return run if after == run else context.access.rewrite_run(run, after)
 
 

@@ -160,12 +160,14 @@ class ChangeThrottle:
     """Change the rate of a run in two records: (new, old) and, once written, (new,).
 
     Without `rates` the rate stays. `written`: whether the new rate is to be written to the brokers
-    now. `reason`: why the rate is what it will be.
+    now. `reason`: why the rate is what it will be. `declared`: the declared rate that it begins
+    from, `None` if that is as before.
     """
 
     rates: tuple[int, ...] | None = None
     written: bool = False
     reason: RateReason | None = None
+    declared: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

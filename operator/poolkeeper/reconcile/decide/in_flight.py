@@ -7,15 +7,12 @@ before (`cancel`).
 """
 
 from poolkeeper.model.execution.waits import Wait, WaitReason
-from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.run_state import adaptive_rate, disks, gates
+from poolkeeper.planning.run_state import disks, gates
 from poolkeeper.planning.run_state.requests import Stall
 from poolkeeper.planning.run_state.returns import UNSETTLED
-from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S
-from poolkeeper.reconcile.decide import cancel
+from poolkeeper.reconcile.decide import cancel, throttle_rate
 from poolkeeper.reconcile.decide.decisions import (
-    ChangeThrottle,
     MissingInput,
     RunSituation,
     Watch,
@@ -29,7 +26,6 @@ from poolkeeper.reconcile.decide.stalls import (
 )
 from poolkeeper.reconcile.observation import arrived_of
 
-ADAPT_EVERY_MS = 30_000
 CHECK_EVERY_MS = 5_000
 
 
@@ -38,7 +34,7 @@ def decide(at: RunSituation) -> Watch | MissingInput:
     run, view, moves = at.run, at.view, at.plan.moves
     returned = {m: view.returns[m] not in UNSETTLED for m in run.returning}
     stall = stall_of(moves, run.step, view.progress, view.cluster, returned=returned)
-    if stall is None and is_rate_due(at) and view.signals is None:
+    if stall is None and throttle_rate.is_look_due(at) and view.signals is None:
         return MissingInput.RATE_SIGNALS
     step = [(moves[m], index) for m, index in run.step]
     arrived = arrived_of(run, view.progress)
@@ -59,7 +55,7 @@ def decide(at: RunSituation) -> Watch | MissingInput:
         waits,
         stall if age_ms > STALL_MS and not is_left else None,
         _waits_after_deadline(at, age_ms),
-        throttle_change(at),
+        throttle_rate.change_in_flight(at),
         _topics_to_check(at),
         at.throttles.keeps,
     )
@@ -104,25 +100,3 @@ def _topics_to_check(at: RunSituation) -> frozenset[str]:
     if at.now_ms - max(at.throttles.checked_ms, at.run.requested_ms) < CHECK_EVERY_MS:
         return frozenset()
     return frozenset(name.topic for name in _requested_partitions(at))
-
-
-def throttle_change(at: RunSituation) -> ChangeThrottle | None:
-    """Change the adaptive throttle if it is due; complete a change that was interrupted."""
-    run, start = at.run, at.desired.cluster.execution.throttle.rate_bytes_per_s
-    if len(run.rates) > 1:
-        return ChangeThrottle(run.rates[:1], written=True, reason=run.rate_reason)
-    if at.view.signals is None:
-        return None
-    rate = run.rates[0]
-    to = adaptive_rate.next_rate(rate, start, at.view.signals, at.throttles.changes)
-    rates = None if to.bytes_per_s == rate else (to.bytes_per_s, rate)
-    return ChangeThrottle(rates, reason=to.reason)
-
-
-def is_rate_due(at: RunSituation) -> bool:
-    """Whether the adaptive throttle is to be looked at now."""
-    if len(at.run.rates) != 1 or at.run.rates[0] == FROZEN_BYTES_PER_S:
-        return False
-    since_ms = max(at.adapted_ms, at.run.requested_ms)
-    adaptive = at.desired.cluster.execution.throttle.mode is ThrottleMode.ADAPTIVE
-    return adaptive and at.now_ms - since_ms >= ADAPT_EVERY_MS

@@ -30,7 +30,7 @@ from poolkeeper.planning.run_state.log_dir_copies import (
     due_copies,
     waits_of,
 )
-from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S
+from poolkeeper.reconcile.decide import throttle_rate
 from poolkeeper.reconcile.decide.decisions import (
     CheckThrottles,
     DoNothing,
@@ -42,8 +42,6 @@ from poolkeeper.reconcile.decide.decisions import (
 )
 from poolkeeper.reconcile.decide.in_flight import (
     CHECK_EVERY_MS,
-    is_rate_due,
-    throttle_change,
     waits_for_throttles,
 )
 
@@ -97,9 +95,8 @@ def _begin(at: RunSituation) -> Decision | NeededInput:
     holds = _holds(at) if due else ()
     if holds or not due:
         return _watch(at, (*full, *holds))
-    if at.run.rates[:1] == (FROZEN_BYTES_PER_S,):
-        rate = at.desired.cluster.execution.throttle.rate_bytes_per_s
-        return EnterPhase(Phase.THROTTLING, rates=(rate, FROZEN_BYTES_PER_S))
+    if rates := throttle_rate.before_request(at):
+        return EnterPhase(Phase.THROTTLING, rates=rates)
     if at.document.throttled and at.throttles.keeps:
         if at.view.throttles is None:
             return CheckThrottles(frozenset())
@@ -111,7 +108,7 @@ def _begin(at: RunSituation) -> Decision | NeededInput:
 def _watch(at: RunSituation, more: tuple[Wait, ...] = ()) -> MoveLogDirs | MissingInput:
     """Leave what is in flight; see now and then that it is throttled, and adapt the rate."""
     flying = bool(_of(at, CopyState.IN_FLIGHT))
-    if flying and is_rate_due(at) and at.view.signals is None:
+    if flying and throttle_rate.is_look_due(at) and at.view.signals is None:
         return MissingInput.RATE_SIGNALS
     checked_ms, changing = at.throttles.checked_ms, len(at.run.rates) > 1
     due = flying and not changing and at.now_ms - checked_ms >= CHECK_EVERY_MS
@@ -122,7 +119,7 @@ def _watch(at: RunSituation, more: tuple[Wait, ...] = ()) -> MoveLogDirs | Missi
         waits=waits,
         check=check,
         keep=at.throttles.keeps,
-        throttle=throttle_change(at) if at.document.throttled else None,
+        throttle=throttle_rate.change_in_flight(at) if at.document.throttled else None,
     )
 
 

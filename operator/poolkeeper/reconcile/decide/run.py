@@ -35,11 +35,10 @@ from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state import disks, gates, log_dir_copies, step_progress, throttles
 from poolkeeper.planning.run_state.move_progress import MoveState
 from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
-from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES
-from poolkeeper.reconcile.decide import cancel, in_flight, log_dir_moves
+from poolkeeper.reconcile.decide import cancel, in_flight, log_dir_moves, throttle_rate
 from poolkeeper.reconcile.decide.decisions import (
     BeginRun,
     CheckThrottles,
@@ -129,9 +128,8 @@ def _between_stages(at: RunSituation) -> RunDecision | NeededInput:
         return EnterPhase(Phase.ELECTING, Ending.FINISHED, found)
     if at.paused:
         return DoNothing((Wait(WaitReason.PAUSED),), found)
-    if at.run.rates[:1] == (FROZEN_BYTES_PER_S,):
-        rate = at.desired.cluster.execution.throttle.rate_bytes_per_s
-        return EnterPhase(Phase.THROTTLING, found=found, rates=(rate, FROZEN_BYTES_PER_S))
+    if rates := throttle_rate.before_request(at):
+        return EnterPhase(Phase.THROTTLING, found=found, rates=rates)
     if not view.stage_computed:
         return _compute_stage_if_open(at, found)
     return _request_stage_if_lawful(at, found)

@@ -10,10 +10,11 @@ from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.model.topology import Controller
 from poolkeeper.planning.run_state.adaptive_rate import RateSignals
 from poolkeeper.planning.run_state.requests import Stall
-from poolkeeper.planning.run_state.throttles import PUT_BACK_MAX, ThrottleWatch
+from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S, PUT_BACK_MAX, ThrottleWatch
 from poolkeeper.reconcile.decide.decisions import ChangeThrottle, MissingInput
-from poolkeeper.reconcile.decide.in_flight import ADAPT_EVERY_MS, CHECK_EVERY_MS, decide
+from poolkeeper.reconcile.decide.in_flight import CHECK_EVERY_MS, decide
 from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX, IGNORED_PAUSE_MS, STALL_MS
+from poolkeeper.reconcile.decide.throttle_rate import ADAPT_EVERY_MS
 from unit.reconcile.situations import AFTER, NOW_MS, T0, cluster, desired, flying, requested
 
 R = WaitReason
@@ -127,6 +128,7 @@ MIB = 1 << 20
 ADAPTIVE = {"throttle": Throttle(ThrottleMode.ADAPTIVE, 100 * MIB)}
 FIXED = {"throttle": Throttle(ThrottleMode.FIXED, 100 * MIB)}
 RATE = {"rates": (100 * MIB,)}
+R_DECLARED = RateReason.DECLARED
 
 
 def measured(signals, **run):
@@ -170,6 +172,42 @@ def test_before_the_rate_is_changed_it_is_measured_how_the_cluster_bears_it():
             ADAPTIVE,
             ChangeThrottle((50 * MIB,), written=True),
             id="a-change-is-finished",
+        ),
+        pytest.param(
+            flying(AT_WORK, declared_rate=50 * MIB, rates=(50 * MIB,)),
+            FIXED,
+            ChangeThrottle((100 * MIB, 50 * MIB), reason=R_DECLARED, declared=100 * MIB),
+            id="another-one-is-declared",
+        ),
+        pytest.param(
+            flying(AT_WORK, rates=(200 * MIB,)),
+            FIXED,
+            ChangeThrottle((100 * MIB, 200 * MIB), reason=R_DECLARED, declared=100 * MIB),
+            id="another-one-is-declared-in-a-run-of-an-earlier-release",
+        ),
+        pytest.param(
+            flying(AT_WORK, declared_rate=20 * MIB, rates=(30 * MIB,)),
+            ADAPTIVE,
+            ChangeThrottle((100 * MIB, 30 * MIB), reason=R_DECLARED, declared=100 * MIB),
+            id="another-start-is-declared",
+        ),
+        pytest.param(
+            flying(AT_WORK, declared_rate=100 * MIB, rates=(30 * MIB,)),
+            ADAPTIVE,
+            None,
+            id="an-adapted-one-stays",
+        ),
+        pytest.param(
+            flying(AT_WORK, declared_rate=50 * MIB, rates=(50 * MIB,)),
+            {"throttle": Throttle(ThrottleMode.NONE, 100 * MIB)},
+            None,
+            id="turned-off-counts-for-the-next-run",
+        ),
+        pytest.param(
+            flying(AT_WORK, declared_rate=50 * MIB, rates=(FROZEN_BYTES_PER_S,)),
+            FIXED,
+            None,
+            id="held-down-for-a-cancel",
         ),
     ],
 )

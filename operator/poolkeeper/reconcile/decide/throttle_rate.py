@@ -1,0 +1,68 @@
+"""Decides the rate of a run's throttle: as declared, adapted, or left.
+
+A declared rate that a person changes while the run is under way counts from the next pass on, also
+for a run that is being wound up: what is in flight may take hours. The run records which declared
+rate it began from, so that a change is noticed after a restart too. Under an adaptive throttle the
+changed rate is the new start. A throttle that is turned off, or on, counts for the next run.
+While the cluster is paused the rate stays: an external plan's own rate may not be known yet.
+"""
+
+from poolkeeper.model.execution.runs import RateReason
+from poolkeeper.model.specs import ThrottleMode
+from poolkeeper.planning.run_state import adaptive_rate
+from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S
+from poolkeeper.reconcile.decide.decisions import ChangeThrottle, RunSituation
+
+ADAPT_EVERY_MS = 30_000
+
+
+def is_look_due(at: RunSituation) -> bool:
+    """Whether what the adaptive throttle goes by is to be measured now."""
+    if not _is_steady(at) or _redeclared(at) is not None:
+        return False
+    since_ms = max(at.adapted_ms, at.run.requested_ms)
+    adaptive = at.desired.cluster.execution.throttle.mode is ThrottleMode.ADAPTIVE
+    return adaptive and at.now_ms - since_ms >= ADAPT_EVERY_MS
+
+
+def change_in_flight(at: RunSituation) -> ChangeThrottle | None:
+    """Change the rate if that is due; complete a change that was interrupted."""
+    run, start = at.run, at.desired.cluster.execution.throttle.rate_bytes_per_s
+    if len(run.rates) > 1:
+        return ChangeThrottle(run.rates[:1], written=True, reason=run.rate_reason)
+    declared = _redeclared(at)
+    if declared is not None:
+        rates = (declared, run.rates[0])
+        return ChangeThrottle(rates, reason=RateReason.DECLARED, declared=declared)
+    if at.view.signals is None:
+        return None
+    rate = run.rates[0]
+    to = adaptive_rate.next_rate(rate, start, at.view.signals, at.throttles.changes)
+    adapted = None if to.bytes_per_s == rate else (to.bytes_per_s, rate)
+    return ChangeThrottle(adapted, reason=to.reason)
+
+
+def before_request(at: RunSituation) -> tuple[int, ...]:
+    """Return the rates to go on with, (new, old), before more is requested; empty: as it is."""
+    if at.run.rates[:1] == (FROZEN_BYTES_PER_S,):
+        return (at.desired.cluster.execution.throttle.rate_bytes_per_s, FROZEN_BYTES_PER_S)
+    declared = _redeclared(at)
+    return () if declared is None else (declared, at.run.rates[0])
+
+
+def _redeclared(at: RunSituation) -> int | None:
+    """Return the declared rate if it is another one than the run began from.
+
+    A run of a release that did not record it has its fixed rate from the declaration.
+    """
+    throttle = at.desired.cluster.execution.throttle
+    if at.paused or not _is_steady(at) or throttle.mode is ThrottleMode.NONE:
+        return None
+    fixed = at.run.rates[0] if throttle.mode is ThrottleMode.FIXED else 0
+    began = at.run.declared_rate or fixed or throttle.rate_bytes_per_s
+    return None if began == throttle.rate_bytes_per_s else throttle.rate_bytes_per_s
+
+
+def _is_steady(at: RunSituation) -> bool:
+    """Whether there is a rate, no change of it is under way, and no cancel holds it down."""
+    return len(at.run.rates) == 1 and at.run.rates[0] != FROZEN_BYTES_PER_S

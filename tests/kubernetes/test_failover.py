@@ -147,6 +147,7 @@ def test_a_frozen_leader_comes_back_as_a_standby_and_writes_nothing(
         site.await_ready(("Topic", topic_name))
 
 
+@pytest.mark.soak
 def test_a_leader_that_is_asked_to_end_hands_over_at_once(
     site: Site, rights: Rights, topic_name: str
 ) -> None:

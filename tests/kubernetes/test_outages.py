@@ -146,6 +146,7 @@ def test_without_an_api_server_the_stage_in_flight_is_the_last_until_it_is_back(
     assert site.throttled() == []
 
 
+@pytest.mark.soak
 def test_rights_that_are_taken_back_are_said_and_waited_for(
     site: Site, run: Run, rights: Rights
 ) -> None:
@@ -204,6 +205,7 @@ class TestOneOperator:
         assert site.epoch() == epoch
         assert alive_and_ready(operator, "leader")
 
+    @pytest.mark.soak
     def test_definitions_that_are_gone_are_said_and_waited_for(
         self, site: Site, operator: OperatorProcess
     ) -> None:

@@ -70,6 +70,7 @@ KILLED_AT: dict[str, Moment] = {
 PAUSED_FIRST = "a stage is over and the next not begun"
 
 
+@pytest.mark.soak
 def test_a_migration_whose_apply_is_killed_five_times_ends_right(fresh_kafka, tmp_path):
     sandbox = fresh_kafka(brokers=5, session_timeout_max_ms=8_000)
     create(sandbox, "wanders", *[(1, 2), (2, 1), (1, 2)] * 3)

@@ -58,7 +58,7 @@ class Declared:
         return {broker for p in self.live(topic).partitions for broker in p.replicas}
 
 
-@pytest.fixture(params=["2.0.1", *soak("2.8.2")])
+@pytest.fixture(params=soak("2.0.1", "2.8.2"))
 def declared(request, tmp_path):
     with Sandbox.start(SandboxSpec(brokers=spread(5, ""), kafka=request.param)) as sandbox:
         yield Declared(sandbox, tmp_path)

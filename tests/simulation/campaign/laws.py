@@ -58,8 +58,7 @@ def broken_in_all(played: Played) -> list[str]:
         *invariants.unfenced(trail),
         *out_of_sync(s, trail),
     ]
-    if not s.has(Trouble.RUN_NODE_REMOVED):
-        found += invariants.unrecorded(trail)
+    found += invariants.unrecorded(trail)
     if loop.passes > PASSES_MAX:
         found.append(f"{loop.passes} passes")
     if loop.writes > WRITES_MAX:

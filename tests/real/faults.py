@@ -12,6 +12,7 @@ from contextlib import suppress
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 from kazoo.exceptions import KazooException
+from kazoo.handlers.threading import KazooTimeoutError
 
 from conditions import until
 from frozen import freeze
@@ -182,8 +183,9 @@ def zookeeper_disk_full(under_way: Migration) -> None:
     limit(server, 1)
 
     def ended() -> bool:
-        with suppress(KazooException):
-            under_way.zookeeper.set("/brokers/seqid", b"")
+        if server.exit_code() is None:
+            with suppress(KazooException, KazooTimeoutError):
+                under_way.zookeeper.set_async("/brokers/seqid", b"").get(timeout=1)
         return server.exit_code() is not None
 
     until(ended, "ZooKeeper ends")

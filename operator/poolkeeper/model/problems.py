@@ -39,6 +39,8 @@ class ProblemReason(StrEnum):
     """A broker belongs to several pools; nothing moves in any of them."""
     POOL_UNAVAILABLE = "PoolUnavailable"
     """The topic's pool does not exist, or nothing may move in it."""
+    TOPIC_HELD = "TopicHeld"
+    """A Topic that cannot be acted on names the topic or owns it; nothing is done about it."""
     NO_DEFAULT_POOL = "NoDefaultPool"
     """The topic is unmanaged, and there is no default pool that could be worked in."""
     NAMESPACE_NOT_ADMITTED = "NamespaceNotAdmitted"

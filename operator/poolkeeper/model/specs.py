@@ -378,9 +378,11 @@ class Claim(NamedTuple):
 class Desired:
     """Everything declared for one cluster; pools by name, topics by Kafka topic name, sorted.
 
-    `held`: claims of Topics that cannot be acted on (invalid, not allowed, in no known pool).
-    Nothing is done to topics that they name or are the recorded owners of, unless another valid
-    Topic declares the topic.
+    `held`: claims of Topics that cannot be acted on, as they are invalid. Nothing is done to topics
+    that they name or are the recorded owners of, unless another valid Topic declares the topic.
+    `astray`: claims of Topics without a place here: their pool or its cluster does not exist, or
+    the pool does not take them. They hold nothing, except that a topic of which one is the recorded
+    owner goes to no other pool.
     `doomed`: claims of Topics that are being deleted now with deletionPolicy Delete. They count if
     the record agrees and no other Topic names the topic.
     """
@@ -390,3 +392,4 @@ class Desired:
     topics: tuple[TopicSpec, ...] = ()
     held: frozenset[Claim] = frozenset()
     doomed: frozenset[Claim] = frozenset()
+    astray: frozenset[Claim] = frozenset()

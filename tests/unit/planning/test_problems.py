@@ -33,6 +33,7 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "SeveralPoolsClaim",
         "BrokersInSeveralPools",
         "PoolUnavailable",
+        "TopicHeld",
         "NoDefaultPool",
         "NamespaceNotAdmitted",
         "IllegalName",

@@ -14,6 +14,7 @@ If two pools have a broker in common, no topic of either pool moves, and both po
 that says so.
 
 A topic is held if no resource may be followed for it (see `topic_ownership`): nothing moves for it.
+A stranded topic, whose owner names no pool that is there, is evacuated whatever the policy is.
 """
 
 import re
@@ -104,12 +105,16 @@ def plan_scope(
     owners = topic_ownership.topic_owners(desired, records) if owners is None else owners
     specs = owners.specs
     problems += topic_ownership.conflicts(desired.topics, owners)
+    problems += topic_ownership.kept_back(desired, cluster, records, owners)
+    problems += _without_pool(desired)
     problems += _unreadable_records(records)
     left_out = _left_out(cluster, cluster.topics if odd is None else odd)
     to_delete = topic_ownership.topics_to_delete(desired, cluster, records, owners, prune=prune)
     unfollowed = internal_topics.refusals(specs, cluster, left_out)
     untouched = owners.held.union(to_delete, unfollowed)
     homes, said = _homes(desired, pools, sorted(cluster.topics), specs, untouched)
+    for name in owners.stranded.intersection(homes).difference(untouched):
+        homes[name] = TopicHome(TopicRole.EVACUATED)
     problems += [*unfollowed.values(), *said]
     for name, why in sorted(left_out.items()):
         home = homes.get(name, _NOWHERE)
@@ -120,6 +125,16 @@ def plan_scope(
     to_create, refused = _to_create(pools, specs, cluster, left_out)
     to_delete = tuple(name for name in to_delete if name not in left_out)
     return PlanScope(pools, homes, to_create, to_delete, tuple(problems + refused))
+
+
+def _without_pool(desired: Desired) -> list[PlanProblem]:
+    """One problem for each Topic whose pool is not declared; it holds nothing."""
+    known = {pool.name for pool in desired.pools}
+    return [
+        PlanProblem(spec.pool, "pool", PoolUnavailable(spec.pool), spec.topic)
+        for spec in desired.topics
+        if spec.pool not in known
+    ]
 
 
 def _unreadable_records(records: Records) -> list[PlanProblem]:

@@ -5,9 +5,10 @@ come and go by themselves, and another rule holds: *an invalid resource moves no
 
 | what is wrong | consequence |
 |---|---|
-| a Topic is invalid, or not allowed in its pool | nothing is done to its Kafka topic |
+| a Topic is invalid | nothing is done to its Kafka topic |
+| a Topic is not allowed in its pool | it holds nothing; a topic that it owns stays in its place |
 | a Topic names a pool that does not exist | the same, in every cluster: its own is unknown |
-| a pool names a cluster that does not exist | nothing is done to the topics of its Topics |
+| a pool names a cluster that does not exist | the same for all its Topics |
 | a broker is in two pools | nothing moves in both pools, with all their topics |
 | a pool or the KafkaCluster is invalid | the whole cluster is on hold: it cannot be planned |
 | two KafkaClusters have one ensemble and chroot | both are on hold |
@@ -43,6 +44,8 @@ from poolkeeper.resources.parse.selectors import Labels
 from poolkeeper.text import cut
 
 PROBLEMS_SHOWN_MAX = 5
+_HOLDS_NOTHING = frozenset(("NoSuchPool", "NoSuchCluster", "NamespaceNotAllowed", "OtherCluster"))
+"""Verdicts on Topics that have no place in the cluster: these hold no topic of others back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +171,13 @@ def _desired(
 ) -> Desired | None:
     if parts.cluster is None or not isinstance(parts.cluster.spec, KafkaClusterSpec):
         return None
-    sound, held, doomed = [], set(astray), set()
+    held = {claim for claim in astray if not claim.topic}
+    sound, doomed, lost = [], set[Claim](), set(astray - held)
     for topic in parts.topics:
-        spec = topic.spec
-        if topic.key in verdicts or not isinstance(spec, TopicSpec):
+        spec, verdict = topic.spec, verdicts.get(topic.key)
+        if verdict is not None and verdict.reason in _HOLDS_NOTHING:
+            lost |= set() if topic.deleting else {_claim(topic)}
+        elif verdict is not None or not isinstance(spec, TopicSpec):
             held |= set() if topic.deleting else {_claim(topic)}
         elif not topic.deleting:
             sound.append(spec)
@@ -184,11 +190,15 @@ def _desired(
         tuple(sorted(sound, key=lambda spec: (spec.topic, spec.owner))),
         frozenset(held),
         frozenset(doomed),
+        frozenset(lost),
     )
 
 
 def _astray(parts: Mapping[str, _Parts]) -> frozenset[Claim]:
-    """Claims of Topics whose cluster does not exist or is unknown."""
+    """Claims of Topics whose cluster does not exist or is unknown.
+
+    Those that cannot be read are among them, without the name of a Kafka topic.
+    """
     return frozenset(
         _claim(topic)
         for part in parts.values()

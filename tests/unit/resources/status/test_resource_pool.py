@@ -61,6 +61,12 @@ def test_a_pool_that_is_drained_tells_what_is_left() -> None:
             id="too-few-brokers-are-left",
         ),
         pytest.param(
+            topic("orders", "fast", config={"no.such.key": "1"}),
+            "orders: nothing is done: Topic shop/orders cannot be acted on; see its status, and"
+            " mend or delete it",
+            id="the-topic-is-invalid",
+        ),
+        pytest.param(
             None,
             "no Topic, claim or default pool manages them",
             id="nobody-declares-the-topic",
@@ -76,6 +82,13 @@ def test_what_cannot_leave_a_drained_broker_is_named(
     assert of(FAST, objects, full)["conditions"] == conditions(
         "Stalled", "Impossible", f"broker 1 keeps 3 replicas (orders): {why}"
     )
+
+
+def test_a_topic_of_a_pool_that_is_not_there_stops_no_drain() -> None:
+    fast = pool("fast", 1, 2, 3, drain=[1], claims=["orders"])
+    objects = (AUTO, fast, POOLS[1], topic("orders", "nowhere", namespace="evil"))
+    what = of(FAST, objects, kafka_topic("orders", (2, 1), (2, 3), (3, 2)))
+    assert what["conditions"] == conditions("Busy", "Waiting", "broker 1 holds 1 replica")
 
 
 def test_a_drained_broker_is_listed_once_it_is_empty() -> None:

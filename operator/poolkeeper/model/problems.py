@@ -105,6 +105,27 @@ class ProblemReason(StrEnum):
     LOG_DIR_NOT_EMPTIED = "LogDirNotEmptied"
     """Replicas stay in a log directory that is drained."""
 
+    NO_CONTROLLER = "NoController"
+    """No broker is elected controller."""
+    BROKERS_MISSING = "BrokersMissing"
+    """Declared brokers are not live."""
+    NO_LIVE_BROKER = "NoLiveBroker"
+    """No broker of a pool is live."""
+    TOO_FEW_LIVE_BROKERS = "TooFewLiveBrokers"
+    """Fewer brokers of a pool are live than its topics have replicas."""
+    PARTITIONS_OFFLINE = "PartitionsOffline"
+    """Partitions have no live leader: nobody can read or write them."""
+    UNDER_MIN_ISR = "UnderMinIsr"
+    """Partitions have fewer replicas in sync than `min.insync.replicas`."""
+    UNDER_REPLICATED = "UnderReplicated"
+    """Partitions have replicas that are not in sync, and enough that are."""
+    MIN_ISR_UNREACHABLE = "MinIsrUnreachable"
+    """A topic has fewer replicas than its `min.insync.replicas`."""
+    DISK_FULL = "DiskFull"
+    """A log directory has almost no space left."""
+    TOPICS_DAMAGED = "TopicsDamaged"
+    """The znode of a topic cannot be read."""
+
     DEMOTED_BROKER_LEADS = "DemotedBrokerLeads"
     """Partitions keep a demoted broker as preferred leader."""
     RATES_UNKNOWN = "RatesUnknown"
@@ -123,9 +144,12 @@ _AS_DECLARED = frozenset(
         ProblemReason.GAIN_TOO_SMALL,
         ProblemReason.AWAITS_KAFKA,
         ProblemReason.UNCLEAN_ELECTION,
+        ProblemReason.UNDER_REPLICATED,
     )
 )
-"""What is told although it is as declared: small gains, a topic of Kafka's, what a step costs."""
+"""What is told although it is as declared: small gains, a topic of Kafka's, what a step costs,
+replicas that catch up.
+"""
 
 
 def is_left_undone(reason: ProblemReason) -> bool:

@@ -29,7 +29,7 @@ from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired
 from poolkeeper.planning.audit import audit
-from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacity
+from poolkeeper.planning.diagnosis import health, impossible_requests, remaining_capacity
 from poolkeeper.planning.facts.pools import Standstill
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
@@ -112,6 +112,9 @@ def plan(
     supposed = SupposedBrokers(frozenset(without), _brokers(with_brokers))
     seen = suppose_brokers(look.observed, supposed)
     made = audited_plan(desired, seen, prune=prune)
+    if not (without or with_brokers):  # what is only supposed needs no mending
+        troubles = health.problems(desired, seen.cluster, seen.records)
+        made = replace(made, problems=(*made.problems, *troubles))
     printing.warn(look.warnings)
     if snapshot is None and target.bootstrap:
         printing.warn(_unknown_room(made, desired, seen))

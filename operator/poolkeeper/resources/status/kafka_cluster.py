@@ -25,6 +25,7 @@ from poolkeeper.model.specs import Mode
 from poolkeeper.planning.run_state.log_dir_copies import copies_of
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
+from poolkeeper.resources.status.health import in_place_condition
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs
 from poolkeeper.resources.status.wording import (
     about,
@@ -161,7 +162,7 @@ def _ready_condition(
         return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", few(wording.sentences(waits), 3))
     if outcome.progress is not None:
         return _run_condition(work, outcome, outcome.progress, resource.name, facts.get("plan", {}))
-    return _idle_condition(work, outcome, resource.name, facts)
+    return _idle_condition(inputs, work, outcome, resource.name, facts)
 
 
 def _error_condition(error: PoolkeeperError) -> ReadyCondition:
@@ -216,22 +217,18 @@ def _run_condition(
 
 
 def _idle_condition(
-    work: PlannedWork, outcome: Outcome, name: str, facts: dict[str, Any]
+    inputs: StatusInputs, work: PlannedWork, outcome: Outcome, name: str, facts: dict[str, Any]
 ) -> ReadyCondition:
     plan, waits = work.plan, _waits(outcome)
     if plan is None or _has_only_elections(plan):
         if waits:
             return ReadyCondition(ReadyStatus.RECONCILING, _hold_reason(work), few(waits, 3))
         said = [f"balance waits until {facts[_BALANCE_WAITS]}"] if _BALANCE_WAITS in facts else []
-        return ReadyCondition(
-            ReadyStatus.READY,
-            "InPlace",
-            "; ".join(["in place", *said, *_cluster_problems(outcome)]),
-        )
+        return _in_place(inputs, outcome, "in place", *said)
     what = summary(plan, facts.get("plan", {}).get("bytes", 0))
     next_step = _next_step(work, plan, name)
     if not work.needed:
-        return ReadyCondition(ReadyStatus.READY, "InPlace", f"in place; would {what}{next_step}")
+        return _in_place(inputs, outcome, f"in place; would {what}{next_step}")
     if work.mode is Mode.PLAN_ONLY:
         return ReadyCondition(ReadyStatus.RECONCILING, "PlanOnly", f"would {what}{next_step}")
     if work.mode is not Mode.APPLY:
@@ -254,12 +251,12 @@ def _has_only_elections(plan: Plan) -> bool:
     return not plan.moves and all(isinstance(step, ElectLeaders) for step in plan.steps)
 
 
-def _cluster_problems(outcome: Outcome) -> list[str]:
-    """Messages about the cluster as a whole, for example about limits or throttles left on it."""
+def _in_place(inputs: StatusInputs, outcome: Outcome, *said: str) -> ReadyCondition:
+    """The condition of a cluster as declared: with what is wrong, limits, throttles left on it."""
     last = outcome.last_observation
     throttles = () if last is None else wording.sentences(last.unaccounted)
-    problems = (p.message for p in outcome.problems if not p.pool and not p.topic)
-    return [*throttles, *problems][:3]
+    problems = [p for p in outcome.problems if not p.pool and not p.topic]
+    return in_place_condition(said, [*inputs.health.cluster, *problems], list(throttles))
 
 
 def _hold_reason(work: PlannedWork) -> str:

@@ -88,6 +88,8 @@ class ProblemReason(StrEnum):
     FACTOR_NOT_RAISED = "FactorNotRaised"
     """A higher replication factor is declared, and there is no room for it."""
 
+    UNLAWFUL = "Unlawful"
+    """What is declared for a topic or pool would break a law of placement, so that it is kept."""
     UNCLEAN_ELECTION = "UncleanElection"
     """A config has leaders elected at once that are not in sync; the plan does it and says so."""
     HEAL_HELD = "HealHeld"

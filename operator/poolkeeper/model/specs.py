@@ -367,6 +367,15 @@ class TopicSpec:
         return self.partitions if self.manual is None else len(self.manual)
 
 
+class Culprit(NamedTuple):
+    """What made a plan unlawful: a Kafka topic or else a pool, the law and what it says of it."""
+
+    law: str
+    message: str
+    topic: str = ""
+    pool: str = ""
+
+
 class Claim(NamedTuple):
     """A Kafka topic and the Topic resource that names it, as `namespace/name`."""
 
@@ -385,6 +394,7 @@ class Desired:
     owner goes to no other pool.
     `doomed`: claims of Topics that are being deleted now with deletionPolicy Delete. They count if
     the record agrees and no other Topic names the topic.
+    `kept`: what stays as it is, as a plan that follows its declaration was unlawful.
     """
 
     cluster: KafkaClusterSpec
@@ -393,3 +403,4 @@ class Desired:
     held: frozenset[Claim] = frozenset()
     doomed: frozenset[Claim] = frozenset()
     astray: frozenset[Claim] = frozenset()
+    kept: tuple[Culprit, ...] = ()

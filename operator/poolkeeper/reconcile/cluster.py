@@ -47,7 +47,7 @@ from poolkeeper.reconcile.observation import (
     observe_cluster,
     observe_run,
 )
-from poolkeeper.reconcile.plan import carry_out, enforce_rest
+from poolkeeper.reconcile.plan import carry_out, enforce_rest, lawful
 from poolkeeper.reconcile.recorded_run import damage_waits, recorded_run, waits_of
 
 
@@ -199,7 +199,7 @@ def _follow_plan(
         state = State.PROGRESSED if finished.did else State.WAITING
         return Outcome(state, finished.did, finished.waits, confirmed_plan)
     if confirmed_plan is None:
-        cooled = _make_plan(context, desired, authority, observed)
+        cooled, desired = _make_plan(context, desired, authority, observed)
     else:
         cooled = Cooled(confirmed_plan)
         drifts = (
@@ -231,19 +231,23 @@ def _foreign(observed: Observation) -> tuple[Wait, ...]:
 
 def _make_plan(
     context: PassContext, desired: Desired, authority: Authority, observed: Observation
-) -> Cooled:
-    """Return what may be done of a fresh plan, or the plan to ask a person about."""
+) -> tuple[Cooled, Desired]:
+    """Return what may be done of a fresh plan, or the plan to ask a person about.
+
+    With it comes what is declared, where something is left out that would be unlawful.
+    """
 
     def planned(wanted: Desired) -> Plan:
         with context.timed("plan"):
             return context.plan(wanted, observed.cluster, observed.records, observed.gone)
 
-    fresh = planned(desired)
-    cooled = cool_down.plan_due_now(fresh, desired, authority, observed, context.now_ms(), planned)
+    fresh = lawful(desired, observed, planned)
+    desired, now_ms = fresh.desired, context.now_ms()
+    cooled = cool_down.plan_due_now(fresh.plan, desired, authority, observed, now_ms, planned)
     if authority.covers(cooled.plan):
-        return cooled
+        return cooled, desired
     plan = approval.plan_to_approve(context, cooled.plan, desired, observed)
-    return replace(cooled, plan=plan)
+    return replace(cooled, plan=plan), desired
 
 
 # A plan of a Rebalance
@@ -322,9 +326,13 @@ def preview(
             context.view, desired, context.now_ms(), context.enrich, running=stored.running
         )
     desired = resolve_conflicts(desired, observed.records)
-    with context.timed("plan"):
-        plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
-    plan = approval.renew(context.pending, plan, desired, observed)
+
+    def planned(wanted: Desired) -> Plan:
+        with context.timed("plan"):
+            return context.plan(wanted, observed.cluster, observed.records, observed.gone)
+
+    found = lawful(desired, observed, planned)
+    plan = approval.renew(context.pending, found.plan, found.desired, observed)
     seen = last_observation_of(observed, None)
     recorded = recorded_run(stored, observed.cluster)
     damaged = damage_waits(stored)

@@ -5,7 +5,7 @@ moves that are allowed, between brokers or between log directories. Late steps, 
 deletions, come when nothing is left to move.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from poolkeeper.errors import DamagedNode
@@ -16,6 +16,8 @@ from poolkeeper.model.plans import DeleteTopic, ElectLeaders, Plan, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.audit import audit
+from poolkeeper.planning.audit.audit import Violation
+from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.log_dir_copies import CopyState, classify_copies, copies_of
@@ -155,6 +157,26 @@ def _waits_for_others(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
 
 def enforce_rest(plan: Plan, desired: Desired, observed: Observation) -> None:
     """Raise `Refused` if the rest of the plan breaks a placement rule."""
+    violations = violations_of_rest(plan, desired, observed)
+    if violations:
+        raise audit.refusal(violations)
+
+
+def lawful(
+    desired: Desired, observed: Observation, planned: Callable[[Desired], Plan]
+) -> LawfulPlan:
+    """Return a fresh plan without what would break a placement rule."""
+
+    def judge(plan: Plan, wanted: Desired) -> tuple[Violation, ...]:
+        return violations_of_rest(plan, wanted, observed)
+
+    return lawful_plan(desired, planned, judge)
+
+
+def violations_of_rest(
+    plan: Plan, desired: Desired, observed: Observation
+) -> tuple[Violation, ...]:
+    """Return how the rest of the plan breaks placement rules."""
     cluster = observed.cluster
     states = classify(plan.moves, cluster)
     moves = tuple(
@@ -167,4 +189,4 @@ def enforce_rest(plan: Plan, desired: Desired, observed: Observation) -> None:
     )
     named = plan_json.plan_hash(moves, left)
     rest = replace(plan, moves=moves, steps=left, stages=(), hash=named)
-    audit.enforce(rest, desired, cluster, observed.records, observed.gone)
+    return audit.check_plan(rest, desired, cluster, observed.records, observed.gone)

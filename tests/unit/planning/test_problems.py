@@ -56,6 +56,7 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "TopicTooLarge",
         "PartitionTooLarge",
         "FactorNotRaised",
+        "Unlawful",
         "UncleanElection",
         "HealHeld",
         "DataLost",

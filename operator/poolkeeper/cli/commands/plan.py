@@ -31,6 +31,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import health, impossible_requests, remaining_capacity
 from poolkeeper.planning.facts.pools import Standstill
+from poolkeeper.planning.lawful import lawful_plan
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import disks, gates, left_throttles
@@ -160,8 +161,13 @@ def audited_plan(desired: Desired, observed: Observation, *, prune: bool) -> Pla
     wrong = impossible_requests.problems(desired, observed.cluster, observed.records, observed.gone)
     if wrong:
         raise InvalidInput(wrong)
-    made = make_plan(desired, observed.cluster, observed.records, observed.gone, prune=prune)
-    audit.enforce(made, desired, observed.cluster, observed.records, observed.gone)
+    known = (observed.cluster, observed.records, observed.gone)
+    found = lawful_plan(
+        desired,
+        lambda wanted: make_plan(wanted, *known, prune=prune),
+        lambda plan, wanted: audit.check_plan(plan, wanted, *known),
+    )
+    made, desired = found.plan, found.desired
     predicted, makespan, halt = next_stage.predict(
         made, observed.cluster, desired, gone=observed.gone
     )

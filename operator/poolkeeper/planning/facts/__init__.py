@@ -4,5 +4,6 @@ In come figures of the planner; out goes a reason to decide on (`model.problems`
 for people.
 
 Read `topics`, `new_partitions`, `pools`, `capacity`, `health`, `records` (by what a problem
-concerns), `conflicts` (the smallest set of constraints that conflict), `phrases` (parts of sentences).
+concerns), `conflicts` (the smallest set of constraints that conflict), `phrases` (parts of
+sentences).
 """

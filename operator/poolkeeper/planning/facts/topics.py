@@ -111,6 +111,18 @@ class TopicStranded:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptAsItIs:
+    """What is declared would break a law; `what`: what the audit says of it."""
+
+    reason: ClassVar = ProblemReason.UNLAWFUL
+    law: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"stays as it is: what is declared would break the law {self.law}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
 class NotAdmitted:
     """The pool that the Topic names does not admit the Topic's namespace."""
 

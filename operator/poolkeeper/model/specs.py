@@ -85,6 +85,13 @@ class FailureDomain(StrEnum):
     RACK = "Rack"
 
 
+class RackPolicy(StrEnum):
+    """Whether replicas are moved to spread a partition over racks."""
+
+    SPREAD = "Spread"
+    AS_FOUND = "AsFound"
+
+
 class LimitPolicy(StrEnum):
     """Whether a limit only warns or is a law."""
 
@@ -201,6 +208,20 @@ class ClusterLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclarationLimits:
+    """What may be declared on Kubernetes, by one Topic or by all Topics of a namespace."""
+
+    partitions: int
+    config_bytes: int
+    manual_lists: int
+    topics: int = 1
+
+
+TOPIC_LIMITS = DeclarationLimits(10_000, 64 * 1024, 10_000)
+NAMESPACE_LIMITS = DeclarationLimits(50_000, 4 * 1024**2, 10_000, 5_000)
+
+
+@dataclass(frozen=True, slots=True)
 class LoadSource:
     """Where load figures come from; `prometheus` holds its settings verbatim."""
 
@@ -226,6 +247,8 @@ class KafkaClusterSpec:
     default_pool: str | None = None
     load: LoadSource = LoadSource()
     limits: ClusterLimits = ClusterLimits()
+    topic_limits: DeclarationLimits = TOPIC_LIMITS
+    namespace_limits: DeclarationLimits = NAMESPACE_LIMITS
     source: SourceLocation = SourceLocation()
 
 
@@ -325,6 +348,7 @@ class ResourcePoolSpec:
     claims: tuple[str, ...] = ()
     defaults: TopicDefaults = TopicDefaults()
     goals: tuple[Goal, ...] = DEFAULT_GOALS
+    rack_policy: RackPolicy = RackPolicy.SPREAD
     source: SourceLocation = SourceLocation()
 
     def capacity_for(self, broker: int) -> Capacity:

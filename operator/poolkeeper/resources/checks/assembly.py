@@ -6,6 +6,7 @@ come and go by themselves, and another rule holds: *an invalid resource moves no
 | what is wrong | consequence |
 |---|---|
 | a Topic is invalid | nothing is done to its Kafka topic |
+| a Topic declares more than `limits` allow | it holds nothing; its topic stays in its place |
 | a Topic is not allowed in its pool | it holds nothing; a topic that it owns stays in its place |
 | a Topic names a pool that does not exist | the same, in every cluster: its own is unknown |
 | a pool names a cluster that does not exist | the same for all its Topics |
@@ -35,6 +36,7 @@ from poolkeeper.model.specs import (
     TopicSpec,
 )
 from poolkeeper.resources.checks.cross_checks import config_problems
+from poolkeeper.resources.checks.declaration_limits import beyond_limits
 from poolkeeper.resources.kinds import kafka_cluster, resource_pool
 from poolkeeper.resources.kinds import topic as kinds_topic
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
@@ -44,7 +46,9 @@ from poolkeeper.resources.parse.selectors import Labels
 from poolkeeper.text import cut
 
 PROBLEMS_SHOWN_MAX = 5
-_HOLDS_NOTHING = frozenset(("NoSuchPool", "NoSuchCluster", "NamespaceNotAllowed", "OtherCluster"))
+_HOLDS_NOTHING = frozenset(
+    ("NoSuchPool", "NoSuchCluster", "NamespaceNotAllowed", "OtherCluster", "LimitExceeded")
+)
 """Verdicts on Topics that have no place in the cluster: these hold no topic of others back."""
 
 
@@ -161,6 +165,10 @@ def _verdicts(
         said = _topic_verdict(name, parts, declared, topic, namespaces, version)
         if said:
             verdicts.setdefault(topic.key, said)
+    if isinstance(spec, KafkaClusterSpec):
+        sound = [topic for topic in parts.topics if topic.key not in verdicts]
+        for key, message in beyond_limits(spec, declared, sound).items():
+            verdicts[key] = Verdict("LimitExceeded", message)
     if parts.cluster is not None and (said := _cluster_verdict(parts.cluster, declared, twin)):
         verdicts[parts.cluster.key] = said
     return verdicts

@@ -10,6 +10,7 @@ from poolkeeper.model.specs import (
     Balancing,
     BrokersSpec,
     ClusterLimits,
+    DeclarationLimits,
     Execution,
     Heal,
     KafkaClusterSpec,
@@ -69,7 +70,18 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> KafkaClusterSpec:
             replicas_per_broker=spec["limits"]["replicasPerBroker"],
             policy=LimitPolicy(spec["limits"]["policy"]),
         ),
+        topic_limits=_limits(spec["limits"]["perTopic"]),
+        namespace_limits=_limits(spec["limits"]["perNamespace"]),
         source=findings.places.source,
+    )
+
+
+def _limits(found: Mapping[str, Any]) -> DeclarationLimits:
+    return DeclarationLimits(
+        partitions=found["partitions"],
+        config_bytes=found["configBytes"],
+        manual_lists=found["manualLists"],
+        topics=found.get("topics", 1),
     )
 
 

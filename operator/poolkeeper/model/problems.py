@@ -75,6 +75,8 @@ class ProblemReason(StrEnum):
     """Fewer brokers are usable than a partition has replicas."""
     TOO_FEW_RACKS = "TooFewRacks"
     """Fewer racks have usable brokers than a partition has replicas."""
+    RACKS_AS_FOUND = "RacksAsFound"
+    """Partitions are not spread over racks, and stay so as the pool's `rackPolicy` says."""
     RACKS_INCOMPLETE = "RacksIncomplete"
     """Some brokers of a pool have a rack and others have none."""
     CAPACITY_EXCEEDED = "CapacityExceeded"
@@ -147,10 +149,11 @@ _AS_DECLARED = frozenset(
         ProblemReason.AWAITS_KAFKA,
         ProblemReason.UNCLEAN_ELECTION,
         ProblemReason.UNDER_REPLICATED,
+        ProblemReason.RACKS_AS_FOUND,
     )
 )
 """What is told although it is as declared: small gains, a topic of Kafka's, what a step costs,
-replicas that catch up.
+replicas that catch up, racks that a pool leaves as they are.
 """
 
 

@@ -50,6 +50,7 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "LimitExceeded",
         "TooFewBrokers",
         "TooFewRacks",
+        "RacksAsFound",
         "RacksIncomplete",
         "CapacityExceeded",
         "HeadroomExceeded",

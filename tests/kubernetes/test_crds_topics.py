@@ -24,6 +24,10 @@ COMPRESSION = (
     "compression.type of __consumer_offsets is producer, of __transaction_state uncompressed; "
     "leave it out"
 )
+BEYOND_ZNODE = (
+    "spec.partitions: so many partitions and replicas fit into no znode (200 KiB); leave them out "
+    "to keep what Kafka has"
+)
 ROWS = [
     topic("no more than a pool", {}),
     topic("no pool", {"poolRef": None}, "spec.poolRef: Required value"),
@@ -32,12 +36,12 @@ ROWS = [
     topic(
         "more partitions than fit into a znode",
         {"partitions": 20000},
-        "spec.partitions: so many partitions and replicas fit into no znode (200 KiB)",
+        BEYOND_ZNODE,
     ),
     topic(
         "more replicas than fit into a znode",
         {"partitions": 2000, "replicationFactor": 50},
-        "spec.partitions: so many partitions and replicas fit into no znode (200 KiB)",
+        BEYOND_ZNODE,
     ),
     topic(
         "more lists than fit into a znode",
@@ -139,7 +143,7 @@ ROWS = [
     topic(
         "too many of them",
         {"partitions": 100001, "replicationFactor": 1001},
-        "spec.partitions: so many partitions and replicas fit into no znode (200 KiB)",
+        BEYOND_ZNODE,
         at_most(100000, "spec.partitions"),
         at_most(1000, "spec.replicationFactor"),
     ),

@@ -24,7 +24,7 @@ assembly "" is that of Topics whose pool does not exist.
 """
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.model.specs import (
@@ -42,6 +42,7 @@ from poolkeeper.resources.kinds import topic as kinds_topic
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.parse import selectors
 from poolkeeper.resources.parse.addresses import ensemble
+from poolkeeper.resources.parse.schema_messages import guess
 from poolkeeper.resources.parse.selectors import Labels
 from poolkeeper.text import cut
 
@@ -82,9 +83,14 @@ class Assembly:
 
 @dataclass(slots=True)
 class _Parts:
-    """The resources of one cluster while they are sorted."""
+    """The resources of one cluster while they are sorted.
+
+    `known_pools`, `known_clusters`: the names of all there are, for who meant another one.
+    """
 
     cluster: CustomResource | None = None
+    known_pools: Sequence[str] = ()
+    known_clusters: Sequence[str] = ()
     pools: list[CustomResource] = field(default_factory=list)
     topics: list[CustomResource] = field(default_factory=list)
     verdicts: dict[ObjectKey, Verdict] = field(default_factory=dict)
@@ -118,6 +124,9 @@ def assemble(
         part.topics.append(each)
         if home not in ("", lived):
             part.verdicts[each.key] = _elsewhere(each, lived, home)
+    clusters = sorted(name for name, part in parts.items() if part.cluster is not None)
+    for part in parts.values():
+        part.known_pools, part.known_clusters = sorted(cluster_of), clusters
     astray = _astray(parts)
     twins = _twins(parts)
     found = (
@@ -286,8 +295,9 @@ def _cluster_verdict(
         return Verdict("Invalid", f"{message} either; delete one of them")
     default = cluster.spec.default_pool if isinstance(cluster.spec, KafkaClusterSpec) else None
     if default is not None and default not in declared:
+        meant = guess(default, sorted(declared))
         message = f"spec.defaultPool: no ResourcePool {default} of this cluster exists"
-        return Verdict("NoSuchPool", message)
+        return Verdict("NoSuchPool", _asked(message, meant))
     return None
 
 
@@ -300,7 +310,8 @@ def _pool_verdicts(name: str, parts: _Parts) -> dict[ObjectKey, Verdict]:
             continue
         if parts.cluster is None:
             message = f"spec.clusterRef: KafkaCluster {name} does not exist"
-            verdicts[pool.key] = Verdict("NoSuchCluster", message)
+            meant = guess(name, parts.known_clusters)
+            verdicts[pool.key] = Verdict("NoSuchCluster", _asked(message, meant))
         for broker in pool.spec.brokers:
             holders.setdefault(broker, []).append(pool)
     shared: dict[ObjectKey, list[str]] = {}
@@ -328,7 +339,9 @@ def _topic_verdict(
     if pool is None:
         if any(p.name == topic.refers for p in parts.pools):
             return None  # the pool is invalid: the Topic waits, but is not itself at fault
-        return Verdict("NoSuchPool", f"spec.poolRef: ResourcePool {topic.spec.pool} does not exist")
+        message = f"spec.poolRef: ResourcePool {topic.spec.pool} does not exist"
+        meant = guess(topic.spec.pool, parts.known_pools)
+        return Verdict("NoSuchPool", _asked(message, meant))
     if parts.cluster is None:
         message = f"KafkaCluster {name} of ResourcePool {pool.name} does not exist"
         return Verdict("NoSuchCluster", message)
@@ -341,6 +354,10 @@ def _topic_verdict(
     if wrong:
         return Verdict("Invalid", _few(wrong))
     return None
+
+
+def _asked(message: str, meant: str) -> str:
+    return f"{message}; {meant}" if meant else message
 
 
 @functools.lru_cache(maxsize=1024)

@@ -14,6 +14,7 @@ from poolkeeper.errors import (
     OtherCluster,
     PoolkeeperError,
     Refused,
+    SecretForbidden,
     StalePlan,
     Unavailable,
 )
@@ -176,6 +177,8 @@ def _error_condition(error: PoolkeeperError) -> ReadyCondition:
             return ReadyCondition(ReadyStatus.STALLED, "DamagedNode", message)
         case Refused():
             return ReadyCondition(ReadyStatus.STALLED, "Impossible", message)
+        case SecretForbidden():
+            return ReadyCondition(ReadyStatus.STALLED, "SecretForbidden", message)
         case Unavailable():
             return ReadyCondition(ReadyStatus.UNKNOWN, "Unreachable", message)
         case _:

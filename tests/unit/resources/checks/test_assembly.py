@@ -100,7 +100,10 @@ def test_a_topic_whose_pool_does_not_exist_holds_nothing_in_any_cluster() -> Non
     found = assemble([MAIN, second, FAST, ORDERS, lost])
     assert list(found) == ["", "main", "second"]
     assert verdicts(found[""]) == {
-        "Topic shop/lost": Verdict("NoSuchPool", "spec.poolRef: ResourcePool fsat does not exist")
+        "Topic shop/lost": Verdict(
+            "NoSuchPool",
+            "spec.poolRef: ResourcePool fsat does not exist; did you mean 'fast'?",
+        )
     }
     assert found[""].desired is None
     for name in ("main", "second"):
@@ -262,3 +265,17 @@ def test_what_cannot_be_read_at_all_is_held_by_its_record() -> None:
     found = assembly(MAIN, FAST, topic("orders", "fast", poolRef={}), name="main")
     assert found.desired is not None
     assert found.desired.held == {Claim("", "shop/orders")}
+
+
+def test_who_meant_another_name_is_asked() -> None:
+    near, far = pool("near", 1, cluster="mian"), kafka_cluster(defaultPool="fastt")
+    found = assemble([far, FAST, near, topic("t", "somewhere")])
+    assert verdicts(found["mian"])["ResourcePool near"].message == (
+        "spec.clusterRef: KafkaCluster mian does not exist; did you mean 'main'?"
+    )
+    assert verdicts(found["main"])["KafkaCluster main"].message == (
+        "spec.defaultPool: no ResourcePool fastt of this cluster exists; did you mean 'fast'?"
+    )
+    assert verdicts(found[""])["Topic shop/t"].message == (
+        "spec.poolRef: ResourcePool somewhere does not exist"
+    )

@@ -11,6 +11,7 @@ from poolkeeper.errors import (
     OtherCluster,
     PoolkeeperError,
     Refused,
+    SecretForbidden,
     Unavailable,
 )
 from poolkeeper.model.execution.outcomes import Outcome, State
@@ -190,6 +191,11 @@ def test_what_a_run_waits_for_is_said_and_its_other_phases_too() -> None:
             Unavailable("zk:2181 refused"),
             ("Unsure", "Unreachable", "zk:2181 refused"),
             id="zookeeper-away",
+        ),
+        pytest.param(
+            SecretForbidden("Secret ops/zk may not be read"),
+            ("Stalled", "SecretForbidden", "Secret ops/zk may not be read"),
+            id="a-secret-that-the-chart-does-not-list",
         ),
         pytest.param(
             OtherCluster("this is another cluster"),

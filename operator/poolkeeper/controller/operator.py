@@ -21,9 +21,10 @@ from typing import Any
 
 from poolkeeper.cluster_connections import ClusterConnector
 from poolkeeper.controller.cluster_loops import SETTLE_S, ClusterLoops
+from poolkeeper.controller.plan_keeper import PlanKeeper, PlanText
 from poolkeeper.controller.rebalance_controller import RebalanceController
 from poolkeeper.controller.rebalance_reporter import RebalanceReporter
-from poolkeeper.controller.reporter import FinalizerWriter, Reporter
+from poolkeeper.controller.reporter import Reporter, finalizer_writer
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.watch import KINDS, ResourceWatch
 from poolkeeper.kube.client import discovery, secrets
@@ -64,6 +65,7 @@ class OperatorSettings:
     manages; empty means all. `folder` is private, and lost with the process. `planning` describes
     the pods of planning Jobs; without it there are no Jobs. The declared state must be unchanged
     for `settle_s` before moves and deletions begin. `emit` takes what goes into the audit trail.
+    `plan_text` makes what people read of a plan.
     """
 
     namespace: str
@@ -76,6 +78,7 @@ class OperatorSettings:
     planning: PlannerPods | None = None
     settle_s: float = SETTLE_S
     emit: Emit = audit.discard
+    plan_text: PlanText = lambda plan, desired, seen: ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +157,10 @@ class Operator:
             recorder = EventRecorder(fenced, COMPONENT, self._settings.identity)
             stack.callback(recorder.close, WRITE_OUT_S)
             self._metrics.follow_statuses(lambda: (writer.pending, writer.lag_s))
-            reporter = stack.enter_context(Reporter(fenced, writer, recorder, self._metrics))
+            plans = PlanKeeper(fenced, self._settings.namespace, self._settings.plan_text)
+            reporter = stack.enter_context(Reporter(fenced, writer, recorder, self._metrics, plans))
             cluster_loops = self._cluster_loops(planners, reporter)
-            finalizers = FinalizerWriter(fenced)
+            finalizers = finalizer_writer(fenced)
             stack.callback(finalizers.close)
             rebalance_controller = RebalanceController(
                 cache=self._cache,

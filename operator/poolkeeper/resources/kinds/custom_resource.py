@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from poolkeeper.errors import Problem
-from poolkeeper.model.names import FINALIZER
+from poolkeeper.model.names import FINALIZER, REQUEST
 from poolkeeper.model.rebalances import RebalanceSpec
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
 from poolkeeper.resources.kinds import kafka_cluster, rebalance, resource_pool, topic
@@ -50,7 +50,8 @@ class CustomResource:
     `refers` is the name in its clusterRef or poolRef. `spec` is None if the body is too incomplete;
     with `problems` it holds the readable part. `deleting`: the resource is being deleted, and
     finalizers keep it. `status` is None before the first one is written. `labels` are kept for
-    kinds that Rebalances select by labels; Topics are not.
+    kinds that Rebalances select by labels; Topics are not. `request` is what a person asks for in
+    our annotation of a KafkaCluster (`model.execution.person_requests`).
     """
 
     kind: str
@@ -65,6 +66,7 @@ class CustomResource:
     problems: tuple[Problem, ...] = ()
     status: Status | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    request: str = ""
 
     @property
     def key(self) -> ObjectKey:
@@ -104,7 +106,12 @@ def read_object(body: Mapping[str, Any]) -> CustomResource:
         problems=reading.problems,
         status=dict(status) if status else None,
         labels={} if kind == topic.KIND else dict(metadata.get("labels") or {}),
+        request=_annotations(metadata).get(REQUEST, "") if kind == kafka_cluster.KIND else "",
     )
+
+
+def _annotations(metadata: Mapping[str, Any]) -> Mapping[str, str]:
+    return metadata.get("annotations") or {}
 
 
 def _reference(spec: Any, field: str) -> str:

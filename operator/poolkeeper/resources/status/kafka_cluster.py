@@ -17,7 +17,9 @@ from poolkeeper.errors import (
     StalePlan,
     Unavailable,
 )
+from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import Outcome, Progress
+from poolkeeper.model.execution.person_requests import TEXT_MAX, RequestAnswer
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason, in_order
 from poolkeeper.model.plans import ElectLeaders, Plan
@@ -48,6 +50,7 @@ _FACTS = (
     "plan",
     _BALANCE_WAITS,
 )
+_NAME_MAX = 256
 _UNREPORTED_WAITS = frozenset(
     (
         WaitReason.STAGE_IN_FLIGHT,
@@ -80,6 +83,14 @@ def cluster_status(
             facts["plan"] = plan
         if outcome.balance_waits_until_ms is not None:
             facts[_BALANCE_WAITS] = moment(outcome.balance_waits_until_ms)
+    if outcome.history is not None:
+        facts["runs"] = [_finished_run(run) for run in reversed(outcome.history)]
+    elif "runs" in before:
+        facts["runs"] = before["runs"]
+    if outcome.answered is not None:
+        facts["lastRequest"] = _answer(outcome.answered)
+    elif "lastRequest" in before:
+        facts["lastRequest"] = before["lastRequest"]
     condition = _ready_condition(inputs, work, outcome, resource, facts)
     return {
         "observedGeneration": resource.generation,
@@ -99,6 +110,30 @@ def _facts(inputs: StatusInputs) -> dict[str, Any]:
         "partitions": sum(len(topic.partitions) for topic in cluster.topics.values()),
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _finished_run(run: FinishedRun) -> dict[str, Any]:
+    return {
+        "plan": run.plan,
+        "started": moment(run.started_ms),
+        "ended": moment(run.ended_ms),
+        "ending": run.ending.value if run.ending else "",
+        "stages": run.stages,
+        "moves": run.moves,
+        "movesDone": run.moves_done,
+        "bytes": run.size_bytes,
+        "approvedBy": run.approved_by[:_NAME_MAX],
+        "executor": run.executor[:_NAME_MAX],
+    }
+
+
+def _answer(answer: RequestAnswer) -> dict[str, Any]:
+    return {
+        "request": answer.text[:TEXT_MAX],
+        "time": moment(answer.at_ms),
+        "result": answer.kind.value,
+        "message": wording.answer_text(answer),
+    }
 
 
 def _plan(

@@ -69,7 +69,7 @@ class Workplace:
             else:
                 shutil.copy(source, folder / name)
         poolkeeper = _program(programs / "poolkeeper", "poolkeeper.__main__")
-        _program(programs / "kubectl-poolkeeper", "poolkeeper.kubectl.main")
+        _program(programs / "kubectl-poolkeeper", "poolkeeper.cli.kubectl.main")
         (programs / "helm").symlink_to(building.helm())
         entry_point = root / "operator"
         entry_point.write_text(ENTRY_POINT.format(poolkeeper=poolkeeper), encoding="utf-8")

@@ -24,7 +24,7 @@ DEFINITIONS = {
 }
 USER_ROLES = {
     ("ClusterRole", "", f"{FULLNAME}-{role}") for role in ("view", "edit", "platform", "approver")
-}
+} | {("Role", NAMESPACE, f"{FULLNAME}-plan-reader")}
 OPERATOR_ROLES = {
     ("ClusterRole", "", FULLNAME),
     ("ClusterRoleBinding", "", FULLNAME),

@@ -11,6 +11,7 @@ Role can name them; they belong to the KafkaCluster and go with it.
 import gzip
 import hashlib
 import json
+import zlib
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, Protocol
@@ -75,7 +76,7 @@ def unpack(packed: bytes) -> PlanDocument:
             data = file.read(JSON_BYTES_MAX + 1)
         body = json.loads(data) if len(data) <= JSON_BYTES_MAX else {}
         return PlanDocument(body["cluster"], body["hash"], body["text"], body["plan"])
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as broken:
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as broken:
         raise Refused(f"the ConfigMaps hold no plan that can be read: {broken!r}") from broken
 
 

@@ -32,6 +32,7 @@ OPERATOR_ROLES = {
     ("RoleBinding", NAMESPACE, FULLNAME),
 }
 WORKLOAD = {
+    ("Pod", NAMESPACE, f"{FULLNAME}-test"),
     ("Deployment", NAMESPACE, FULLNAME),
     ("PodDisruptionBudget", NAMESPACE, FULLNAME),
 }

@@ -32,6 +32,7 @@ TOPICS = {name: count for name, (count, _) in workplace.declared_topics().items(
 POOLS = {"pool1": {1, 2, 3}, "pool2": {4, 5, 6}, "pool3": {7, 8, 9}}
 LISTED = "kubectl get topics --all-namespaces"
 PODS = "kubectl get pods -n poolkeeper -oname"
+LEASES = "kubectl get leases -n poolkeeper -oname"
 COMMAND_S = 400
 EXIT_CODE = 7
 
@@ -137,6 +138,7 @@ def test_the_section_works_as_written(shell: Shell, addresses: tuple[str, str]) 
                 assert places(connect) == before
             if command.startswith("helm uninstall"):
                 until(lambda: not shell.run(PODS), "all pods are gone", 60)
+                until(lambda: not shell.run(LEASES), "the Lease is gone", 60)
                 left = places(connect)
         tally = clients.finish()
     assert not tally.problems

@@ -44,7 +44,10 @@ COMMANDS = {
     "version": ("version:version", "Show the version."),
 }
 """Each command's module and object below `poolkeeper.cli.commands`, and its line of help."""
-HIDDEN = {"executor": ("spark_executor:executor", "")}
+HIDDEN = {
+    "executor": ("spark_executor:executor", ""),
+    "check-release": ("check_release:check_release", ""),
+}
 """Commands that only pods run; not in the list of commands."""
 
 

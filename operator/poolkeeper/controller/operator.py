@@ -34,6 +34,7 @@ from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.kube.leadership.leader_elector import LeaderElector
 from poolkeeper.kube.leadership.leader_fence import LeaderFence
+from poolkeeper.kube.leadership.lease_owner import LeaseOwner
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.rebalances.planning import planning_jobs
@@ -65,7 +66,8 @@ class OperatorSettings:
     manages; empty means all. `folder` is private, and lost with the process. `planning` describes
     the pods of planning Jobs; without it there are no Jobs. The declared state must be unchanged
     for `settle_s` before moves and deletions begin. `emit` takes what goes into the audit trail.
-    `plan_text` makes what people read of a plan.
+    `plan_text` makes what people read of a plan. `lease_owner` is the Deployment with which the
+    Lease goes.
     """
 
     namespace: str
@@ -77,6 +79,7 @@ class OperatorSettings:
     planners: int = 2
     planning: PlannerPods | None = None
     settle_s: float = SETTLE_S
+    lease_owner: str = ""
     emit: Emit = audit.discard
     plan_text: PlanText = lambda plan, desired, seen: ""
 
@@ -138,6 +141,7 @@ class Operator:
             settings.identity,
             on_change=lambda role, reason: self._cache.changed.set(),
         )
+        self._elector.owner = LeaseOwner(api, settings.namespace, settings.lease_owner)
 
     def run(self, stop: Event) -> None:
         """Work until `stop` is set; then end in order, so that a standby takes over at once.

@@ -41,6 +41,7 @@ _OPTIONS = (
         help="Only Topics of this namespace. Repeatable.",
     ),
     click.option("--lease", metavar="NAME", help=f"Name of the Lease [{LEASE}]."),
+    click.option("--lease-owner", metavar="DEPLOYMENT", help="With which the Lease goes [none]."),
     click.option("--identity", metavar="NAME", help="In the Lease [POD_NAME, or host and pid]."),
     click.option(
         "--listen", metavar="HOST:PORT", help=f"For /healthz, /readyz and /metrics [{LISTEN}]."
@@ -104,6 +105,7 @@ def operate(given: Mapping[str, Any], emit: Emit, stop: Event) -> None:
         settings = OperatorSettings(
             namespace=namespace,
             lease=given["lease"] or LEASE,
+            lease_owner=given["lease_owner"] or "",
             identity=given["identity"] or _identity(),
             listen=listen,
             folder=Path(folder),

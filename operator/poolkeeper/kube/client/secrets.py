@@ -51,7 +51,10 @@ def read(api: SecretApi, namespace: str, name: str) -> Secret:
     try:
         found = api.get(f"/api/v1/namespaces/{namespace}/secrets/{name}")
     except Forbidden as forbidden:
-        raise Forbidden(f"Secret {namespace}/{name} may not be read: {forbidden}") from forbidden
+        raise Forbidden(
+            f"Secret {namespace}/{name} may not be read: name it in credentials.secretNames of the"
+            f" chart's values ({forbidden})"
+        ) from forbidden
     if found is None:
         raise Unavailable(f"there is no Secret {name} in namespace {namespace}")
     try:

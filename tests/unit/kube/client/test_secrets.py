@@ -58,5 +58,8 @@ def test_what_is_missing_is_named(act, message):
 
 
 def test_what_may_not_be_read_is_named_too():
-    with pytest.raises(Forbidden, match="Secret ops/zk may not be read: RBAC"):
+    with pytest.raises(
+        Forbidden,
+        match=r"may not be read: name it in credentials\.secretNames.*RBAC",
+    ):
         secrets.read(Objects(error=Forbidden("RBAC")), "ops", "zk")

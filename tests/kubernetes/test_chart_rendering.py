@@ -263,4 +263,5 @@ def test_templates_look_nothing_up_and_hook_into_nothing():
     for file in (CHART / "templates").iterdir():
         text = file.read_text(encoding="utf-8")
         assert not re.search(r"\b(lookup|rand\w+|genCA|uuidv4|now|\.Capabilities)\b", text), file
-        assert "helm.sh/hook" not in text
+        hooks = re.findall(r"helm\.sh/hook: .*", text)
+    assert hooks in ([], ["helm.sh/hook: test"])  # which GitOps controllers leave alone

@@ -162,7 +162,10 @@ class Operator:
             stack.callback(recorder.close, WRITE_OUT_S)
             self._metrics.follow_statuses(lambda: (writer.pending, writer.lag_s))
             plans = PlanKeeper(fenced, self._settings.namespace, self._settings.plan_text)
-            reporter = stack.enter_context(Reporter(fenced, writer, recorder, self._metrics, plans))
+            named = f"{self._settings.namespace}/{self._settings.lease}"
+            reporter = stack.enter_context(
+                Reporter(fenced, writer, recorder, self._metrics, plans, named)
+            )
             cluster_loops = self._cluster_loops(planners, reporter)
             finalizers = finalizer_writer(fenced)
             stack.callback(finalizers.close)

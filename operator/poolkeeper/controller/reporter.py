@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from poolkeeper import wording
 from poolkeeper.controller.background_writer import BackgroundWriter
+from poolkeeper.controller.operator_names import OPERATOR, OperatorName, two_operators
 from poolkeeper.controller.outage import Outages, resources_with_current_status
 from poolkeeper.controller.plan_keeper import PlanKeeper
 from poolkeeper.kube.client.references import Reference
@@ -31,7 +32,7 @@ from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import kafka_cluster
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey, Status
 from poolkeeper.resources.status.all_resources import statuses
-from poolkeeper.resources.status.conditions import condition_of
+from poolkeeper.resources.status.conditions import condition_of, conditions
 from poolkeeper.resources.status.decision_events import (
     RUN_ENDED,
     ToldDecisions,
@@ -68,12 +69,14 @@ class Reporter:
         recorder: EventRecorder,
         metrics: Metrics,
         plans: PlanKeeper | None = None,
+        operator: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._writer = writer
         self._recorder = recorder
         self._metrics = metrics
         self._plans = plans
+        self._operator = OperatorName(operator)
         self._finalizers = finalizer_writer(api)
         self._requests: BackgroundWriter[str] = BackgroundWriter(
             "requests", lambda reference, text: request_annotation.remove(api, reference, text)
@@ -113,6 +116,7 @@ class Reporter:
         )
         statuses_of = self._statuses(found, outcome, dependents_outcome)
         self._keep_plan(assembly, outcome, statuses_of)
+        self._note_operator(assembly, statuses_of)
         self._report_decisions(assembly, outcome)
         for key, status in statuses_of.items():
             self._report_status(assembly.objects[key], status)
@@ -168,6 +172,27 @@ class Reporter:
             where = self._plans.put(_reference(cluster), plan, desired, seen)
         if where:
             statuses_of[cluster.key] = {**status, PLAN_DOCUMENT: where}
+
+    def _note_operator(
+        self, assembly: Assembly, statuses_of: dict[ObjectKey, Mapping[str, Any]]
+    ) -> None:
+        """Say in the status of the KafkaCluster who writes it, and if several releases do."""
+        cluster = assembly.cluster
+        if cluster is None or cluster.key not in statuses_of or not self._operator.own:
+            return
+        with self._lock:
+            reported = self._reported.get(cluster.key)
+            ours = reported is not None and reported.uid == cluster.uid
+            written = str(reported.status.get(OPERATOR, "")) if reported and ours else ""
+            live = str((cluster.status or {}).get(OPERATOR, ""))
+            names = self._operator.names(cluster.name, written, live, self._clock())
+        status = {**statuses_of[cluster.key], OPERATOR: ", ".join(names)}
+        if len(names) > 1:
+            now_ms = time.time_ns() // 1_000_000
+            condition = two_operators(names)
+            generation = cluster.generation
+            status["conditions"] = conditions(condition, generation, cluster.status, now_ms)
+        statuses_of[cluster.key] = status
 
     def _reported_status(self, resource: CustomResource) -> Mapping[str, Any] | None:
         with self._lock:
@@ -297,7 +322,10 @@ def is_run_possible(assembly: Assembly, outcome: Outcome) -> bool | None:
     if outcome.external is not None and outcome.external.state is ExternalPlanState.WAITING:
         return True
     if outcome.last_observation is None:
-        return None
+        # A cluster that is gone for good cannot be asked: a person's word has to do.
+        cluster = assembly.cluster
+        is_given_up = cluster is not None and cluster.deleting and cluster.given_up
+        return False if is_given_up else None
     may_begin = assembly.desired is not None and assembly.desired.cluster.mode is Mode.APPLY
     return may_begin and outcome.plan is not None and bool(outcome.plan.moves)
 

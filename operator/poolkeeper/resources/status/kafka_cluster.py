@@ -18,12 +18,13 @@ from poolkeeper.errors import (
     Unavailable,
 )
 from poolkeeper.model.execution.history import FinishedRun
-from poolkeeper.model.execution.outcomes import Outcome, Progress
+from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress
 from poolkeeper.model.execution.person_requests import TEXT_MAX, RequestAnswer
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason, in_order
+from poolkeeper.model.names import ABANDON, DELETION
 from poolkeeper.model.plans import ElectLeaders, Plan
-from poolkeeper.model.specs import Mode
+from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.planning.run_state.log_dir_copies import copies_of
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
@@ -45,6 +46,7 @@ _FACTS = (
     "clusterId",
     "kafkaVersion",
     "brokers",
+    "brokersUp",
     "topics",
     "partitions",
     "plan",
@@ -91,6 +93,8 @@ def cluster_status(
         facts["lastRequest"] = _answer(outcome.answered)
     elif "lastRequest" in before:
         facts["lastRequest"] = before["lastRequest"]
+    if waits := _waits_for(work, outcome):
+        facts["waits"] = waits
     condition = _ready_condition(inputs, work, outcome, resource, facts)
     return {
         "observedGeneration": resource.generation,
@@ -106,10 +110,27 @@ def _facts(inputs: StatusInputs) -> dict[str, Any]:
         "clusterId": cluster.id,
         "kafkaVersion": cluster.kafka_version,
         "brokers": len(cluster.brokers),
+        "brokersUp": _brokers_up(inputs.observation, inputs.desired),
         "topics": len(cluster.topics),
         "partitions": sum(len(topic.partitions) for topic in cluster.topics.values()),
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _brokers_up(seen: LastObservation, desired: Desired | None) -> str:
+    """Live brokers, and all of which something is known: "8/9"."""
+    live = set(seen.cluster.brokers)
+    declared = {broker for pool in (desired.pools if desired else ()) for broker in pool.brokers}
+    return f"{len(live)}/{len(live | set(seen.records.brokers) | declared)}"
+
+
+def _waits_for(work: PlannedWork | None, outcome: Outcome) -> str:
+    """What the cluster waits for, as a word for a column; empty if it waits for nothing."""
+    if work is not None and work.waiting and outcome.progress is None:
+        return WaitReason.APPROVAL_REQUIRED.value
+    unsaid = _UNREPORTED_WAITS | {WaitReason.PLAN_ONLY}
+    found = (wait.reason for wait in in_order(outcome.waits))
+    return next((reason.value for reason in found if reason not in unsaid), "")
 
 
 def _finished_run(run: FinishedRun) -> dict[str, Any]:
@@ -183,8 +204,9 @@ def _ready_condition(
     assembly = inputs.assembly
     verdict = assembly.verdicts.get(resource.key)
     if resource.deleting:
-        message = "the run under way ends after the stage in flight; Kafka stays as it is"
-        return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
+        return ReadyCondition(
+            ReadyStatus.RECONCILING, "Deleting", _deletion_text(outcome, resource)
+        )
     if verdict is not None:
         return ReadyCondition(ReadyStatus.STALLED, verdict.reason, verdict.message)
     if assembly.hold:
@@ -197,6 +219,18 @@ def _ready_condition(
     if outcome.progress is not None:
         return _run_condition(work, outcome, outcome.progress, resource.name, facts.get("plan", {}))
     return _idle_condition(work, outcome, resource.name, facts)
+
+
+def _deletion_text(outcome: Outcome, resource: CustomResource) -> str:
+    if outcome.error is None:
+        return "the run under way ends after the stage in flight; Kafka stays as it is"
+    if resource.given_up:
+        return "it goes without a look at the cluster, as an annotation says"
+    line = f"kubectl annotate kafkacluster {resource.name} {DELETION}={ABANDON} --overwrite"
+    return (
+        f"{wording.error_text(outcome.error)}; a run that may be under way there has to be ended"
+        f" first. If the cluster is gone for good, let it go: {line}"
+    )
 
 
 def _error_condition(error: PoolkeeperError) -> ReadyCondition:

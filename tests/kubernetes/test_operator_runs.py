@@ -41,7 +41,7 @@ def test_how_far_it_is_can_be_seen_without_yaml(moving):
         "bytesDone": 0,
         "stage": 1,
     }
-    assert moving.table("cluster")[1] == "main | Apply | False | Moving | 6 | 0"
+    assert moving.table("cluster")[1] == "main | Apply | False | Moving | 9/9 |  | 6 | 0"
     moving.says("topic", "b-light", "Moving")
     row = moving.table("topic", "-o", "wide")[2].split(" | ")
     assert (row[0], *row[4:8]) == ("b-light", "False", "Moving", "3", "0")

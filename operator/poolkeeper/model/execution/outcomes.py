@@ -5,6 +5,8 @@ from enum import StrEnum
 
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.history import FinishedRun
+from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.refusals import Refusal
 from poolkeeper.model.execution.runs import Phase, RateReason
@@ -114,6 +116,8 @@ class Outcome:
     `external`: the state of the plan that was offered.
     `balance_waits_until_ms`: the cluster could be more even, and balance starts no plan before
     (`balancing.coolDown`). It is no wait of the pass: the cluster is at rest meanwhile.
+    `history`: the runs that ended last, the oldest first; None where nobody looked.
+    `answered`: what came of the last request of a person, once one was heard.
     """
 
     state: State
@@ -127,6 +131,8 @@ class Outcome:
     recorded: bool = False
     external: ExternalPlanStatus | None = None
     balance_waits_until_ms: int | None = None
+    history: tuple[FinishedRun, ...] | None = None
+    answered: RequestAnswer | None = None
 
     @property
     def in_mid_run(self) -> bool:

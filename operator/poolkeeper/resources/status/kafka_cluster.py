@@ -18,11 +18,14 @@ from poolkeeper.errors import (
     StalePlan,
     Unavailable,
 )
-from poolkeeper.model.execution.outcomes import Outcome, Progress
+from poolkeeper.model.execution.history import FinishedRun
+from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress
+from poolkeeper.model.execution.person_requests import TEXT_MAX, RequestAnswer
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason, in_order
+from poolkeeper.model.names import ABANDON, DELETION
 from poolkeeper.model.plans import ElectLeaders, Plan
-from poolkeeper.model.specs import Mode
+from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.planning.run_state.log_dir_copies import copies_of
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
@@ -45,11 +48,13 @@ _FACTS = (
     "clusterId",
     "kafkaVersion",
     "brokers",
+    "brokersUp",
     "topics",
     "partitions",
     "plan",
     _BALANCE_WAITS,
 )
+_NAME_MAX = 256
 _UNREPORTED_WAITS = frozenset(
     (
         WaitReason.STAGE_IN_FLIGHT,
@@ -82,6 +87,16 @@ def cluster_status(
             facts["plan"] = plan
         if outcome.balance_waits_until_ms is not None:
             facts[_BALANCE_WAITS] = moment(outcome.balance_waits_until_ms)
+    if outcome.history is not None:
+        facts["runs"] = [_finished_run(run) for run in reversed(outcome.history)]
+    elif "runs" in before:
+        facts["runs"] = before["runs"]
+    if outcome.answered is not None:
+        facts["lastRequest"] = _answer(outcome.answered)
+    elif "lastRequest" in before:
+        facts["lastRequest"] = before["lastRequest"]
+    if waits := _waits_for(work, outcome):
+        facts["waits"] = waits
     condition = _ready_condition(inputs, work, outcome, resource, facts)
     return {
         "observedGeneration": resource.generation,
@@ -97,10 +112,51 @@ def _facts(inputs: StatusInputs) -> dict[str, Any]:
         "clusterId": cluster.id,
         "kafkaVersion": cluster.kafka_version,
         "brokers": len(cluster.brokers),
+        "brokersUp": _brokers_up(inputs.observation, inputs.desired),
         "topics": len(cluster.topics),
         "partitions": sum(len(topic.partitions) for topic in cluster.topics.values()),
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _brokers_up(seen: LastObservation, desired: Desired | None) -> str:
+    """Live brokers, and all of which something is known: "8/9"."""
+    live = set(seen.cluster.brokers)
+    declared = {broker for pool in (desired.pools if desired else ()) for broker in pool.brokers}
+    return f"{len(live)}/{len(live | set(seen.records.brokers) | declared)}"
+
+
+def _waits_for(work: PlannedWork | None, outcome: Outcome) -> str:
+    """What the cluster waits for, as a word for a column; empty if it waits for nothing."""
+    if work is not None and work.waiting and outcome.progress is None:
+        return WaitReason.APPROVAL_REQUIRED.value
+    unsaid = _UNREPORTED_WAITS | {WaitReason.PLAN_ONLY}
+    found = (wait.reason for wait in in_order(outcome.waits))
+    return next((reason.value for reason in found if reason not in unsaid), "")
+
+
+def _finished_run(run: FinishedRun) -> dict[str, Any]:
+    return {
+        "plan": run.plan,
+        "started": moment(run.started_ms),
+        "ended": moment(run.ended_ms),
+        "ending": run.ending.value if run.ending else "",
+        "stages": run.stages,
+        "moves": run.moves,
+        "movesDone": run.moves_done,
+        "bytes": run.size_bytes,
+        "approvedBy": run.approved_by[:_NAME_MAX],
+        "executor": run.executor[:_NAME_MAX],
+    }
+
+
+def _answer(answer: RequestAnswer) -> dict[str, Any]:
+    return {
+        "request": answer.text[:TEXT_MAX],
+        "time": moment(answer.at_ms),
+        "result": answer.kind.value,
+        "message": wording.answer_text(answer),
+    }
 
 
 def _plan(
@@ -150,8 +206,9 @@ def _ready_condition(
     assembly = inputs.assembly
     verdict = assembly.verdicts.get(resource.key)
     if resource.deleting:
-        message = "the run under way ends after the stage in flight; Kafka stays as it is"
-        return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
+        return ReadyCondition(
+            ReadyStatus.RECONCILING, "Deleting", _deletion_text(outcome, resource)
+        )
     if verdict is not None:
         return ReadyCondition(ReadyStatus.STALLED, verdict.reason, verdict.message)
     if assembly.hold:
@@ -164,6 +221,18 @@ def _ready_condition(
     if outcome.progress is not None:
         return _run_condition(work, outcome, outcome.progress, resource.name, facts.get("plan", {}))
     return _idle_condition(inputs, work, outcome, resource.name, facts)
+
+
+def _deletion_text(outcome: Outcome, resource: CustomResource) -> str:
+    if outcome.error is None:
+        return "the run under way ends after the stage in flight; Kafka stays as it is"
+    if resource.given_up:
+        return "it goes without a look at the cluster, as an annotation says"
+    line = f"kubectl annotate kafkacluster {resource.name} {DELETION}={ABANDON} --overwrite"
+    return (
+        f"{wording.error_text(outcome.error)}; a run that may be under way there has to be ended"
+        f" first. If the cluster is gone for good, let it go: {line}"
+    )
 
 
 def _error_condition(error: PoolkeeperError) -> ReadyCondition:

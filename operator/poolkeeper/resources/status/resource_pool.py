@@ -16,7 +16,10 @@ from poolkeeper.resources.status.wording import coarse, count, few
 
 STEPS = 20
 _APPLY = "set spec.mode to Apply to go on"
-_FACTS = ("brokers", "topics", "partitions", "replicas", "drained", "draining", "quota")
+_FACTS = (
+    *("brokers", "brokersUp", "topics", "partitions", "replicas"),
+    *("drained", "drains", "draining", "quota"),
+)
 
 
 def pool_status(
@@ -45,6 +48,7 @@ def pool_status(
 def _facts(spec: ResourcePoolSpec, standing: PoolStanding) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "brokers": len(standing.live),
+        "brokersUp": f"{len(standing.live)}/{len(spec.brokers)}",
         "topics": standing.topics,
         "partitions": standing.partitions,
         "replicas": standing.replicas,
@@ -52,6 +56,7 @@ def _facts(spec: ResourcePoolSpec, standing: PoolStanding) -> dict[str, Any]:
     if standing.drained:
         facts["drained"] = list(standing.drained)
     if standing.draining:
+        facts["drains"] = few(list(map(str, standing.draining)))
         facts["draining"] = [
             {"broker": broker, "replicas": left} for broker, left in standing.draining.items()
         ]

@@ -114,6 +114,7 @@ def test_a_cluster_with_a_plan_tells_the_next_step(
         says[2].replace("HASH", name),
         **CLUSTER_FACTS,
         plan={"hash": name, "moves": 4, "bytes": 8 * GIB, "approval": approval},
+        **({"waits": "ApprovalRequired"} if says[1] == "WaitingForApproval" else {}),
     )
 
 

@@ -28,6 +28,7 @@ def test_a_pool_in_place_tells_what_lives_in_it() -> None:
         "InPlace",
         "in place",
         brokers=3,
+        brokersUp="3/3",
         topics=1,
         partitions=4,
         replicas=8,
@@ -44,9 +45,11 @@ def test_a_pool_that_is_drained_tells_what_is_left() -> None:
         "WaitingForApproval",
         f"approve plan {hash_of(objects, IN_FAST)} in KafkaCluster main; broker 1 holds 3 replicas",
         brokers=3,
+        brokersUp="3/3",
         topics=1,
         partitions=4,
         replicas=8,
+        drains="1",
         draining=[{"broker": 1, "replicas": 3}],
     )
 

@@ -111,7 +111,8 @@ def test_stop_on_the_command_line_ends_the_run_after_the_stage(moving):
     moving.make_light("a-heavy")
     moving.says("topic", "a-heavy")
     stopped = (
-        "the run was stopped, or its stage rolled back: to go on, run `poolkeeper apply`, or change"
+        "the run was stopped, or its stage rolled back: to go on, run `poolkeeper apply` (on"
+        " Kubernetes `kubectl poolkeeper resume`), or change"
         " what is declared"
     )
     said = moving.says("cluster", reason="Waiting", about="stopped")

@@ -31,6 +31,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacity
 from poolkeeper.planning.facts.pools import Standstill
+from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import disks, gates, left_throttles
@@ -150,7 +151,7 @@ class Look:
 
 
 def audited_plan(desired: Desired, observed: Observation, *, prune: bool) -> Plan:
-    """Make the plan with its stages and audit it.
+    """Make the plan with its stages and its parts, and audit it.
 
     Raises InvalidInput for problems that only the live cluster shows, Refused for a broken rule.
     """
@@ -164,7 +165,8 @@ def audited_plan(desired: Desired, observed: Observation, *, prune: bool) -> Pla
     )
     waiting = () if halt is None else (PlanProblem("", "", Standstill(wording.sentence(halt))),)
     problems = (*made.problems, *waiting)
-    return replace(made, stages=predicted, makespan=makespan, problems=problems)
+    made = replace(made, stages=predicted, makespan=makespan, problems=problems)
+    return with_parts(made, observed.circumstances(desired))
 
 
 def document(

@@ -47,6 +47,7 @@ def to_json(plan: Plan) -> Json:
         stages=_each(declared.StageJson, plan.stages),
         makespan=None if plan.makespan is None else _same(declared.MakespanJson, plan.makespan),
         problems=tuple(map(_problem, plan.problems)),
+        parts=_each(declared.PartJson, plan.parts),
     )
     json: Json = msgspec.to_builtins(written)
     return json

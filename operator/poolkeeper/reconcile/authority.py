@@ -38,6 +38,11 @@ class Authority:
         """Whether moves and deletions wait until the declared state has settled."""
         return self.settling and self.plans is None
 
+    @property
+    def approvals(self) -> frozenset[str]:
+        """The hashes that are approved one by one, of plans and of parts."""
+        return self.approved_by_name | (self.plans or frozenset())
+
     def covers(self, plan: Plan) -> bool:
         """Whether the moves and destructive steps of this plan are allowed."""
         return self.plans is None or plan.hash in self.plans
@@ -66,7 +71,7 @@ def authority_of(desired: Desired, approvals: tuple[str, ...] = ()) -> Authority
     approved = frozenset(spec.approval.plans) | frozenset(approvals)
     if spec.approval.policy is ApprovalPolicy.AUTO:
         return Authority(steps=True, plans=None, approved_by_name=approved)
-    return Authority(steps=True, plans=approved)
+    return Authority(steps=True, plans=approved, approved_by_name=approved)
 
 
 def approver(authority: Authority, trail: AuditTrail, *, by_person: bool) -> str:

@@ -13,7 +13,7 @@ Nothing is written while a foreign reassignment runs, while there is no controll
 migration to KRaft, or to a cluster whose id is not the pinned one.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 from poolkeeper.errors import Refused, Stale, StalePlan
@@ -25,6 +25,7 @@ from poolkeeper.model.execution.runs import Ending, Phase, Run
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
+from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
@@ -34,7 +35,7 @@ from poolkeeper.reconcile import approval, steps_during_run
 from poolkeeper.reconcile.act import stall_recovery, writes
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PreviewContext
-from poolkeeper.reconcile.decide import cool_down, external_plan
+from poolkeeper.reconcile.decide import approved, cool_down, external_plan
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
@@ -199,9 +200,9 @@ def _follow_plan(
         state = State.PROGRESSED if finished.did else State.WAITING
         return Outcome(state, finished.did, finished.waits, confirmed_plan)
     if confirmed_plan is None:
-        cooled = _make_plan(context, desired, authority, observed)
+        due = _make_plan(context, desired, authority, observed)
     else:
-        cooled = Cooled(confirmed_plan)
+        due = _Due(Cooled(confirmed_plan), authority)
         drifts = (
             ()
             if context.memory.has_begun
@@ -209,7 +210,7 @@ def _follow_plan(
         )
         if drifts:
             raise StalePlan("the cluster changed since the plan was made", facts=drifts)
-    plan = cooled.plan
+    plan, authority = due.cooled.plan, due.authority
     context.memory.has_begun = True
     context.trail.concern(plan.hash)
     enforce_rest(plan, desired, observed)
@@ -217,10 +218,21 @@ def _follow_plan(
         by_person = confirmed_plan is not None
         outcome = carry_out(context, desired, authority, plan, observed, by_person=by_person)
     if outcome.state is State.CONVERGED:
-        context.access.remember_pending_plan(None)
+        approval.remember(context, None)
         if confirmed_plan is None:
             context.access.forget_approvals()
-    return replace(outcome, balance_waits_until_ms=cooled.waits_until_ms)
+    waits = due.waits if outcome.state is State.WAITING else ()
+    until_ms = due.cooled.waits_until_ms
+    return replace(outcome, waits=(*outcome.waits, *waits), balance_waits_until_ms=until_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """The plan to follow now, what is allowed of it, and what else waits for approval."""
+
+    cooled: Cooled
+    authority: Authority
+    waits: tuple[Wait, ...] = ()
 
 
 def _foreign(observed: Observation) -> tuple[Wait, ...]:
@@ -231,19 +243,32 @@ def _foreign(observed: Observation) -> tuple[Wait, ...]:
 
 def _make_plan(
     context: PassContext, desired: Desired, authority: Authority, observed: Observation
-) -> Cooled:
-    """Return what may be done of a fresh plan, or the plan to ask a person about."""
+) -> _Due:
+    """Return what may be done of a fresh plan, or the plan to ask a person about.
+
+    What is approved of the plan that was asked about goes on until it is done.
+    """
 
     def planned(wanted: Desired) -> Plan:
         with context.timed("plan"):
             return context.plan(wanted, observed.cluster, observed.records, observed.gone)
 
     fresh = planned(desired)
+    at, approvals = observed.circumstances(desired), authority.approvals
+    asked = approval.pending_plan(context) if approvals else None
+    rest = None if asked is None else approved.approved_part(asked, fresh, approvals, at)
+    if rest is not None:
+        return _Due(Cooled(rest), approved.with_approved(authority, rest))
     cooled = cool_down.plan_due_now(fresh, desired, authority, observed, context.now_ms(), planned)
-    if authority.covers(cooled.plan):
-        return cooled
+    if authority.plans is None:
+        if cooled.plan.hash in approvals:
+            approval.remember(context, with_parts(cooled.plan, at))  # it is done wholly
+        return _Due(cooled, authority)
     plan = approval.plan_to_approve(context, cooled.plan, desired, observed)
-    return replace(cooled, plan=plan)
+    rest = approved.approved_part(plan, fresh, approvals, at)
+    if rest is not None:
+        return _Due(Cooled(rest), approved.with_approved(authority, rest))
+    return _Due(replace(cooled, plan=plan), authority, approved.waits_of(plan, approvals))
 
 
 # A plan of a Rebalance
@@ -271,7 +296,7 @@ def _follow_external_plan(
     own = _follow_plan(context, owned, steps_only, observed, None)
     if own.state is State.PROGRESSED or own.plan is None:
         return replace(own, external=external.status(ExternalPlanState.WAITING, *own.waits))
-    if external_plan.has_urgent(own.plan) and authority.covers(own.plan):
+    if external_plan.has_urgent(own.plan) and approved.is_approved(own.plan, authority):
         own = _follow_plan(context, owned, authority, observed, None)
         urgent = Wait(WaitReason.OWN_PLAN_URGENT)
         return replace(own, external=external.status(ExternalPlanState.WAITING, urgent))
@@ -297,9 +322,9 @@ def _begin_external_plan(
 ) -> Outcome:
     assert external.plan is not None, "it is ready"
     enforce_rest(external.plan, owned, observed)
-    approved = replace(authority, plans=frozenset((external.hash,)))
+    allowed = replace(authority, plans=frozenset((external.hash,)))
     pace = external_plan.with_rate(desired, external)
-    return carry_out(context, pace, approved, external.plan, observed, by_person=False)
+    return carry_out(context, pace, allowed, external.plan, observed, by_person=False)
 
 
 def _without_approval(own: Outcome, authority: Authority) -> tuple[Wait, ...]:
@@ -324,7 +349,7 @@ def preview(
     desired = resolve_conflicts(desired, observed.records)
     with context.timed("plan"):
         plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
-    plan = approval.renew(context.pending, plan, desired, observed)
+    plan = approval.renew(context.pending, plan, desired, observed, context.plan)
     seen = last_observation_of(observed, None)
     recorded = recorded_run(stored, observed.cluster)
     damaged = damage_waits(stored)

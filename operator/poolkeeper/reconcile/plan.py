@@ -6,7 +6,6 @@ deletions, come when nothing is left to move.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from poolkeeper.errors import DamagedNode
 from poolkeeper.model.execution.actions import Action, ActionKind
@@ -16,7 +15,7 @@ from poolkeeper.model.plans import DeleteTopic, ElectLeaders, Plan, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.audit import audit
-from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.parts.choose import rest_of
 from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.log_dir_copies import CopyState, classify_copies, copies_of
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
@@ -156,15 +155,4 @@ def _waits_for_others(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
 def enforce_rest(plan: Plan, desired: Desired, observed: Observation) -> None:
     """Raise `Refused` if the rest of the plan breaks a placement rule."""
     cluster = observed.cluster
-    states = classify(plan.moves, cluster)
-    moves = tuple(
-        move._replace(path=move.path[p.at :])
-        for move, p in zip(plan.moves, states, strict=True)
-        if p.state in (MoveState.PENDING, MoveState.IN_FLIGHT)
-    )
-    left = tuple(
-        s for s in plan.steps if step_progress.progress_of(s, cluster).state is StepState.TO_DO
-    )
-    named = plan_json.plan_hash(moves, left)
-    rest = replace(plan, moves=moves, steps=left, stages=(), hash=named)
-    audit.enforce(rest, desired, cluster, observed.records, observed.gone)
+    audit.enforce(rest_of(plan, cluster), desired, cluster, observed.records, observed.gone)

@@ -39,7 +39,11 @@ AUTO = Approval(ApprovalPolicy.AUTO)
             Mode.APPLY,
             MANUAL,
             ("sha256:b",),
-            Authority(steps=True, plans=frozenset({"sha256:a", "sha256:b"})),
+            Authority(
+                steps=True,
+                plans=frozenset({"sha256:a", "sha256:b"}),
+                approved_by_name=frozenset({"sha256:a", "sha256:b"}),
+            ),
             id="manual-by-spec-and-by-command-line",
         ),
     ],

@@ -182,7 +182,9 @@ def document(
     blocks every move now.
     """
     left = remaining_capacity.remaining_capacities(plan, desired, observed.cluster, observed.gone)
-    body = {**plan_json.to_json(plan), "room": [capacity_table.as_data(room) for room in left]}
+    body = plan_json.to_json(plan)
+    body.setdefault("parts", [])
+    body["room"] = [capacity_table.as_data(room) for room in left]
     as_declared = plan.empty and not left_undone.of_plan(plan) and not waits
     to_do = bool(observed.left.ours or observed.orphans.due())
     body["asDeclared"] = as_declared and not to_do and not _damage(observed)

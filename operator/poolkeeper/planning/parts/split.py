@@ -20,10 +20,11 @@ other topics declare.
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
+from types import MappingProxyType
 
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, MoveLogDir, Part, PartKind, Plan, Step, Urgency
@@ -41,6 +42,12 @@ _KINDS = {
 }
 _FIRST = (PartKind.HEAL.value, PartKind.DRAIN.value)
 """The parts that every other part with moves comes after."""
+_ORDER = list(PartKind)
+_TOPIC = PartKind.TOPIC.of("")
+
+Known = Mapping[tuple[str, int], str]
+"""By topic and partition: the part that a move belongs to, where that was shown before."""
+_NOTHING_KNOWN: Known = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +64,16 @@ class Circumstances:
         """The laws of this cluster."""
         return Rules(self.desired, self.cluster, self.gone, self.records)
 
-    def fingerprint(self, topics: Collection[str]) -> str:
-        """What moves of these topics depend on."""
+    def fingerprint_of(self, name: str, moves: Iterable[Move], steps: Iterable[Step]) -> str:
+        """What the part of that name depends on, if it has these moves and steps."""
+        if name.startswith(_TOPIC):
+            topic = name.removeprefix(_TOPIC)
+            return identity.topic_fingerprint(self.desired, topic, self.cluster.id)
+        topics = {move.topic for move in moves} | set(map(_topic, steps))
         lost = identity.lost_log_dirs(self.cluster)
         return identity.placement_fingerprint(
             self.desired, topics, self.cluster.id, self.gone, lost
         )
-
-    def fingerprint_of_topic(self, topic: str) -> str:
-        """What the destructive steps of this topic depend on."""
-        return identity.topic_fingerprint(self.desired, topic, self.cluster.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,33 +84,51 @@ class _Group:
     moves: tuple[int, ...]
 
 
-def with_parts(plan: Plan, given: Circumstances) -> Plan:
+def with_parts(plan: Plan, given: Circumstances, known: Known = _NOTHING_KNOWN) -> Plan:
     """The plan with its parts in the order in which they are planned."""
     copies = _copies(plan, given.desired)
-    groups = _groups(plan, given.rules, copies.keys())
+    groups = _groups(plan, given.rules, copies.keys(), known)
     turn = MovesInTurn.of(given.rules, plan.moves)
     groups = [g for g in _lawful_in_turn(groups, turn, plan.moves) if g.moves or g.name in copies]
     moving = tuple(_parts(groups, plan, given, copies))
     return replace(plan, parts=(*moving, *_of_topics(plan, given)))
 
 
-def _groups(plan: Plan, rules: Rules, also: Iterable[str]) -> list[_Group]:
+def known_parts(plan: Plan) -> Known:
+    """The part of each move of a plan that has parts."""
+    return {
+        (move.topic, move.partition): part.name
+        for part in plan.parts
+        for move in map(plan.moves.__getitem__, part.moves)
+    }
+
+
+def _groups(plan: Plan, rules: Rules, also: Iterable[str], known: Known) -> list[_Group]:
     """The moves by their own purpose, in order; `also`: parts that have other steps."""
-    found: dict[tuple[Urgency, str], list[int]] = {}
-    for urgency, kind in _KINDS.items():
-        if kind.value in also:
-            found[urgency, kind.value] = []
+    found: dict[str, list[int]] = {name: [] for name in also}
     at = 0
-    for (number, topic), group in groupby(plan.moves, key=attrgetter("urgency", "topic")):
-        purpose = Urgency(number)
-        if purpose is Urgency.POOL:
-            name = PartKind.POOL.of(rules.home(topic).pool or "")
+    for (urgency, topic), group in groupby(plan.moves, key=attrgetter("urgency", "topic")):
+        own, moves = _purpose(Urgency(urgency), topic, rules), list(group)
+        until = at + len(moves)
+        if known:
+            for index, move in zip(range(at, until), moves, strict=True):
+                found.setdefault(known.get((topic, move.partition), own), []).append(index)
         else:
-            name = _KINDS[purpose].value
-        until = at + sum(1 for _ in group)
-        found.setdefault((purpose, name), []).extend(range(at, until))
+            found.setdefault(own, []).extend(range(at, until))
         at = until
-    return [_Group(name, tuple(moves)) for (_, name), moves in sorted(found.items())]
+    return [_Group(name, tuple(moves)) for name, moves in sorted(found.items(), key=_rank)]
+
+
+def _purpose(urgency: Urgency, topic: str, rules: Rules) -> str:
+    """The name of the part to which a move of this urgency belongs by its own purpose."""
+    if urgency is Urgency.POOL:
+        return PartKind.POOL.of(rules.home(topic).pool or "")
+    return _KINDS[urgency].value
+
+
+def _rank(named: tuple[str, object]) -> tuple[int, str]:
+    name = named[0]
+    return _ORDER.index(PartKind(name.partition("/")[0])), name
 
 
 def _lawful_in_turn(
@@ -162,11 +187,11 @@ def _parts(
             after = names
         if group.name in _FIRST:
             turn = turn.after(moves)
-        topics = {move.topic for move in moves} | {_topic(plan.steps[index]) for index in steps}
+        copied = [plan.steps[index] for index in steps]
         yield Part(
             name=group.name,
-            hash=identity.plan_hash(moves, [plan.steps[index] for index in steps]),
-            fingerprint=given.fingerprint(topics),
+            hash=identity.plan_hash(moves, copied),
+            fingerprint=given.fingerprint_of(group.name, moves, copied),
             after=tuple(after),
             moves=group.moves,
             steps=steps,
@@ -192,13 +217,10 @@ def _of_topics(plan: Plan, given: Circumstances) -> Iterator[Part]:
     for index, step in enumerate(plan.steps):
         if identity.is_destructive(step):
             found.setdefault(_topic(step), []).append(index)
-    for topic, steps in sorted(found.items()):
-        yield Part(
-            name=PartKind.TOPIC.of(topic),
-            hash=identity.plan_hash((), [plan.steps[index] for index in steps]),
-            fingerprint=given.fingerprint_of_topic(topic),
-            steps=tuple(steps),
-        )
+    for topic, at in sorted(found.items()):
+        name, steps = PartKind.TOPIC.of(topic), [plan.steps[index] for index in at]
+        named = identity.plan_hash((), steps)
+        yield Part(name, named, given.fingerprint_of(name, (), steps), steps=tuple(at))
 
 
 def _topic(step: Step) -> str:

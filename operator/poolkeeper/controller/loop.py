@@ -242,8 +242,9 @@ class LoopConfig:
     resources may still be arriving, one by one. `beat` is called with the seconds for which the
     loop may now be silent. `external_plan` returns the external plan for this cluster, if there is
     one. `pending` is the pending plan; it survives a change of executor or of mode.
-    `lost_sessions`: those that ended in outages; no other executor has them. `emit` takes what goes
-    into the audit trail.
+    `lost_sessions`: those that ended in outages; no other executor has them. `approvers_verified`:
+    whether an admission policy makes sure of who approved. `emit` takes what goes into the audit
+    trail.
     """
 
     connections: ClusterConnections
@@ -259,6 +260,7 @@ class LoopConfig:
     external_plan: Callable[[], ExternalPlan | None] = lambda: None
     pending: PendingPlan = field(default_factory=PendingPlan)
     lost_sessions: set[int] = field(default_factory=set)
+    approvers_verified: Callable[[], bool] = lambda: False
     emit: Emit = audit.discard
 
     def end(self) -> None:
@@ -339,7 +341,9 @@ def _run_passes(config: LoopConfig) -> None:
             config.wake.clear()
             desired, settling = config.begin_pass(config.desired())
             approvals, damage = _approvals(session)
-            authority = authority_of(desired, approvals)
+            named = bool(desired.cluster.approval.by)
+            verified = named and config.approvers_verified()
+            authority = authority_of(desired, approvals, verified=verified)
             authority = replace(authority, settling=settling)
             if config.paused():
                 authority = Authority(paused=True)

@@ -33,7 +33,7 @@ from poolkeeper.planning.run_state import gates, left_throttles, requests, step_
 from poolkeeper.planning.run_state.log_dir_copies import copies_of
 from poolkeeper.reconcile import approval, steps_during_run
 from poolkeeper.reconcile.act import stall_recovery, writes
-from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.authority import Authority, approver
 from poolkeeper.reconcile.context import PassContext, PreviewContext
 from poolkeeper.reconcile.decide import approved, cool_down, external_plan
 from poolkeeper.reconcile.decide import run as runs
@@ -65,6 +65,8 @@ def reconcile_cluster(
     plan of a Rebalance; it is executed unchanged when it is its turn (`external_plan`).
     """
     outcome = _reconcile(context, desired, authority, confirmed_plan, external)
+    pending, spec = context.memory.pending.plan, desired.cluster
+    outcome = approved.with_parts_asked(outcome, pending, authority, spec)
     elected = context.memory.take_elections()
     return replace(outcome, did=(*elected, *outcome.did)) if elected else outcome
 
@@ -212,7 +214,10 @@ def _follow_plan(
             raise StalePlan("the cluster changed since the plan was made", facts=drifts)
     plan, authority = due.cooled.plan, due.authority
     context.memory.has_begun = True
-    context.trail.concern(plan.hash)
+    by = approver(authority, plan, context.trail, by_person=confirmed_plan is not None)
+    context.trail.concern(
+        plan.hash, approved_by=by if approved.is_approved(plan, authority) else ""
+    )
     enforce_rest(plan, desired, observed)
     with context.timed("apply"):
         by_person = confirmed_plan is not None
@@ -221,6 +226,10 @@ def _follow_plan(
         approval.remember(context, None)
         if confirmed_plan is None:
             context.access.forget_approvals()
+    if due.approved:
+        outcome = replace(outcome, approved_by=by)
+        outcome = approved.told_approval(outcome, plan, context.memory.told_approval)
+        context.memory.told_approval = plan.hash if outcome.did else context.memory.told_approval
     waits = due.waits if outcome.state is State.WAITING else ()
     until_ms = due.cooled.waits_until_ms
     return replace(outcome, waits=(*outcome.waits, *waits), balance_waits_until_ms=until_ms)
@@ -228,11 +237,15 @@ def _follow_plan(
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """The plan to follow now, what is allowed of it, and what else waits for approval."""
+    """The plan to follow now, what is allowed of it, and which approvals have no effect.
+
+    `approved`: the plan is what is left of one that a person approved.
+    """
 
     cooled: Cooled
     authority: Authority
     waits: tuple[Wait, ...] = ()
+    approved: bool = False
 
 
 def _foreign(observed: Observation) -> tuple[Wait, ...]:
@@ -258,7 +271,9 @@ def _make_plan(
     asked = approval.pending_plan(context) if approvals else None
     rest = None if asked is None else approved.approved_part(asked, fresh, approvals, at)
     if rest is not None:
-        return _Due(Cooled(rest), approved.with_approved(authority, rest))
+        assert asked is not None, "something of it is left"
+        allowed = approved.with_approved(authority, rest, asked)
+        return _Due(Cooled(rest), allowed, approved=True)
     cooled = cool_down.plan_due_now(fresh, desired, authority, observed, context.now_ms(), planned)
     if authority.plans is None:
         if cooled.plan.hash in approvals:
@@ -267,7 +282,8 @@ def _make_plan(
     plan = approval.plan_to_approve(context, cooled.plan, desired, observed)
     rest = approved.approved_part(plan, fresh, approvals, at)
     if rest is not None:
-        return _Due(Cooled(rest), approved.with_approved(authority, rest))
+        allowed = approved.with_approved(authority, rest, plan)
+        return _Due(Cooled(rest), allowed, approved=True)
     return _Due(replace(cooled, plan=plan), authority, approved.waits_of(plan, approvals))
 
 

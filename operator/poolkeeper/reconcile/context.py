@@ -95,6 +95,8 @@ class PassMemory:
     looks: deque[SizeLook] = field(default_factory=lambda: deque(maxlen=LOOKS))
     """The last sizes of logs that the adaptive throttle goes by."""
     throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
+    told_approval: str = ""
+    """The hash of the approved plan that was told last."""
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     has_begun: bool = False
     stall: SeenStall | None = None
@@ -243,6 +245,7 @@ def outcome_of(
         plan,
         progress,
         last_observation=context.memory.last_observation,
+        approved_by=run.approved_by,
     )
 
 

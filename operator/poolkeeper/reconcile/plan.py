@@ -64,7 +64,7 @@ def carry_out(
     )
     if isinstance(decision, DoNothing):
         return Outcome(State.WAITING, waits=(*result.waits, *decision.waits), plan=plan)
-    approved_by = approver(authority, context.trail, by_person=by_person)
+    approved_by = approver(authority, plan, context.trail, by_person=by_person)
     return writes.begin_run(context, desired, plan, observed, approved_by)
 
 

@@ -114,6 +114,9 @@ class Outcome:
     `external`: the state of the plan that was offered.
     `balance_waits_until_ms`: the cluster could be more even, and balance starts no plan before
     (`balancing.coolDown`). It is no wait of the pass: the cluster is at rest meanwhile.
+    `approved_by`: who allowed what is being done.
+    `asked`: the plan that a person is asked about, where it has several parts; `approved_parts` are
+    the names of those that are approved.
     """
 
     state: State
@@ -127,6 +130,9 @@ class Outcome:
     recorded: bool = False
     external: ExternalPlanStatus | None = None
     balance_waits_until_ms: int | None = None
+    approved_by: str = ""
+    asked: Plan | None = None
+    approved_parts: frozenset[str] = frozenset()
 
     @property
     def in_mid_run(self) -> bool:

@@ -12,8 +12,11 @@ A part that comes after another one is not begun before that one is approved, to
 from collections.abc import Collection
 from dataclasses import replace
 
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import ElectLeaders, Part, Plan
+from poolkeeper.model.specs import ApprovalPolicy, KafkaClusterSpec
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.parts.choose import (
     is_free,
@@ -24,7 +27,11 @@ from poolkeeper.planning.parts.choose import (
     steps_of,
 )
 from poolkeeper.planning.parts.split import Circumstances
-from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.authority import BY_HASH, Authority
+from poolkeeper.text import first
+
+_APPROVERS_MAX = 5
+_PARTS_MIN = 2
 
 
 def approved_part(
@@ -35,7 +42,7 @@ def approved_part(
     `asked`: the plan that a person was asked about, with its parts. `fresh`: the plan that would
     be made now; steps that need no approval are taken from it.
     """
-    names = _approved_names(asked, approvals)
+    names = approved_names(asked, approvals)
     if not names:
         return None
     cluster = at.cluster
@@ -59,9 +66,9 @@ def approved_part(
     return None
 
 
-def _approved_names(asked: Plan, approvals: Collection[str]) -> set[str]:
+def approved_names(asked: Plan, approvals: Collection[str]) -> frozenset[str]:
     """The parts that are approved, by their own hash or by the whole plan's."""
-    return {p.name for p in asked.parts if asked.hash in approvals or p.hash in approvals}
+    return frozenset(p.name for p in asked.parts if asked.hash in approvals or p.hash in approvals)
 
 
 def _fingerprint_now(plan: Plan, part: Part, at: Circumstances) -> str:
@@ -69,8 +76,8 @@ def _fingerprint_now(plan: Plan, part: Part, at: Circumstances) -> str:
     return at.fingerprint_of(part.name, moves, steps)
 
 
-def with_approved(authority: Authority, plan: Plan) -> Authority:
-    """The authority to carry out a plan made of approved parts, unless nothing may be begun."""
+def with_approved(authority: Authority, plan: Plan, asked: Plan) -> Authority:
+    """The authority to carry out what is approved of `asked`, unless nothing may be begun."""
     if authority.plans is not None and not authority.plans:
         return authority
     hashes = frozenset((plan.hash,))
@@ -78,7 +85,39 @@ def with_approved(authority: Authority, plan: Plan) -> Authority:
         authority,
         plans=None if authority.plans is None else authority.plans | hashes,
         approved_by_name=authority.approved_by_name | hashes,
+        approvers={**authority.approvers, plan.hash: _approver(authority, plan, asked)},
     )
+
+
+def _approver(authority: Authority, plan: Plan, asked: Plan) -> str:
+    """Who approved the plan, or each of its parts."""
+    if asked.hash in authority.approvals:
+        return authority.approvers.get(asked.hash, BY_HASH)
+    told = (f"part {p.name} {authority.approvers.get(p.hash, BY_HASH)}" for p in plan.parts)
+    return first(list(told), _APPROVERS_MAX, "; ")
+
+
+def with_parts_asked(
+    outcome: Outcome, asked: Plan | None, authority: Authority, spec: KafkaClusterSpec
+) -> Outcome:
+    """The outcome, with the parts of the plan that a person is asked about, if it has several."""
+    manual = spec.approval.policy is ApprovalPolicy.MANUAL
+    if asked is None or not manual or len(asked.parts) < _PARTS_MIN:
+        return outcome
+    names = approved_names(asked, authority.approvals | set(spec.approval.plans))
+    return replace(outcome, asked=asked, approved_parts=names)
+
+
+def told_approval(outcome: Outcome, plan: Plan, told: str) -> Outcome:
+    """The outcome of carrying out an approved plan; who approved it is told once, when it begins.
+
+    `told`: the hash of the plan of which that was told last. A run tells it when it begins.
+    """
+    begins = any(action.kind is ActionKind.RUN_BEGUN for action in outcome.did)
+    if not outcome.did or begins or told == plan.hash:
+        return outcome
+    first_of_all = Action(ActionKind.PLAN_APPROVED, hash=plan.hash, by=outcome.approved_by)
+    return replace(outcome, did=(first_of_all, *outcome.did))
 
 
 def is_approved(plan: Plan, authority: Authority) -> bool:
@@ -91,7 +130,7 @@ def waits_of(asked: Plan, approvals: Collection[str]) -> tuple[Wait, ...]:
     """Say which approvals have no effect while `asked` waits for approval."""
     if not asked.parts:
         return ()
-    names = _approved_names(asked, approvals)
+    names = approved_names(asked, approvals)
     early = WaitReason.PREDECESSORS_NOT_APPROVED
     found = [
         Wait(early, name=part.name, hash=part.hash, names=missing)

@@ -20,7 +20,7 @@ from poolkeeper.errors import (
 from poolkeeper.model.execution.outcomes import Outcome, Progress
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason, in_order
-from poolkeeper.model.plans import ElectLeaders, Plan
+from poolkeeper.model.plans import ElectLeaders, Part, PartKind, Plan
 from poolkeeper.model.specs import Mode
 from poolkeeper.planning.run_state.log_dir_copies import copies_of
 from poolkeeper.resources.kinds.custom_resource import CustomResource
@@ -38,6 +38,8 @@ from poolkeeper.resources.status.wording import (
 )
 from poolkeeper.text import moment
 
+_APPROVER_MAX = 1024
+_PARTS_MAX = 50
 _BALANCE_WAITS = "balanceWaitsUntil"
 _FACTS = (
     "clusterId",
@@ -76,6 +78,8 @@ def cluster_status(
         plan = _plan(work, outcome, known)
         if outcome.error is not None and outcome.plan is None:
             plan = known or None
+        elif plan is not None:
+            plan = plan | _approvals(outcome)
         if plan is not None:
             facts["plan"] = plan
         if outcome.balance_waits_until_ms is not None:
@@ -119,6 +123,24 @@ def _plan(
     return {**found, "bytes": sum(moved) if told is None else told}
 
 
+def _approvals(outcome: Outcome) -> dict[str, Any]:
+    """Who allowed what is being done, and the parts of the plan that a person is asked about."""
+    found: dict[str, Any] = {}
+    if outcome.approved_by:
+        found["approvedBy"] = outcome.approved_by[:_APPROVER_MAX]
+    if outcome.asked is not None:
+        parts = outcome.asked.parts[:_PARTS_MAX]
+        found["parts"] = [_part(part, outcome.approved_parts) for part in parts]
+    return found
+
+
+def _part(part: Part, approved: frozenset[str]) -> dict[str, Any]:
+    approval = "Approved" if part.name in approved else "Waiting"
+    moves = len(part.moves) + len(part.steps) * (not part.name.startswith(PartKind.TOPIC.of("")))
+    found = {"name": part.name, "hash": part.hash, "moves": moves, "approval": approval}
+    return {**found, "after": list(part.after[:_PARTS_MAX])} if part.after else found
+
+
 def _run(progress: Progress, approval: str, before: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "hash": progress.plan,
@@ -131,8 +153,10 @@ def _run(progress: Progress, approval: str, before: dict[str, Any]) -> dict[str,
     }
     if progress.still_s is not None:
         return found
-    if found == {name: value for name, value in before.items() if name != "secondsLeft"}:
-        return before if "secondsLeft" in before else found
+    known = {name: value for name, value in before.items() if name in found}
+    if found == known:
+        left = before.get("secondsLeft")
+        return found if left is None else {**found, "secondsLeft": left}
     if progress.seconds_left is not None:
         found["secondsLeft"] = coarse_seconds(progress.seconds_left)
     return found

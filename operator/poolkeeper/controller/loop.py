@@ -34,7 +34,7 @@ from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, Stat
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason, after_error, damage_wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired, Mode
+from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.authority import Authority, authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster
@@ -341,8 +341,8 @@ def _run_passes(config: LoopConfig) -> None:
             config.wake.clear()
             desired, settling = config.begin_pass(config.desired())
             approvals, damage = _approvals(session)
-            named = bool(desired.cluster.approval.by)
-            verified = named and config.approvers_verified()
+            manual = desired.cluster.approval.policy is ApprovalPolicy.MANUAL
+            verified = manual and config.approvers_verified()
             authority = authority_of(desired, approvals, verified=verified)
             authority = replace(authority, settling=settling)
             if config.paused():

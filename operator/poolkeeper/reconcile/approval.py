@@ -47,6 +47,14 @@ def remember(context: PassContext, plan: Plan | None) -> None:
     context.access.remember_pending_plan(None if nothing else plan)
 
 
+def carried_out(context: PassContext) -> set[str]:
+    """Return the hashes of plans that were carried out, as far as that is known."""
+    memory = context.memory
+    if memory.carried_out is None:
+        memory.carried_out = set(context.access.read_finished_plans())
+    return memory.carried_out
+
+
 def renew(
     pending: PendingPlan,
     new_plan: Plan,

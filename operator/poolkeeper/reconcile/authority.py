@@ -26,6 +26,7 @@ class Authority:
     one. `paused`: a run finishes its stage in flight, and nothing else starts. `settling`:
     resources may still be arriving or disappearing one by one. Until that has settled no run begins
     and no topic is deleted without approval. `approvers`: who approved, by hash; for people.
+    `verified`: an admission policy makes sure of them.
     """
 
     steps: bool = False
@@ -34,6 +35,7 @@ class Authority:
     settling: bool = False
     approved_by_name: frozenset[str] = frozenset()
     approvers: Mapping[str, str] = field(default_factory=dict)
+    verified: bool = False
 
     @property
     def awaits_settling(self) -> bool:
@@ -82,6 +84,7 @@ def authority_of(
             **dict.fromkeys(approvals, "approved with `poolkeeper apply`"),
             **_approvers(spec.approval, verified=verified),
         },
+        verified=verified,
     )
 
 

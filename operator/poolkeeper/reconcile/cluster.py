@@ -67,6 +67,7 @@ def reconcile_cluster(
     outcome = _reconcile(context, desired, authority, confirmed_plan, external)
     pending, spec = context.memory.pending.plan, desired.cluster
     outcome = approved.with_parts_asked(outcome, pending, authority, spec)
+    outcome = replace(outcome, approvers_verified=authority.verified)
     elected = context.memory.take_elections()
     return replace(outcome, did=(*elected, *outcome.did)) if elected else outcome
 
@@ -229,7 +230,9 @@ def _follow_plan(
     if due.approved:
         outcome = replace(outcome, approved_by=by)
         outcome = approved.told_approval(outcome, plan, context.memory.told_approval)
-        context.memory.told_approval = plan.hash if outcome.did else context.memory.told_approval
+        if outcome.did:
+            context.memory.told_approval = plan.hash
+            approval.carried_out(context).add(plan.hash)
     waits = due.waits if outcome.state is State.WAITING else ()
     until_ms = due.cooled.waits_until_ms
     return replace(outcome, waits=(*outcome.waits, *waits), balance_waits_until_ms=until_ms)
@@ -284,7 +287,10 @@ def _make_plan(
     if rest is not None:
         allowed = approved.with_approved(authority, rest, plan)
         return _Due(Cooled(rest), allowed, approved=True)
-    return _Due(replace(cooled, plan=plan), authority, approved.waits_of(plan, approvals))
+    unknown = approved.unmatched(plan, approvals)
+    if unknown:
+        unknown -= approval.carried_out(context)
+    return _Due(replace(cooled, plan=plan), authority, approved.waits_of(plan, approvals, unknown))
 
 
 # A plan of a Rebalance

@@ -117,6 +117,7 @@ class Outcome:
     `approved_by`: who allowed what is being done.
     `asked`: the plan that a person is asked about, where it has several parts; `approved_parts` are
     the names of those that are approved.
+    `approvers_verified`: whoever approves has to say who that is.
     """
 
     state: State
@@ -133,6 +134,7 @@ class Outcome:
     approved_by: str = ""
     asked: Plan | None = None
     approved_parts: frozenset[str] = frozenset()
+    approvers_verified: bool = False
 
     @property
     def in_mid_run(self) -> bool:

@@ -106,17 +106,30 @@ def known_parts(plan: Plan) -> Known:
 def _groups(plan: Plan, rules: Rules, also: Iterable[str], known: Known) -> list[_Group]:
     """The moves by their own purpose, in order; `also`: parts that have other steps."""
     found: dict[str, list[int]] = {name: [] for name in also}
+    to_empty = rules.to_empty
     at = 0
     for (urgency, topic), group in groupby(plan.moves, key=attrgetter("urgency", "topic")):
         own, moves = _purpose(Urgency(urgency), topic, rules), list(group)
         until = at + len(moves)
-        if known:
+        if known or (to_empty and urgency > Urgency.DRAIN):
             for index, move in zip(range(at, until), moves, strict=True):
-                found.setdefault(known.get((topic, move.partition), own), []).append(index)
+                name = known.get((topic, move.partition)) or _leaves(move, rules) or own
+                found.setdefault(name, []).append(index)
         else:
             found.setdefault(own, []).extend(range(at, until))
         at = until
     return [_Group(name, tuple(moves)) for name, moves in sorted(found.items(), key=_rank)]
+
+
+def _leaves(move: Move, rules: Rules) -> str | None:
+    """The part for which the move is needed because it leaves a broker that shall be empty.
+
+    The move may have another purpose as well: the topic leaves a drained broker of another pool.
+    """
+    left = rules.to_empty.intersection(move.source).difference(move.target)
+    if move.urgency <= Urgency.DRAIN or not left:
+        return None
+    return PartKind.HEAL.value if left & rules.gone else PartKind.DRAIN.value
 
 
 def _purpose(urgency: Urgency, topic: str, rules: Rules) -> str:

@@ -338,6 +338,7 @@ def _end_run(context: PassContext, run: Run, document: RunDocument) -> Outcome:
     ended = Action(ActionKind.RUN_ENDED, ending=run.ending)
     outcome = progress_outcome(context, run, document.plan, ended)
     context.access.end_run(run, _finished(context, run, document.plan))
+    context.memory.carried_out = None  # the history has one more
     return replace(outcome, state=State.STOPPED) if stopped else outcome
 
 

@@ -32,6 +32,7 @@ from poolkeeper.text import first
 
 _APPROVERS_MAX = 5
 _PARTS_MIN = 2
+_UNKNOWN_MAX = 3
 
 
 def approved_part(
@@ -126,8 +127,18 @@ def is_approved(plan: Plan, authority: Authority) -> bool:
     return authority.covers(plan) or every
 
 
-def waits_of(asked: Plan, approvals: Collection[str]) -> tuple[Wait, ...]:
-    """Say which approvals have no effect while `asked` waits for approval."""
+def unmatched(asked: Plan, approvals: Collection[str]) -> frozenset[str]:
+    """The approvals that are neither of the plan that waits nor of a part of it."""
+    return frozenset(approvals) - {asked.hash, *(part.hash for part in asked.parts)}
+
+
+def waits_of(
+    asked: Plan, approvals: Collection[str], unknown: Collection[str] = ()
+) -> tuple[Wait, ...]:
+    """Say which approvals have no effect while `asked` waits for approval.
+
+    `unknown`: those that fit no plan, neither this one nor one that was carried out.
+    """
     if not asked.parts:
         return ()
     names = approved_names(asked, approvals)
@@ -138,10 +149,9 @@ def waits_of(asked: Plan, approvals: Collection[str]) -> tuple[Wait, ...]:
         if part.name in names
         and (missing := tuple(name for name in part.after if name not in names))
     ]
-    hashes = {asked.hash, *(part.hash for part in asked.parts)}
     waiting = Wait(WaitReason.APPROVAL_REQUIRED, hash=asked.hash)
     found += [
         Wait(WaitReason.APPROVAL_UNMATCHED, hash=each, cause=waiting)
-        for each in sorted(set(approvals) - hashes)
+        for each in sorted(unknown)[:_UNKNOWN_MAX]
     ]
     return tuple(found)

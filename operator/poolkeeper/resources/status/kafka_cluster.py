@@ -60,6 +60,7 @@ _UNREPORTED_WAITS = frozenset(
     )
 )
 """Waits that other words of the status say already, or that pass in a second."""
+_NO_EFFECT = frozenset((WaitReason.PREDECESSORS_NOT_APPROVED, WaitReason.APPROVAL_UNMATCHED))
 
 
 def cluster_status(
@@ -253,7 +254,7 @@ def _idle_condition(
             "; ".join(["in place", *said, *_cluster_problems(outcome)]),
         )
     what = summary(plan, facts.get("plan", {}).get("bytes", 0))
-    next_step = _next_step(work, plan, name)
+    next_step = _next_step(work, plan, name, named=outcome.approvers_verified)
     if not work.needed:
         return ReadyCondition(ReadyStatus.READY, "InPlace", f"in place; would {what}{next_step}")
     if work.mode is Mode.PLAN_ONLY:
@@ -263,8 +264,9 @@ def _idle_condition(
             ReadyStatus.RECONCILING, "Paused", f"paused; left to do: {what}{next_step}"
         )
     if work.waiting:
+        doubts = "".join(f"; {each}" for each in _doubts(outcome))
         return ReadyCondition(
-            ReadyStatus.RECONCILING, "WaitingForApproval", f"waits to {what}{next_step}"
+            ReadyStatus.RECONCILING, "WaitingForApproval", f"waits to {what}{doubts}{next_step}"
         )
     if waits:
         return ReadyCondition(
@@ -290,13 +292,18 @@ def _hold_reason(work: PlannedWork) -> str:
     return "Paused" if work.mode in (Mode.PAUSED, Mode.ROLL_BACK) else "Waiting"
 
 
-def _next_step(work: PlannedWork, plan: Plan, name: str) -> str:
+def _doubts(outcome: Outcome) -> list[str]:
+    """The approvals that have no effect, and why."""
+    return [wording.sentence(wait) for wait in outcome.waits if wait.reason in _NO_EFFECT]
+
+
+def _next_step(work: PlannedWork, plan: Plan, name: str, *, named: bool) -> str:
     """The command that a person runs to let the cluster go on; empty if it waits for none."""
     if work.mode is not Mode.APPLY:
         return _mode_step(work, name)
     if work.waiting:
         why = "so many deletions need a person's approval: " if work.auto else ""
-        return f"; {why}approve {plan.hash}: {approval_line(name, plan.hash)}"
+        return f"; {why}approve {plan.hash}: {approval_line(name, plan.hash, named=named)}"
     return ""
 
 

@@ -42,6 +42,7 @@ def needed(name: str, number: int, *path: tuple[int, ...], urgency: Urgency) -> 
 HEALED = needed("a", 0, (1, 2), (7, 2), urgency=Urgency.HEAL)
 DRAINED = needed("a", 1, (2, 3), (2, 1), urgency=Urgency.DRAIN)
 POOLED = needed("b", 1, (2, 3), (4, 5), urgency=Urgency.POOL)
+MIGRATED = needed("b", 0, (1, 2), (4, 5), urgency=Urgency.POOL)
 RAISED = needed("c", 0, (1, 2), (1, 2, 7), urgency=Urgency.FACTOR)
 EVEN = needed("c", 3, (1, 2), (8, 2), urgency=Urgency.BALANCE)
 
@@ -63,7 +64,7 @@ DIRS = replace(DESIRED, pools=(replace(FAST, drain_log_dirs=(DrainLogDir(1, "/dr
         pytest.param(plan(), DESIRED, [], id="nothing"),
         pytest.param(plan(steps=(HARMLESS,)), DESIRED, [], id="nothing-to-approve"),
         pytest.param(
-            plan(HEALED, DRAINED, POOLED, RAISED, EVEN),
+            plan(HEALED, DRAINED, MIGRATED, RAISED, EVEN),
             MOVED,
             [
                 ("heal", (), (0,), ()),
@@ -73,6 +74,12 @@ DIRS = replace(DESIRED, pools=(replace(FAST, drain_log_dirs=(DrainLogDir(1, "/dr
                 ("balance", ("heal", "drain", "pool/slow", "replication-factor"), (4,), ()),
             ],
             id="one-of-each",
+        ),
+        pytest.param(
+            plan(POOLED, needed("b", 3, (1, 2), (4, 5), urgency=Urgency.POOL)),
+            MOVED,
+            [("drain", (), (0,), ()), ("pool/slow", ("drain",), (1,), ())],
+            id="off-a-drained-broker-and-into-a-pool",
         ),
         pytest.param(
             plan(DRAINED, steps=(HARMLESS, LOSSY, DELETED)),

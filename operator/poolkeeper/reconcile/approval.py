@@ -13,6 +13,7 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.parts.choose import without_what_is_over
 from poolkeeper.planning.parts.keep import with_shown_parts
+from poolkeeper.planning.parts.platform_first import platform_first
 from poolkeeper.planning.parts.split import Circumstances, known_parts, with_parts
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json, reuse
@@ -72,9 +73,22 @@ def renew(
     plan = None if shown is None else _still_valid(shown, new_plan, at, planner)
     if plan is None or _is_unlawful(plan, at):
         same = shown is not None and shown.hash == new_plan.hash
-        plan = with_parts(new_plan, at, known_parts(shown) if shown and same else {})
+        plan = (
+            with_parts(new_plan, at, known_parts(shown))
+            if shown is not None and same
+            else in_parts(new_plan, at, planner)
+        )
     pending.plan = plan
     return plan
+
+
+def in_parts(plan: Plan, at: Circumstances, planner: Planner = make_plan) -> Plan:
+    """Return a fresh plan in its parts, those of the platform planned first."""
+
+    def planned(wanted: Desired, cluster: Cluster) -> Plan:
+        return planner(wanted, cluster, at.records, at.gone)
+
+    return platform_first(plan, at, planned)
 
 
 def _still_valid(shown: Plan, new_plan: Plan, at: Circumstances, planner: Planner) -> Plan | None:

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -27,7 +28,7 @@ from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.specs import ApprovalPolicy, Desired
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacity
 from poolkeeper.planning.facts.pools import Standstill
@@ -36,8 +37,9 @@ from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import disks, gates, left_throttles
 from poolkeeper.planning.staging import next_stage
+from poolkeeper.reconcile import approval
 from poolkeeper.reconcile.authority import authority_of
-from poolkeeper.reconcile.decide import cool_down
+from poolkeeper.reconcile.decide import approved, cool_down
 from poolkeeper.reconcile.gone_brokers import updated_records
 from poolkeeper.reconcile.observation import Observation, observe_cluster
 from poolkeeper.reconcile.recorded_run import (
@@ -113,7 +115,7 @@ def plan(
     supposed = SupposedBrokers(frozenset(without), _brokers(with_brokers))
     seen = suppose_brokers(look.observed, supposed)
     made = audited_plan(desired, seen, prune=prune)
-    printing.warn(look.warnings)
+    printing.warn((*look.warnings, *_without_effect(made, desired, look)))
     if snapshot is None and target.bootstrap:
         printing.warn(_unknown_room(made, desired, seen))
     look = replace(look, waits=(*look.waits, *stage_waits(made, desired, seen)))
@@ -126,6 +128,16 @@ def plan(
         return CHANGES
     undone = look.waits or left_undone.of_plan(made) or _damage(seen)
     return left_undone.EXIT_CODE if undone else 0
+
+
+def _without_effect(made: Plan, desired: Desired, look: "Look") -> tuple[str, ...]:
+    """Say which of the declared approvals fit no plan, or lack an approval of what comes before."""
+    asked = look.pending or made
+    approvals = frozenset(desired.cluster.approval.plans) - look.carried_out
+    if not approvals or made.empty:
+        return ()
+    unknown = approved.unmatched(made, approved.unmatched(asked, approvals))
+    return wording.sentences(approved.waits_of(asked, approvals, unknown))
 
 
 def _damage(seen: Observation) -> tuple[left_undone.Undone, ...]:
@@ -143,11 +155,16 @@ def _unknown_room(made: Plan, desired: Desired, seen: Observation) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What is planned for, what could not be read, and what blocks every move."""
+    """What is planned for, what could not be read, and what blocks every move.
+
+    `pending`: the plan that an operator asks about. `carried_out`: hashes of plans of earlier runs.
+    """
 
     observed: Observation
     warnings: tuple[str, ...] = ()
     waits: tuple[Wait, ...] = ()
+    pending: Plan | None = None
+    carried_out: frozenset[str] = frozenset()
 
 
 def audited_plan(desired: Desired, observed: Observation, *, prune: bool) -> Plan:
@@ -160,13 +177,17 @@ def audited_plan(desired: Desired, observed: Observation, *, prune: bool) -> Pla
         raise InvalidInput(wrong)
     made = make_plan(desired, observed.cluster, observed.records, observed.gone, prune=prune)
     audit.enforce(made, desired, observed.cluster, observed.records, observed.gone)
+    at = observed.circumstances(desired)
+    if desired.cluster.approval.policy is ApprovalPolicy.MANUAL:
+        made = approval.in_parts(made, at, partial(make_plan, prune=prune))
+    else:
+        made = with_parts(made, at)
     predicted, makespan, halt = next_stage.predict(
         made, observed.cluster, desired, gone=observed.gone
     )
     waiting = () if halt is None else (PlanProblem("", "", Standstill(wording.sentence(halt))),)
     problems = (*made.problems, *waiting)
-    made = replace(made, stages=predicted, makespan=makespan, problems=problems)
-    return with_parts(made, observed.circumstances(desired))
+    return replace(made, stages=predicted, makespan=makespan, problems=problems)
 
 
 def document(
@@ -254,6 +275,7 @@ def _of_cluster(target: Target, desired: Desired) -> Look:
         view = ZooKeeperView(session)
         status = journal.read_status(session)
         seen = observe_cluster(view, desired, now_ms(), enriching, running=status.stored.running)
+        look = Look(seen, pending=view.read_pending_plan(), carried_out=view.read_finished_plans())
     recorded, damaged = recorded_run(status.stored, seen.cluster), damage_waits(status.stored)
     waits = (*damaged, *live_waits(seen, recorded, desired))
     # The plan itself names the records, and the waits the run.
@@ -265,10 +287,11 @@ def _of_cluster(target: Target, desired: Desired) -> Look:
     ]
     warnings = (*map(str, damage), *seen.reading.notes, *enriching.warnings)
     if recorded is None:
-        return Look(seen, warnings, waits)
+        return replace(look, warnings=warnings, waits=waits)
     under_way = f"run {recorded.run.plan} is under way: topics that it moves are left out"
     hindered = cancel_waits(status.stored, seen.cluster, desired, seen.gone, now_ms())
-    return Look(seen, (*warnings, f"{under_way} of this plan"), (*hindered, *waits))
+    warnings = (*warnings, f"{under_way} of this plan")
+    return replace(look, warnings=warnings, waits=(*hindered, *waits))
 
 
 def live_waits(

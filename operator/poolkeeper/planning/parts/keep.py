@@ -13,15 +13,17 @@ The rest is planned on top of the cluster as those parts leave it. A partition t
 moved again.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from poolkeeper.model.plans import ElectLeaders, Move, MoveLogDir, Part, Plan, Step
+from poolkeeper.model.plans import ElectLeaders, Move, MoveLogDir, Part, Plan, PoolCertificate, Step
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.parts.choose import in_order, moves_of, plan_of, steps_of
 from poolkeeper.planning.parts.split import Circumstances, known_parts, with_parts
 from poolkeeper.planning.proposals import reuse
 from poolkeeper.planning.proposals.identity import plan_hash
+from poolkeeper.planning.proposals.lower_bounds import with_moves
 from poolkeeper.planning.run_state.after_plan import after_moves
 
 
@@ -43,8 +45,10 @@ def with_shown_parts(
         rest = planned(after_moves(given.cluster, moves))
     else:
         rest = plan_of(divided, [part.name for part in divided.parts if not part.moves])
+    both = _together(fresh, rest, moves, copies)
+    both = replace(both, certificates=_certificates(both, given))
     known = {place: name for place, name in known_parts(shown).items() if name in names}
-    return with_parts(_together(fresh, rest, moves, copies), given, known)
+    return with_parts(both, given, known)
 
 
 def _kept(shown: Plan, fresh: Plan, given: Circumstances) -> Iterator[Part]:
@@ -89,4 +93,18 @@ def _together(fresh: Plan, rest: Plan, moves: list[Move], copies: list[Step]) ->
         moves=tuple(both),
         stages=(),
         makespan=None,
+    )
+
+
+def _certificates(plan: Plan, given: Circumstances) -> tuple[PoolCertificate, ...]:
+    """The bounds of the plan laid out at once, beside what this plan moves; none without moves."""
+    rules = given.rules
+    replicas: Counter[str] = Counter()
+    size: Counter[str] = Counter()
+    for move in plan.moves:
+        pool = rules.home(move.topic).pool or ""
+        replicas[pool] += sum(move.replicas_added)
+        size[pool] += move.bytes
+    return tuple(
+        with_moves(proof, replicas[proof.pool], size[proof.pool]) for proof in plan.certificates
     )

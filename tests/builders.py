@@ -96,11 +96,13 @@ def desired(
     *topics: TopicSpec,
     held: Iterable[Claim] = (),
     doomed: Iterable[Claim] = (),
+    astray: Iterable[Claim] = (),
     **fields: Any,
 ) -> Desired:
     """What is declared for one cluster; `fields` are those of `cluster_spec`."""
     found = (pools,) if isinstance(pools, ResourcePoolSpec) else tuple(pools)
-    return Desired(cluster_spec(**fields), found, topics, frozenset(held), frozenset(doomed))
+    claims = map(frozenset, (held, doomed, astray))
+    return Desired(cluster_spec(**fields), found, topics, *claims)
 
 
 # What is planned

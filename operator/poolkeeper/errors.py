@@ -12,6 +12,7 @@ PoolkeeperError
 ├── Fenced          us, never again: another instance took the journal over; stop writing
 └── Unavailable     us, later: a system could not be reached (exit code 3)
     ├── Forbidden       … as it will be until a person changes credentials or ACLs
+    │   └── SecretForbidden … or lets the operator read a Secret
     └── Unsupported     … in this way, as its release does not know the request
 """
 
@@ -186,6 +187,10 @@ class Unavailable(PoolkeeperError):
 
 class Forbidden(Unavailable):
     """A system answers, but rejects this identity: a retry does not help."""
+
+
+class SecretForbidden(Forbidden):
+    """A Secret may not be read: it is not among those that the operator's Role lists."""
 
 
 class Unsupported(Unavailable):

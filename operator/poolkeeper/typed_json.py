@@ -27,7 +27,10 @@ from msgspec import Meta, Struct
 from poolkeeper.errors import InvalidInput, Problem
 
 T = TypeVar("T")
-Natural = Annotated[int, Meta(ge=0, description="an integer of 0 or more")]
+INTEGER_MAX = 2**31 - 1
+"""Of what Kafka keeps as an integer: broker ids, numbers of partitions."""
+Natural = Annotated[int, Meta(ge=0, le=2**53, description="an integer from 0 to 2^53")]
+"""A count, or bytes: as far as every reader of JSON has it exactly, and sums fit into 64 bits."""
 Milliseconds = Annotated[
     int, Meta(ge=0, le=253_402_300_799_999, description="milliseconds since 1970")
 ]
@@ -35,7 +38,10 @@ Milliseconds = Annotated[
 Finite = Annotated[
     float, Meta(ge=-sys.float_info.max, le=sys.float_info.max, description="a number")
 ]
-BrokerId = Annotated[int, Meta(ge=0, description="a broker id")]
+BrokerId = Annotated[int, Meta(ge=0, le=INTEGER_MAX, description="a broker id")]
+PartitionNumber = Annotated[
+    int, Meta(ge=0, le=INTEGER_MAX, description="the number of a partition")
+]
 BrokerIds = Annotated[tuple[BrokerId, ...], Meta(description="a list of broker ids")]
 ReplicaList = Annotated[
     tuple[BrokerId, ...], Meta(min_length=1, description="a list of at least one broker id")

@@ -6,5 +6,6 @@ servers      its processes
 access       kubeconfigs, and requests of the tests themselves
 audits       what service accounts asked of the API server
 kubelet      the node: runs pods as processes
+workplace    a folder with chart and manifests, and brokers with data
 clusters     all of it together, with a shell
 """

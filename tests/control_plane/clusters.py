@@ -1,8 +1,10 @@
-"""A shell inside a Kubernetes of one's own: `make cluster`.
+"""A shell inside a Kubernetes of one's own, beside a Kafka cluster in use: `make cluster`.
 
-A control plane with our CRDs and one node that runs the operator's image as a process, `KUBECONFIG`
-set, and `kubectl`, `helm` and `poolkeeper` on the path; `exit` ends all of it. With commands on the
-standard input it runs those and gives their exit code:
+A control plane with one node that runs the operator's image as a process, nine real brokers with
+the topics of `examples/manifests`, filled, and a folder with chart and manifests in which the
+commands of the README's section "On Kubernetes" can be typed as they stand there. `KUBECONFIG` is
+set; `kubectl`, `helm`, `poolkeeper` and `kubectl poolkeeper` are on the path; `exit` ends all of
+it. With commands on the standard input it runs those, and gives the exit code of the last:
 
     echo 'kubectl get nodes' | make cluster
 """
@@ -11,57 +13,69 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from chart.releases import IMAGE, OPERATOR
-from control_plane import building
+from chart.releases import IMAGE
+from control_plane import workplace
 from control_plane.building import BuildError
 from control_plane.kubelet import Kubelet
 from control_plane.planes import ControlPlane
+from control_plane.workplace import Workplace
 from poolkeeper import errors
+from poolkeeper.sandbox import Sandbox
 
-CRDS = building.CHECKOUT / "crds"
-
+BEGINNING = "Starting a Kubernetes, ZooKeeper and nine brokers; the first time that takes minutes."
 WELCOME = """
-A Kubernetes of your own: {server}
-  kubectl get nodes
-  kubectl get kafkaclusters,resourcepools,topics,rebalances -A
-  poolkeeper sandbox up --brokers 9
-  helm install poolkeeper charts/poolkeeper -n poolkeeper --create-namespace --wait \\
-    --set crds.install=false --set operator.address='$(POD_IP)'
-Pods run as processes of this machine, and share its network; logs of the servers are in {folder}.
-`exit` ends all of it.
+A Kubernetes of your own, {server}, and nine Kafka brokers with nine topics, {bootstrap}.
+This folder has the chart and the manifests. Begin as the README does ("On Kubernetes"):
+
+  helm install poolkeeper charts/poolkeeper --namespace poolkeeper --create-namespace --wait
+  kubectl create namespace demo
+  kubectl apply -f examples/manifests
+  kubectl poolkeeper status
+
+and go on there: kubectl poolkeeper plan, approve, stop, rollback, history, why topic/t1.
+Pods run as processes of this machine, and share its network; logs of the servers are in
+{folder}. `exit` ends all of it, the brokers and their data included.
 """
 
 
 def main() -> int:
     """Return the exit code of the shell, or 1 if there is no control plane to be had."""
+    if sys.stdin.isatty():
+        print(BEGINNING, flush=True)
     try:
-        with ControlPlane.start() as plane:
-            plane.apply_crds(CRDS)
-            with Kubelet.start(plane, {IMAGE: OPERATOR}):
-                return _shell(plane)
-    except (BuildError, errors.Unavailable) as reason:
+        with ThreadPoolExecutor() as threads:
+            starting = threads.submit(workplace.start_brokers)
+            try:
+                plane = ControlPlane.start()
+            except BaseException:
+                starting.result().close()
+                raise
+            with plane, starting.result() as brokers:
+                place = Workplace.make(plane.folder.resolve())
+                place.address(brokers)
+                with Kubelet.start(plane, {IMAGE: place.entry_point}):
+                    return _shell(plane, place, brokers)
+    except (BuildError, errors.PoolkeeperError) as reason:
         print(reason, file=sys.stderr)
         return 1
 
 
-def _shell(plane: ControlPlane) -> int:
+def _shell(plane: ControlPlane, place: Workplace, brokers: Sandbox) -> int:
     interactive = sys.stdin.isatty()
     if interactive:
-        print(WELCOME.format(server=plane.server, folder=_short(plane.folder)))
+        where = {"server": plane.server, "bootstrap": brokers.bootstrap, "folder": plane.folder}
+        print(WELCOME.format_map(where))
     shell = os.environ.get("SHELL", "/bin/bash") if interactive else "/bin/bash"
     # Ctrl-C is for what runs in the shell. A handler, unlike "ignore", is not inherited by it.
     signal.signal(signal.SIGINT, lambda *_: None)
     environment = plane.environment()
-    folders = (str(OPERATOR.parent), str(building.helm().parent), environment["PATH"])
+    tools = Path(sys.executable).parent
+    folders = (str(place.programs), environment["PATH"], str(tools))
     environment["PATH"] = os.pathsep.join(folders)
-    return subprocess.run([shell], env=environment, check=False).returncode
-
-
-def _short(folder: Path) -> Path:
-    here = Path.cwd()
-    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+    return subprocess.run([shell], env=environment, cwd=place.folder, check=False).returncode
 
 
 if __name__ == "__main__":

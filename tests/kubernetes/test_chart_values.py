@@ -8,8 +8,10 @@ from chart.rendering import (
     EVERYTHING,
     RefusedValuesError,
     helm,
+    of_kind,
     render,
 )
+from chart.values import GONE, TAKEN
 
 
 @pytest.mark.parametrize("values", ["", "everything"], ids=["defaults", "everything"])
@@ -101,3 +103,54 @@ def test_an_account_that_exists_needs_its_name():
 
 def test_values_of_a_parent_chart_are_accepted():
     assert render({"global": {"anything": 1}}) == render()
+
+
+@pytest.mark.soak
+def test_the_api_server_takes_what_the_schema_takes(control_plane, namespace):
+    rows = [(path, value) for path, values in TAKEN.items() for value in values]
+    for path, value in rows:
+        objects = render(nested(path, None if value is GONE else value))
+        refused = dry_run(control_plane, objects, namespace)
+        assert not refused, f"{path}={value}: {refused}"
+
+
+@pytest.mark.soak
+def test_the_api_server_takes_everything_at_once(control_plane, namespace):
+    theirs = ("PodMonitor", "PrometheusRule")  # kinds that are not there
+    objects = [one for one in render(EVERYTHING) if one["kind"] not in theirs]
+    assert not dry_run(control_plane, objects, namespace)
+
+
+def test_a_release_with_dots_in_its_name_has_none_in_those_of_objects():
+    run = helm("template", "my.app", str(CHART), "-n", "ops")
+    found = [one for one in yaml.safe_load_all(run.stdout) if one]
+    (deployment,) = of_kind(found, "Deployment")
+    assert deployment["metadata"]["name"] == "my-app-poolkeeper"
+
+
+def nested(path, value):
+    for name in reversed(path.split(".")):
+        value = {name: value}
+    return value
+
+
+def dry_run(plane, objects, namespace):
+    """Return what the API server says against objects, in this namespace; empty for nothing.
+
+    Our definitions are there already. A pod needs an account that exists.
+    """
+    here = []
+    for one in objects:
+        if one["kind"] == "CustomResourceDefinition":
+            continue
+        metadata = dict(one["metadata"])
+        if "namespace" in metadata:
+            metadata["namespace"] = namespace
+        body = {**one, "metadata": metadata}
+        if one["kind"] == "Pod":
+            body["spec"] = {**one["spec"], "serviceAccountName": "default"}
+        here.append(body)
+    text = yaml.safe_dump_all(here)
+    words = ("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-")
+    run = plane.kubectl(*words, input=text, check=False)
+    return run.stderr if run.returncode else ""

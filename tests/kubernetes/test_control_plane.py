@@ -238,26 +238,6 @@ def test_a_server_that_ends_is_told_with_its_last_words_and_leaves_nothing(progr
     assert list((tmp_path / "planes").iterdir()) == []
 
 
-@pytest.mark.usefixtures("programs")
-def test_the_shell_of_make_cluster_has_a_node_and_our_resources_and_ends_all_of_it():
-    script = "kubectl get nodes,crds -oname; echo $KUBECONFIG; exit 7"
-    run = subprocess.run(
-        [sys.executable, "-m", "control_plane.clusters"],
-        input=script,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        cwd=TESTS,
-    )
-    *found, kubeconfig = run.stdout.splitlines()
-    definition = "customresourcedefinition.apiextensions.k8s.io"
-    defined = [f"{definition}/{kind}.poolkeeper.dev" for kind in KINDS]
-    assert found == ["node/local", *defined]
-    assert run.returncode == 7
-    assert not Path(kubeconfig).parent.exists()
-
-
 def event(audit_id, verb, end="\n"):
     body = {
         "auditID": audit_id,

@@ -37,14 +37,14 @@ def test_the_first_apply_on_a_live_cluster_writes_nothing_and_says_what_it_would
     would = "would create 1 topic, configure 1 topic, move 3 partitions (6 MiB)"
     apply = """kubectl patch kafkacluster main --type=merge -p '{"spec":{"mode":"Apply"}}'"""
     assert scene.table("cluster", "-o", "wide") == [
-        "NAME | MODE | READY | REASON | MOVES | MOVED | KAFKA | BROKERS | PLAN | MESSAGE",
-        "main | PlanOnly | False | PlanOnly | 3 |  | 2.8 to 3.3 | 9 | sha256:PLAN"
+        "NAME | MODE | READY | REASON | BROKERS | WAITS | MOVES | MOVED | KAFKA | PLAN | MESSAGE",
+        "main | PlanOnly | False | PlanOnly | 9/9 |  | 3 |  | 2.8 to 3.3 | sha256:PLAN"
         f" | {would}; the mode is PlanOnly: {apply}",
     ]
     assert scene.table("pool") == [
         "NAME | CLUSTER | BROKERS | TOPICS | READY | REASON | DRAINING",
-        "new | main | 3 | 1 | False | PlanOnly | ",
-        "old | main | 3 | 1 | True | InPlace | ",
+        "new | main | 3/3 | 1 | False | PlanOnly | ",
+        "old | main | 3/3 | 1 | True | InPlace | ",
     ]
     assert scene.table("topic") == [
         "NAME | POOL | PARTITIONS | RF | READY | REASON | MOVING | MOVED",
@@ -102,10 +102,10 @@ def test_creations_and_configs_go_at_once_and_moves_wait_for_the_line_that_is_pr
     assert scene.holders("orders") == set(NEW)
     assert scene.holders("other") == set(OLD)
     assert "plan" not in scene.status("cluster")
-    assert scene.table("cluster")[1] == "main | Apply | True | InPlace |  | "
+    assert scene.table("cluster")[1] == "main | Apply | True | InPlace | 9/9 |  |  | "
     assert scene.table("pool")[1:] == [
-        "new | main | 3 | 1 | True | InPlace | ",
-        "old | main | 3 | 3 | True | InPlace | ",
+        "new | main | 3/3 | 1 | True | InPlace | ",
+        "old | main | 3/3 | 3 | True | InPlace | ",
     ]
     assert scene.table("topic")[2:] == [
         "fresh | old | 2 | 2 | True | InPlace |  | ",

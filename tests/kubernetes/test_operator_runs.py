@@ -41,7 +41,7 @@ def test_how_far_it_is_can_be_seen_without_yaml(moving):
         "bytesDone": 0,
         "stage": 1,
     }
-    assert moving.table("cluster")[1] == "main | Apply | False | Moving | 6 | 0"
+    assert moving.table("cluster")[1] == "main | Apply | False | Moving | 9/9 |  | 6 | 0"
     moving.says("topic", "b-light", "Moving")
     row = moving.table("topic", "-o", "wide")[2].split(" | ")
     assert (row[0], *row[4:8]) == ("b-light", "False", "Moving", "3", "0")
@@ -111,7 +111,8 @@ def test_stop_on_the_command_line_ends_the_run_after_the_stage(moving):
     moving.make_light("a-heavy")
     moving.says("topic", "a-heavy")
     stopped = (
-        "the run was stopped, or its stage rolled back: to go on, run `poolkeeper apply`, or change"
+        "the run was stopped, or its stage rolled back: to go on, run `poolkeeper apply` (on"
+        " Kubernetes `kubectl poolkeeper resume`), or change"
         " what is declared"
     )
     said = moving.says("cluster", reason="Waiting", about="stopped")

@@ -21,6 +21,7 @@ EDIT = ["get", "create", "update", "patch", "delete"]
 ROLES = {
     "editors": [(["topics", "resourcepools", "kafkaclusters", "rebalances"], EDIT)],
     "approvers": [(["kafkaclusters", "rebalances"], ["approve"])],
+    "stoppers": [(["kafkaclusters"], ["stop"])],
     "operators": [
         (
             [
@@ -93,7 +94,7 @@ def ada(admin):
 
 
 @pytest.fixture(scope="module")
-def people(edna, ada):
+def pair(edna, ada):
     return edna, ada
 
 
@@ -275,8 +276,8 @@ def named(base, approval, user, before=()):
 
 @pytest.mark.parametrize("base", [CLUSTER, REBALANCE], ids=lambda base: base["kind"])
 @pytest.mark.parametrize(("before", "after", "for_all"), APPROVALS)
-def test_plans_are_approved_by_approvers(admin, people, made, base, before, after, for_all):
-    edna, ada = people
+def test_plans_are_approved_by_approvers(admin, pair, made, base, before, after, for_all):
+    edna, ada = pair
     body = made(base, {"spec": {"approval": named(base, before, name_of(admin))}})
     other = {"mode": "Apply"} if base is CLUSTER else {"paused": True}
 
@@ -363,6 +364,40 @@ def test_a_new_cluster_is_approved_by_approvers_too(edna, ada):
     assert ada.dry_create(approved).status == 201
 
 
+REQUEST = "poolkeeper.dev/request"
+
+
+@pytest.fixture
+def people(admin, edna, ada, operator):
+    with admin.as_user("stan", "editors", "stoppers") as stan:
+        yield {"edna": edna, "ada": ada, "stan": stan, "operator": operator}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "by"),
+    [
+        pytest.param(None, "stop", {"stan"}, id="a-stop"),
+        pytest.param(None, f"rollback {HASHES[0]}", {"stan"}, id="a-rollback"),
+        pytest.param("stop", "rollback", {"stan"}, id="a-sharper-one"),
+        pytest.param(None, "resume", {"ada"}, id="to-go-on"),
+        pytest.param("stop", None, {"stan", "operator"}, id="taken-off"),
+        pytest.param("stop", "stop", {"edna", "ada", "stan", "operator"}, id="as-before"),
+    ],
+)
+def test_runs_are_stopped_by_those_who_may(people, made, before, after, by):
+    body = made(CLUSTER, {"metadata": {"annotations": {REQUEST: before} if before else {}}})
+    change = {"metadata": {"annotations": {REQUEST: after}}, "spec": {"mode": "Apply"}}
+    answers = {name: api.patch(body, change, dryRun="All") for name, api in people.items()}
+    assert {name for name, answer in answers.items() if answer.status == 200} == by
+    verb = "approve" if after == "resume" else "stop"
+    text = (
+        f"edna may edit KafkaCluster {body['metadata']['name']} but not its runs: ask someone who"
+        f" has the verb {verb} on kafkaclusters to change the annotation {REQUEST}"
+    )
+    if "edna" not in by:
+        assert answers["edna"].message.endswith(denial("requests", text))
+
+
 @pytest.mark.parametrize("base", [TOPIC, POOL, CLUSTER, REBALANCE], ids=lambda base: base["kind"])
 def test_only_the_operator_takes_its_finalizer_off(edna, operator, team, made, base):
     change = {"metadata": {"finalizers": [FINALIZER, "example.com/other"]}}
@@ -447,7 +482,7 @@ def test_the_server_finds_no_fault_in_the_policies(admin):
         return found if all("typeChecking" in p.get("status", {}) for p in found) else []
 
     found = until(checked, "the controllers checked the types of all policies")
-    assert [item["status"]["typeChecking"] for item in found] == [{}] * 8
+    assert [item["status"]["typeChecking"] for item in found] == [{}] * 9
 
 
 def test_every_file_says_what_it_is_for_and_has_nothing_for_templates():

@@ -1,34 +1,40 @@
-"""Every command of the README's Kubernetes section is run, in its order, from the chart to the end.
+"""What `make cluster` gives, and the README's Kubernetes section typed there, as it stands.
 
 A real control plane, the operator in pods as the chart makes them, nine real brokers with data and
-clients at work.
+clients at work. Every command comes from the README character by character, through the standard
+input of what `make cluster` runs.
 """
 
+import os
 import re
-import shutil
 import subprocess
+import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from queue import Empty, Queue
 
 import pytest
-from kafka.admin import KafkaAdminClient
+import yaml
 
 import traffic
-from chart.releases import IMAGE, ON_OWN_ADDRESS, OPERATOR, until_no_pods, without_definitions
-from control_plane import building
-from control_plane.kubelet import Kubelet
-from control_plane.planes import ControlPlane
-from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
+from archives import archive_classes
+from conditions import until
+from control_plane import workplace
 from poolkeeper.zk import observe
 from poolkeeper.zk.client.session import Session
 
 pytestmark = pytest.mark.long
 
 REPOSITORY = Path(__file__).parents[2]
-TOPICS = {f"t{number}": 9 for number in range(1, 10)}
+TOPICS = {name: count for name, (count, _) in workplace.declared_topics().items()}
 POOLS = {"pool1": {1, 2, 3}, "pool2": {4, 5, 6}, "pool3": {7, 8, 9}}
 LISTED = "kubectl get topics --all-namespaces"
-BYTES_EACH = 256 * 1024
+PODS = "kubectl get pods -n poolkeeper -oname"
+LEASES = "kubectl get leases -n poolkeeper -oname"
+COMMAND_S = 400
+EXIT_CODE = 7
 
 
 def commands() -> list[str]:
@@ -38,70 +44,78 @@ def commands() -> list[str]:
     return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
 
 
-@pytest.fixture(scope="module")
-def brokers() -> Iterator[Sandbox]:
-    # Half of what nine idle brokers do is to ask each other for news.
-    settings = (("replica.fetch.wait.max.ms", "2000"),)
-    spec = SandboxSpec(brokers=spread(9, "abc"), kafka="3.9.2", settings=settings)
-    with Sandbox.start(spec) as sandbox:
-        admin = KafkaAdminClient(bootstrap_servers=sandbox.bootstrap.split(","))
-        wanted = {
-            name: {"num_partitions": count, "replication_factor": 2}
-            for name, count in TOPICS.items()
-        }
-        admin.create_topics(wanted, wait_for_metadata=True)
-        admin.close()
-        traffic.fill(sandbox.bootstrap, TOPICS, BYTES_EACH, compression="gzip")
-        yield sandbox
+class Shell:
+    """The shell of `make cluster`, fed one command after the other."""
+
+    def __init__(self) -> None:
+        paths = os.pathsep.join(str(REPOSITORY / one) for one in ("tests", "operator"))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "control_plane.clusters"],
+            env={**os.environ, "PYTHONPATH": paths},
+            cwd=REPOSITORY,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._lines: Queue[str] = Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def run(self, command: str) -> str:
+        """Type one line; return what it says. It must succeed."""
+        code, said = self._type(command)
+        assert code == 0, f"$ {command}\n{said}"
+        return said
+
+    def end(self) -> int:
+        """Type `exit 7`; return the exit code of it all."""
+        if self._process.poll() is None:
+            with self._process.stdin as typed:
+                typed.write(f"exit {EXIT_CODE}\n")
+        code = self._process.wait(COMMAND_S)
+        self._reader.join(COMMAND_S)
+        self._process.stdout.close()
+        return code
+
+    def _type(self, command: str) -> tuple[int, str]:
+        self._process.stdin.write(f'{command}\necho "--- $?"\n')
+        self._process.stdin.flush()
+        said: list[str] = []
+        deadline_s = time.monotonic() + COMMAND_S
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0.1, deadline_s - time.monotonic()))
+            except Empty:
+                raise AssertionError(f"no end of: {command}\n{''.join(said)}") from None
+            if line.startswith("--- "):
+                return int(line[4:]), "".join(said)
+            said.append(line)
+            assert line, f"make cluster has ended: {''.join(said)}"
+
+    def _read(self) -> None:
+        for line in self._process.stdout:
+            self._lines.put(line)
+        self._lines.put("")
 
 
 @pytest.fixture
-def shell(
-    control_plane: ControlPlane, kubelet: Kubelet, brokers: Sandbox, tmp_path: Path
-) -> Iterator["Shell"]:
-    kubelet.add_image(IMAGE, OPERATOR)
-    for name in ("charts", "examples"):
-        shutil.copytree(REPOSITORY / name, tmp_path / name)
-    file = tmp_path / "examples/manifests/cluster.yaml"
-    text = file.read_text().replace("127.0.0.1:2181", brokers.connect)
-    file.write_text(text.replace("127.0.0.1:9092", brokers.bootstrap))
-    topics = tmp_path / "examples/manifests/topics.yaml"
-    topics.write_text(topics.read_text().replace("replicationFactor: 1", "replicationFactor: 2"))
-    control_plane.kubectl("delete", "namespace", "demo", "--ignore-not-found", "--wait")
-    with without_definitions(control_plane):
-        yield Shell(control_plane, tmp_path)
+def shell() -> Iterator[Shell]:
+    archive_classes(workplace.KAFKA)
+    typed = Shell()
+    yield typed
+    typed.end()
 
 
-class Shell:
-    """A shell that keeps its variables from one command to the next, as a person's does."""
-
-    def __init__(self, plane: ControlPlane, folder: Path) -> None:
-        helm = building.helm().parent
-        self._environment = {**plane.environment(), "HOME": str(folder)}
-        self._environment["PATH"] = f"{helm}:{self._environment['PATH']}"
-        self._folder = folder
-        self._variables: list[str] = []
-
-    def run(self, command: str) -> str:
-        if command.startswith("helm install"):
-            command = f"{command} {' '.join(map(repr, ON_OWN_ADDRESS))}"
-        done = subprocess.run(
-            ["bash", "-ec", "\n".join([*self._variables, command])],
-            cwd=self._folder,
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            timeout=400,
-            check=False,
-        )
-        assert done.returncode == 0, f"$ {command}\n{done.stdout}\n{done.stderr}"
-        if re.match(r"[A-Z]+=", command):
-            self._variables = [command]
-        return done.stdout
+@pytest.fixture
+def addresses(shell: Shell) -> tuple[str, str]:
+    """Where ZooKeeper and the brokers are, as the manifests say there."""
+    spec = yaml.safe_load(shell.run(f"cat {workplace.MANIFESTS}/cluster.yaml"))["spec"]
+    return spec["zookeeper"]["connect"], spec["brokers"]["bootstrapServers"]
 
 
-def places(brokers: Sandbox) -> dict[str, list[tuple[int, ...]]]:
-    with Session.open(brokers.connect) as session:
+def places(connect: str) -> dict[str, list[tuple[int, ...]]]:
+    with Session.open(connect) as session:
         topics = observe.cluster(session, "demo").cluster.topics
     return {name: [p.replicas for p in topics[name].partitions] for name in TOPICS}
 
@@ -110,23 +124,25 @@ def homes(found: dict[str, list[tuple[int, ...]]]) -> dict[str, set[int]]:
     return {name: {id_ for replicas in lists for id_ in replicas} for name, lists in found.items()}
 
 
-def test_the_section_works_as_written(
-    control_plane: ControlPlane, shell: Shell, brokers: Sandbox
-) -> None:
-    before = places(brokers)
+def test_the_section_works_as_written(shell: Shell, addresses: tuple[str, str]) -> None:
+    connect, bootstrap = addresses
+    kubeconfig = Path(shell.run("echo $KUBECONFIG").strip())
+    assert shell.run("kubectl get nodes -oname") == "node/local\n"
+    before = places(connect)
     assert any(len(ids) > 3 for ids in homes(before).values())
     said = []
-    with traffic.Traffic(brokers.bootstrap, TOPICS, records_per_s=60) as clients:
+    with traffic.Traffic(bootstrap, TOPICS, records_per_s=60) as clients:
         for command in commands():
             said.append((command, shell.run(command)))
             if command.startswith("kubectl get kafkaclusters"):
-                assert places(brokers) == before
+                assert places(connect) == before
             if command.startswith("helm uninstall"):
-                until_no_pods(control_plane, "poolkeeper")
-                left = places(brokers)
+                until(lambda: not shell.run(PODS), "all pods are gone", 60)
+                until(lambda: not shell.run(LEASES), "the Lease is gone", 60)
+                left = places(connect)
         tally = clients.finish()
     assert not tally.problems
-    assert places(brokers) == left
+    assert places(connect) == left
     for number, (pool, members) in enumerate(POOLS.items()):
         allowed = members - {3} if pool == "pool1" else members
         for name in list(TOPICS)[3 * number : 3 * number + 3]:
@@ -135,6 +151,8 @@ def test_the_section_works_as_written(
     assert "kubectl patch kafkacluster demo --type=merge" in described
     listed = next(out for command, out in said if command == LISTED)
     assert listed.count(" InPlace ") == len(TOPICS)
-    with Session.open(brokers.connect) as session:
+    with Session.open(connect) as session:
         assert session.read("/poolkeeper/run") is None
         assert session.read("/admin/reassign_partitions") is None
+    assert shell.end() == EXIT_CODE
+    assert not kubeconfig.parent.exists()

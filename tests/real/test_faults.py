@@ -100,7 +100,7 @@ FAULTS = (
     ),
     Fault(
         *("zookeeper-cut-off", ALL, "SIGSTOP of ZooKeeper for longer than all sessions"),
-        *("the executor goes on as brokers register", lives_on(faults.zookeeper_cut_off)),
+        *("it goes on; deaf brokers are named and restarted", faults.zookeeper_cut_off),
     ),
     Fault(
         *("zookeeper-disk-full", ENDS, "ZooKeeper's files cannot grow; it dies, and gets room"),

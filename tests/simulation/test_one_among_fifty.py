@@ -10,9 +10,18 @@ from typing import Any
 
 import pytest
 
-from builders import desired, pool_spec, topic_spec
+from builders import desired, move, pool_spec, topic_spec
 from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    Plan,
+    SetConfig,
+    Step,
+)
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import (
     AllowedNamespaces,
@@ -24,6 +33,9 @@ from poolkeeper.model.specs import (
     ThrottleMode,
     TopicSpec,
 )
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.proposals import plan_json
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.clusters import SimulatedCluster
 from simulation.executors import Executor
@@ -178,3 +190,88 @@ def test_what_is_refused_for_one_topic_is_that_topics_alone(refusal: Refusal) ->
         assert len(found["partitions"]) == len(refusal.found)
     if refusal.found and refusal.topic.manual is not None:
         assert found["partitions"] == {str(p): [*ids] for p, ids in enumerate(refusal.found)}
+
+
+# What no rule of the planner foresees: its plan is unlawful, and the audit says whose fault it is.
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyPlanner:
+    """A planner that adds something unlawful about `bad` to its plans, as long as it may."""
+
+    fault: Callable[[Plan], Plan]
+
+    def __call__(
+        self, wanted: Desired, cluster: Cluster, records: Records, gone: frozenset[int]
+    ) -> Plan:
+        made = make_plan(wanted, cluster, records, gone)
+        if any("bad" in (each.topic, each.pool) for each in wanted.kept):
+            return made
+        faulty = self.fault(made)
+        return replace(faulty, hash=plan_json.plan_hash(faulty.moves, faulty.steps))
+
+
+def moved(*path: tuple[int, ...]) -> Callable[[Plan], Plan]:
+    return lambda plan: replace(plan, moves=(*plan.moves, move("bad", 0, *path)))
+
+
+def stepped(step: Step) -> Callable[[Plan], Plan]:
+    def fault(plan: Plan) -> Plan:
+        others = tuple(each for each in plan.steps if getattr(each, "topic", "") != "bad")
+        return replace(plan, steps=(*others, step))
+
+    return fault
+
+
+FAULTS: Mapping[str, tuple[Callable[[Plan], Plan], str, tuple[tuple[int, ...], ...]]] = {
+    "a move out of its pool": (moved((1, 2), (7, 8)), "target", ((1, 2),)),
+    "a move to a broker that is not there": (moved((1, 2), (9, 2)), "target", ((1, 2),)),
+    "a list that names a broker twice": (moved((1, 2), (3, 3)), "list", ((1, 2),)),
+    "an empty list": (moved((1, 2), ()), "list", ((1, 2),)),
+    "fewer replicas than declared": (moved((1, 2), (1,)), "replicas", ((1, 2),)),
+    "a deletion that nobody wants": (stepped(DeleteTopic("bad")), "deletion", ((1, 2),)),
+    "a config that nobody declared": (
+        stepped(SetConfig("bad", {"retention.ms": "1"})),
+        "config",
+        ((1, 2),),
+    ),
+    "throttles": (
+        stepped(SetConfig("bad", {"leader.replication.throttled.replicas": "*"})),
+        "throttle",
+        ((1, 2),),
+    ),
+    "partitions that nobody declared": (
+        stepped(AddPartitions("bad", 1, ((1, 2), (3, 4)))),
+        "growth",
+        ((1, 2),),
+    ),
+    "a creation outside its pool": (
+        stepped(CreateTopic("bad", "p", ((7, 8),), {})),
+        "target",
+        (),
+    ),
+    "a creation of another size": (
+        stepped(CreateTopic("bad", "p", ((1, 2), (2, 3), (3, 4)), {})),
+        "creation",
+        (),
+    ),
+}
+
+
+@pytest.mark.parametrize(("fault", "law", "found"), FAULTS.values(), ids=FAULTS)
+def test_a_plan_that_is_unlawful_for_one_topic_is_made_again_without_it(
+    fault: Callable[[Plan], Plan], law: str, found: tuple[tuple[int, ...], ...]
+) -> None:
+    asked = bad(partitions=len(found) or 1, replication_factor=2)
+    refusal = Refusal(asked, R.UNLAWFUL, found)
+    cluster, wanted = made(refusal)
+    executor = Executor(cluster, wanted, at_rest=at_rest(cluster), plan=FaultyPlanner(fault))
+    executor.finish(passes_max=60)
+    last = executor.seen[-1]
+    assert last.plan is not None
+    told = [p for p in last.plan.problems if p.topic == "bad" and p.reason is R.UNLAWFUL]
+    assert law in {p.law for p in told}, told
+    body = cluster.read("/brokers/topics/bad")
+    assert (body["partitions"] if body else {}) == {
+        str(number): [*ids] for number, ids in enumerate(found)
+    }

@@ -69,7 +69,7 @@ def test_half_a_surrogate_pair_is_read_as_python_reads_it() -> None:
             b' {"kind": "Circle", "radius": 1e999}]}',
             [
                 "f: shapes[0].radius: is nan (expected a number)",
-                "f: shapes[1].sideLength: is missing (expected an integer of 0 or more)",
+                "f: shapes[1].sideLength: is missing (expected an integer from 0 to 2^53)",
                 "f: shapes[2].radius: is inf (expected a number)",
             ],
             id="numbers",
@@ -82,7 +82,7 @@ def test_half_a_surrogate_pair_is_read_as_python_reads_it() -> None:
                 "f: lists.x: is no key here (expected a broker id)",
                 "f: pairs[0]: is ['a'] (expected a list of two)",
                 "f: pairs[1][0]: is 1 (expected a string)",
-                "f: pairs[1][1]: is -1 (expected an integer of 0 or more)",
+                "f: pairs[1][1]: is -1 (expected an integer from 0 to 2^53)",
             ],
             id="keys-and-pairs",
         ),

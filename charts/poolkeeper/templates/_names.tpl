@@ -9,7 +9,7 @@
 {{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" }}
 {{- else }}
 {{- $name := include "poolkeeper.name" . }}
-{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 52 | trimSuffix "-" }}
+{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | replace "." "-" | trunc 52 | trimSuffix "-" }}
 {{- end }}
 {{- end }}
 
@@ -29,6 +29,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{/* Of the pod of `helm test`: not the operator's, whose budget and Deployment do not count it. */}}
+{{- define "poolkeeper.testLabels" -}}
+app.kubernetes.io/name: {{ printf "%s-test" (include "poolkeeper.name" .) | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/part-of: poolkeeper
+app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{- define "poolkeeper.serviceAccountName" -}}

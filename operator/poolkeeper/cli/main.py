@@ -44,7 +44,10 @@ COMMANDS = {
     "version": ("version:version", "Show the version."),
 }
 """Each command's module and object below `poolkeeper.cli.commands`, and its line of help."""
-HIDDEN = {"executor": ("spark_executor:executor", "")}
+HIDDEN = {
+    "executor": ("spark_executor:executor", ""),
+    "check-release": ("check_release:check_release", ""),
+}
 """Commands that only pods run; not in the list of commands."""
 
 
@@ -95,14 +98,18 @@ def root() -> None:
     """Keep the topology of Kafka clusters that run on ZooKeeper as declared."""
 
 
-def main(arguments: Sequence[str] | None = None, command: click.Command = root) -> int:
+def main(
+    arguments: Sequence[str] | None = None,
+    command: click.Command = root,
+    name: str = "poolkeeper",
+) -> int:
     """Run one command and return its exit code; errors that users cause are printed."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     # Libraries log errors before they raise them; the command prints each error once.
     if not logging.getLogger().handlers:
         logging.getLogger().addHandler(logging.NullHandler())
     try:
-        code = _invoke(command, words)
+        code = _invoke(command, words, name)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of the pipe has gone; the interpreter's last flush would fail.
@@ -111,10 +118,10 @@ def main(arguments: Sequence[str] | None = None, command: click.Command = root) 
     return code
 
 
-def _invoke(command: click.Command, words: Sequence[str]) -> int:
+def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:
     as_json = _wants_json(words)
     try:
-        code = command.main(args=list(words), prog_name="poolkeeper", standalone_mode=False)
+        code = command.main(args=list(words), prog_name=name, standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return REFUSED

@@ -33,6 +33,7 @@ from poolkeeper.controller.settle_time import SettleTime
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.execution.outcomes import Outcome
+from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, Mode
 from poolkeeper.reconcile.context import Planner
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
@@ -46,6 +47,7 @@ from poolkeeper.zk.client.session import Session
 COALESCE_S = 1.0
 TICK_S = 5.0
 END_S = 15.0
+REQUEST_SEEN_S = 10.0
 SETTLE_S = 5.0
 """Resources arrive one by one: before its Topic has arrived, a Kafka topic looks unmanaged."""
 
@@ -72,6 +74,8 @@ class ClusterLoop:
         self.outcome: Outcome | None = None
         self.in_mid_run = False
         self.leaving = False
+        self._answer: RequestAnswer | None = None
+        self._answered_s = 0.0
         self._config = loop.LoopConfig(
             connections=self._connections(),
             desired=lambda: self.desired,
@@ -86,6 +90,8 @@ class ClusterLoop:
             external_plan=lambda: owner.external_plans.get(name),
             approvers_verified=owner.approvers_verified,
             emit=owner.emit,
+            request=self._request,
+            answered=self._answered,
         )
         self.thread = Thread(
             target=loop.run_loop, args=(self._config,), name=f"loop of {name}", daemon=True
@@ -133,9 +139,26 @@ class ClusterLoop:
 
         return ClusterConnections(session, access.brokers, access.with_load)
 
+    def _request(self) -> str:
+        """Return what a person asks for and was not answered; a watch may still show the last.
+
+        What is shown for longer was asked for again, or could not be taken off.
+        """
+        cluster, answer = self.assembly.cluster, self._answer
+        text = "" if cluster is None else cluster.request
+        is_old = answer is not None and text == answer.text
+        return "" if is_old and time.monotonic() - self._answered_s < REQUEST_SEEN_S else text
+
+    def _answered(self, answer: RequestAnswer) -> None:
+        self._answer, self._answered_s = answer, time.monotonic()
+        cluster = self.assembly.cluster
+        if cluster is not None and self._owner.is_current(self):
+            self._owner.reporter.answer(cluster, answer)
+
     def _report(self, outcome: Outcome) -> None:
         if not self._owner.is_current(self):
             return  # the loop was ended: another instance may already write statuses
+        outcome = replace(outcome, answered=self._answer)
         self.outcome = outcome
         if outcome.error is None:
             self.in_mid_run = outcome.in_mid_run

@@ -19,6 +19,7 @@ from threading import Event
 from poolkeeper.brokers.enrich import enrich_cluster
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cluster_connections import ClusterConnections
+from poolkeeper.controller import person_requests
 from poolkeeper.controller.audit_notes import note_decisions, noting
 from poolkeeper.controller.transfer_rate import TransferRate
 from poolkeeper.errors import (
@@ -30,7 +31,10 @@ from poolkeeper.errors import (
     Stale,
     Unavailable,
 )
+from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, State
+from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason, after_error, damage_wait
 from poolkeeper.model.plans import Plan
@@ -52,7 +56,7 @@ from poolkeeper.reconcile.context import (
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditTrail, Emit
-from poolkeeper.zk import journal, znodes
+from poolkeeper.zk import history, journal, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperAccess, ZooKeeperView
 from poolkeeper.zk.fencing import Holder
@@ -67,6 +71,8 @@ BROKERS_S = 10.0
 STALE_IN_A_ROW_MAX = 50
 NEWS_AT_ONCE = 20
 NEWS_EVERY_S = 0.2
+HISTORY_MAX = 20
+"""Of the runs that ended last, as many are shown in status."""
 WATCHED = (
     znodes.REASSIGNMENT,
     znodes.PREFERRED_ELECTION,
@@ -242,9 +248,10 @@ class LoopConfig:
     resources may still be arriving, one by one. `beat` is called with the seconds for which the
     loop may now be silent. `external_plan` returns the external plan for this cluster, if there is
     one. `pending` is the pending plan; it survives a change of executor or of mode.
-    `lost_sessions`: those that ended in outages; no other executor has them. `approvers_verified`:
-    whether an admission policy makes sure of who approved. `emit` takes what goes into the audit
-    trail.
+    `lost_sessions`: those that ended in outages; no other executor has them. `emit` takes what goes
+    into the audit trail. `approvers_verified`: whether an admission policy makes sure of who
+    approved. `request` is what a person asks for at the moment, or empty; `answered` is called with
+    what came of it.
     """
 
     connections: ClusterConnections
@@ -262,6 +269,8 @@ class LoopConfig:
     lost_sessions: set[int] = field(default_factory=set)
     approvers_verified: Callable[[], bool] = lambda: False
     emit: Emit = audit.discard
+    request: Callable[[], str] = lambda: ""
+    answered: Callable[[RequestAnswer], None] = lambda answer: None
 
     def end(self) -> None:
         """Ask the loop to end; the next executor resumes the recorded run."""
@@ -317,7 +326,10 @@ def _run_previews(config: LoopConfig) -> None:
             while not config.stop.is_set() and config.desired().cluster.mode is Mode.PLAN_ONLY:
                 config.beat(PASS_S)
                 config.wake.clear()
-                config.report(preview(context, config.desired()))
+                if text := config.request():
+                    config.answered(person_requests.refuse(text, _now_ms()))
+                outcome = preview(context, config.desired())
+                config.report(replace(outcome, history=_history(session)))
                 config.stop.wait(news.pause_s(time.monotonic()))
                 config.beat(RESYNC_S + PASS_S)
                 session.wait(WATCHED, RESYNC_S, config.wake)
@@ -336,9 +348,13 @@ def _run_passes(config: LoopConfig) -> None:
         session,
         context,
     ):
+        ended_runs = _history(session)
         while not config.stop.is_set() and config.desired().cluster.mode is not Mode.PLAN_ONLY:
             config.beat(PASS_S)
             config.wake.clear()
+            if text := config.request():
+                answer = person_requests.carry_out(session, context.access, text, _now_ms())
+                config.answered(answer)
             desired, settling = config.begin_pass(config.desired())
             approvals, damage = _approvals(session)
             manual = desired.cluster.approval.policy is ApprovalPolicy.MANUAL
@@ -355,7 +371,9 @@ def _run_passes(config: LoopConfig) -> None:
                 outcome = Outcome(
                     State.WAITING, waits=waits, last_observation=context.memory.last_observation
                 )
-            outcome = replace(outcome, waits=(*damage, *outcome.waits))
+            if any(action.kind is ActionKind.RUN_ENDED for action in outcome.did):
+                ended_runs = _history(session)
+            outcome = replace(outcome, waits=(*damage, *outcome.waits), history=ended_runs)
             note_decisions(context.trail, outcome)
             config.report(pace.with_rate(outcome, time.monotonic()))
             if outcome.state is not State.PROGRESSED:
@@ -368,6 +386,11 @@ def _run_passes(config: LoopConfig) -> None:
                 config.stop.wait(news.pause_s(time.monotonic()))
                 config.beat(RESYNC_S + PASS_S)
                 session.wait(paths, POLL_S if busy else RESYNC_S, config.wake)
+
+
+def _history(session: Session) -> tuple[FinishedRun, ...]:
+    """Return the runs that ended last, as many as status shows."""
+    return history.read(session).runs[-HISTORY_MAX:]
 
 
 def _approvals(session: Session) -> tuple[tuple[str, ...], tuple[Wait, ...]]:

@@ -21,9 +21,10 @@ from typing import Any
 
 from poolkeeper.cluster_connections import ClusterConnector
 from poolkeeper.controller.cluster_loops import SETTLE_S, ClusterLoops
+from poolkeeper.controller.plan_keeper import PlanKeeper, PlanText
 from poolkeeper.controller.rebalance_controller import RebalanceController
 from poolkeeper.controller.rebalance_reporter import RebalanceReporter
-from poolkeeper.controller.reporter import FinalizerWriter, Reporter
+from poolkeeper.controller.reporter import Reporter, finalizer_writer
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.watch import KINDS, ResourceWatch
 from poolkeeper.kube.client import discovery, secrets
@@ -34,6 +35,7 @@ from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.kube.leadership.leader_elector import LeaderElector
 from poolkeeper.kube.leadership.leader_fence import LeaderFence
+from poolkeeper.kube.leadership.lease_owner import LeaseOwner
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.rebalances.planning import planning_jobs
@@ -65,6 +67,8 @@ class OperatorSettings:
     manages; empty means all. `folder` is private, and lost with the process. `planning` describes
     the pods of planning Jobs; without it there are no Jobs. The declared state must be unchanged
     for `settle_s` before moves and deletions begin. `emit` takes what goes into the audit trail.
+    `plan_text` makes what people read of a plan. `lease_owner` is the Deployment with which the
+    Lease goes.
     """
 
     namespace: str
@@ -76,7 +80,9 @@ class OperatorSettings:
     planners: int = 2
     planning: PlannerPods | None = None
     settle_s: float = SETTLE_S
+    lease_owner: str = ""
     emit: Emit = audit.discard
+    plan_text: PlanText = lambda plan, desired, seen: ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,7 @@ class Operator:
             settings.identity,
             on_change=lambda role, reason: self._cache.changed.set(),
         )
+        self._elector.owner = LeaseOwner(api, settings.namespace, settings.lease_owner)
 
     def run(self, stop: Event) -> None:
         """Work until `stop` is set; then end in order, so that a standby takes over at once.
@@ -155,9 +162,13 @@ class Operator:
             recorder = EventRecorder(fenced, COMPONENT, self._settings.identity)
             stack.callback(recorder.close, WRITE_OUT_S)
             self._metrics.follow_statuses(lambda: (writer.pending, writer.lag_s))
-            reporter = stack.enter_context(Reporter(fenced, writer, recorder, self._metrics))
+            plans = PlanKeeper(fenced, self._settings.namespace, self._settings.plan_text)
+            named = f"{self._settings.namespace}/{self._settings.lease}"
+            reporter = stack.enter_context(
+                Reporter(fenced, writer, recorder, self._metrics, plans, named)
+            )
             cluster_loops = self._cluster_loops(planners, reporter)
-            finalizers = FinalizerWriter(fenced)
+            finalizers = finalizer_writer(fenced)
             stack.callback(finalizers.close)
             rebalance_controller = RebalanceController(
                 cache=self._cache,

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from poolkeeper.controller.reporter import FinalizerWriter
+from poolkeeper.controller.background_writer import BackgroundWriter
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
@@ -35,7 +35,7 @@ class RebalanceReporter:
     """Reports Rebalances; called by one thread only."""
 
     def __init__(
-        self, writer: StatusWriter, recorder: EventRecorder, finalizers: FinalizerWriter
+        self, writer: StatusWriter, recorder: EventRecorder, finalizers: BackgroundWriter[bool]
     ) -> None:
         self._writer = writer
         self._recorder = recorder

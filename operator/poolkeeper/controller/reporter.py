@@ -13,25 +13,29 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from threading import Condition, Lock, Thread
+from threading import Lock
 from typing import Any, Self
 
+from poolkeeper.controller.background_writer import BackgroundWriter
+from poolkeeper.controller.operator_names import OPERATOR, OperatorName, two_operators
 from poolkeeper.controller.outage import Outages, resources_with_current_status
-from poolkeeper.errors import PoolkeeperError
+from poolkeeper.controller.plan_keeper import PlanKeeper
 from poolkeeper.kube.client.references import Reference
-from poolkeeper.kube.objects import finalizers
+from poolkeeper.kube.objects import finalizers, request_annotation
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.model.execution.outcomes import ExternalPlanState, LastObservation, Outcome, State
+from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.model.specs import Mode
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import kafka_cluster
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey, Status
 from poolkeeper.resources.status.all_resources import statuses
-from poolkeeper.resources.status.conditions import condition_of
+from poolkeeper.resources.status.conditions import condition_of, conditions
 from poolkeeper.resources.status.decision_events import (
     RUN_ENDED,
     ToldDecisions,
+    answer_event,
     decision_events,
 )
 from poolkeeper.resources.status.events import StatusEvent, status_events
@@ -41,6 +45,7 @@ from poolkeeper.telemetry.logs import about
 from poolkeeper.telemetry.metrics import Metrics
 
 NOT_YET = Outcome(State.WAITING)
+PLAN_DOCUMENT = "planDocument"
 
 logger = logging.getLogger(__name__)
 
@@ -63,12 +68,19 @@ class Reporter:
         writer: StatusWriter,
         recorder: EventRecorder,
         metrics: Metrics,
+        plans: PlanKeeper | None = None,
+        operator: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._writer = writer
         self._recorder = recorder
         self._metrics = metrics
-        self._finalizers = FinalizerWriter(api)
+        self._plans = plans
+        self._operator = OperatorName(operator)
+        self._finalizers = finalizer_writer(api)
+        self._requests: BackgroundWriter[str] = BackgroundWriter(
+            "requests", lambda reference, text: request_annotation.remove(api, reference, text)
+        )
         self._reported: dict[ObjectKey, _ReportedStatus] = {}
         self._outages = Outages()
         self._clock = clock
@@ -81,6 +93,14 @@ class Reporter:
 
     def __exit__(self, *_error: object) -> None:
         self._finalizers.close()
+        self._requests.close()
+        if self._plans is not None:
+            self._plans.close()
+
+    def answer(self, cluster: CustomResource, answer: RequestAnswer) -> None:
+        """Tell what came of a person's request, and take it off the KafkaCluster."""
+        self._record(cluster, answer_event(answer))
+        self._requests.put(_reference(cluster), answer.text)
 
     def report(self, assembly: Assembly, outcome: Outcome) -> None:
         """Report the outcome of a pass on every resource of the cluster."""
@@ -92,6 +112,8 @@ class Reporter:
             assembly, None if dependents_outcome is None else dependents_outcome.last_observation
         )
         statuses_of = self._statuses(found, outcome, dependents_outcome)
+        self._keep_plan(assembly, outcome, statuses_of)
+        self._note_operator(assembly, statuses_of)
         self._report_decisions(assembly, outcome)
         for key, status in statuses_of.items():
             self._report_status(assembly.objects[key], status)
@@ -114,6 +136,8 @@ class Reporter:
                 del self._inputs[name]
             for name in self._outages.names() - set(clusters):
                 self._outages.forget(name)
+        if self._plans is not None:
+            self._plans.retain(clusters)
         for key, reported in gone:
             self._writer.forget(Reference(key.kind, key.namespace, key.name, reported.uid))
 
@@ -122,10 +146,61 @@ class Reporter:
         self.retain((), ())
         self._recorder.forget()
         self._finalizers.forget()
+        self._requests.forget()
+        if self._plans is not None:
+            self._plans.forget()
+
+    def _keep_plan(
+        self,
+        assembly: Assembly,
+        outcome: Outcome,
+        statuses_of: dict[ObjectKey, Mapping[str, Any]],
+    ) -> None:
+        """Keep the plan that the status of the KafkaCluster names, and say there where it is."""
+        cluster, desired = assembly.cluster, assembly.desired
+        if self._plans is None or cluster is None:
+            return
+        status = statuses_of.get(cluster.key)
+        if status is None or "plan" not in status:
+            return
+        where = (self._reported_status(cluster) or {}).get(PLAN_DOCUMENT)
+        plan, seen = outcome.plan, outcome.last_observation
+        if plan is not None and desired is not None and seen is not None:
+            where = self._plans.put(_reference(cluster), plan, desired, seen)
+        if where:
+            statuses_of[cluster.key] = {**status, PLAN_DOCUMENT: where}
+
+    def _note_operator(
+        self, assembly: Assembly, statuses_of: dict[ObjectKey, Mapping[str, Any]]
+    ) -> None:
+        """Say in the status of the KafkaCluster who writes it, and if several releases do."""
+        cluster = assembly.cluster
+        if cluster is None or cluster.key not in statuses_of or not self._operator.own:
+            return
+        with self._lock:
+            reported = self._reported.get(cluster.key)
+            ours = reported is not None and reported.uid == cluster.uid
+            written = str(reported.status.get(OPERATOR, "")) if reported and ours else ""
+            live = str((cluster.status or {}).get(OPERATOR, ""))
+            names = self._operator.names(cluster.name, written, live, self._clock())
+        status = {**statuses_of[cluster.key], OPERATOR: ", ".join(names)}
+        if len(names) > 1:
+            now_ms = time.time_ns() // 1_000_000
+            condition = two_operators(names)
+            generation = cluster.generation
+            status["conditions"] = conditions(condition, generation, cluster.status, now_ms)
+        statuses_of[cluster.key] = status
+
+    def _reported_status(self, resource: CustomResource) -> Mapping[str, Any] | None:
+        with self._lock:
+            reported = self._reported.get(resource.key)
+        if reported is not None and reported.uid == resource.uid:
+            return reported.status
+        return resource.status
 
     def _statuses(
         self, inputs: StatusInputs, outcome: Outcome, dependents_outcome: Outcome | None
-    ) -> Mapping[ObjectKey, Mapping[str, Any]]:
+    ) -> dict[ObjectKey, Mapping[str, Any]]:
         """Return the statuses: the KafkaCluster's from `outcome`, others from `dependents_outcome`.
 
         A watch lags behind our own writes. So the status before is the one last reported, not the
@@ -133,7 +208,7 @@ class Reporter:
         """
         now_ms = time.time_ns() // 1_000_000
         assembly = self._with_reported_statuses(inputs.assembly)
-        statuses_of = dict(
+        statuses_of: dict[ObjectKey, Mapping[str, Any]] = dict(
             statuses(assembly, inputs.observation, dependents_outcome or outcome, now_ms, inputs)
         )
         if dependents_outcome is None:
@@ -223,51 +298,14 @@ class Reporter:
             self._metrics.set_resources(assembly.name, kind, counts)
 
 
-class FinalizerWriter:
-    """A thread that adds our finalizer to objects and removes it; the latest request wins."""
+def finalizer_writer(api: finalizers.FinalizerApi) -> BackgroundWriter[bool]:
+    """Return what adds our finalizer to objects (true) and removes it (false)."""
 
-    def __init__(self, api: finalizers.FinalizerApi) -> None:
-        self._api = api
-        self._requests: dict[Reference, bool] = {}
-        self._ended = False
-        self._condition = Condition()
-        self._thread = Thread(target=self._work, name="finalizers", daemon=True)
-        self._thread.start()
+    def write(reference: Reference, wanted: bool) -> None:
+        change = finalizers.add if wanted else finalizers.remove
+        change(api, reference)
 
-    def put(self, reference: Reference, present: bool) -> None:
-        """Request that the object has our finalizer, or has it not."""
-        with self._condition:
-            self._requests[reference] = present
-            self._condition.notify_all()
-
-    def forget(self) -> None:
-        """Drop all requests."""
-        with self._condition:
-            self._requests.clear()
-
-    def close(self) -> None:
-        """Stop the thread; the next leader requests again what is left."""
-        with self._condition:
-            self._ended = True
-            self._condition.notify_all()
-        self._thread.join(1)
-
-    def _work(self) -> None:
-        while (taken := self._take()) is not None:
-            reference, wanted = taken
-            try:
-                change = finalizers.add if wanted else finalizers.remove
-                change(self._api, reference)
-            except PoolkeeperError as error:
-                extra = about(reference.kind, reference.name, reference.namespace)
-                logger.info("the finalizer is not written yet: %s", error, extra=extra)
-
-    def _take(self) -> tuple[Reference, bool] | None:
-        with self._condition:
-            self._condition.wait_for(lambda: self._requests or self._ended)
-            if self._ended:
-                return None
-            return self._requests.popitem()
+    return BackgroundWriter("finalizers", write)
 
 
 def is_run_possible(assembly: Assembly, outcome: Outcome) -> bool | None:
@@ -281,7 +319,10 @@ def is_run_possible(assembly: Assembly, outcome: Outcome) -> bool | None:
     if outcome.external is not None and outcome.external.state is ExternalPlanState.WAITING:
         return True
     if outcome.last_observation is None:
-        return None
+        # A cluster that is gone for good cannot be asked: a person's word has to do.
+        cluster = assembly.cluster
+        is_given_up = cluster is not None and cluster.deleting and cluster.given_up
+        return False if is_given_up else None
     may_begin = assembly.desired is not None and assembly.desired.cluster.mode is Mode.APPLY
     return may_begin and outcome.plan is not None and bool(outcome.plan.moves)
 

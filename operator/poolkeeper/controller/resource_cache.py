@@ -118,4 +118,4 @@ def _declared_fields(resource: CustomResource) -> tuple[object, ...]:
         resource.spec,
         resource.problems,
     )
-    return (*same, resource.labels)
+    return (*same, resource.labels, resource.request, resource.given_up)

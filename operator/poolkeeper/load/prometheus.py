@@ -14,6 +14,7 @@ Prometheus has removed duplicates, and looks back five minutes for missing ones.
 
 import json
 import math
+import re
 import ssl
 import time
 import urllib.error
@@ -37,6 +38,7 @@ PIECE_POINTS = 60
 ANSWER_BYTES_MAX = 512 * 1024 * 1024
 DEADLINE_S = 300.0
 _MESSAGE_MAX = 300
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def read_matrix(answer: object, metric: str, url: str) -> Iterator[Sample]:
 def _partition(label: str | None) -> int | None:
     if not label:
         return WHOLE_TOPIC
-    return int(label) if label.isdecimal() else None
+    return int(label) if _NUMBER.fullmatch(label) else None
 
 
 def _query_range(server: PrometheusServer, parameters: Mapping[str, str], until_s: float) -> Any:

@@ -10,7 +10,7 @@ usual faults of monitoring from the figures:
   mean of its samples, a size's the latest of them;
 - **missing**: missing buckets are not filled in. Below `coverage_min` (buckets as a part of all
   steps) percentiles and growth are unknown (NaN), never zero;
-- **nonsense**: NaN, infinite and negative values are no samples.
+- **nonsense**: NaN, infinite, negative and impossibly large values are no samples.
 
 Percentiles are by nearest rank: each is a figure that was measured. Growth is the median of the
 last third of the buckets less that of the first third, over the time between their medians. So one
@@ -25,6 +25,8 @@ from poolkeeper.planning.problem.arrays import Floats, Ints
 
 DAY_S = 86_400
 GROWTH_BUCKETS_MIN = 3
+VALUE_MAX = 2.0**53
+"""Bytes, or bytes per second, that nothing has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,8 @@ def figures(samples: Samples, window: HistoryWindow, *, latest: bool) -> Figures
 
 
 def _with_coverage(samples: Samples, window: HistoryWindow) -> Samples:
-    """The samples that count: finite, not negative, in the window, once; by series and time."""
-    kept = np.isfinite(samples.value) & (samples.value >= 0)
+    """The samples that count: plausible, not negative, in the window, once; by series and time."""
+    kept = (samples.value >= 0) & (samples.value <= VALUE_MAX)
     kept &= (samples.at_ms >= window.begin_ms) & (samples.at_ms < window.end_ms)
     series, at, value = samples.series[kept], samples.at_ms[kept], samples.value[kept]
     order = np.lexsort((value, at, series))

@@ -39,6 +39,8 @@ class ProblemReason(StrEnum):
     """A broker belongs to several pools; nothing moves in any of them."""
     POOL_UNAVAILABLE = "PoolUnavailable"
     """The topic's pool does not exist, or nothing may move in it."""
+    TOPIC_HELD = "TopicHeld"
+    """A Topic that cannot be acted on names the topic or owns it; nothing is done about it."""
     NO_DEFAULT_POOL = "NoDefaultPool"
     """The topic is unmanaged, and there is no default pool that could be worked in."""
     NAMESPACE_NOT_ADMITTED = "NamespaceNotAdmitted"
@@ -73,6 +75,8 @@ class ProblemReason(StrEnum):
     """Fewer brokers are usable than a partition has replicas."""
     TOO_FEW_RACKS = "TooFewRacks"
     """Fewer racks have usable brokers than a partition has replicas."""
+    RACKS_AS_FOUND = "RacksAsFound"
+    """Partitions are not spread over racks, and stay so as the pool's `rackPolicy` says."""
     RACKS_INCOMPLETE = "RacksIncomplete"
     """Some brokers of a pool have a rack and others have none."""
     CAPACITY_EXCEEDED = "CapacityExceeded"
@@ -86,6 +90,8 @@ class ProblemReason(StrEnum):
     FACTOR_NOT_RAISED = "FactorNotRaised"
     """A higher replication factor is declared, and there is no room for it."""
 
+    UNLAWFUL = "Unlawful"
+    """What is declared for a topic or pool would break a law of placement, so that it is kept."""
     UNCLEAN_ELECTION = "UncleanElection"
     """A config has leaders elected at once that are not in sync; the plan does it and says so."""
     HEAL_HELD = "HealHeld"
@@ -102,6 +108,27 @@ class ProblemReason(StrEnum):
     """A log directory is to be drained that the broker does not have."""
     LOG_DIR_NOT_EMPTIED = "LogDirNotEmptied"
     """Replicas stay in a log directory that is drained."""
+
+    NO_CONTROLLER = "NoController"
+    """No broker is elected controller."""
+    BROKERS_MISSING = "BrokersMissing"
+    """Declared brokers are not live."""
+    NO_LIVE_BROKER = "NoLiveBroker"
+    """No broker of a pool is live."""
+    TOO_FEW_LIVE_BROKERS = "TooFewLiveBrokers"
+    """Fewer brokers of a pool are live than its topics have replicas."""
+    PARTITIONS_OFFLINE = "PartitionsOffline"
+    """Partitions have no live leader: nobody can read or write them."""
+    UNDER_MIN_ISR = "UnderMinIsr"
+    """Partitions have fewer replicas in sync than `min.insync.replicas`."""
+    UNDER_REPLICATED = "UnderReplicated"
+    """Partitions have replicas that are not in sync, and enough that are."""
+    MIN_ISR_UNREACHABLE = "MinIsrUnreachable"
+    """A topic has fewer replicas than its `min.insync.replicas`."""
+    DISK_FULL = "DiskFull"
+    """A log directory has almost no space left."""
+    TOPICS_DAMAGED = "TopicsDamaged"
+    """The znode of a topic cannot be read."""
 
     DEMOTED_BROKER_LEADS = "DemotedBrokerLeads"
     """Partitions keep a demoted broker as preferred leader."""
@@ -121,9 +148,13 @@ _AS_DECLARED = frozenset(
         ProblemReason.GAIN_TOO_SMALL,
         ProblemReason.AWAITS_KAFKA,
         ProblemReason.UNCLEAN_ELECTION,
+        ProblemReason.UNDER_REPLICATED,
+        ProblemReason.RACKS_AS_FOUND,
     )
 )
-"""What is told although it is as declared: small gains, a topic of Kafka's, what a step costs."""
+"""What is told although it is as declared: small gains, a topic of Kafka's, what a step costs,
+replicas that catch up, racks that a pool leaves as they are.
+"""
 
 
 def is_left_undone(reason: ProblemReason) -> bool:

@@ -3,7 +3,6 @@
 A `null` counts as absent. Unknown keys are ignored. All problems are reported at once.
 """
 
-import sys
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -19,10 +18,12 @@ from poolkeeper.model.topology import (
     Topic,
 )
 from poolkeeper.typed_json import (
+    INTEGER_MAX,
     BrokerId,
     BrokerIds,
     JsonObject,
     Natural,
+    PartitionNumber,
     ReplicaList,
     refuse_twice,
     unique,
@@ -30,8 +31,8 @@ from poolkeeper.typed_json import (
 
 VERSION = 1
 
-_Leader = Annotated[int, Meta(ge=-2, description="a broker id, or -1 for none")]
-_Rate = Annotated[float, Meta(ge=0, le=sys.float_info.max, description="a number of 0 or more")]
+_Leader = Annotated[int, Meta(ge=-2, le=INTEGER_MAX, description="a broker id, or -1 for none")]
+_Rate = Annotated[float, Meta(ge=0, le=2**53, description="a number from 0 to 2^53")]
 
 
 def decode(data: bytes, file: str) -> Cluster:
@@ -48,7 +49,7 @@ class _About(JsonObject):
     name: str
     id: str | None = None
     kafka_version: str | None = None
-    controller: Natural | None = None
+    controller: BrokerId | None = None
 
 
 class _LogDir(JsonObject):
@@ -57,7 +58,7 @@ class _LogDir(JsonObject):
 
 
 class _Broker(JsonObject):
-    id: Natural
+    id: BrokerId
     rack: str | None = None
     endpoints: tuple[str, ...] | None = None
     config: dict[str, str] | None = None
@@ -65,7 +66,7 @@ class _Broker(JsonObject):
 
 
 class _Partition(JsonObject):
-    partition: Natural
+    partition: PartitionNumber
     replicas: ReplicaList
     adding: BrokerIds | None = None
     removing: BrokerIds | None = None
@@ -88,7 +89,7 @@ class _Topic(JsonObject):
 
 class _Requested(JsonObject):
     topic: str
-    partition: Natural
+    partition: PartitionNumber
     replicas: BrokerIds
 
 

@@ -85,6 +85,13 @@ class FailureDomain(StrEnum):
     RACK = "Rack"
 
 
+class RackPolicy(StrEnum):
+    """Whether replicas are moved to spread a partition over racks."""
+
+    SPREAD = "Spread"
+    AS_FOUND = "AsFound"
+
+
 class LimitPolicy(StrEnum):
     """Whether a limit only warns or is a law."""
 
@@ -206,6 +213,20 @@ class ClusterLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclarationLimits:
+    """What may be declared on Kubernetes, by one Topic or by all Topics of a namespace."""
+
+    partitions: int
+    config_bytes: int
+    manual_lists: int
+    topics: int = 1
+
+
+TOPIC_LIMITS = DeclarationLimits(10_000, 64 * 1024, 10_000)
+NAMESPACE_LIMITS = DeclarationLimits(50_000, 4 * 1024**2, 10_000, 5_000)
+
+
+@dataclass(frozen=True, slots=True)
 class LoadSource:
     """Where load figures come from; `prometheus` holds its settings verbatim."""
 
@@ -231,6 +252,8 @@ class KafkaClusterSpec:
     default_pool: str | None = None
     load: LoadSource = LoadSource()
     limits: ClusterLimits = ClusterLimits()
+    topic_limits: DeclarationLimits = TOPIC_LIMITS
+    namespace_limits: DeclarationLimits = NAMESPACE_LIMITS
     source: SourceLocation = SourceLocation()
 
 
@@ -330,6 +353,7 @@ class ResourcePoolSpec:
     claims: tuple[str, ...] = ()
     defaults: TopicDefaults = TopicDefaults()
     goals: tuple[Goal, ...] = DEFAULT_GOALS
+    rack_policy: RackPolicy = RackPolicy.SPREAD
     source: SourceLocation = SourceLocation()
 
     def capacity_for(self, broker: int) -> Capacity:
@@ -372,6 +396,15 @@ class TopicSpec:
         return self.partitions if self.manual is None else len(self.manual)
 
 
+class Culprit(NamedTuple):
+    """What made a plan unlawful: a Kafka topic or else a pool, the law and what it says of it."""
+
+    law: str
+    message: str
+    topic: str = ""
+    pool: str = ""
+
+
 class Claim(NamedTuple):
     """A Kafka topic and the Topic resource that names it, as `namespace/name`."""
 
@@ -383,11 +416,14 @@ class Claim(NamedTuple):
 class Desired:
     """Everything declared for one cluster; pools by name, topics by Kafka topic name, sorted.
 
-    `held`: claims of Topics that cannot be acted on (invalid, not allowed, in no known pool).
-    Nothing is done to topics that they name or are the recorded owners of, unless another valid
-    Topic declares the topic.
+    `held`: claims of Topics that cannot be acted on, as they are invalid. Nothing is done to topics
+    that they name or are the recorded owners of, unless another valid Topic declares the topic.
+    `astray`: claims of Topics without a place here: their pool or its cluster does not exist, or
+    the pool does not take them. They hold nothing, except that a topic of which one is the recorded
+    owner goes to no other pool.
     `doomed`: claims of Topics that are being deleted now with deletionPolicy Delete. They count if
     the record agrees and no other Topic names the topic.
+    `kept`: what stays as it is, as a plan that follows its declaration was unlawful.
     """
 
     cluster: KafkaClusterSpec
@@ -395,3 +431,5 @@ class Desired:
     topics: tuple[TopicSpec, ...] = ()
     held: frozenset[Claim] = frozenset()
     doomed: frozenset[Claim] = frozenset()
+    astray: frozenset[Claim] = frozenset()
+    kept: tuple[Culprit, ...] = ()

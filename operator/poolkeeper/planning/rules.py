@@ -4,7 +4,8 @@ For checking only: the planner derives the same from the same values with its ow
 
 - A topic lives in the pool of its Topic; else in the only pool that claims it; else, under
   `Manage`, in the default pool; else in none. A topic in no pool loads brokers and obeys no law,
-  except that `EvacuateOnly` takes it off drained and gone brokers.
+  except that `EvacuateOnly` takes it off drained and gone brokers. So does a recorded owner whose
+  pool is not there; another Topic whose pool is not there changes nothing.
 - A broker's rack is the one that it registers, else its pool's entry. Brokers without any are one
   rack together.
 - Sizes are whole MiB, rounded up. A partition of unknown size counts as its topic's median, else 1
@@ -57,10 +58,26 @@ class Rules:
     def specs(self) -> Mapping[str, TopicSpec]:
         """The Topic of each Kafka topic; of several, the recorded owner's."""
         specs: dict[str, TopicSpec] = {}
-        for spec in self.desired.topics:
+        for spec in self._placeable:
+            if self.stranded(spec.topic):
+                continue
             if spec.topic not in specs or spec.owner == self._owner_of(spec.topic):
                 specs[spec.topic] = spec
         return specs
+
+    @cached_property
+    def _placeable(self) -> tuple[TopicSpec, ...]:
+        """The Topics whose pool is declared."""
+        return tuple(spec for spec in self.desired.topics if spec.pool in self.pools)
+
+    def stranded(self, topic: str) -> bool:
+        """Whether the topic's recorded owner names no pool that is there."""
+        return self._owner_of(topic) in self._astray
+
+    @cached_property
+    def _astray(self) -> frozenset[str]:
+        homeless = (spec.owner for spec in self.desired.topics if spec.pool not in self.pools)
+        return frozenset((*homeless, *(claim.owner for claim in self.desired.astray)))
 
     def held_back(self, topic: str) -> bool:
         """Whether a Topic that cannot be acted on names the topic, or is recorded as its owner."""
@@ -180,6 +197,8 @@ class Rules:
         spec = self.specs.get(topic)
         if self.held_back(topic):
             return AuditHome(None, untouchable="a Topic that names it cannot be acted on")
+        if self.stranded(topic):
+            return AuditHome(None, evacuate=True)
         if spec is not None:
             return self._declared_home(spec)
         claims = sorted(n for n, patterns in self._claims.items() if _matches(patterns, topic))
@@ -196,8 +215,6 @@ class Rules:
         return AuditHome(None, untouchable="no Topic, claim or default pool manages it")
 
     def _declared_home(self, spec: TopicSpec) -> AuditHome:
-        if spec.pool not in self.pools:
-            return AuditHome(None, untouchable=f"its pool {spec.pool} is not declared")
         if self._declarations[spec.topic] > 1 and spec.owner != self._owner_of(spec.topic):
             return AuditHome(spec.pool, untouchable="two Topics declare it")
         untouchable = "it is paused" if spec.paused else self._shared(spec.pool)
@@ -211,7 +228,7 @@ class Rules:
 
     @cached_property
     def _declarations(self) -> Counter[str]:
-        return Counter(spec.topic for spec in self.desired.topics)
+        return Counter(spec.topic for spec in self._placeable)
 
     @cached_property
     def _claims(self) -> Mapping[str, tuple[re.Pattern[str], ...]]:

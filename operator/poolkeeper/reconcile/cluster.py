@@ -48,7 +48,7 @@ from poolkeeper.reconcile.observation import (
     observe_cluster,
     observe_run,
 )
-from poolkeeper.reconcile.plan import carry_out, enforce_rest
+from poolkeeper.reconcile.plan import carry_out, enforce_rest, lawful
 from poolkeeper.reconcile.recorded_run import damage_waits, recorded_run, waits_of
 
 
@@ -204,8 +204,9 @@ def _follow_plan(
         return Outcome(state, finished.did, finished.waits, confirmed_plan)
     if confirmed_plan is None:
         due = _make_plan(context, desired, authority, observed)
+        desired = due.desired
     else:
-        due = _Due(Cooled(confirmed_plan), authority)
+        due = _Due(Cooled(confirmed_plan), desired, authority)
         drifts = (
             ()
             if context.memory.has_begun
@@ -240,12 +241,13 @@ def _follow_plan(
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """The plan to follow now, what is allowed of it, and which approvals have no effect.
+    """The plan to follow now, for what, what is allowed of it, and approvals without effect.
 
     `approved`: the plan is what is left of one that a person approved.
     """
 
     cooled: Cooled
+    desired: Desired
     authority: Authority
     waits: tuple[Wait, ...] = ()
     approved: bool = False
@@ -262,35 +264,38 @@ def _make_plan(
 ) -> _Due:
     """Return what may be done of a fresh plan, or the plan to ask a person about.
 
-    What is approved of the plan that was asked about goes on until it is done.
+    What is approved of the plan that was asked about goes on until it is done. With the plan comes
+    what is declared, where something is left out that would be unlawful.
     """
 
     def planned(wanted: Desired) -> Plan:
         with context.timed("plan"):
             return context.plan(wanted, observed.cluster, observed.records, observed.gone)
 
-    fresh = planned(desired)
+    fresh = lawful(desired, observed, planned)
+    desired, now_ms = fresh.desired, context.now_ms()
     at, approvals = observed.circumstances(desired), authority.approvals
     asked = approval.pending_plan(context) if approvals else None
-    rest = None if asked is None else approved.approved_part(asked, fresh, approvals, at)
+    rest = None if asked is None else approved.approved_part(asked, fresh.plan, approvals, at)
     if rest is not None:
         assert asked is not None, "something of it is left"
         allowed = approved.with_approved(authority, rest, asked)
-        return _Due(Cooled(rest), allowed, approved=True)
-    cooled = cool_down.plan_due_now(fresh, desired, authority, observed, context.now_ms(), planned)
+        return _Due(Cooled(rest), desired, allowed, approved=True)
+    cooled = cool_down.plan_due_now(fresh.plan, desired, authority, observed, now_ms, planned)
     if authority.plans is None:
         if cooled.plan.hash in approvals:
             approval.remember(context, with_parts(cooled.plan, at))  # it is done wholly
-        return _Due(cooled, authority)
+        return _Due(cooled, desired, authority)
     plan = approval.plan_to_approve(context, cooled.plan, desired, observed)
-    rest = approved.approved_part(plan, fresh, approvals, at)
+    rest = approved.approved_part(plan, fresh.plan, approvals, at)
     if rest is not None:
         allowed = approved.with_approved(authority, rest, plan)
-        return _Due(Cooled(rest), allowed, approved=True)
+        return _Due(Cooled(rest), desired, allowed, approved=True)
     unknown = approved.unmatched(plan, approvals)
     if unknown:
         unknown -= approval.carried_out(context)
-    return _Due(replace(cooled, plan=plan), authority, approved.waits_of(plan, approvals, unknown))
+    without_effect = approved.waits_of(plan, approvals, unknown)
+    return _Due(replace(cooled, plan=plan), desired, authority, without_effect)
 
 
 # A plan of a Rebalance
@@ -369,9 +374,13 @@ def preview(
             context.view, desired, context.now_ms(), context.enrich, running=stored.running
         )
     desired = resolve_conflicts(desired, observed.records)
-    with context.timed("plan"):
-        plan = context.plan(desired, observed.cluster, observed.records, observed.gone)
-    plan = approval.renew(context.pending, plan, desired, observed, context.plan)
+
+    def planned(wanted: Desired) -> Plan:
+        with context.timed("plan"):
+            return context.plan(wanted, observed.cluster, observed.records, observed.gone)
+
+    found = lawful(desired, observed, planned)
+    plan = approval.renew(context.pending, found.plan, found.desired, observed, context.plan)
     seen = last_observation_of(observed, None)
     recorded = recorded_run(stored, observed.cluster)
     damaged = damage_waits(stored)

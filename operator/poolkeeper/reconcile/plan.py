@@ -5,7 +5,7 @@ moves that are allowed, between brokers or between log directories. Late steps, 
 deletions, come when nothing is left to move.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from poolkeeper.errors import DamagedNode
 from poolkeeper.model.execution.actions import Action, ActionKind
@@ -15,6 +15,8 @@ from poolkeeper.model.plans import DeleteTopic, ElectLeaders, Plan, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.audit import audit
+from poolkeeper.planning.audit.audit import Violation
+from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
 from poolkeeper.planning.parts.choose import rest_of
 from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.log_dir_copies import CopyState, classify_copies, copies_of
@@ -154,5 +156,26 @@ def _waits_for_others(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
 
 def enforce_rest(plan: Plan, desired: Desired, observed: Observation) -> None:
     """Raise `Refused` if the rest of the plan breaks a placement rule."""
+    violations = violations_of_rest(plan, desired, observed)
+    if violations:
+        raise audit.refusal(violations)
+
+
+def lawful(
+    desired: Desired, observed: Observation, planned: Callable[[Desired], Plan]
+) -> LawfulPlan:
+    """Return a fresh plan without what would break a placement rule."""
+
+    def judge(plan: Plan, wanted: Desired) -> tuple[Violation, ...]:
+        return violations_of_rest(plan, wanted, observed)
+
+    return lawful_plan(desired, planned, judge)
+
+
+def violations_of_rest(
+    plan: Plan, desired: Desired, observed: Observation
+) -> tuple[Violation, ...]:
+    """Return how the rest of the plan breaks placement rules."""
     cluster = observed.cluster
-    audit.enforce(rest_of(plan, cluster), desired, cluster, observed.records, observed.gone)
+    rest = rest_of(plan, cluster)
+    return audit.check_plan(rest, desired, cluster, observed.records, observed.gone)

@@ -8,12 +8,15 @@ Partitions are not added to a topic that the run moves: the controller could los
 """
 
 from dataclasses import replace
+from functools import partial
 
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.planning.audit import audit
+from poolkeeper.planning.audit.audit import Violation
+from poolkeeper.planning.lawful import lawful_plan
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import gates
@@ -36,7 +39,7 @@ def with_steps(
         return outcome
     known = context.memory.plan_during_run
     if known is None or known.desired is not desired or context.now_ms() >= known.until_ms:
-        observed, owned, plan = _plan_again(context, desired, outcome.plan.hash)
+        observed, owned, plan = _plan_again(context, desired, outcome.plan)
         result = _write(context, owned, authority, observed, plan, outcome.plan)
         again = bool(result.did or observed.cluster.torn)
         until_ms = context.now_ms() + (LOOK_AGAIN_MS if again else LOOK_EVERY_MS)
@@ -51,18 +54,30 @@ def with_steps(
 
 
 def _plan_again(
-    context: PassContext, desired: Desired, running: str
+    context: PassContext, desired: Desired, running: Plan
 ) -> tuple[Observation, Desired, Plan]:
     """Observe the cluster; return also what is declared without conflicts, and the plan of it."""
     with context.timed("observe"):
         observed = observe_cluster(
-            context.access, desired, context.now_ms(), context.enrich, running=running
+            context.access, desired, context.now_ms(), context.enrich, running=running.hash
         )
     context.memory.observe(last_observation_of(observed, context.memory.last_observation))
     owned = resolve_conflicts(desired, observed.records)
-    with context.timed("plan"):
-        plan = context.plan(owned, observed.cluster, observed.records, observed.gone)
-    return observed, owned, plan
+
+    def planned(wanted: Desired) -> Plan:
+        with context.timed("plan"):
+            return context.plan(wanted, observed.cluster, observed.records, observed.gone)
+
+    found = lawful_plan(owned, planned, partial(_violations, observed, running))
+    return observed, found.desired, found.plan
+
+
+def _violations(
+    observed: Observation, running: Plan, plan: Plan, desired: Desired
+) -> tuple[Violation, ...]:
+    """How the steps of the plan that may be taken during the run are unlawful."""
+    alone = _alone(steps.early_of(plan.steps, _moving_topics(running, observed)), plan)
+    return audit.check_plan(alone, desired, observed.cluster, observed.records, observed.gone)
 
 
 def _write(
@@ -99,5 +114,10 @@ def _moving_topics(running: Plan, observed: Observation) -> set[str]:
 
 
 def _enforce(due: tuple[Step, ...], plan: Plan, desired: Desired, observed: Observation) -> None:
-    alone = replace(plan, moves=(), steps=due, stages=(), hash=plan_json.plan_hash((), due))
+    alone = _alone(due, plan)
     audit.enforce(alone, desired, observed.cluster, observed.records, observed.gone)
+
+
+def _alone(due: tuple[Step, ...], plan: Plan) -> Plan:
+    """The plan with these steps and no moves."""
+    return replace(plan, moves=(), steps=due, stages=(), hash=plan_json.plan_hash((), due))

@@ -3,11 +3,20 @@
 Commands, statuses, logs and reports call `sentence`. No module that decides may import this
 package, because a message can be reworded at any time. Decisions are made on reasons and kinds.
 `sentences` takes any value; `waits`, `requests`, `actions` and `refusals` have a sentence for each
-kind of their values, made of `pieces`.
+kind of their values, made of `pieces`; `person_requests` for each answer to a person.
 """
 
+from poolkeeper.wording.person_requests import answer_text
 from poolkeeper.wording.pieces import mode_line
 from poolkeeper.wording.refusals import drift_text
 from poolkeeper.wording.sentences import error_text, rate_text, sentence, sentences
 
-__all__ = ["drift_text", "error_text", "mode_line", "rate_text", "sentence", "sentences"]
+__all__ = [
+    "answer_text",
+    "drift_text",
+    "error_text",
+    "mode_line",
+    "rate_text",
+    "sentence",
+    "sentences",
+]

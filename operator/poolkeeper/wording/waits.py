@@ -235,8 +235,8 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.PAUSED: _told("the cluster is paused"),
     _R.PLAN_ONLY: _told("the mode is PlanOnly: nothing is written"),
     _R.STOPPED_BY_PERSON: _told(
-        "the run was stopped, or its stage rolled back: to go on, run `poolkeeper apply`, or change"
-        " what is declared"
+        "the run was stopped, or its stage rolled back: to go on, run `poolkeeper apply` (on"
+        " Kubernetes `kubectl poolkeeper resume`), or change what is declared"
     ),
     _R.RUN_RECORDED: _run_recorded,
     _R.RUN_WITHOUT_EXECUTOR: _told(

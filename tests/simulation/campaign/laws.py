@@ -23,7 +23,6 @@ from poolkeeper.model.execution.waits import WaitReason, has
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation
 from simulation import invariants
 from simulation.campaign import tools, truths
-from simulation.campaign.kinds import Trouble
 from simulation.campaign.play import ROUNDS_MAX, Played
 from simulation.campaign.situation import MB, Partition, Situation
 from simulation.clusters import REQUEST

@@ -244,3 +244,36 @@ def test_a_run_that_is_near_keeps_its_cluster(outcome: Outcome, expected: bool |
 def test_where_nothing_may_be_written_moves_keep_nothing() -> None:
     looking = main((kafka_cluster(mode="PlanOnly"), *OBJECTS[1:]))
     assert is_run_possible(looking, replace(running(main(), SEEN, 1), progress=None)) is False
+
+
+def leaving_cluster(*annotations: str) -> Assembly:
+    given = replace(AUTO, deleting=True, given_up="abandon" in annotations)
+    return main((given, *OBJECTS[1:]))
+
+
+@pytest.mark.parametrize(
+    ("annotations", "outcome", "expected"),
+    [
+        pytest.param((), OUTAGE, None, id="nobody-knows-whether-a-run-is-left"),
+        pytest.param(("abandon",), OUTAGE, False, id="a-person-gave-the-cluster-up"),
+        pytest.param(
+            ("abandon",), running(main(), SEEN, 1), True, id="a-cluster-that-answers-ends-its-run"
+        ),
+    ],
+)
+def test_a_cluster_that_is_gone_for_good_can_be_deleted(
+    annotations: tuple[str, ...], outcome: Outcome, expected: bool | None
+) -> None:
+    assert is_run_possible(leaving_cluster(*annotations), outcome) is expected
+
+
+def test_a_cluster_that_stays_is_not_given_up() -> None:
+    assert is_run_possible(main((replace(AUTO, given_up=True), *OBJECTS[1:])), OUTAGE) is None
+
+
+def test_a_deletion_that_cannot_look_says_how_to_let_the_cluster_go(room: Room) -> None:
+    room.reporter.report(leaving_cluster(), OUTAGE)
+    message = condition_of(room.writer.written["main"], "Ready")["message"]
+    line = "kubectl annotate kafkacluster main poolkeeper.dev/deletion=abandon --overwrite"
+    assert message.startswith("no server of zk:2181 answers")
+    assert message.endswith(line)

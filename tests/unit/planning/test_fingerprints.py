@@ -21,6 +21,8 @@ UNCOUNTED = {
     "heal",
     "load",
     "limits",
+    "topic_limits",
+    "namespace_limits",
 }
 
 

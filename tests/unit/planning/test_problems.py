@@ -6,11 +6,11 @@ import pytest
 
 from poolkeeper.model import problems
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.planning.facts import capacity, new_partitions, pools, records, topics
+from poolkeeper.planning.facts import capacity, health, new_partitions, pools, records, topics
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.proposals import plan_json
 
-ROOMS = (topics, new_partitions, pools, capacity, records)
+ROOMS = (topics, new_partitions, pools, capacity, records, health)
 FACTS = {
     kind
     for room in ROOMS
@@ -33,6 +33,7 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "SeveralPoolsClaim",
         "BrokersInSeveralPools",
         "PoolUnavailable",
+        "TopicHeld",
         "NoDefaultPool",
         "NamespaceNotAdmitted",
         "IllegalName",
@@ -49,12 +50,14 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "LimitExceeded",
         "TooFewBrokers",
         "TooFewRacks",
+        "RacksAsFound",
         "RacksIncomplete",
         "CapacityExceeded",
         "HeadroomExceeded",
         "TopicTooLarge",
         "PartitionTooLarge",
         "FactorNotRaised",
+        "Unlawful",
         "UncleanElection",
         "HealHeld",
         "DataLost",
@@ -63,6 +66,16 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "LogDirsUnknown",
         "NoSuchLogDir",
         "LogDirNotEmptied",
+        "NoController",
+        "BrokersMissing",
+        "NoLiveBroker",
+        "TooFewLiveBrokers",
+        "PartitionsOffline",
+        "UnderMinIsr",
+        "UnderReplicated",
+        "MinIsrUnreachable",
+        "DiskFull",
+        "TopicsDamaged",
         "DemotedBrokerLeads",
         "RatesUnknown",
         "GainTooSmall",

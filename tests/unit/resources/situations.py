@@ -47,6 +47,7 @@ CLUSTER_FACTS = {
     "clusterId": "kafka-id",
     "kafkaVersion": "2.8.2",
     "brokers": 6,
+    "brokersUp": "6/6",
     "topics": 1,
     "partitions": 4,
 }

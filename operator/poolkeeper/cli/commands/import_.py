@@ -1,6 +1,8 @@
 """`poolkeeper import`."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,14 @@ import click
 from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targets
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.model.plans import Move
+from poolkeeper.model.specs import RackPolicy
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.step_progress import due_elections
+from poolkeeper.resources.checks import folder
 from poolkeeper.resources.write import import_cluster
-from poolkeeper.text import count
+from poolkeeper.text import count, few, size
 
 
 @click.command("import")
@@ -35,27 +41,91 @@ from poolkeeper.text import count
 def import_(where: str | None, snapshot: Path | None, out: Path, output: str, **given: Any) -> None:
     """Write manifests for what exists: a KafkaCluster, a pool with all brokers, a Topic each.
 
-    Nothing moves until somebody edits them. What may be left to do is to elect preferred leaders:
-    how many there are is said. CLUSTER as for `status`.
+    Nothing moves until somebody edits them: what was written is planned, and where replicas are not
+    spread over racks, the pool has `rackPolicy: AsFound`. What may be left to do is to elect
+    preferred leaders: how many there are is said. CLUSTER as for `status`.
     """
     if snapshot is not None:
         if where or any(given[key] for key in ("folders", "zookeeper", "cluster")):
             raise click.UsageError("--snapshot replaces the live cluster: give one of the two")
         cluster = snapshot_files.read(snapshot)
-        files = import_cluster.manifests_of(cluster)
+        found = imported(cluster)
     else:
         target = targets.target(options.address_of(where, **given))
         with cluster_reading.session(target) as session:
             observed = cluster_reading.read_cluster(session, target)
         printing.warn(observed.warnings)
         cluster = observed.cluster
-        files = import_cluster.manifests_of(cluster, target.connect, target.bootstrap)
+        found = imported(cluster, target.connect, target.bootstrap)
+    files = found.files
     write(out, files)
     if output == printing.JSON:
-        printing.emit_json({"files": [str(out / name) for name in sorted(files)]})
+        printing.emit_json(
+            {
+                "files": [str(out / name) for name in sorted(files)],
+                "rackPolicy": found.rack_policy.value,
+                "moves": len(found.moves),
+                "movesIfSpread": len(found.moves_if_spread),
+            }
+        )
     else:
         printing.emit(f"wrote {count(len(files), 'file')} to {out}")
-        printing.emit(_elections(cluster))
+        for line in found.remarks():
+            printing.emit(line)
+        if line := _elections(cluster):
+            printing.emit(line)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The manifests of a cluster, and what their plan moves.
+
+    `moves_if_spread`: what it would move if replicas were spread over racks.
+    """
+
+    files: Mapping[str, str]
+    rack_policy: RackPolicy
+    moves: tuple[Move, ...]
+    moves_if_spread: tuple[Move, ...]
+
+    def remarks(self) -> Iterator[str]:
+        """Sentences about what would move, and what keeps it still."""
+        if self.rack_policy is RackPolicy.AS_FOUND:
+            policy = "pools.yaml has rackPolicy: AsFound, which keeps replicas where they are"
+            yield f"{policy}: Spread would {_moved(self.moves_if_spread)}"
+        if self.moves:
+            yield f"the plan of these manifests would {_moved(self.moves)}"
+
+
+def imported(
+    cluster: Cluster, connect: str | None = None, bootstrap: Sequence[str] = ()
+) -> Imported:
+    """Write manifests and plan them; AsFound where spreading over racks would move more."""
+    files = import_cluster.manifests_of(cluster, connect, bootstrap)
+    spread = _moves(files, cluster)
+    if not spread:
+        return Imported(files, RackPolicy.SPREAD, spread, spread)
+    policy = RackPolicy.AS_FOUND
+    still = import_cluster.manifests_of(cluster, connect, bootstrap, rack_policy=policy)
+    left = _moves(still, cluster)
+    if len(left) == len(spread):
+        return Imported(files, RackPolicy.SPREAD, spread, spread)
+    return Imported(still, policy, left, spread)
+
+
+def _moves(files: Mapping[str, str], cluster: Cluster) -> tuple[Move, ...]:
+    return make_plan(folder.load_texts(files).desired(), cluster).moves
+
+
+def _moved(moves: Sequence[Move]) -> str:
+    """What moves, how much of it, and the most frequent reasons."""
+    added = sum(sum(move.replicas_added) for move in moves)
+    copied = sum(move.bytes for move in moves)
+    reasons = [reason for reason, _ in Counter(move.reason for move in moves).most_common()]
+    return (
+        f"move {count(added, 'replica')} of {count(len(moves), 'partition')}"
+        f"{f' ({size(copied)})' if copied else ''}: {few(reasons, 3)}"
+    )
 
 
 def _elections(cluster: Cluster) -> str:

@@ -30,8 +30,9 @@ from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import ApprovalPolicy, Desired
 from poolkeeper.planning.audit import audit
-from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacity
+from poolkeeper.planning.diagnosis import health, impossible_requests, remaining_capacity
 from poolkeeper.planning.facts.pools import Standstill
+from poolkeeper.planning.lawful import lawful_plan
 from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
@@ -115,6 +116,9 @@ def plan(
     supposed = SupposedBrokers(frozenset(without), _brokers(with_brokers))
     seen = suppose_brokers(look.observed, supposed)
     made = audited_plan(desired, seen, prune=prune)
+    if not (without or with_brokers):  # what is only supposed needs no mending
+        troubles = health.problems(desired, seen.cluster, seen.records)
+        made = replace(made, problems=(*made.problems, *troubles))
     printing.warn((*look.warnings, *_without_effect(made, desired, look)))
     if snapshot is None and target.bootstrap:
         printing.warn(_unknown_room(made, desired, seen))
@@ -175,8 +179,13 @@ def audited_plan(desired: Desired, observed: Observation, *, prune: bool) -> Pla
     wrong = impossible_requests.problems(desired, observed.cluster, observed.records, observed.gone)
     if wrong:
         raise InvalidInput(wrong)
-    made = make_plan(desired, observed.cluster, observed.records, observed.gone, prune=prune)
-    audit.enforce(made, desired, observed.cluster, observed.records, observed.gone)
+    known = (observed.cluster, observed.records, observed.gone)
+    found = lawful_plan(
+        desired,
+        lambda wanted: make_plan(wanted, *known, prune=prune),
+        lambda plan, wanted: audit.check_plan(plan, wanted, *known),
+    )
+    made, desired = found.plan, found.desired
     at = observed.circumstances(desired)
     if desired.cluster.approval.policy is ApprovalPolicy.MANUAL:
         made = approval.in_parts(made, at, partial(make_plan, prune=prune))

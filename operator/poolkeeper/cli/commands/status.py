@@ -14,8 +14,10 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.output import ink, printing, status_text, status_values
 from poolkeeper.model.execution.waits import Wait, WaitReason
-from poolkeeper.model.specs import Remedies
+from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.specs import Desired, KafkaClusterSpec, Remedies, ZooKeeperSpec
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.diagnosis import health
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state import gates
 from poolkeeper.reconcile.gone_brokers import gone_brokers
@@ -63,7 +65,11 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
                 cluster = with_sizes(observed.cluster, sizes)
                 context = replace(context, future_bytes=sizes.future_bytes)
                 found = status_values.status_of(cluster, recorded, context)
-            found = replace(found, waits=(*hindered, *failed, *held, *found.waits))
+            found = replace(
+                found,
+                waits=(*hindered, *failed, *held, *found.waits),
+                troubles=_troubles(target, observed.cluster, recorded),
+            )
             _show(found, watch=watch, output=output)
             if not watch:
                 return
@@ -90,6 +96,12 @@ def _balance_waits(target: Target, session: Session) -> int | None:
     now_ms = time.time_ns() // 1_000_000
     last = balance_of(ZooKeeperView(session), now_ms)
     return cool_down.waits_until_ms(desired.cluster.balancing, last, now_ms)
+
+
+def _troubles(target: Target, cluster: Cluster, recorded: JournalView) -> tuple[PlanProblem, ...]:
+    """What is wrong with the cluster; of brokers and pools only with manifests."""
+    desired = target.desired or Desired(KafkaClusterSpec(cluster.name, ZooKeeperSpec("")))
+    return health.problems(desired, cluster, recorded.records)
 
 
 def _cancel_waits(target: Target, cluster: Cluster, recorded: JournalView) -> tuple[Wait, ...]:

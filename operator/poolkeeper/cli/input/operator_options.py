@@ -19,6 +19,9 @@ from poolkeeper.telemetry.audit import Emit
 
 if TYPE_CHECKING:
     from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
+    from poolkeeper.model.execution.outcomes import LastObservation
+    from poolkeeper.model.plans import Plan
+    from poolkeeper.model.specs import Desired
 
 LISTEN = "0.0.0.0:8080"
 LEASE = "poolkeeper"
@@ -38,6 +41,7 @@ _OPTIONS = (
         help="Only Topics of this namespace. Repeatable.",
     ),
     click.option("--lease", metavar="NAME", help=f"Name of the Lease [{LEASE}]."),
+    click.option("--lease-owner", metavar="DEPLOYMENT", help="With which the Lease goes [none]."),
     click.option("--identity", metavar="NAME", help="In the Lease [POD_NAME, or host and pid]."),
     click.option(
         "--listen", metavar="HOST:PORT", help=f"For /healthz, /readyz and /metrics [{LISTEN}]."
@@ -101,6 +105,7 @@ def operate(given: Mapping[str, Any], emit: Emit, stop: Event) -> None:
         settings = OperatorSettings(
             namespace=namespace,
             lease=given["lease"] or LEASE,
+            lease_owner=given["lease_owner"] or "",
             identity=given["identity"] or _identity(),
             listen=listen,
             folder=Path(folder),
@@ -109,6 +114,7 @@ def operate(given: Mapping[str, Any], emit: Emit, stop: Event) -> None:
             planning=planning_pods(given["planning_jobs"]),
             settle_s=positive_duration_s(given["settle"]) if given["settle"] else SETTLE_S,
             emit=emit,
+            plan_text=_plan_text,
         )
         Operator(api, settings).run(stop)
     api.close()
@@ -124,6 +130,15 @@ def planning_pods(file: Path | None) -> "PlannerPods | None":
         return PlannerPods.from_json(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as failed:
         raise Refused(f"{file}: cannot be read: {failed}") from failed
+
+
+def _plan_text(plan: "Plan", desired: "Desired", seen: "LastObservation") -> str:
+    """Return what `poolkeeper plan` prints of a plan."""
+    from poolkeeper.cli.output import plan_text
+    from poolkeeper.planning.diagnosis import remaining_capacity
+
+    left = remaining_capacity.remaining_capacities(plan, desired, seen.cluster, seen.gone)
+    return plan_text.render(plan, desired, seen.cluster, left)
 
 
 def _identity() -> str:

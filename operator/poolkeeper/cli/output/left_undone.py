@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from poolkeeper import wording
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.waits import Wait, WaitReason
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.problems import is_left_undone
 
 EXIT_CODE = 4
@@ -44,10 +44,14 @@ class Undone:
 
 def of_plan(plan: Plan) -> tuple[Undone, ...]:
     """Return what the plan leaves undone."""
+    return of_problems(p for p in plan.problems if is_left_undone(p.reason))
+
+
+def of_problems(problems: Iterable[PlanProblem]) -> tuple[Undone, ...]:
+    """Return these problems as things that are not as declared."""
     return tuple(
         Undone(problem.reason.value, problem.message, problem.topic, problem.pool)
-        for problem in plan.problems
-        if is_left_undone(problem.reason)
+        for problem in problems
     )
 
 

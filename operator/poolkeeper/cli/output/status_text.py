@@ -9,6 +9,7 @@ from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.status_values import RunStatus, Status
 from poolkeeper.model.execution.waits import Wait, blocks, in_order
 from poolkeeper.model.plans import Move
+from poolkeeper.model.problems import ProblemReason
 from poolkeeper.text import count, cut, few, moment, more, size
 from poolkeeper.zk import znodes
 
@@ -35,6 +36,7 @@ def render(status: Status, ink: Ink = PLAIN) -> str:
         ("controller", _controller(status)),
         ("topology", ", ".join(counts)),
         ("health", _health(status)),
+        *(("unhealthy", each) for each in cut(_troubles(status), NAMED_MAX, grouped=False)),
         ("executor", _executor(status)),
     ]
     if status.run is None:
@@ -79,6 +81,7 @@ def as_data(status: Status) -> dict[str, object]:
         "waits": list(wording.sentences(waits)),
         "blocked": left_undone.as_data(left_undone.of_waits(w for w in waits if blocks(w))),
         "warnings": list(status.warnings),
+        "problems": left_undone.as_data(left_undone.of_problems(status.troubles)),
         "damaged": [
             {"path": each.path, "laterVersion": each.later_version or None, "message": str(each)}
             for each in status.damage
@@ -129,6 +132,24 @@ def _health(status: Status) -> str:
         named = few(status.arriving, NAMED_MAX, grouped=False)
         sick.append(f"{rest}new replicas of {arriving} are not in sync yet: {named}")
     return "; ".join(sick) or "all replicas are in sync"
+
+
+def _troubles(status: Status) -> list[str]:
+    """What is wrong beside what `health` tells."""
+    told = (ProblemReason.PARTITIONS_OFFLINE, ProblemReason.UNDER_REPLICATED)
+    return [
+        ": ".join(
+            part
+            for part in (
+                f"pool {each.pool}" if each.pool and not each.topic else "",
+                f"topic {each.topic}" if each.topic else "",
+                each.message,
+            )
+            if part
+        )
+        for each in status.troubles
+        if each.reason not in told
+    ]
 
 
 def _run(run: RunStatus) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from poolkeeper.errors import NodeDamage
 from poolkeeper.model.execution.runs import Phase, RateReason
 from poolkeeper.model.execution.waits import Wait, WaitReason
-from poolkeeper.model.plans import Move
+from poolkeeper.model.plans import Move, PlanProblem
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state import (
@@ -81,6 +81,8 @@ class Status:
     """The nodes of ours that cannot be read."""
     throttles_left: tuple[Wait, ...] = ()
     """The throttles that no run accounts for."""
+    troubles: tuple[PlanProblem, ...] = ()
+    """What is wrong with the cluster, its pools and topics, although it may be as declared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,12 +161,15 @@ def merge_plans(
 
 def _separable(desired: Desired, cluster: Cluster) -> bool:
     declared = [spec.topic for spec in desired.topics]
+    pools = {pool.name for pool in desired.pools}
     return (
         desired.cluster.limits.policy is not LimitPolicy.ENFORCE
         and not desired.held
         and not desired.doomed
+        and not desired.astray
         and len(set(declared)) == len(declared)
         and all(name in cluster.topics for name in declared)
+        and all(spec.pool in pools for spec in desired.topics)
         and not _beyond_limit_by_additions(desired, cluster)
     )
 

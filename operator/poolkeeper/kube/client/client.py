@@ -85,6 +85,14 @@ class Api:
         found = config.find(environ, account)
         return cls(found.configuration, found.namespace, deadline_s=deadline_s)
 
+    @classmethod
+    def of_user(
+        cls, kubeconfig: str | None, context: str | None, *, deadline_s: float = 10
+    ) -> "Api":
+        """Return a client by a person's kubeconfig; raises `Refused` if there is none."""
+        found = config.of_user(os.environ, kubeconfig, context)
+        return cls(found.configuration, found.namespace, deadline_s=deadline_s)
+
     @property
     def server(self) -> str:
         """The URL of the API server."""

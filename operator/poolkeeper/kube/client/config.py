@@ -46,6 +46,21 @@ def find(environ: Mapping[str, str], account: Path) -> ApiAccess:
         raise Refused(f"the Kubernetes configuration cannot be used: {line}") from broken
 
 
+def of_user(
+    environ: Mapping[str, str], kubeconfig: str | None = None, context: str | None = None
+) -> ApiAccess:
+    """Return what a person's kubeconfig says: that file or KUBECONFIG's, that context or its own.
+
+    Raises `Refused` with one line if there is none, or if it is unusable.
+    """
+    chosen = {**environ, **({"KUBECONFIG": kubeconfig} if kubeconfig else {})}
+    try:
+        return _of_file(chosen, context)
+    except (ConfigException, OSError, _malformed_yaml, *MISSHAPEN) as broken:
+        line = " ".join(str(broken).split())
+        raise Refused(f"the Kubernetes configuration cannot be used: {line}") from broken
+
+
 def _of_pod(environ: Mapping[str, str], account: Path) -> ApiAccess:
     configuration = Configuration()
     loader = _of_account(str(account / "token"), str(account / "ca.crt"), environ=dict(environ))
@@ -53,7 +68,7 @@ def _of_pod(environ: Mapping[str, str], account: Path) -> ApiAccess:
     return ApiAccess(configuration, (account / "namespace").read_text().strip())
 
 
-def _of_file(environ: Mapping[str, str]) -> ApiAccess:
+def _of_file(environ: Mapping[str, str], context: str | None = None) -> ApiAccess:
     files = os.path.expanduser(environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG)
     if not any(os.path.exists(file) for file in files.split(os.pathsep) if file):
         raise Refused(
@@ -61,6 +76,13 @@ def _of_file(environ: Mapping[str, str]) -> ApiAccess:
             f"and there is no kubeconfig {files}"
         )
     configuration = Configuration()
-    _load(config_file=files, client_configuration=configuration, persist_config=False)
-    _, current = _contexts(config_file=files)
+    _load(
+        config_file=files,
+        context=context,
+        client_configuration=configuration,
+        persist_config=False,
+    )
+    known, current = _contexts(config_file=files)
+    if context is not None:
+        current = next(each for each in known if each["name"] == context)
     return ApiAccess(configuration, current["context"].get("namespace") or "default")

@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from poolkeeper.errors import Forbidden, Unavailable
+from poolkeeper.errors import Forbidden, SecretForbidden, Unavailable
 
 
 class SecretApi(Protocol):
@@ -47,11 +47,18 @@ class Secret(Mapping[str, bytes]):
 
 
 def read(api: SecretApi, namespace: str, name: str) -> Secret:
-    """Return the Secret; raises `Unavailable` naming it if it is missing or unreadable."""
+    """Return the Secret; raises `Unavailable` naming it if it is missing or unreadable.
+
+    The chart's Role lists the Secrets that the operator may read, so that one which it does not
+    list is forbidden, whether it exists or not: `SecretForbidden`.
+    """
     try:
         found = api.get(f"/api/v1/namespaces/{namespace}/secrets/{name}")
     except Forbidden as forbidden:
-        raise Forbidden(f"Secret {namespace}/{name} may not be read: {forbidden}") from forbidden
+        raise SecretForbidden(
+            f"Secret {namespace}/{name} may not be read: add {name} to credentials.secretNames of"
+            f" the chart (or to the operator's Role): {forbidden}"
+        ) from forbidden
     if found is None:
         raise Unavailable(f"there is no Secret {name} in namespace {namespace}")
     try:

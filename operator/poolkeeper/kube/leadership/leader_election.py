@@ -16,6 +16,7 @@ is seen.
 An instance that saw a Lease held, and then sees it deleted, waits for it to expire all the same.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -138,9 +139,16 @@ def release(lease: Lease, now: datetime) -> Lease:
     return replace(lease, holder="", duration_s=1, renewed=microtime(now))
 
 
-def body(lease: Lease, namespace: str, name: str) -> dict[str, Any]:
-    """Return the object to send; with a version it replaces only that version."""
-    meta = {"namespace": namespace, "name": name}
+def body(
+    lease: Lease, namespace: str, name: str, owners: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """Return the object to send; with a version it replaces only that version.
+
+    `owners` are its ownerReferences.
+    """
+    meta: dict[str, Any] = {"namespace": namespace, "name": name}
+    if owners:
+        meta["ownerReferences"] = list(owners)
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",

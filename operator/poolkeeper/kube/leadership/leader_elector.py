@@ -19,6 +19,7 @@ from poolkeeper.kube.leadership.leader_election import (
     ObservedLease,
     Renew,
 )
+from poolkeeper.kube.leadership.lease_owner import LeaseOwner
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +53,8 @@ class LeaderElector:
     """One instance's part in an election; call `start`, and `release` or `stop` at the end.
 
     `on_change(role, reason)` is called in the elector's thread at every change of role. It must not
-    block or raise. `changed` is set too; whoever waits on it clears it.
+    block or raise. `changed` is set too; whoever waits on it clears it. `owner`, if it
+    is set before the start, says with what the Lease goes.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class LeaderElector:
         self._path = f"{self._collection}/{name}"
         self._duration_s = duration_s
         self._hold_s = duration_s * 8 / 9
+        self.owner: LeaseOwner | None = None
         self._on_change = on_change
         self._clock = clock
         self._lock = Lock()
@@ -213,7 +216,8 @@ class LeaderElector:
         return leader_election.RENEW_S, "holds the lease"
 
     def _write(self, lease: Lease) -> None:
-        sent = leader_election.body(lease, self._namespace, self._name)
+        owners = () if self.owner is None else self.owner.references()
+        sent = leader_election.body(lease, self._namespace, self._name, owners)
         if lease.version:
             answer = self._api.update(self._path, sent, deadline_s=leader_election.REQUEST_S)
         else:

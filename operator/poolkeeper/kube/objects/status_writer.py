@@ -9,6 +9,9 @@ longer set disappear. A status that is already live is not written:
 |                    | returned; or one that may precede that write, as a watch lags behind |
 | what the caller saw | otherwise: we wrote nothing before, or somebody else wrote since |
 
+A status is ours as a whole. Applying keeps what others have written beside it: a condition, a plan
+that nobody made. So where the server's answer shows any, the status is replaced.
+
 While the server is away all threads pause together, so that it is not flooded when it returns. An
 object that alone cannot be written (RBAC of its namespace) does not delay others. Writes to one
 name never overtake each other. The server does not compare the uid in a status with the object's,
@@ -51,6 +54,9 @@ class StatusApi(Protocol):
 
     def apply(self, path: str, body: dict[str, Any], manager: str) -> dict[str, Any]:
         """Apply an object by server-side apply."""
+
+    def patch_json(self, path: str, operations: list[dict[str, Any]]) -> dict[str, Any]:
+        """Apply all operations of a JSON patch or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +206,8 @@ class StatusWriter:
         answer = self._api.apply(reference.status_path, _body(reference, sent), MANAGER)
         self.writes += 1
         self._on_written((self._now() - pending.at).total_seconds())
+        if _holds_foreign(answer.get("status") or {}, status):
+            answer = self._api.patch_json(reference.status_path, _replacement(answer, status))
         if reference.uid not in ("", answer["metadata"]["uid"]):
             return
         live = _digest(answer.get("status") or {})
@@ -241,6 +249,28 @@ def _body(reference: Reference, sent: bytes) -> dict[str, Any]:
         "metadata": meta,
         "status": json.loads(sent),
     }
+
+
+def _holds_foreign(live: Status, ours: Status) -> bool:
+    """Whether a live status holds what we did not write: fields, parts of the plan, conditions."""
+
+    def kinds(status: Status) -> set[str]:
+        return {str(each.get("type")) for each in status.get("conditions") or ()}
+
+    return bool(
+        live.keys() - ours.keys()
+        or (live.get("plan") or {}).keys() - (ours.get("plan") or {}).keys()
+        or kinds(live) - kinds(ours)
+    )
+
+
+def _replacement(answer: dict[str, Any], status: Status) -> list[dict[str, Any]]:
+    """The patch that leaves nothing but our status: applying keeps what others have written."""
+    meta = answer["metadata"]
+    return [
+        {"op": "test", "path": "/metadata/resourceVersion", "value": meta["resourceVersion"]},
+        {"op": "replace", "path": "/status", "value": status},
+    ]
 
 
 def _digest(status: Status) -> bytes:

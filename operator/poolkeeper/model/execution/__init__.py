@@ -2,5 +2,5 @@
 
 Read `runs` (a plan being executed), `records` (what is remembered between runs), `throttles` and
 `history` first; then `waits`, `actions` and `refusals`, which are reasons with their numbers, and
-`outcomes`, the result of a pass.
+`outcomes`, the result of a pass; `person_requests` is what a person asks of a run.
 """

@@ -5,6 +5,8 @@ from enum import StrEnum
 
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.history import FinishedRun
+from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.refusals import Refusal
 from poolkeeper.model.execution.runs import Phase, RateReason
@@ -118,6 +120,8 @@ class Outcome:
     `asked`: the plan that a person is asked about, where it has several parts; `approved_parts` are
     the names of those that are approved.
     `approvers_verified`: whoever approves has to say who that is.
+    `history`: the runs that ended last, the oldest first; None where nobody looked.
+    `answered`: what came of the last request of a person, once one was heard.
     """
 
     state: State
@@ -135,6 +139,8 @@ class Outcome:
     asked: Plan | None = None
     approved_parts: frozenset[str] = frozenset()
     approvers_verified: bool = False
+    history: tuple[FinishedRun, ...] | None = None
+    answered: RequestAnswer | None = None
 
     @property
     def in_mid_run(self) -> bool:

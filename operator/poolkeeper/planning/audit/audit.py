@@ -84,11 +84,14 @@ def enforce(
     """Raise `Refused` with every violation of the plan; to be called before any write."""
     violations = check_plan(plan, desired, cluster, records, gone, fresh=fresh)
     if violations:
-        told = cut(map(str, violations), _SHOWN_MAX, grouped=False)
-        raise errors.Refused(
-            "\n".join(["the plan is unlawful:", *told]),
-            reason=errors.RefusalReason.UNLAWFUL_PLAN,
-        )
+        raise refusal(violations)
+
+
+def refusal(violations: Iterable[Violation]) -> errors.Refused:
+    """The error that names these violations."""
+    told = cut(map(str, violations), _SHOWN_MAX, grouped=False)
+    message = "\n".join(["the plan is unlawful:", *told])
+    return errors.Refused(message, reason=errors.RefusalReason.UNLAWFUL_PLAN)
 
 
 def worsened(
@@ -135,6 +138,7 @@ def _worse(pool: str, was: Excesses, becomes: Excesses) -> Iterator[Violation]:
         law,
         f"{name} is worse off: the excess grows from {getattr(was, law)} to"
         f" {getattr(becomes, law)}, and no law above it improves",
+        pool=pool,
     )
 
 

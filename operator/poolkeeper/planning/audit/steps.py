@@ -265,7 +265,8 @@ def _wrong_deletion(rules: Rules, step: DeleteTopic, records: Records) -> Wrong:
         yield "untouched", foreign_move(rules, step.topic)
     if not _says_delete(rules, step.topic, records.topics.get(step.topic)):
         yield "deletion", "its ownership record does not say Delete"
-    if step.topic in rules.specs or rules.held_back(step.topic):
+    kept = rules.held_back(step.topic) or rules.stranded(step.topic)
+    if step.topic in rules.specs or kept:
         yield "deletion", "a Topic declares it"
     if topic and None not in (step.topic_id, topic.topic_id) and step.topic_id != topic.topic_id:
         yield "deletion", f"its topic id is {topic.topic_id}, not {step.topic_id}"

@@ -9,12 +9,16 @@ from poolkeeper.planning.rules import Rules
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One way in which a plan is unlawful; `partition` is `None` if it concerns the whole topic."""
+    """One way in which a plan is unlawful; `partition` is `None` if it concerns the whole topic.
+
+    `pool`: the pool that it concerns as a whole, if it does.
+    """
 
     law: str
     message: str
     topic: str = ""
     partition: int | None = None
+    pool: str = ""
 
     def __str__(self) -> str:
         name = self.topic if self.partition is None else f"{self.topic}-{self.partition}"

@@ -4,7 +4,8 @@ For each partition:
 
 - A replica that may not stay leaves its slot open.
 - A higher replication factor opens slots at the end; a lower one drops replicas.
-- If the kept replicas are spread unevenly over racks, the fewest slots are opened that mend it.
+- If the kept replicas are spread unevenly over racks, the fewest slots are opened that mend it;
+  none under `rackPolicy: AsFound`.
 - If the pool has too few brokers, replicas that should leave stay: a replica in the wrong place is
   better than one less. Slots that still cannot be filled are not opened.
 - A partition that has no source to copy from stays as it is.
@@ -18,8 +19,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from poolkeeper.model.specs import RackPolicy
 from poolkeeper.planning.constraints.racks import (
     Spread,
+    as_found,
     crowded_rows,
     rack_capacity,
     rack_counts,
@@ -208,7 +211,11 @@ class _Case:
         kept = [b for b in self.slots if b >= 0]
         even = self._spread(kept)
         missing = self.slots.count(OPEN)
-        forced_by_racks = self._open_for_racks(even, missing)
+        forced_by_racks = 0
+        if self.problem.pool.rack_policy is RackPolicy.AS_FOUND:
+            even = as_found(even, rack_counts(self.problem, kept), missing)
+        else:
+            forced_by_racks = self._open_for_racks(even, missing)
         return _RowSlots(
             slots=self.slots,
             immovable=frozenset(self.immovable),

@@ -11,6 +11,10 @@ excess of a partition is the number of replicas that must move to get there:
 
     max(sum of what is above high, sum of what is missing below low)
 
+Under `rackPolicy: AsFound` what is uneven stays so: the bounds of a partition are widened until
+what it keeps is within them. So no replica leaves for the racks alone, and none goes to a rack that
+has more than its even part already.
+
 Racks a, b, c with two brokers each: RF 3 → L 1, one in each. RF 4 → L 2, so 2 1 1 is even and
 2 2 0 has an excess of 1. RF 2 → at most one in each rack.
 """
@@ -21,7 +25,7 @@ from functools import cache
 
 import numpy as np
 
-from poolkeeper.planning.problem.arrays import NONE, Ints
+from poolkeeper.planning.problem.arrays import NONE, Bools, Ints
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 
@@ -66,6 +70,20 @@ def spread(replicas: int, capacity: tuple[int, ...], immovable: tuple[int, ...])
     return Spread(tuple(max(a, left + b) for a, b in zip(low, high, strict=True)), high)
 
 
+def as_found(even: Spread, kept: Sequence[int], missing: int) -> Spread:
+    """The even spread, widened by what `kept` replicas violate and `missing` ones cannot mend.
+
+    Even is 1 1 1, kept are 2 0 0: at most 2 1 1, so that a third replica goes elsewhere.
+    """
+    high = tuple(map(max, even.high, kept))
+    low, lacking = list(even.low), even.below(kept) - missing
+    for rack in reversed(range(len(low))):
+        given = min(max(lacking, 0), max(low[rack] - kept[rack], 0))
+        low[rack] -= given
+        lacking -= given
+    return Spread(tuple(low), high)
+
+
 def rack_capacity(problem: PoolProblem, without: Sequence[int] = ()) -> tuple[int, ...]:
     """Eligible brokers by rack number, those in `without` (indices) not counted."""
     usable = problem.eligible.copy()
@@ -91,3 +109,23 @@ def crowded_rows(problem: PoolProblem, lists: Ints) -> Ints:
         for first in range(second):
             twice |= (racks[:, first] == racks[:, second]) & (racks[:, first] >= 0)
     return np.flatnonzero(twice)
+
+
+def uneven_rows(problem: PoolProblem, lists: Ints) -> Bools:
+    """By row, whether these lists are further from even than eligible brokers make them be."""
+    there = lists >= 0
+    counts = np.zeros((len(lists), len(problem.brokers.rack_names)), dtype=np.int64)
+    for slot in range(lists.shape[1]):
+        rows = np.flatnonzero(there[:, slot])
+        np.add.at(counts, (rows, problem.brokers.rack[lists[rows, slot]]), 1)
+    capacity = rack_capacity(problem)
+    nothing = (0,) * len(capacity)
+    factors = there.sum(axis=1)
+    uneven = np.zeros(len(lists), dtype=bool)
+    for factor in np.unique(factors):
+        same = factors == factor
+        even = spread(int(factor), capacity, nothing)
+        above = np.maximum(counts[same] - np.array(even.high), 0).sum(axis=1)
+        below = np.maximum(np.array(even.low) - counts[same], 0).sum(axis=1)
+        uneven[same] = np.maximum(above, below) > 0
+    return uneven

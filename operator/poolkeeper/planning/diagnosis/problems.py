@@ -7,9 +7,10 @@ import numpy as np
 
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts
-from poolkeeper.model.specs import GoalKind
+from poolkeeper.model.specs import GoalKind, RackPolicy
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.constraints.bands import Band
+from poolkeeper.planning.constraints.racks import uneven_rows
 from poolkeeper.planning.constraints.sources import no_source_problem
 from poolkeeper.planning.diagnosis.capacity_report import shortfalls
 from poolkeeper.planning.diagnosis.growth_report import unraised_factors
@@ -22,6 +23,7 @@ from poolkeeper.planning.facts.pools import (
     DemotedLeads,
     GainTooSmall,
     OutsideBand,
+    RacksAsFound,
     RacksIncomplete,
     RatesUnknown,
     TooFewBrokers,
@@ -61,6 +63,7 @@ def of(layout: Layout, incoming: IncomingLoad) -> tuple[PlanProblem, ...]:
         *laws,
         *_incomplete_racks(layout),
         *_too_few_racks(layout),
+        *_racks_as_found(layout),
         *capacity,
         *_demoted_leaders(layout),
         *_goals(layout),
@@ -133,6 +136,15 @@ def _too_few_racks(layout: Layout) -> list[PlanProblem]:
         if witness is not None:
             problems.append(_problem(layout, "racks", TooFewRacks(count, witness)))
     return problems
+
+
+def _racks_as_found(layout: Layout) -> list[PlanProblem]:
+    """How many partitions stay uneven over racks because the pool leaves them as they are."""
+    problem = layout.problem
+    if problem.pool.rack_policy is not RackPolicy.AS_FOUND:
+        return []
+    number = int((problem.placed & uneven_rows(problem, layout.lists)).sum())
+    return [_problem(layout, "racks", RacksAsFound(number))] if number else []
 
 
 def _members(layout: Layout) -> list[Member]:

@@ -150,6 +150,21 @@ class TooFewRacks:
 
 
 @dataclass(frozen=True, slots=True)
+class RacksAsFound:
+    """How many partitions are not spread over racks, and stay so as the pool says."""
+
+    reason: ClassVar = ProblemReason.RACKS_AS_FOUND
+    partitions: int
+
+    def __str__(self) -> str:
+        are = "is" if self.partitions == 1 else "are"
+        return (
+            f"{counted(self.partitions, 'partition')} {are} not spread evenly over racks, and stay"
+            f"{'s' if self.partitions == 1 else ''} so (spec.rackPolicy: AsFound)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class RacksIncomplete:
     """Brokers without a rack beside brokers of these racks."""
 

@@ -8,6 +8,7 @@ from poolkeeper.model.problems import ProblemReason
 from poolkeeper.planning.facts.capacity import Quantity
 from poolkeeper.planning.facts.conflicts import Member
 from poolkeeper.planning.facts.phrases import Names, advised, brokers, joined
+from poolkeeper.text import named
 
 
 class Unsettled(Enum):
@@ -79,6 +80,46 @@ class PoolUnavailable:
 
     def __str__(self) -> str:
         return f"nothing is done: its pool {self.pool} does not exist or cannot be used"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicHeld:
+    """Topics that cannot be acted on name the Kafka topic, or own it."""
+
+    reason: ClassVar = ProblemReason.TOPIC_HELD
+    owners: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"nothing is done: {named('Topic', self.owners)} cannot be acted on; see its status,"
+            " and mend or delete it"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TopicStranded:
+    """The Topic that owns the Kafka topic has no place in this cluster."""
+
+    reason: ClassVar = ProblemReason.POOL_UNAVAILABLE
+    owner: str
+
+    def __str__(self) -> str:
+        return (
+            f"it only leaves drained and gone brokers: its owner, Topic {self.owner}, names no"
+            " pool of this cluster that takes it"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAsItIs:
+    """What is declared would break a law; `what`: what the audit says of it."""
+
+    reason: ClassVar = ProblemReason.UNLAWFUL
+    law: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"stays as it is: what is declared would break the law {self.law}: {self.what}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ If two pools have a broker in common, no topic of either pool moves, and both po
 that says so.
 
 A topic is held if no resource may be followed for it (see `topic_ownership`): nothing moves for it.
+A stranded topic, whose owner names no pool that is there, is evacuated whatever the policy is.
 """
 
 import re
@@ -38,6 +39,7 @@ from poolkeeper.planning.facts.pools import SharedBrokers
 from poolkeeper.planning.facts.records import RecordUnreadable
 from poolkeeper.planning.facts.topics import (
     ClaimedTwice,
+    KeptAsItIs,
     NoDefaultPool,
     NotAdmitted,
     PoolUnavailable,
@@ -101,15 +103,22 @@ def plan_scope(
     `owners`: whose resources are followed, if the caller knows that.
     """
     pools, problems = _working_pools(desired)
+    kept = {each.topic for each in desired.kept if each.topic}
     owners = topic_ownership.topic_owners(desired, records) if owners is None else owners
     specs = owners.specs
     problems += topic_ownership.conflicts(desired.topics, owners)
+    problems += topic_ownership.kept_back(desired, cluster, records, owners)
+    problems += _without_pool(desired)
     problems += _unreadable_records(records)
     left_out = _left_out(cluster, cluster.topics if odd is None else odd)
     to_delete = topic_ownership.topics_to_delete(desired, cluster, records, owners, prune=prune)
     unfollowed = internal_topics.refusals(specs, cluster, left_out)
     untouched = owners.held.union(to_delete, unfollowed)
     homes, said = _homes(desired, pools, sorted(cluster.topics), specs, untouched)
+    for name in kept.intersection(homes):
+        homes[name] = TopicHome(TopicRole.UNTOUCHED, homes[name].pool, None)
+    for name in owners.stranded.intersection(homes).difference(untouched, kept):
+        homes[name] = TopicHome(TopicRole.EVACUATED)
     problems += [*unfollowed.values(), *said]
     for name, why in sorted(left_out.items()):
         home = homes.get(name, _NOWHERE)
@@ -117,9 +126,29 @@ def plan_scope(
             homes[name] = TopicHome(TopicRole.UNTOUCHED, home.pool, home.spec)
         if name in specs or home.pool:
             problems.append(PlanProblem(home.pool, "", why, name))
-    to_create, refused = _to_create(pools, specs, cluster, left_out)
-    to_delete = tuple(name for name in to_delete if name not in left_out)
+    to_create, refused = _to_create(pools, specs, cluster, {*left_out, *kept})
+    to_delete = tuple(name for name in to_delete if name not in left_out and name not in kept)
+    problems += _unlawful(desired, specs)
     return PlanScope(pools, homes, to_create, to_delete, tuple(problems + refused))
+
+
+def _without_pool(desired: Desired) -> list[PlanProblem]:
+    """One problem for each Topic whose pool is not declared; it holds nothing."""
+    known = {pool.name for pool in desired.pools}
+    return [
+        PlanProblem(spec.pool, "pool", PoolUnavailable(spec.pool), spec.topic)
+        for spec in desired.topics
+        if spec.pool not in known
+    ]
+
+
+def _unlawful(desired: Desired, specs: Mapping[str, TopicSpec]) -> list[PlanProblem]:
+    """One problem for each topic and pool that is kept, as following it was unlawful."""
+    problems = []
+    for law, message, topic, pool in desired.kept:
+        home = specs[topic].pool if topic in specs else pool
+        problems.append(PlanProblem(home, law, KeptAsItIs(law, message), topic))
+    return problems
 
 
 def _unreadable_records(records: Records) -> list[PlanProblem]:
@@ -156,7 +185,9 @@ def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[
         )
         for name, ids in sorted(frozen.items())
     ]
-    pools = {pool.name: pool for pool in desired.pools if pool.name not in frozen}
+    kept = {each.pool for each in desired.kept if not each.topic}
+    unusable = frozen.keys() | kept
+    pools = {pool.name: pool for pool in desired.pools if pool.name not in unusable}
     return pools, problems
 
 

@@ -25,6 +25,8 @@ same plan:
 | cluster: `balancing.cool_down_s` | when the next plan may start |
 | cluster: `load` | where figures come from; sizes and rates are not counted either |
 | cluster: `limits`, if they only warn | they are laws under `Enforce`, otherwise a remark |
+| cluster: limits of Topics and namespaces | a Topic beyond them leaves `topics` |
+| pool: `rack_policy: Spread` | as before there was another one |
 | `held` and `doomed` topics | a Topic that becomes one leaves `topics`, and that is counted |
 
 The **concern** of a run is narrower: the cluster, its pools, and the pools that its moving topics
@@ -44,7 +46,14 @@ from types import MappingProxyType
 
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import DeleteTopic, Move, MoveLogDir, SetConfig, Step
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, LimitPolicy, TopicSpec
+from poolkeeper.model.specs import (
+    Desired,
+    KafkaClusterSpec,
+    LimitPolicy,
+    RackPolicy,
+    ResourcePoolSpec,
+    TopicSpec,
+)
 from poolkeeper.model.topology import Cluster
 
 _UNCOUNTED_CLUSTER_FIELDS = frozenset(
@@ -59,6 +68,8 @@ _UNCOUNTED_CLUSTER_FIELDS = frozenset(
         "balancing",
         "load",
         "limits",
+        "topic_limits",
+        "namespace_limits",
     }
 )
 
@@ -148,7 +159,7 @@ def fingerprint(
         {
             **_lost(lost),
             "cluster": _cluster(desired.cluster),
-            "pools": sorted(map(_plain, desired.pools), key=canonical),
+            "pools": sorted(map(_pool, desired.pools), key=canonical),
             "topics": sorted(map(_plain, desired.topics), key=canonical),
             "clusterId": cluster_id,
             "gone": sorted(gone),
@@ -180,7 +191,7 @@ def placement_fingerprint(
         {
             **_lost(lost),
             "cluster": _cluster(desired.cluster),
-            "pools": sorted(map(_plain, desired.pools), key=canonical),
+            "pools": sorted(map(_pool, desired.pools), key=canonical),
             "topics": sorted(
                 (_place(spec) for spec in desired.topics if spec.topic in topics), key=canonical
             ),
@@ -251,6 +262,11 @@ def _cluster(spec: KafkaClusterSpec) -> dict[str, object]:
     if spec.limits.policy is LimitPolicy.ENFORCE:
         counted["limits"] = _plain(spec.limits)
     return counted
+
+
+def _pool(spec: ResourcePoolSpec) -> dict[str, object]:
+    spread = spec.rack_policy is RackPolicy.SPREAD
+    return _fields(spec, frozenset({"rack_policy"} if spread else ()))
 
 
 def _fields(value: object, without: Collection[str] = ()) -> dict[str, object]:

@@ -20,7 +20,14 @@ from poolkeeper.model import plans
 from poolkeeper.model.plans import Move, Part, Plan, PlanProblem, Urgency
 from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.planning.proposals.identity import plan_hash
-from poolkeeper.typed_json import Finite, JsonObject, Natural, ReplicaList
+from poolkeeper.typed_json import (
+    BrokerId,
+    Finite,
+    JsonObject,
+    Natural,
+    PartitionNumber,
+    ReplicaList,
+)
 
 VERSION: Final = 1
 
@@ -29,7 +36,7 @@ _Path = Annotated[
     tuple[ReplicaList, ...], Meta(min_length=2, description="at least two replica lists")
 ]
 _Pair = Annotated[tuple[Natural, Natural], Meta(description="a list of two")]
-_TopicPair = Annotated[tuple[str, Natural], Meta(description="a list of two")]
+_TopicPair = Annotated[tuple[str, PartitionNumber], Meta(description="a list of two")]
 _Texts = dict[str, str]
 
 
@@ -38,7 +45,7 @@ class MoveJson(JsonObject, kw_only=True):
 
     topic: str
     topic_id: str | None = None
-    partition: Natural
+    partition: PartitionNumber
     path: _Path
     source: ReplicaList | None = field(name="from", default=None)
     target: ReplicaList | None = field(name="to", default=None)
@@ -65,7 +72,7 @@ class AddPartitionsJson(StepJson, tag="AddPartitions"):
     """Adds partitions to a topic."""
 
     topic: str
-    first: Natural
+    first: PartitionNumber
     replicas: tuple[ReplicaList, ...]
     reason: str = ""
 
@@ -84,8 +91,8 @@ class MoveLogDirJson(StepJson, tag="MoveLogDir"):
     """Moves a replica between directories of its broker."""
 
     topic: str
-    partition: Natural
-    broker: Natural
+    partition: PartitionNumber
+    broker: BrokerId
     source: str = field(name="from")
     target: str = field(name="to")
     bytes: Natural

@@ -5,9 +5,11 @@ come and go by themselves, and another rule holds: *an invalid resource moves no
 
 | what is wrong | consequence |
 |---|---|
-| a Topic is invalid, or not allowed in its pool | nothing is done to its Kafka topic |
+| a Topic is invalid | nothing is done to its Kafka topic |
+| a Topic declares more than `limits` allow | it holds nothing; its topic stays in its place |
+| a Topic is not allowed in its pool | it holds nothing; a topic that it owns stays in its place |
 | a Topic names a pool that does not exist | the same, in every cluster: its own is unknown |
-| a pool names a cluster that does not exist | nothing is done to the topics of its Topics |
+| a pool names a cluster that does not exist | the same for all its Topics |
 | a broker is in two pools | nothing moves in both pools, with all their topics |
 | a pool or the KafkaCluster is invalid | the whole cluster is on hold: it cannot be planned |
 | two KafkaClusters have one ensemble and chroot | both are on hold |
@@ -22,7 +24,7 @@ assembly "" is that of Topics whose pool does not exist.
 """
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.model.specs import (
@@ -34,15 +36,21 @@ from poolkeeper.model.specs import (
     TopicSpec,
 )
 from poolkeeper.resources.checks.cross_checks import config_problems
+from poolkeeper.resources.checks.declaration_limits import beyond_limits
 from poolkeeper.resources.kinds import kafka_cluster, resource_pool
 from poolkeeper.resources.kinds import topic as kinds_topic
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.parse import selectors
 from poolkeeper.resources.parse.addresses import ensemble
+from poolkeeper.resources.parse.schema_messages import guess
 from poolkeeper.resources.parse.selectors import Labels
 from poolkeeper.text import cut
 
 PROBLEMS_SHOWN_MAX = 5
+_HOLDS_NOTHING = frozenset(
+    ("NoSuchPool", "NoSuchCluster", "NamespaceNotAllowed", "OtherCluster", "LimitExceeded")
+)
+"""Verdicts on Topics that have no place in the cluster: these hold no topic of others back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +83,14 @@ class Assembly:
 
 @dataclass(slots=True)
 class _Parts:
-    """The resources of one cluster while they are sorted."""
+    """The resources of one cluster while they are sorted.
+
+    `known_pools`, `known_clusters`: the names of all there are, for who meant another one.
+    """
 
     cluster: CustomResource | None = None
+    known_pools: Sequence[str] = ()
+    known_clusters: Sequence[str] = ()
     pools: list[CustomResource] = field(default_factory=list)
     topics: list[CustomResource] = field(default_factory=list)
     verdicts: dict[ObjectKey, Verdict] = field(default_factory=dict)
@@ -111,6 +124,9 @@ def assemble(
         part.topics.append(each)
         if home not in ("", lived):
             part.verdicts[each.key] = _elsewhere(each, lived, home)
+    clusters = sorted(name for name, part in parts.items() if part.cluster is not None)
+    for part in parts.values():
+        part.known_pools, part.known_clusters = sorted(cluster_of), clusters
     astray = _astray(parts)
     twins = _twins(parts)
     found = (
@@ -158,6 +174,10 @@ def _verdicts(
         said = _topic_verdict(name, parts, declared, topic, namespaces, version)
         if said:
             verdicts.setdefault(topic.key, said)
+    if isinstance(spec, KafkaClusterSpec):
+        sound = [topic for topic in parts.topics if topic.key not in verdicts]
+        for key, message in beyond_limits(spec, declared, sound).items():
+            verdicts[key] = Verdict("LimitExceeded", message)
     if parts.cluster is not None and (said := _cluster_verdict(parts.cluster, declared, twin)):
         verdicts[parts.cluster.key] = said
     return verdicts
@@ -168,10 +188,13 @@ def _desired(
 ) -> Desired | None:
     if parts.cluster is None or not isinstance(parts.cluster.spec, KafkaClusterSpec):
         return None
-    sound, held, doomed = [], set(astray), set()
+    held = {claim for claim in astray if not claim.topic}
+    sound, doomed, lost = [], set[Claim](), set(astray - held)
     for topic in parts.topics:
-        spec = topic.spec
-        if topic.key in verdicts or not isinstance(spec, TopicSpec):
+        spec, verdict = topic.spec, verdicts.get(topic.key)
+        if verdict is not None and verdict.reason in _HOLDS_NOTHING:
+            lost |= set() if topic.deleting else {_claim(topic)}
+        elif verdict is not None or not isinstance(spec, TopicSpec):
             held |= set() if topic.deleting else {_claim(topic)}
         elif not topic.deleting:
             sound.append(spec)
@@ -184,11 +207,15 @@ def _desired(
         tuple(sorted(sound, key=lambda spec: (spec.topic, spec.owner))),
         frozenset(held),
         frozenset(doomed),
+        frozenset(lost),
     )
 
 
 def _astray(parts: Mapping[str, _Parts]) -> frozenset[Claim]:
-    """Claims of Topics whose cluster does not exist or is unknown."""
+    """Claims of Topics whose cluster does not exist or is unknown.
+
+    Those that cannot be read are among them, without the name of a Kafka topic.
+    """
     return frozenset(
         _claim(topic)
         for part in parts.values()
@@ -268,8 +295,9 @@ def _cluster_verdict(
         return Verdict("Invalid", f"{message} either; delete one of them")
     default = cluster.spec.default_pool if isinstance(cluster.spec, KafkaClusterSpec) else None
     if default is not None and default not in declared:
+        meant = guess(default, sorted(declared))
         message = f"spec.defaultPool: no ResourcePool {default} of this cluster exists"
-        return Verdict("NoSuchPool", message)
+        return Verdict("NoSuchPool", _asked(message, meant))
     return None
 
 
@@ -282,7 +310,8 @@ def _pool_verdicts(name: str, parts: _Parts) -> dict[ObjectKey, Verdict]:
             continue
         if parts.cluster is None:
             message = f"spec.clusterRef: KafkaCluster {name} does not exist"
-            verdicts[pool.key] = Verdict("NoSuchCluster", message)
+            meant = guess(name, parts.known_clusters)
+            verdicts[pool.key] = Verdict("NoSuchCluster", _asked(message, meant))
         for broker in pool.spec.brokers:
             holders.setdefault(broker, []).append(pool)
     shared: dict[ObjectKey, list[str]] = {}
@@ -310,7 +339,9 @@ def _topic_verdict(
     if pool is None:
         if any(p.name == topic.refers for p in parts.pools):
             return None  # the pool is invalid: the Topic waits, but is not itself at fault
-        return Verdict("NoSuchPool", f"spec.poolRef: ResourcePool {topic.spec.pool} does not exist")
+        message = f"spec.poolRef: ResourcePool {topic.spec.pool} does not exist"
+        meant = guess(topic.spec.pool, parts.known_pools)
+        return Verdict("NoSuchPool", _asked(message, meant))
     if parts.cluster is None:
         message = f"KafkaCluster {name} of ResourcePool {pool.name} does not exist"
         return Verdict("NoSuchCluster", message)
@@ -323,6 +354,10 @@ def _topic_verdict(
     if wrong:
         return Verdict("Invalid", _few(wrong))
     return None
+
+
+def _asked(message: str, meant: str) -> str:
+    return f"{message}; {meant}" if meant else message
 
 
 @functools.lru_cache(maxsize=1024)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from poolkeeper.errors import Problem
-from poolkeeper.model.names import FINALIZER
+from poolkeeper.model.names import ABANDON, DELETION, FINALIZER, REQUEST
 from poolkeeper.model.rebalances import RebalanceSpec
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
 from poolkeeper.resources.kinds import kafka_cluster, rebalance, resource_pool, topic
@@ -50,7 +50,9 @@ class CustomResource:
     `refers` is the name in its clusterRef or poolRef. `spec` is None if the body is too incomplete;
     with `problems` it holds the readable part. `deleting`: the resource is being deleted, and
     finalizers keep it. `status` is None before the first one is written. `labels` are kept for
-    kinds that Rebalances select by labels; Topics are not.
+    kinds that Rebalances select by labels; Topics are not. `request` is what a person asks for in
+    our annotation of a KafkaCluster (`model.execution.person_requests`). `given_up`: a person said
+    that a KafkaCluster may be deleted without a look at the cluster.
     """
 
     kind: str
@@ -65,6 +67,8 @@ class CustomResource:
     problems: tuple[Problem, ...] = ()
     status: Status | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    request: str = ""
+    given_up: bool = False
 
     @property
     def key(self) -> ObjectKey:
@@ -104,7 +108,13 @@ def read_object(body: Mapping[str, Any]) -> CustomResource:
         problems=reading.problems,
         status=dict(status) if status else None,
         labels={} if kind == topic.KIND else dict(metadata.get("labels") or {}),
+        request=_annotations(metadata).get(REQUEST, "") if kind == kafka_cluster.KIND else "",
+        given_up=_annotations(metadata).get(DELETION) == ABANDON,
     )
+
+
+def _annotations(metadata: Mapping[str, Any]) -> Mapping[str, str]:
+    return metadata.get("annotations") or {}
 
 
 def _reference(spec: Any, field: str) -> str:

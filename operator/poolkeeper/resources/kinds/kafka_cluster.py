@@ -11,6 +11,7 @@ from poolkeeper.model.specs import (
     Balancing,
     BrokersSpec,
     ClusterLimits,
+    DeclarationLimits,
     Execution,
     Heal,
     KafkaClusterSpec,
@@ -73,6 +74,8 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> KafkaClusterSpec:
             replicas_per_broker=spec["limits"]["replicasPerBroker"],
             policy=LimitPolicy(spec["limits"]["policy"]),
         ),
+        topic_limits=_limits(spec["limits"]["perTopic"]),
+        namespace_limits=_limits(spec["limits"]["perNamespace"]),
         source=findings.places.source,
     )
 
@@ -82,6 +85,15 @@ def _commit(metadata: Mapping[str, Any]) -> str:
     annotations = metadata.get("annotations")
     found = annotations.get(COMMIT, "") if isinstance(annotations, Mapping) else ""
     return found[:_COMMIT_MAX] if isinstance(found, str) else ""
+
+
+def _limits(found: Mapping[str, Any]) -> DeclarationLimits:
+    return DeclarationLimits(
+        partitions=found["partitions"],
+        config_bytes=found["configBytes"],
+        manual_lists=found["manualLists"],
+        topics=found.get("topics", 1),
+    )
 
 
 def _check_together(spec: Mapping[str, Any], findings: Findings) -> None:

@@ -18,6 +18,7 @@ from poolkeeper.model.specs import (
     GoalKind,
     Headroom,
     Quotas,
+    RackPolicy,
     ResourcePoolSpec,
     TopicDefaults,
 )
@@ -61,6 +62,7 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> ResourcePoolSpec:
             spec["defaults"].get("partitions"), spec["defaults"].get("replicationFactor")
         ),
         goals=_goals(spec.get("balance"), findings),
+        rack_policy=RackPolicy(spec["rackPolicy"]),
         source=findings.places.source,
     )
 

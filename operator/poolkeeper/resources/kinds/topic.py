@@ -21,11 +21,21 @@ KIND = "Topic"
 DEFAULT_NAMESPACE = "default"
 _ASSIGNMENT: Path = ("spec", "placement", "assignment")
 _NOWHERE = Places()
+NODE_BYTES_MAX = 200 * 1024
+"""What the lists of a topic may take in its znode."""
+_LINE_BYTES, _ID_BYTES = 10, 2
+"""What a list takes at least, and each broker id in it."""
+CONFIG_CHARACTERS_MAX = 64 * 1024
 
 
 def read_topic(body: Mapping[str, Any], places: Places = _NOWHERE) -> ParsedBody[TopicSpec]:
     """The spec, as far as the body is readable, and every problem."""
     return reading(KIND, body, places, _spec, DEFAULT_NAMESPACE)
+
+
+def fits_znode(partitions: int, factor: int) -> bool:
+    """Whether so many partitions can fit into a topic's znode, whatever its brokers are called."""
+    return partitions * (_LINE_BYTES + _ID_BYTES * factor) <= NODE_BYTES_MAX
 
 
 def assignment_problems(lists: Sequence[Sequence[int]]) -> list[tuple[int | None, str]]:
@@ -61,6 +71,7 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> TopicSpec:
     if is_declarable(topic):
         _check_internal(topic, spec, findings)
     _check_keys(spec, findings)
+    _check_sizes(spec, findings)
     placement = spec["placement"]
     assignment = placement.get("assignment")
     _check_placement(spec, findings)
@@ -102,6 +113,26 @@ def _check_internal(topic: str, spec: Mapping[str, Any], findings: Findings) -> 
             f"'{needed}' is more than its replicas: no commit succeeds (expected at most {factor})"
         )
         findings.add(("spec", "config", "min.insync.replicas"), message)
+
+
+def _check_sizes(spec: Mapping[str, Any], findings: Findings) -> None:
+    """Check what fits into no znode, whatever the cluster is; the schema says the same."""
+    lists = spec["placement"].get("assignment") or ()
+    partitions, factor = spec.get("partitions", 0), spec.get("replicationFactor", 1)
+    for path, count, replicas in (
+        (("spec", "partitions"), partitions, factor),
+        (_ASSIGNMENT, len(lists), len(lists[0]) if lists else 0),
+    ):
+        if not fits_znode(count, replicas):
+            message = (
+                f"{count} of {_replicas(replicas)} fit into no znode (expected at most 200 KiB, or"
+                " nothing, to keep what Kafka has)"
+            )
+            findings.add(path, message)
+    held = sum(len(key) + len(value) for key, value in spec["config"].items())
+    if held > CONFIG_CHARACTERS_MAX:
+        message = f"has {held} characters in all (expected at most {CONFIG_CHARACTERS_MAX})"
+        findings.add(("spec", "config"), message)
 
 
 def _check_keys(spec: Mapping[str, Any], findings: Findings) -> None:

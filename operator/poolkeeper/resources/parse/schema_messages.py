@@ -49,13 +49,18 @@ def of(error: ValidationError, secret: bool = False) -> Iterator[tuple[Path, str
             yield path, _about_value(error, secret)
 
 
+def guess(name: str, known: Iterable[str]) -> str:
+    """The most similar known name as a question, or an empty text."""
+    lowered = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=_LIKENESS)
+    return f"did you mean {lowered[near[0]]!r}?" if near else ""
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """The most similar known name, or all known names, in parentheses."""
     names = list(known)
-    lowered = {each.lower(): each for each in names}
-    near = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=_LIKENESS)
-    if near:
-        return f"(did you mean {lowered[near[0]]!r}?)"
+    if near := guess(name, names):
+        return f"({near})"
     if not names:
         return "(there are none)"
     return f"(expected one of {first(names, _NAMES_MAX)})"

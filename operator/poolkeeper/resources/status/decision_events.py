@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from poolkeeper import wording
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
+from poolkeeper.model.execution.person_requests import AnswerKind, RequestAnswer
 from poolkeeper.model.execution.runs import Ending
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.resources.status.events import StatusEvent
@@ -41,6 +42,13 @@ TOLD_WAITS: Mapping[WaitReason, str] = {
     _R.THROTTLE_CONFLICT: "ThrottlesYielded",
 }
 """Decisions to leave something to somebody else, by the wait that names it; with their reasons."""
+
+
+def answer_event(answer: RequestAnswer) -> StatusEvent:
+    """Return the event that tells what came of a person's request."""
+    is_done = answer.kind is AnswerKind.DONE
+    reason = "RequestDone" if is_done else "RequestRefused"
+    return StatusEvent("Normal" if is_done else "Warning", reason, wording.answer_text(answer))
 
 
 @dataclass(frozen=True, slots=True)

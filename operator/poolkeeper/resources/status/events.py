@@ -40,12 +40,13 @@ def status_events(
 
 
 _PAST = {"Creating": "Created", "Configuring": "Configured", "Moving": "Moved"}
+_WARNED = frozenset({"Unreachable", "NoController", "BrokersMissing", "TooFewLiveBrokers"})
 _BEGUN: Mapping[str, frozenset[str]] = {
     # What concerns all Topics at once is an event of their KafkaCluster alone.
     "KafkaCluster": frozenset(
-        {"Moving", "WaitingForApproval", "PlanOnly", "Paused", "Deleting", "Unreachable"}
+        {"Moving", "WaitingForApproval", "PlanOnly", "Paused", "Deleting", *_WARNED}
     ),
-    "ResourcePool": frozenset({"Deleting"}),
+    "ResourcePool": frozenset({"Deleting", "BrokersMissing", "TooFewLiveBrokers"}),
     "Topic": frozenset({"Deleting"}),
 }
 
@@ -62,7 +63,7 @@ def _condition(
     elif now["status"] == "True":
         yield from _ready(kind, was, note, stalled=bool(stalled))
     elif reason in _BEGUN[kind] and was.get("reason") != reason:
-        yield StatusEvent("Warning" if reason == "Unreachable" else "Normal", reason, note)
+        yield StatusEvent("Warning" if reason in _WARNED else "Normal", reason, note)
     elif stalled:
         yield StatusEvent("Normal", "Recovered", note)
 

@@ -14,17 +14,22 @@ from poolkeeper.errors import (
     OtherCluster,
     PoolkeeperError,
     Refused,
+    SecretForbidden,
     StalePlan,
     Unavailable,
 )
-from poolkeeper.model.execution.outcomes import Outcome, Progress
+from poolkeeper.model.execution.history import FinishedRun
+from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress
+from poolkeeper.model.execution.person_requests import TEXT_MAX, RequestAnswer
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason, in_order
+from poolkeeper.model.names import ABANDON, DELETION
 from poolkeeper.model.plans import ElectLeaders, Part, PartKind, Plan
-from poolkeeper.model.specs import Mode
+from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.planning.run_state.log_dir_copies import copies_of
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
+from poolkeeper.resources.status.health import in_place_condition
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs
 from poolkeeper.resources.status.wording import (
     about,
@@ -45,11 +50,13 @@ _FACTS = (
     "clusterId",
     "kafkaVersion",
     "brokers",
+    "brokersUp",
     "topics",
     "partitions",
     "plan",
     _BALANCE_WAITS,
 )
+_NAME_MAX = 256
 _UNREPORTED_WAITS = frozenset(
     (
         WaitReason.STAGE_IN_FLIGHT,
@@ -85,6 +92,16 @@ def cluster_status(
             facts["plan"] = plan
         if outcome.balance_waits_until_ms is not None:
             facts[_BALANCE_WAITS] = moment(outcome.balance_waits_until_ms)
+    if outcome.history is not None:
+        facts["runs"] = [_finished_run(run) for run in reversed(outcome.history)]
+    elif "runs" in before:
+        facts["runs"] = before["runs"]
+    if outcome.answered is not None:
+        facts["lastRequest"] = _answer(outcome.answered)
+    elif "lastRequest" in before:
+        facts["lastRequest"] = before["lastRequest"]
+    if waits := _waits_for(work, outcome):
+        facts["waits"] = waits
     condition = _ready_condition(inputs, work, outcome, resource, facts)
     return {
         "observedGeneration": resource.generation,
@@ -100,10 +117,51 @@ def _facts(inputs: StatusInputs) -> dict[str, Any]:
         "clusterId": cluster.id,
         "kafkaVersion": cluster.kafka_version,
         "brokers": len(cluster.brokers),
+        "brokersUp": _brokers_up(inputs.observation, inputs.desired),
         "topics": len(cluster.topics),
         "partitions": sum(len(topic.partitions) for topic in cluster.topics.values()),
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _brokers_up(seen: LastObservation, desired: Desired | None) -> str:
+    """Live brokers, and all of which something is known: "8/9"."""
+    live = set(seen.cluster.brokers)
+    declared = {broker for pool in (desired.pools if desired else ()) for broker in pool.brokers}
+    return f"{len(live)}/{len(live | set(seen.records.brokers) | declared)}"
+
+
+def _waits_for(work: PlannedWork | None, outcome: Outcome) -> str:
+    """What the cluster waits for, as a word for a column; empty if it waits for nothing."""
+    if work is not None and work.waiting and outcome.progress is None:
+        return WaitReason.APPROVAL_REQUIRED.value
+    unsaid = _UNREPORTED_WAITS | {WaitReason.PLAN_ONLY}
+    found = (wait.reason for wait in in_order(outcome.waits))
+    return next((reason.value for reason in found if reason not in unsaid), "")
+
+
+def _finished_run(run: FinishedRun) -> dict[str, Any]:
+    return {
+        "plan": run.plan,
+        "started": moment(run.started_ms),
+        "ended": moment(run.ended_ms),
+        "ending": run.ending.value if run.ending else "",
+        "stages": run.stages,
+        "moves": run.moves,
+        "movesDone": run.moves_done,
+        "bytes": run.size_bytes,
+        "approvedBy": run.approved_by[:_NAME_MAX],
+        "executor": run.executor[:_NAME_MAX],
+    }
+
+
+def _answer(answer: RequestAnswer) -> dict[str, Any]:
+    return {
+        "request": answer.text[:TEXT_MAX],
+        "time": moment(answer.at_ms),
+        "result": answer.kind.value,
+        "message": wording.answer_text(answer),
+    }
 
 
 def _plan(
@@ -173,8 +231,9 @@ def _ready_condition(
     assembly = inputs.assembly
     verdict = assembly.verdicts.get(resource.key)
     if resource.deleting:
-        message = "the run under way ends after the stage in flight; Kafka stays as it is"
-        return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
+        return ReadyCondition(
+            ReadyStatus.RECONCILING, "Deleting", _deletion_text(outcome, resource)
+        )
     if verdict is not None:
         return ReadyCondition(ReadyStatus.STALLED, verdict.reason, verdict.message)
     if assembly.hold:
@@ -186,7 +245,19 @@ def _ready_condition(
         return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", few(wording.sentences(waits), 3))
     if outcome.progress is not None:
         return _run_condition(work, outcome, outcome.progress, resource.name, facts.get("plan", {}))
-    return _idle_condition(work, outcome, resource.name, facts)
+    return _idle_condition(inputs, work, outcome, resource.name, facts)
+
+
+def _deletion_text(outcome: Outcome, resource: CustomResource) -> str:
+    if outcome.error is None:
+        return "the run under way ends after the stage in flight; Kafka stays as it is"
+    if resource.given_up:
+        return "it goes without a look at the cluster, as an annotation says"
+    line = f"kubectl annotate kafkacluster {resource.name} {DELETION}={ABANDON} --overwrite"
+    return (
+        f"{wording.error_text(outcome.error)}; a run that may be under way there has to be ended"
+        f" first. If the cluster is gone for good, let it go: {line}"
+    )
 
 
 def _error_condition(error: PoolkeeperError) -> ReadyCondition:
@@ -200,6 +271,8 @@ def _error_condition(error: PoolkeeperError) -> ReadyCondition:
             return ReadyCondition(ReadyStatus.STALLED, "DamagedNode", message)
         case Refused():
             return ReadyCondition(ReadyStatus.STALLED, "Impossible", message)
+        case SecretForbidden():
+            return ReadyCondition(ReadyStatus.STALLED, "SecretForbidden", message)
         case Unavailable():
             return ReadyCondition(ReadyStatus.UNKNOWN, "Unreachable", message)
         case _:
@@ -241,22 +314,18 @@ def _run_condition(
 
 
 def _idle_condition(
-    work: PlannedWork, outcome: Outcome, name: str, facts: dict[str, Any]
+    inputs: StatusInputs, work: PlannedWork, outcome: Outcome, name: str, facts: dict[str, Any]
 ) -> ReadyCondition:
     plan, waits = work.plan, _waits(outcome)
     if plan is None or _has_only_elections(plan):
         if waits:
             return ReadyCondition(ReadyStatus.RECONCILING, _hold_reason(work), few(waits, 3))
         said = [f"balance waits until {facts[_BALANCE_WAITS]}"] if _BALANCE_WAITS in facts else []
-        return ReadyCondition(
-            ReadyStatus.READY,
-            "InPlace",
-            "; ".join(["in place", *said, *_cluster_problems(outcome)]),
-        )
+        return _in_place(inputs, outcome, "in place", *said)
     what = summary(plan, facts.get("plan", {}).get("bytes", 0))
     next_step = _next_step(work, plan, name, named=outcome.approvers_verified)
     if not work.needed:
-        return ReadyCondition(ReadyStatus.READY, "InPlace", f"in place; would {what}{next_step}")
+        return _in_place(inputs, outcome, f"in place; would {what}{next_step}")
     if work.mode is Mode.PLAN_ONLY:
         return ReadyCondition(ReadyStatus.RECONCILING, "PlanOnly", f"would {what}{next_step}")
     if work.mode is not Mode.APPLY:
@@ -280,12 +349,12 @@ def _has_only_elections(plan: Plan) -> bool:
     return not plan.moves and all(isinstance(step, ElectLeaders) for step in plan.steps)
 
 
-def _cluster_problems(outcome: Outcome) -> list[str]:
-    """Messages about the cluster as a whole, for example about limits or throttles left on it."""
+def _in_place(inputs: StatusInputs, outcome: Outcome, *said: str) -> ReadyCondition:
+    """The condition of a cluster as declared: with what is wrong, limits, throttles left on it."""
     last = outcome.last_observation
     throttles = () if last is None else wording.sentences(last.unaccounted)
-    problems = (p.message for p in outcome.problems if not p.pool and not p.topic)
-    return [*throttles, *problems][:3]
+    problems = [p for p in outcome.problems if not p.pool and not p.topic]
+    return in_place_condition(said, [*inputs.health.cluster, *problems], list(throttles))
 
 
 def _hold_reason(work: PlannedWork) -> str:

@@ -10,12 +10,16 @@ from poolkeeper.model.specs import Mode, ResourcePoolSpec
 from poolkeeper.planning.run_state.convergence import PoolStanding
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
+from poolkeeper.resources.status.health import in_place_condition
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs, TopicWork
 from poolkeeper.resources.status.wording import coarse, count, few
 
 STEPS = 20
 _APPLY = "set spec.mode to Apply to go on"
-_FACTS = ("brokers", "topics", "partitions", "replicas", "drained", "draining", "quota")
+_FACTS = (
+    *("brokers", "brokersUp", "topics", "partitions", "replicas"),
+    *("drained", "drains", "draining", "quota"),
+)
 
 
 def pool_status(
@@ -44,6 +48,7 @@ def pool_status(
 def _facts(spec: ResourcePoolSpec, standing: PoolStanding) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "brokers": len(standing.live),
+        "brokersUp": f"{len(standing.live)}/{len(spec.brokers)}",
         "topics": standing.topics,
         "partitions": standing.partitions,
         "replicas": standing.replicas,
@@ -51,6 +56,7 @@ def _facts(spec: ResourcePoolSpec, standing: PoolStanding) -> dict[str, Any]:
     if standing.drained:
         facts["drained"] = list(standing.drained)
     if standing.draining:
+        facts["drains"] = few(list(map(str, standing.draining)))
         facts["draining"] = [
             {"broker": broker, "replicas": left} for broker, left in standing.draining.items()
         ]
@@ -105,9 +111,8 @@ def _progress_condition(
         message = f"moving: {done} of {count(running.moves, 'partition')}"
         return ReadyCondition(ReadyStatus.RECONCILING, "Moving", "; ".join([message, *emptying]))
     if not emptying and not planned.needed:
-        return ReadyCondition(
-            ReadyStatus.READY, "InPlace", "; ".join(["in place", *_pool_problems(outcome, pool)])
-        )
+        problems = [*inputs.health.pools.get(pool, ()), *_pool_problems(outcome, pool)]
+        return in_place_condition(["in place"], problems)
     what = "; ".join(emptying) or f"{count(planned.needed, 'partition')} to move"
     leaving = any(work.leaving.get(broker) for broker in standing.draining)
     paused = work.mode in (Mode.PAUSED, Mode.ROLL_BACK)
@@ -166,9 +171,9 @@ def _drain_problem(outcome: Outcome, pool: str, standing: PoolStanding) -> str:
     return f"{'; '.join(drained)}: {why}"
 
 
-def _pool_problems(outcome: Outcome, pool: str) -> list[str]:
-    """Messages about rules and goals that the pool as a whole does not meet."""
-    return [p.message for p in outcome.problems if p.pool == pool and not p.topic][:3]
+def _pool_problems(outcome: Outcome, pool: str) -> list[PlanProblem]:
+    """Rules and goals that the pool as a whole does not meet."""
+    return [p for p in outcome.problems if p.pool == pool and not p.topic]
 
 
 def _problem_text(problem: PlanProblem) -> str:

@@ -13,6 +13,7 @@ from poolkeeper.model.execution.outcomes import LastObservation, Outcome
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, Urgency
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
+from poolkeeper.planning.diagnosis.health import ClusterHealth, cluster_health
 from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.problem.topic_ownership import TopicOwners, only_followed, topic_owners
 from poolkeeper.planning.proposals.identity import is_destructive
@@ -33,6 +34,7 @@ class StatusInputs:
     `claimants`: the owners of all Topics that name a Kafka topic, rightly or not, except Topics
     that are being deleted. `topics_of_pool`: the Topics that name each pool.
     `topic_of_metric_name`: the existing Kafka topic by the name that it has in Kafka's metrics.
+    `health`: what is wrong although it may be as declared.
     """
 
     assembly: Assembly
@@ -43,6 +45,7 @@ class StatusInputs:
     claimants: Mapping[str, Sequence[str]] = field(default_factory=dict)
     topics_of_pool: Mapping[str, Sequence[str]] = field(default_factory=dict)
     topic_of_metric_name: Mapping[str, str] = field(default_factory=dict)
+    health: ClusterHealth = field(default_factory=ClusterHealth)
 
 
 def status_inputs_of(assembly: Assembly, observation: LastObservation | None) -> StatusInputs:
@@ -57,15 +60,17 @@ def status_inputs_of(assembly: Assembly, observation: LastObservation | None) ->
         return StatusInputs(assembly, desired, observation, topics_of_pool=users)
     owners = topic_owners(desired, observation.records)
     wanted = only_followed(desired, owners)
+    found = standings(wanted, observation.cluster, observation.records, observation.gone)
     return StatusInputs(
         assembly,
         wanted,
         observation,
-        standings(wanted, observation.cluster, observation.records, observation.gone),
+        found,
         owners,
         _grouped([*((each.topic, each.owner) for each in desired.topics), *desired.held]),
         users,
         {metric_name(name): name for name in sorted(observation.cluster.topics)},
+        cluster_health(wanted, observation.cluster, found.homes),
     )
 
 

@@ -20,6 +20,7 @@ from poolkeeper.planning.run_state.convergence import TopicStanding
 from poolkeeper.resources.kinds import resource_pool
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, condition_of
+from poolkeeper.resources.status.health import in_place_condition
 from poolkeeper.resources.status.status_inputs import (
     PlannedWork,
     StatusInputs,
@@ -145,7 +146,7 @@ def _if_in_place(at: TopicSituation) -> ReadyCondition | None:
         message += f"; {count(at.run_work.moves, 'partition')} move for balance"
     elif at.plan_work.moves:
         message += f"; {count(at.plan_work.moves, 'partition')} could move for balance"
-    return ReadyCondition(ReadyStatus.READY, "InPlace", message)
+    return in_place_condition([message], at.inputs.health.topics.get(at.spec.topic, ()))
 
 
 def _if_pool_rejected(at: TopicSituation) -> ReadyCondition | None:

@@ -14,6 +14,7 @@ from poolkeeper.errors import Refused
 from poolkeeper.model.specs import (
     BrokersSpec,
     KafkaClusterSpec,
+    RackPolicy,
     ResourcePoolSpec,
     TopicSpec,
     ZooKeeperSpec,
@@ -21,12 +22,12 @@ from poolkeeper.model.specs import (
 from poolkeeper.model.topic_config import validation
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.model.versions import SUPPORTED, KafkaVersion, releases, support_problem
-from poolkeeper.resources.kinds.topic import DEFAULT_NAMESPACE
+from poolkeeper.resources.kinds.topic import DEFAULT_NAMESPACE, fits_znode
 from poolkeeper.resources.write import manifests
 from poolkeeper.resources.write.names import resource_name
 
+_AS_FOUND = "rackPolicy: partitions that are not spread over racks stay so; Spread moves them."
 UNKNOWN_CONNECT = "change-me:2181"
-PARTITIONS_MAX = 100_000
 
 
 def manifests_of(
@@ -34,16 +35,22 @@ def manifests_of(
     connect: str | None = None,
     bootstrap: Sequence[str] = (),
     namespace: str = DEFAULT_NAMESPACE,
+    rack_policy: RackPolicy = RackPolicy.SPREAD,
 ) -> dict[str, str]:
-    """The manifests by file name; without `connect` (from a snapshot) with a placeholder."""
+    """The manifests by file name; without `connect` (from a snapshot) with a placeholder.
+
+    `rack_policy`: AsFound keeps partitions still that are not spread over racks.
+    """
     version = _version(cluster.kafka_version)
     name = resource_name(cluster.name)
     pool = f"{name[:240].rstrip('-.')}-default"
     files = {"cluster.yaml": _cluster(cluster, name, version, connect, bootstrap)}
     brokers = _brokers(cluster)
     if brokers:
-        spec = ResourcePoolSpec(pool, name, brokers, goals=())
+        spec = ResourcePoolSpec(pool, name, brokers, goals=(), rack_policy=rack_policy)
         comment = "All brokers. Nothing is balanced until `balance` is removed or names goals."
+        if rack_policy is RackPolicy.AS_FOUND:
+            comment += f"\n{_AS_FOUND}"
         files["pools.yaml"] = manifests.text_of([manifests.pool_body(spec)], comment)
         files["topics.yaml"] = _topics(cluster, pool, namespace, version)
     return {file: text for file, text in files.items() if text}
@@ -103,13 +110,14 @@ def _topic(topic: Topic, pool: str, namespace: str, config: Mapping[str, str]) -
     factors = {len(p.replicas) - len(p.removing) for p in topic.partitions}
     count = len(topic.partitions)
     whole = [p.partition for p in topic.partitions] == list(range(count))
+    fits = fits_znode(count, max(factors, default=1))
     factor = factors.pop() if len(factors) == 1 else None
     return TopicSpec(
         name=resource_name(topic.name),
         namespace=namespace,
         topic=topic.name,
         pool=pool,
-        partitions=count if whole and 0 < count <= PARTITIONS_MAX else None,
+        partitions=count if whole and count and fits else None,
         replication_factor=factor or None,
         config=config,
     )

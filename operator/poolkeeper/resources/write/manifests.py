@@ -15,12 +15,16 @@ from ruamel.yaml.representer import SafeRepresenter
 from poolkeeper.model.names import API_VERSION
 from poolkeeper.model.specs import (
     DEFAULT_GOALS,
+    NAMESPACE_LIMITS,
+    TOPIC_LIMITS,
     AllowedNamespaces,
     Capacity,
+    DeclarationLimits,
     Goal,
     Headroom,
     KafkaClusterSpec,
     Quotas,
+    RackPolicy,
     ResourcePoolSpec,
     Strategy,
     Tls,
@@ -111,19 +115,33 @@ def cluster_body(spec: KafkaClusterSpec) -> Body:
         "unmanagedTopics": spec.unmanaged_topics.value,
         "defaultPool": spec.default_pool,
         "load": _fields_set({"source": load.source, "prometheus": dict(load.prometheus) or None}),
-        "limits": {
+        "limits": _fields_set({
             "partitions": spec.limits.partitions,
             "replicasPerBroker": spec.limits.replicas_per_broker,
             "policy": spec.limits.policy.value,
-        },
+            "perTopic": _limits(spec.topic_limits, TOPIC_LIMITS),
+            "perNamespace": _limits(spec.namespace_limits, NAMESPACE_LIMITS),
+        }),
     })  # fmt: skip
+
+
+def _limits(limits: DeclarationLimits, usual: DeclarationLimits) -> Body | None:
+    """What differs from the defaults."""
+    fields = {
+        "topics": (limits.topics, usual.topics),
+        "partitions": (limits.partitions, usual.partitions),
+        "configBytes": (limits.config_bytes, usual.config_bytes),
+        "manualLists": (limits.manual_lists, usual.manual_lists),
+    }
+    return {name: found for name, (found, default) in fields.items() if found != default} or None
 
 
 def pool_body(spec: ResourcePoolSpec) -> Body:
     """A ResourcePool; its brokers are listed one by one, not as ranges."""
     return _body("ResourcePool", {"name": spec.name}, {
         "clusterRef": {"name": spec.cluster}, "brokers": {"ids": list(spec.brokers)}, "racks":
-        {str(broker): rack for broker, rack in sorted(spec.racks.items())} or None, "drain":
+        {str(broker): rack for broker, rack in sorted(spec.racks.items())} or None, "rackPolicy":
+        None if spec.rack_policy is RackPolicy.SPREAD else spec.rack_policy.value, "drain":
         sorted(spec.drain) or None, "demote": sorted(spec.demote) or None, "drainLogDirs":
         _drained_log_dirs(spec), "capacity": _fields_set({**_capacity(spec.capacity), "overrides":
         _overrides(spec) or None}), "headroom": _headroom(spec.headroom), "quotas": spec.quotas and

@@ -24,7 +24,7 @@ from poolkeeper.model.execution.records import BrokerRecord, TopicRecord
 from poolkeeper.model.execution.runs import CHUNKS_MAX
 from poolkeeper.model.execution.throttles import ThrottleRecord
 from poolkeeper.model.specs import DeletionPolicy
-from poolkeeper.typed_json import Milliseconds
+from poolkeeper.typed_json import BrokerId, Milliseconds
 from poolkeeper.zk import znodes
 
 T = TypeVar("T")
@@ -38,7 +38,6 @@ Chunks = Annotated[int, Meta(ge=0, le=CHUNKS_MAX, description=f"a count of at mo
 Count = Annotated[int, Meta(ge=0, le=2**62, description="an integer of 0 or more")]
 Name = Annotated[str, Meta(max_length=300, description="a short text")]
 _Pid = Annotated[int, Meta(ge=0, le=2**31 - 1, description="the id of a process")]
-_BrokerId = Annotated[int, Meta(ge=0, le=2**31 - 1, description="a broker id")]
 _Seconds = Annotated[int, Meta(ge=0, le=253_402_300_799, description="seconds since 1970")]
 _FINGERPRINT = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -93,7 +92,7 @@ class BrokersBody(Struct):
     """`records/brokers`."""
 
     version: Version
-    brokers: dict[_BrokerId, _BrokerBody]
+    brokers: dict[BrokerId, _BrokerBody]
 
     @property
     def records(self) -> dict[int, BrokerRecord]:

@@ -285,6 +285,7 @@ def test_as_data():
         "waits": [],
         "blocked": [],
         "damaged": [],
+        "problems": [],
         "warnings": [],
     }
 

@@ -1,6 +1,6 @@
 import pytest
 
-from poolkeeper.errors import Forbidden, Unavailable
+from poolkeeper.errors import Forbidden, SecretForbidden, Unavailable
 from poolkeeper.kube.client import secrets
 
 
@@ -58,5 +58,9 @@ def test_what_is_missing_is_named(act, message):
 
 
 def test_what_may_not_be_read_is_named_too():
-    with pytest.raises(Forbidden, match="Secret ops/zk may not be read: RBAC"):
+    with pytest.raises(SecretForbidden) as raised:
         secrets.read(Objects(error=Forbidden("RBAC")), "ops", "zk")
+    assert str(raised.value) == (
+        "Secret ops/zk may not be read: add zk to credentials.secretNames of the chart (or to the"
+        " operator's Role): RBAC"
+    )

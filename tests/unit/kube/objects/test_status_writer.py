@@ -264,3 +264,54 @@ def test_why_statuses_do_not_get_through_is_logged_once_a_minute(writing, caplog
     reasons = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
     complaint = "the status of Topic shop/orders is not written yet"
     assert reasons == [f"{complaint}: applying /x is not allowed (1 wait)"] * 2
+
+
+class Merging(Objects):
+    """Keeps what others have written, as server-side apply does."""
+
+    def __init__(self, foreign):
+        super().__init__()
+        self.foreign, self.patches = foreign, []
+
+    def apply(self, path, body, manager):
+        answer = super().apply(path, body, manager)
+        conditions = [*answer["status"]["conditions"], *self.foreign.get("conditions", ())]
+        plan = {**answer["status"].get("plan", {}), **self.foreign.get("plan", {})}
+        merged = {**answer["status"], **self.foreign, "conditions": conditions}
+        answer["status"] = merged | ({"plan": plan} if plan else {})
+        answer["metadata"]["resourceVersion"] = "7"
+        return answer
+
+    def patch_json(self, path, operations):
+        self.patches.append((path, operations))
+        return {"metadata": {"uid": "u1"}, "status": operations[-1]["value"]}
+
+
+@pytest.mark.parametrize(
+    ("ours", "foreign"),
+    [
+        pytest.param({}, {"plan": {"hash": "forged"}}, id="a-plan"),
+        pytest.param({"plan": {"moves": 1}}, {"plan": {"stage": 2}}, id="a-part-of-our-plan"),
+        pytest.param({}, {"conditions": [{"type": "Fine", "status": "True"}]}, id="a-condition"),
+        pytest.param({}, {"anything": 1}, id="a-field"),
+    ],
+)
+def test_what_others_wrote_into_a_status_is_removed(writing, ours, foreign):
+    objects = Merging(foreign)
+    writer = writing(objects)
+    writer.put(TOPIC, said(**ours), {})
+    assert writer.flush(5)
+    ((path, operations),) = objects.patches
+    assert path == TOPIC.status_path
+    assert operations == [
+        {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},
+        {"op": "replace", "path": "/status", "value": dated(**ours)},
+    ]
+
+
+def test_nothing_is_replaced_where_all_is_ours(writing):
+    objects = Merging({})
+    writer = writing(objects)
+    writer.put(TOPIC, said(plan={"hash": "ours"}), {})
+    assert writer.flush(5)
+    assert objects.patches == []

@@ -137,6 +137,72 @@ def test_what_is_wrong_with_a_resource_moves_nothing(
     assert check_plan(plan, wanted, ON_FAST, Records()) == ()
 
 
+NOWHERE = topic_spec("orders", "nowhere", namespace="evil")
+ASTRAY = (Claim("orders", "evil/orders"),)
+DRAINED = pool_spec("fast", 1, 2, 5, drain=frozenset({1}), claims=("orders",))
+
+
+@pytest.mark.parametrize("unmanaged", UnmanagedTopics)
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param(desired(NOWHERE), id="its-pool-is-not-there"),
+        pytest.param(desired(astray=ASTRAY), id="its-pool-is-in-no-cluster"),
+    ],
+)
+def test_a_topic_without_a_pool_holds_nothing_of_others(
+    wanted: Desired, unmanaged: UnmanagedTopics
+) -> None:
+    spec = replace(wanted.cluster, unmanaged_topics=unmanaged)
+    wanted = replace(wanted, cluster=spec, pools=(DRAINED, SLOW))
+    seen = builders.cluster(range(1, 6), *ON_FAST.topics.values())
+    plan = make_plan(wanted, seen)
+    left = {move.target for move in plan.moves if move.topic == "orders"}
+    assert len([move for move in plan.moves if move.topic == "orders"]) == 2
+    assert all(set(target) <= {2, 5} for target in left)
+    assert check_plan(plan, wanted, seen, Records()) == ()
+    assert resolve_conflicts(wanted, Records()) == wanted
+
+
+@pytest.mark.parametrize("unmanaged", UnmanagedTopics)
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param(desired(NOWHERE), id="its-pool-is-not-there"),
+        pytest.param(desired(astray=ASTRAY), id="its-pool-is-in-no-cluster"),
+        pytest.param(desired(OTHERS, NOWHERE), id="and-another-declares-it"),
+        pytest.param(desired(OTHERS, astray=ASTRAY), id="nowhere-and-another-declares-it"),
+    ],
+)
+def test_the_topic_of_an_owner_without_a_pool_only_leaves_drained_brokers(
+    wanted: Desired, unmanaged: UnmanagedTopics
+) -> None:
+    records = recorded(orders="evil/orders")
+    spec = replace(wanted.cluster, unmanaged_topics=unmanaged)
+    claimed = replace(SLOW, claims=("orders",))
+    for drain, expected in ((frozenset({1}), {(5, 2), (2, 5)}), (frozenset[int](), set())):
+        fast = replace(DRAINED, drain=drain, claims=())
+        asked = replace(wanted, cluster=spec, pools=(fast, claimed))
+        seen = builders.cluster(range(1, 6), *ON_FAST.topics.values())
+        plan = make_plan(asked, seen, records)
+        assert {m.target for m in plan.moves if m.topic == "orders"} == expected
+        assert not any(isinstance(step, SetConfig) for step in plan.steps)
+        assert check_plan(plan, asked, seen, records) == ()
+        assert "evil/orders" in "".join(p.message for p in plan.problems if p.topic == "orders")
+
+
+def test_a_topic_that_is_held_is_told_with_who_holds_it() -> None:
+    wanted = desired(held=(Claim("orders", "evil/x"),), unmanaged=UnmanagedTopics.IGNORE)
+    plan = make_plan(wanted, ON_FAST)
+    assert [(p.topic, p.message) for p in plan.problems] == [
+        (
+            "orders",
+            "nothing is done: Topic evil/x cannot be acted on; see its status, and mend or"
+            " delete it",
+        )
+    ]
+
+
 def test_a_held_topic_that_does_not_exist_is_not_created() -> None:
     wanted = desired(replace(OURS, topic="new", partitions=1, replication_factor=1))
     held = replace(wanted, held=frozenset({Claim("new", "shop/other")}))
@@ -175,6 +241,14 @@ def test_a_held_topic_that_does_not_exist_is_not_created() -> None:
             recorded(orders="shop/orders"),
             [],
             id="not-while-another-names-it-wrongly",
+        ),
+        pytest.param(
+            desired(
+                astray=(Claim("orders", "bank/mine"),), doomed=(Claim("orders", "shop/orders"),)
+            ),
+            recorded(orders="shop/orders"),
+            ["orders"],
+            id="also-while-another-names-it-that-has-no-pool",
         ),
         pytest.param(
             desired(),

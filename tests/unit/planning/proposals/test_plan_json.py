@@ -16,7 +16,8 @@ from poolkeeper.planning.proposals import plan_json
 names = st.text("abcxyz.-_0", min_size=1, max_size=8)
 texts = st.text(max_size=12)
 counts = st.integers(0, 2**50)
-lists = st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=4, unique=True).map(tuple)
+numbers = st.integers(0, 2**31 - 1)
+lists = st.lists(numbers, min_size=1, max_size=4, unique=True).map(tuple)
 configs = st.dictionaries(names, texts, max_size=3)
 moves = st.builds(
     plans.Move,
@@ -32,7 +33,7 @@ steps = st.one_of(
     st.builds(
         plans.CreateTopic, names, names, st.lists(lists, max_size=3).map(tuple), configs, texts
     ),
-    st.builds(plans.AddPartitions, names, counts, st.lists(lists, max_size=3).map(tuple), texts),
+    st.builds(plans.AddPartitions, names, numbers, st.lists(lists, max_size=3).map(tuple), texts),
     st.builds(
         plans.SetConfig,
         names,
@@ -41,9 +42,11 @@ steps = st.one_of(
         st.lists(texts, max_size=2).map(tuple),
         texts,
     ),
-    st.builds(plans.ElectLeaders, st.lists(st.tuples(names, counts), max_size=3).map(tuple), texts),
+    st.builds(
+        plans.ElectLeaders, st.lists(st.tuples(names, numbers), max_size=3).map(tuple), texts
+    ),
     st.builds(plans.DeleteTopic, names, st.none() | names, texts),
-    st.builds(plans.MoveLogDir, names, counts, counts, texts, texts, counts, texts),
+    st.builds(plans.MoveLogDir, names, numbers, numbers, texts, texts, counts, texts),
 )
 seconds = st.floats(0, 1e9)
 recorded = st.builds(Recorded, texts, st.sampled_from(ProblemReason))
@@ -253,8 +256,8 @@ def edited(**changes: object) -> dict[str, object]:
         pytest.param(
             edited(moves=[{"topic": "t", "partition": True, "bytes": -1, "path": [[1], []]}]),
             [
-                "moves[0].bytes: is -1 (expected an integer of 0 or more)",
-                "moves[0].partition: is True (expected an integer of 0 or more)",
+                "moves[0].bytes: is -1 (expected an integer from 0 to 2^53)",
+                "moves[0].partition: is True (expected the number of a partition)",
                 "moves[0].path[1]: is [] (expected a list of at least one broker id)",
             ],
             id="a-move-with-wrong-values",

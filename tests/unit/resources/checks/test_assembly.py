@@ -47,12 +47,6 @@ def test_a_cluster_has_its_pools_and_topics_whatever_their_order() -> None:
             "spec.config[no.such.key]",
             id="config-that-kafka-does-not-know",
         ),
-        pytest.param(
-            topic("bad", "fast", namespace="bank"),
-            "NamespaceNotAllowed",
-            "ResourcePool fast takes no Topics of namespace bank",
-            id="of-a-namespace-that-the-pool-does-not-take",
-        ),
     ],
 )
 def test_a_topic_that_cannot_be_acted_on_is_held(
@@ -66,6 +60,17 @@ def test_a_topic_that_cannot_be_acted_on_is_held(
     assert list(found.verdicts) == [wrong.key]
     assert found.verdicts[wrong.key].reason == reason
     assert message in found.verdicts[wrong.key].message
+
+
+def test_a_topic_that_its_pool_does_not_take_holds_nothing() -> None:
+    fast = pool("fast", 1, 2, 3, allowedNamespaces={"names": ["shop"]})
+    wrong = topic("bad", "fast", namespace="bank")
+    found = assembly(MAIN, fast, ORDERS, wrong)
+    assert found.desired is not None
+    assert [t.topic for t in found.desired.topics] == ["orders"]
+    assert (found.desired.held, found.desired.astray) == (set(), {Claim("bad", "bank/bad")})
+    message = "ResourcePool fast takes no Topics of namespace bank (spec.allowedNamespaces)"
+    assert found.verdicts == {wrong.key: Verdict("NamespaceNotAllowed", message)}
 
 
 def test_an_internal_topic_is_held_where_its_deletion_is_declared() -> None:
@@ -89,19 +94,22 @@ def test_a_namespace_is_allowed_by_its_labels() -> None:
     assert list(found.verdicts) == [other.key]
 
 
-def test_a_topic_whose_pool_does_not_exist_is_held_in_every_cluster() -> None:
+def test_a_topic_whose_pool_does_not_exist_holds_nothing_in_any_cluster() -> None:
     lost = topic("lost", "fsat")
     second = kafka_cluster("second", connect="zk:2181/second")
     found = assemble([MAIN, second, FAST, ORDERS, lost])
     assert list(found) == ["", "main", "second"]
     assert verdicts(found[""]) == {
-        "Topic shop/lost": Verdict("NoSuchPool", "spec.poolRef: ResourcePool fsat does not exist")
+        "Topic shop/lost": Verdict(
+            "NoSuchPool",
+            "spec.poolRef: ResourcePool fsat does not exist; did you mean 'fast'?",
+        )
     }
     assert found[""].desired is None
     for name in ("main", "second"):
         desired = found[name].desired
         assert desired is not None
-        assert desired.held == {Claim("lost", "shop/lost")}
+        assert (desired.held, desired.astray) == (set(), {Claim("lost", "shop/lost")})
 
 
 def test_a_pool_without_its_cluster_says_so_and_so_do_its_topics() -> None:
@@ -120,7 +128,7 @@ def test_a_pool_without_its_cluster_says_so_and_so_do_its_topics() -> None:
     )
     desired = found["main"].desired
     assert desired is not None
-    assert desired.held == {Claim("t", "shop/t")}
+    assert (desired.held, desired.astray) == (set(), {Claim("t", "shop/t")})
 
 
 @pytest.mark.parametrize(
@@ -239,7 +247,7 @@ def test_a_topic_does_not_go_to_another_cluster() -> None:
     main, other = found["main"].desired, found["second"].desired
     assert main is not None
     assert other is not None
-    assert main.held == {Claim("orders", "shop/orders")}
+    assert (main.held, main.astray) == (set(), {Claim("orders", "shop/orders")})
     assert other.topics == ()
 
 
@@ -257,3 +265,17 @@ def test_what_cannot_be_read_at_all_is_held_by_its_record() -> None:
     found = assembly(MAIN, FAST, topic("orders", "fast", poolRef={}), name="main")
     assert found.desired is not None
     assert found.desired.held == {Claim("", "shop/orders")}
+
+
+def test_who_meant_another_name_is_asked() -> None:
+    near, far = pool("near", 1, cluster="mian"), kafka_cluster(defaultPool="fastt")
+    found = assemble([far, FAST, near, topic("t", "somewhere")])
+    assert verdicts(found["mian"])["ResourcePool near"].message == (
+        "spec.clusterRef: KafkaCluster mian does not exist; did you mean 'main'?"
+    )
+    assert verdicts(found["main"])["KafkaCluster main"].message == (
+        "spec.defaultPool: no ResourcePool fastt of this cluster exists; did you mean 'fast'?"
+    )
+    assert verdicts(found[""])["Topic shop/t"].message == (
+        "spec.poolRef: ResourcePool somewhere does not exist"
+    )

@@ -12,6 +12,7 @@ from poolkeeper.errors import (
     OtherCluster,
     PoolkeeperError,
     Refused,
+    SecretForbidden,
     Unavailable,
 )
 from poolkeeper.model.execution.outcomes import Outcome, State
@@ -115,6 +116,7 @@ def test_a_cluster_with_a_plan_tells_the_next_step(
         says[2].replace("HASH", name),
         **CLUSTER_FACTS,
         plan={"hash": name, "moves": 4, "bytes": 8 * GIB, "approval": approval},
+        **({"waits": "ApprovalRequired"} if says[1] == "WaitingForApproval" else {}),
     )
 
 
@@ -241,6 +243,11 @@ def test_what_a_run_waits_for_is_said_and_its_other_phases_too() -> None:
             Unavailable("zk:2181 refused"),
             ("Unsure", "Unreachable", "zk:2181 refused"),
             id="zookeeper-away",
+        ),
+        pytest.param(
+            SecretForbidden("Secret ops/zk may not be read"),
+            ("Stalled", "SecretForbidden", "Secret ops/zk may not be read"),
+            id="a-secret-that-the-chart-does-not-list",
         ),
         pytest.param(
             OtherCluster("this is another cluster"),

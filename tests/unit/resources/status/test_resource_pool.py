@@ -28,6 +28,7 @@ def test_a_pool_in_place_tells_what_lives_in_it() -> None:
         "InPlace",
         "in place",
         brokers=3,
+        brokersUp="3/3",
         topics=1,
         partitions=4,
         replicas=8,
@@ -44,9 +45,11 @@ def test_a_pool_that_is_drained_tells_what_is_left() -> None:
         "WaitingForApproval",
         f"approve plan {hash_of(objects, IN_FAST)} in KafkaCluster main; broker 1 holds 3 replicas",
         brokers=3,
+        brokersUp="3/3",
         topics=1,
         partitions=4,
         replicas=8,
+        drains="1",
         draining=[{"broker": 1, "replicas": 3}],
     )
 
@@ -59,6 +62,12 @@ def test_a_pool_that_is_drained_tells_what_is_left() -> None:
             "orders: 3 replicas cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3; 1"
             " is drained. Take broker 1 out of spec.drain, or add a broker",
             id="too-few-brokers-are-left",
+        ),
+        pytest.param(
+            topic("orders", "fast", config={"no.such.key": "1"}),
+            "orders: nothing is done: Topic shop/orders cannot be acted on; see its status, and"
+            " mend or delete it",
+            id="the-topic-is-invalid",
         ),
         pytest.param(
             None,
@@ -76,6 +85,13 @@ def test_what_cannot_leave_a_drained_broker_is_named(
     assert of(FAST, objects, full)["conditions"] == conditions(
         "Stalled", "Impossible", f"broker 1 keeps 3 replicas (orders): {why}"
     )
+
+
+def test_a_topic_of_a_pool_that_is_not_there_stops_no_drain() -> None:
+    fast = pool("fast", 1, 2, 3, drain=[1], claims=["orders"])
+    objects = (AUTO, fast, POOLS[1], topic("orders", "nowhere", namespace="evil"))
+    what = of(FAST, objects, kafka_topic("orders", (2, 1), (2, 3), (3, 2)))
+    assert what["conditions"] == conditions("Busy", "Waiting", "broker 1 holds 1 replica")
 
 
 def test_a_drained_broker_is_listed_once_it_is_empty() -> None:

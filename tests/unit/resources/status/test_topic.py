@@ -343,11 +343,27 @@ def test_a_topic_that_is_being_deleted(cluster: CustomResource, owner: str, mess
     assert found == conditions("Busy", "Deleting", expected)
 
 
-def test_a_topic_that_is_being_deleted_says_who_else_names_its_kafka_topic() -> None:
-    homeless = topic("mine", "absent", namespace="bank", topicName="orders")
-    objects = (AUTO, *POOLS, GOING, homeless)
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        pytest.param(
+            {"config": {"no.such.key": "1"}, "poolRef": {"name": "slow"}},
+            "its Kafka topic is kept, as it is also named by bank/mine",
+            id="a-topic-that-is-invalid",
+        ),
+        pytest.param(
+            {"poolRef": {"name": "absent"}},
+            "Kafka topic orders is being deleted",
+            id="a-topic-without-a-pool-holds-nothing",
+        ),
+    ],
+)
+def test_a_topic_that_is_being_deleted_says_who_else_names_its_kafka_topic(
+    other: dict[str, Any], expected: str
+) -> None:
+    rival = topic("mine", "slow", namespace="bank", topicName="orders", **other)
+    objects = (AUTO, *POOLS, GOING, rival)
     what = seen(kafka([IN_FAST]), orders="shop/orders")
     place = assemble(objects)["main"]
     found = told(objects, what, at_rest(place, what))[ORDERS]["conditions"]
-    expected = "its Kafka topic is kept, as it is also named by bank/mine"
     assert found == conditions("Busy", "Deleting", expected)

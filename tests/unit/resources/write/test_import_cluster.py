@@ -2,7 +2,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from laws import examples
-from poolkeeper.model.specs import Desired
+from poolkeeper.cli.commands import import_
+from poolkeeper.model.specs import Desired, RackPolicy
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.resources.checks import folder
 from poolkeeper.resources.write import import_cluster
@@ -30,7 +31,10 @@ def observed(draw):
         name=draw(
             st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1)
         ),
-        brokers={number: Broker(number) for number in brokers},
+        brokers={
+            number: Broker(number, draw(st.sampled_from([None, "a", "b", "c"])))
+            for number in brokers
+        },
         topics=topics,
         id=draw(st.none() | st.just("aB3_x-")),
         kafka_version=draw(st.sampled_from([None, "2.8", "3.9.2", "0.9.0", "?"])),
@@ -39,6 +43,14 @@ def observed(draw):
         else frozenset(),
         damaged=draw(st.sampled_from([{}, {"broken": "no JSON"}])),
     )
+
+
+@given(observed())
+@examples(18, suppress_health_check=[HealthCheck.too_slow])
+def test_the_plan_of_what_is_imported_moves_nothing(cluster):
+    found = import_.imported(cluster)
+    assert found.moves == ()
+    assert (found.rack_policy is RackPolicy.AS_FOUND) == bool(found.moves_if_spread)
 
 
 def imported(cluster) -> Desired:

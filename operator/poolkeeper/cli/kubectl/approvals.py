@@ -1,0 +1,107 @@
+"""Which hashes approve what a person names: the whole plan, or some of its parts.
+
+A part that comes after others is not approved without them: it would wait for them, or be planned
+anew once they are done, under another hash.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from poolkeeper.errors import Refused
+from poolkeeper.text import first
+
+PREFIX_MIN = 8
+ALGORITHM = "sha256:"
+_SHOWN = 20
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What is approved: a hash, and what it is called (`plan`, or the name of a part)."""
+
+    hash: str
+    name: str
+
+
+WHOLE = "plan"
+
+
+def chosen(
+    plan_hash: str, parts: Sequence[Json], names: Sequence[str], approved: Sequence[str]
+) -> tuple[Approval, ...]:
+    """Return the approvals of what was named; of the whole plan, if nothing was.
+
+    `approved` are the hashes that are approved already. Raises `Refused` for a name that is none,
+    and for a part whose predecessors are neither named nor approved.
+    """
+    if not names:
+        return (Approval(plan_hash, WHOLE),)
+    found = tuple(_named(plan_hash, parts, name) for name in names)
+    hashes = {each.hash for each in found} | set(approved)
+    if plan_hash not in hashes:
+        for each in found:
+            _refuse_without_predecessors(each, parts, hashes)
+    return tuple(dict.fromkeys(found))
+
+
+def _named(plan_hash: str, parts: Sequence[Json], name: str) -> Approval:
+    known = [Approval(plan_hash, WHOLE), *(Approval(p["hash"], p["name"]) for p in parts)]
+    digits = name.removeprefix(ALGORITHM)
+    for each in known:
+        if name == each.name:
+            return each
+        if len(digits) >= PREFIX_MIN and each.hash.removeprefix(ALGORITHM).startswith(digits):
+            return each
+    waiting = first([each.name for each in known], _SHOWN)
+    raise Refused(f"{name!r} is no part of the plan that waits, nor its hash (waiting: {waiting})")
+
+
+def _refuse_without_predecessors(
+    approval: Approval, parts: Sequence[Json], hashes: set[str]
+) -> None:
+    by_name = {part["name"]: part for part in parts}
+    part = by_name.get(approval.name)
+    if part is None:
+        return
+    missing = [
+        name
+        for name in part.get("after") or ()
+        if name in by_name and by_name[name]["hash"] not in hashes
+    ]
+    if missing:
+        raise Refused(
+            f"{approval.name} comes after {first(missing, _SHOWN)}: approve"
+            f" {'that' if len(missing) == 1 else 'those'} as well"
+        )
+
+
+def with_approvals(
+    spec: Json, approvals: Sequence[Approval], current: Sequence[str], user: str
+) -> dict[str, Any]:
+    """Return `spec.approval` with these approvals; what is of no plan at hand is left out.
+
+    `current` are the hashes of the plan at hand and its parts. `user` approves, if known.
+    """
+    before = dict(spec.get("approval") or {})
+    hashes = [each.hash for each in approvals]
+    kept = [each for each in before.get("plans") or () if each in current and each not in hashes]
+    plans = [*kept, *hashes]
+    by = {hash_: who for hash_, who in (before.get("by") or {}).items() if hash_ in kept}
+    if user:
+        by |= dict.fromkeys(hashes, user)
+    return {**before, "plans": plans, **({"by": by} if by else {})}
+
+
+def lines_to_commit(approval: Json, named: Mapping[str, str]) -> list[str]:
+    """Return the lines of the manifest; `named` says what hashes are, as comments."""
+    lines = ["spec:", "  approval:", "    plans:"]
+    for plan in approval["plans"]:
+        comment = f"  # {named[plan]}" if plan in named else ""
+        lines.append(f"      - {plan}{comment}")
+    if by := approval.get("by"):
+        lines.append("    by:")
+        lines += [f'      "{plan}": "{who}"' for plan, who in by.items()]
+    return lines

@@ -1,0 +1,147 @@
+"""Why a Topic is where it is: what its own status says, its pool, its cluster, and the plan."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from poolkeeper.resources.status.conditions import condition_of
+from poolkeeper.text import count
+
+MOVES_MAX = 20
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The resources around a Topic, as far as they are there, and the plan if it can be read.
+
+    `unread` says why the plan cannot be.
+    """
+
+    topic: Json
+    pool: Json | None
+    cluster: Json | None
+    plan: Json | None
+    unread: str = ""
+
+    @property
+    def kafka_topic(self) -> str:
+        """The name in Kafka."""
+        metadata, spec = self.topic["metadata"], self.topic.get("spec") or {}
+        name: str = spec.get("topicName") or metadata["name"]
+        return name
+
+    @property
+    def moves(self) -> list[Json]:
+        """The moves of the topic in the plan."""
+        return self._of_plan("moves")
+
+    @property
+    def steps(self) -> list[Json]:
+        """The steps of the topic in the plan."""
+        return self._of_plan("steps")
+
+    @property
+    def problems(self) -> list[str]:
+        """What the plan will not do for the topic or its pool, in sentences."""
+        pool = (self.topic.get("spec") or {}).get("poolRef", {}).get("name", "")
+        found = (self.plan or {}).get("problems") or ()
+        return [
+            each["message"]
+            for each in found
+            if each.get("topic") == self.kafka_topic
+            or (not each.get("topic") and each.get("pool") == pool)
+        ]
+
+    def _of_plan(self, what: str) -> list[Json]:
+        found = (self.plan or {}).get(what) or ()
+        return [each for each in found if each.get("topic") == self.kafka_topic]
+
+
+def lines(why: Explanation) -> list[str]:
+    """Return the explanation, from the Topic outwards."""
+    return [line for part in (_own(why), _around(why), _planned(why)) for line in part]
+
+
+def as_data(why: Explanation) -> dict[str, object]:
+    """Return the explanation as JSON values."""
+    return {
+        "topic": why.kafka_topic,
+        "namespace": why.topic["metadata"].get("namespace"),
+        "ready": _ready(why.topic),
+        "pool": None if why.pool is None else _ready(why.pool),
+        "cluster": None if why.cluster is None else _ready(why.cluster),
+        "moves": why.moves,
+        "steps": why.steps,
+        "problems": why.problems,
+    }
+
+
+def _own(why: Explanation) -> Iterator[str]:
+    spec, status = why.topic.get("spec") or {}, why.topic.get("status") or {}
+    metadata = why.topic["metadata"]
+    yield f"Topic {metadata.get('namespace', '')}/{metadata['name']}: {why.kafka_topic} in Kafka"
+    declared = f"partitions {spec.get('partitions', 'any')}"
+    factor = spec.get("replicationFactor", "any")
+    pool = (spec.get("poolRef") or {}).get("name", "?")
+    yield f"  declared: pool {pool}, {declared}, replication factor {factor}"
+    if "partitions" in status:
+        live = f"partitions {status['partitions']}"
+        yield f"  live:     {live}, replication factor {status.get('replicationFactor', '?')}"
+    yield f"  {_ready_text(why.topic)}"
+
+
+def _around(why: Explanation) -> Iterator[str]:
+    for kind, body in (("pool", why.pool), ("cluster", why.cluster)):
+        if body is None:
+            yield f"Its {kind} is not there."
+        else:
+            yield f"{body['kind']} {body['metadata']['name']}"
+            yield f"  {_ready_text(body)}"
+
+
+def _planned(why: Explanation) -> Iterator[str]:
+    if why.unread:
+        yield why.unread
+        return
+    if why.plan is None:
+        yield "No plan waits or runs."
+        return
+    hash_ = str(why.plan.get("hash", ""))[: len("sha256:") + 8]
+    if not why.moves and not why.steps:
+        yield f"The plan {hash_} does nothing with it."
+    else:
+        yield f"The plan {hash_} has of it:"
+    for step in why.steps[:MOVES_MAX]:
+        yield f"  {step['kind']}"
+    for move in why.moves[:MOVES_MAX]:
+        reason = f"  # {move['reason']}" if move.get("reason") else ""
+        yield f"  {move['partition']}: {_ids(move['from'])} → {_ids(move['to'])}{reason}"
+    hidden = len(why.moves) - MOVES_MAX
+    if hidden > 0:
+        yield f"  … and {count(hidden, 'more move')}"
+    for problem in why.problems[:MOVES_MAX]:
+        yield f"  ! {problem}"
+
+
+def _ready(body: Json) -> dict[str, object]:
+    found = condition_of(body.get("status"), "Ready")
+    return {
+        "name": body["metadata"]["name"],
+        "status": found.get("status", "Unknown"),
+        "reason": found.get("reason", ""),
+        "message": found.get("message", ""),
+    }
+
+
+def _ready_text(body: Json) -> str:
+    found = _ready(body)
+    if not found["reason"]:
+        return "the operator has not said anything about it yet"
+    return f"{found['reason']}: {found['message']}"
+
+
+def _ids(replicas: Sequence[int]) -> str:
+    return json.dumps(list(replicas))

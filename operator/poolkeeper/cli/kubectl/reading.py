@@ -1,0 +1,152 @@
+"""`kubectl poolkeeper status`, `plan`, `history` and `why`."""
+
+import click
+
+from poolkeeper.cli.input import options
+from poolkeeper.cli.kubectl import diff as diffs
+from poolkeeper.cli.kubectl import explain, tables
+from poolkeeper.cli.kubectl.access import Body, UserAccess, status_of
+from poolkeeper.cli.kubectl.explain import Explanation
+from poolkeeper.cli.kubectl.options import by_user, cluster_option
+from poolkeeper.cli.output import ink, printing
+from poolkeeper.errors import Forbidden, Refused, Unavailable
+from poolkeeper.kube.objects.plan_documents import PlanDocument
+
+KINDS = ("topic", "topics", "pkt")
+
+
+@click.command()
+@by_user
+@cluster_option
+@options.output()
+def status(access: UserAccess, cluster: str, output: str) -> None:
+    """Show clusters, pools, and Topics that are not as declared; what waits, and for whom."""
+    clusters = [access.cluster(cluster)] if cluster else access.clusters()
+    names = {body["metadata"]["name"] for body in clusters}
+    pools = [one for one in access.pools() if one["spec"]["clusterRef"]["name"] in names]
+    own = {one["metadata"]["name"] for one in pools}
+    topics, all_of_them = access.topics()
+    if cluster:
+        topics = [one for one in topics if one["spec"].get("poolRef", {}).get("name") in own]
+    waiting = [one for one in topics if tables.ready(one)[0] != "True"]
+    if output == printing.JSON:
+        found = {"clusters": clusters, "pools": pools, "topicsNotReady": waiting}
+        printing.emit_json({name: list(map(_bare, each)) for name, each in found.items()})
+        return
+    if not clusters:
+        printing.emit("there is no KafkaCluster")
+        return
+    shown = ink.of_output()
+    lines = tables.clusters(clusters, shown)
+    for body in clusters:
+        if text := tables.message(body):
+            lines += ["", *shown.folded(f"{body['metadata']['name']}: {text}", 2)]
+    if pools:
+        lines += ["", *tables.pools(pools, shown)]
+    where = "" if all_of_them else f" in namespace {access.namespace}"
+    lines += ["", f"Topics{where}: {len(topics) - len(waiting)} of {len(topics)} as declared"]
+    if waiting:
+        lines += tables.topics(waiting, shown)
+    printing.emit("\n".join(lines))
+
+
+@click.command()
+@by_user
+@cluster_option
+@click.option("--diff", is_flag=True, help="As a diff of replicas, partitions and configs.")
+@options.output()
+def plan(access: UserAccess, cluster: str, diff: bool, output: str) -> None:
+    """Show the plan that waits or runs, whole, as `poolkeeper plan` would print it."""
+    body = access.cluster(cluster)
+    found = whole_plan(access, body)
+    if output == printing.JSON:
+        printing.emit_json(None if found is None else found.plan)
+    elif found is None:
+        printing.emit("No plan waits or runs: nothing is to be done, or a person must act first.")
+        printing.emit(tables.message(body))
+    elif diff:
+        if found.plan is None:
+            raise Refused("the plan is too large to be kept in full: see `poolkeeper show`")
+        printing.emit("\n".join(diffs.lines(found.plan)) or "no changes")
+    else:
+        printing.emit(found.text)
+        approval = status_of(body)["plan"].get("approval", "")
+        printing.emit(f"\n{found.hash}: {approval}")
+
+
+@click.command()
+@by_user
+@cluster_option
+@options.output()
+def history(access: UserAccess, cluster: str, output: str) -> None:
+    """Show the runs that ended last: when, why, what they moved, and who approved them."""
+    found = status_of(access.cluster(cluster)).get("runs") or []
+    if output == printing.JSON:
+        printing.emit_json({"runs": found})
+    else:
+        printing.emit("\n".join(tables.runs(found, ink.of_output())))
+
+
+@click.command()
+@by_user
+@click.argument("named", metavar="topic/NAME")
+@options.output()
+def why(access: UserAccess, named: str, output: str) -> None:
+    """Say why a Topic is as it is: its state, its pool's and cluster's, and what the plan does.
+
+    NAME is the Topic's, in the namespace of -n or of the context, or NAMESPACE/NAME.
+    """
+    topic = _topic(access, named)
+    pool = access.object("ResourcePool", (topic["spec"].get("poolRef") or {}).get("name", ""))
+    reference = {} if pool is None else pool["spec"].get("clusterRef") or {}
+    cluster = access.object("KafkaCluster", reference["name"]) if reference else None
+    unread, found = "", None
+    if cluster is not None:
+        try:
+            document = access.plan(cluster)
+            found = None if document is None else document.plan
+        except Forbidden as forbidden:
+            unread = str(forbidden)
+    explained = Explanation(topic, pool, cluster, found, unread)
+    if output == printing.JSON:
+        printing.emit_json(explain.as_data(explained))
+    else:
+        shown = ink.of_output()
+        lines = [line for each in explain.lines(explained) for line in shown.folded(each, 4)]
+        printing.emit("\n".join(lines))
+
+
+def whole_plan(access: UserAccess, cluster: Body) -> PlanDocument | None:
+    """Return the plan that the cluster's status names; None if it names none.
+
+    Raises `Unavailable` while another one lies in its place.
+    """
+    found = access.plan(cluster)
+    named = status_of(cluster).get("plan") or {}
+    if found is None and named:
+        name, hash_ = cluster["metadata"]["name"], named["hash"][: tables.HASH_DIGITS]
+        raise Unavailable(f"the plan {hash_} of {name} is being written: try again")
+    return found
+
+
+def _topic(access: UserAccess, named: str) -> Body:
+    kind, slash, rest = named.partition("/")
+    if not slash or kind not in KINDS:
+        rest = named
+    namespace, slash, name = rest.rpartition("/")
+    found = access.object("Topic", name, namespace or access.namespace)
+    if found is not None:
+        return found
+    others = [
+        f"{one['metadata'].get('namespace', '')}/{one['metadata']['name']}"
+        for one in access.topics()[0]
+        if name in (one["metadata"]["name"], (one.get("spec") or {}).get("topicName"))
+    ]
+    hint = f" (there is {', '.join(others[:5])})" if others else ""
+    raise Refused(f"there is no Topic {name} in namespace {namespace or access.namespace}{hint}")
+
+
+def _bare(body: Body) -> Body:
+    """Return a body without what the API server keeps for itself."""
+    metadata = {key: value for key, value in body["metadata"].items() if key != "managedFields"}
+    return {**body, "metadata": metadata}

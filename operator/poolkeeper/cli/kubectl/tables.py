@@ -1,0 +1,101 @@
+"""The tables of `kubectl poolkeeper`, from bodies of the API server."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from poolkeeper.cli.output.ink import Ink
+from poolkeeper.resources.status.conditions import condition_of
+from poolkeeper.text import size
+
+HASH_DIGITS = len("sha256:") + 8
+TOPICS_MAX = 20
+
+Json = Mapping[str, Any]
+
+
+def clusters(bodies: Sequence[Json], ink: Ink) -> list[str]:
+    """Return a line for each KafkaCluster."""
+    heading = ("CLUSTER", "MODE", "READY", "REASON", "PLAN", "APPROVAL", "BROKERS", "MOVES")
+    return ink.table([heading, *map(_cluster, bodies)], names=6)
+
+
+def pools(bodies: Sequence[Json], ink: Ink) -> list[str]:
+    """Return a line for each ResourcePool."""
+    heading = ("POOL", "CLUSTER", "READY", "REASON", "BROKERS", "TOPICS")
+    rows = [
+        (
+            body["metadata"]["name"],
+            ((body.get("spec") or {}).get("clusterRef") or {}).get("name", ""),
+            *ready(body),
+            _text(_status(body).get("brokers")),
+            _text(_status(body).get("topics")),
+        )
+        for body in bodies
+    ]
+    return ink.table([heading, *rows], names=4)
+
+
+def topics(bodies: Sequence[Json], ink: Ink) -> list[str]:
+    """Return a line for each Topic that is not as declared, the first of them."""
+    heading = ("NAMESPACE", "TOPIC", "READY", "REASON")
+    rows = [
+        (body["metadata"].get("namespace", ""), body["metadata"]["name"], *ready(body))
+        for body in bodies[:TOPICS_MAX]
+    ]
+    return ink.table([heading, *rows], names=4)
+
+
+def runs(bodies: Sequence[Json], ink: Ink) -> list[str]:
+    """Return a line for each run that has ended, the latest first."""
+    if not bodies:
+        return ["no run has ended yet"]
+    heading = ("ENDED", "PLAN", "HOW", "APPROVAL", "EXECUTOR", "STAGES", "MOVES", "DATA")
+    rows = [
+        (
+            str(run.get("ended", "")),
+            str(run.get("plan", ""))[:HASH_DIGITS],
+            str(run.get("ending", "")),
+            str(run.get("approvedBy", "")),
+            str(run.get("executor", "")),
+            _text(run.get("stages")),
+            f"{run.get('movesDone', 0):,} of {run.get('moves', 0):,}",
+            size(run.get("bytes", 0)),
+        )
+        for run in bodies
+    ]
+    return ink.table([heading, *rows], names=5)
+
+
+def ready(body: Json) -> tuple[str, str]:
+    """Return the status and the reason of Ready."""
+    found = condition_of(_status(body), "Ready")
+    return found.get("status", "Unknown"), found.get("reason", "")
+
+
+def message(body: Json) -> str:
+    """Return the message of Ready."""
+    found: str = condition_of(_status(body), "Ready").get("message", "")
+    return found
+
+
+def _cluster(body: Json) -> tuple[str, ...]:
+    status = _status(body)
+    plan = status.get("plan") or {}
+    moves = "" if "moves" not in plan else f"{plan.get('movesDone', 0)}/{plan['moves']}"
+    return (
+        body["metadata"]["name"],
+        (body.get("spec") or {}).get("mode", ""),
+        *ready(body),
+        plan.get("hash", "")[:HASH_DIGITS],
+        plan.get("approval", ""),
+        _text(status.get("brokersUp") or status.get("brokers")),
+        moves,
+    )
+
+
+def _status(body: Json) -> Json:
+    return body.get("status") or {}
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,231 @@
+"""`kubectl poolkeeper approve`, `stop`, `rollback` and `resume`."""
+
+import time
+from collections.abc import Sequence
+
+import click
+
+from poolkeeper.cli.input import options
+from poolkeeper.cli.kubectl import approvals, gitops, tables
+from poolkeeper.cli.kubectl.access import Body, UserAccess, status_of
+from poolkeeper.cli.kubectl.approvals import Approval
+from poolkeeper.cli.kubectl.options import by_user, cluster_option
+from poolkeeper.cli.output import printing
+from poolkeeper.errors import Forbidden, Refused, Stale
+from poolkeeper.kube.client.references import Reference
+from poolkeeper.model.execution.person_requests import PersonRequest, RequestKind
+from poolkeeper.model.names import REQUEST
+
+ATTEMPTS = 5
+ANSWER_S = 60.0
+POLL_S = 0.5
+WAITING = "Waiting"
+
+
+@click.command()
+@by_user
+@click.argument("parts", metavar="[PART]…", nargs=-1)
+@cluster_option
+@click.option("--plan", "expected", metavar="HASH", help="Approve only if the plan is still this.")
+@click.option("--now", is_flag=True, help="Also where Git has the last word: until it is applied.")
+@options.output()
+def approve(
+    access: UserAccess,
+    parts: tuple[str, ...],
+    cluster: str,
+    expected: str | None,
+    now: bool,
+    output: str,
+) -> None:
+    """Approve the plan that waits, or parts of it (see `plan`), by their hashes.
+
+    Where the KafkaCluster is applied from Git (Argo CD, Flux), the lines to commit are printed
+    instead.
+    """
+    for attempt in range(ATTEMPTS):
+        body = access.cluster(cluster)
+        found = _approvals(access, body, parts, expected)
+        keeper = gitops.keeper_of(body)
+        user = access.user()
+        current = _hashes(access, body)
+        wanted = approvals.with_approvals(body["spec"], found, current, user)
+        if keeper and not now:
+            _print_lines(body, wanted, found, keeper, output)
+            return
+        try:
+            _patch_approval(access, body, wanted)
+            break
+        except Stale:
+            if attempt == ATTEMPTS - 1:
+                raise
+    if output == printing.JSON:
+        printing.emit_json({"cluster": body["metadata"]["name"], "approval": wanted})
+    else:
+        names = ", ".join(f"{each.name} {each.hash}" for each in found)
+        printing.emit(f"approved for {body['metadata']['name']}: {names}")
+
+
+@click.command()
+@by_user
+@cluster_option
+@click.option("--no-wait", is_flag=True, help="Do not wait for the operator's answer.")
+@options.output()
+def stop(access: UserAccess, cluster: str, no_wait: bool, output: str) -> None:
+    """End the run under way after its current stage; what has moved stays moved.
+
+    Nothing moves again before `resume`, or before something else is declared.
+    """
+    _request(access, cluster, RequestKind.STOP, output, wait=not no_wait)
+
+
+@click.command()
+@by_user
+@cluster_option
+@click.option(
+    "--allow-controller-failover",
+    "allow_failover",
+    is_flag=True,
+    help="Let another controller be elected, where the brokers' API cannot cancel moves.",
+)
+@click.option("--no-wait", is_flag=True, help="Do not wait for the operator's answer.")
+@options.output()
+def rollback(
+    access: UserAccess, cluster: str, allow_failover: bool, no_wait: bool, output: str
+) -> None:
+    """Cancel the moves in flight and end the run; what has moved before stays moved."""
+    _request(
+        access,
+        cluster,
+        RequestKind.ROLLBACK,
+        output,
+        wait=not no_wait,
+        allow_failover=allow_failover,
+    )
+
+
+@click.command()
+@by_user
+@cluster_option
+@click.option("--no-wait", is_flag=True, help="Do not wait for the operator's answer.")
+@options.output()
+def resume(access: UserAccess, cluster: str, no_wait: bool, output: str) -> None:
+    """Let what was stopped or rolled back begin again."""
+    _request(access, cluster, RequestKind.RESUME, output, wait=not no_wait)
+
+
+def _approvals(
+    access: UserAccess, body: Body, names: Sequence[str], expected: str | None
+) -> tuple[Approval, ...]:
+    status, name = status_of(body), body["metadata"]["name"]
+    plan = status.get("plan") or {}
+    if not plan.get("hash"):
+        raise Refused(f"no plan of {name} waits for approval: {tables.message(body)}")
+    if expected and not _is_prefix(expected, plan["hash"]):
+        raise Refused(f"the plan of {name} is now {plan['hash']}: look at it again")
+    if plan.get("approval") not in (WAITING, None):
+        raise Refused(f"the plan {plan['hash']} of {name} needs no approval: {plan['approval']}")
+    parts = _parts(access, body) if names else ()
+    approved = (body["spec"].get("approval") or {}).get("plans") or ()
+    return approvals.chosen(plan["hash"], parts, names, approved)
+
+
+def _hashes(access: UserAccess, body: Body) -> list[str]:
+    try:
+        parts = _parts(access, body)
+    except Forbidden:
+        # What else is approved may be of a part: it stays.
+        return list((body["spec"].get("approval") or {}).get("plans") or ())
+    return [status_of(body)["plan"]["hash"], *(part["hash"] for part in parts)]
+
+
+def _parts(access: UserAccess, body: Body) -> Sequence[Body]:
+    """Return the parts of the plan that waits; none where the plan has none."""
+    found = access.plan(body)
+    plan = {} if found is None else found.plan or {}
+    parts: Sequence[Body] = plan.get("parts") or ()
+    return parts
+
+
+def _is_prefix(given: str, hash_: str) -> bool:
+    digits = given.removeprefix(approvals.ALGORITHM)
+    enough = len(digits) >= approvals.PREFIX_MIN
+    return enough and hash_.removeprefix(approvals.ALGORITHM).startswith(digits)
+
+
+def _patch_approval(access: UserAccess, body: Body, wanted: Body) -> None:
+    reference = Reference.of(body)
+    operations = [
+        {"op": "test", "path": "/metadata/uid", "value": reference.uid},
+        {
+            "op": "test",
+            "path": "/metadata/resourceVersion",
+            "value": body["metadata"]["resourceVersion"],
+        },
+        {"op": "add", "path": "/spec/approval", "value": wanted},
+    ]
+    access.api.patch_json(reference.path, operations)
+
+
+def _print_lines(
+    body: Body, wanted: Body, found: Sequence[Approval], keeper: str, output: str
+) -> None:
+    name = body["metadata"]["name"]
+    if output == printing.JSON:
+        printing.emit_json({"cluster": name, "keeper": keeper, "commit": {"approval": wanted}})
+        return
+    named = {each.hash: each.name for each in found}
+    printing.emit(f"# {keeper} applies KafkaCluster {name} from Git. Commit these lines:")
+    printing.emit("\n".join(approvals.lines_to_commit(wanted, named)))
+
+
+def _request(
+    access: UserAccess,
+    cluster: str,
+    kind: RequestKind,
+    output: str,
+    *,
+    wait: bool,
+    allow_failover: bool = False,
+) -> None:
+    body = access.cluster(cluster)
+    name, plan = body["metadata"]["name"], status_of(body).get("plan") or {}
+    if kind is not RequestKind.RESUME and "stage" not in plan:
+        raise Refused(f"no run of {name} is under way: {tables.message(body)}")
+    run = "" if kind is RequestKind.RESUME else plan["hash"]
+    text = str(PersonRequest(kind, run, allow_failover))
+    before = status_of(body).get("lastRequest")
+    _annotate(access, body, text)
+    answer = _answer(access, body, text, before) if wait else None
+    if output == printing.JSON:
+        printing.emit_json({"cluster": name, "request": text, "answer": answer})
+    elif answer is not None:
+        printing.emit(f"{name}: {answer['message']}")
+    elif wait:
+        printing.warn([f"the operator has not answered within {ANSWER_S:.0f} s; it will"])
+    else:
+        printing.emit(f"{name}: asked for: {text}")
+
+
+def _annotate(access: UserAccess, body: Body, text: str) -> None:
+    reference = Reference.of(body)
+    annotations = {**(body["metadata"].get("annotations") or {}), REQUEST: text}
+    seen = body["metadata"].get("annotations")
+    known = (
+        {"op": "test", "path": "/metadata/uid", "value": reference.uid}
+        if seen is None
+        else {"op": "test", "path": "/metadata/annotations", "value": seen}
+    )
+    operations = [known, {"op": "add", "path": "/metadata/annotations", "value": annotations}]
+    access.api.patch_json(reference.path, operations)
+
+
+def _answer(access: UserAccess, body: Body, text: str, before: Body | None) -> Body | None:
+    """Wait for the operator's answer; None if none came."""
+    end_s = time.monotonic() + ANSWER_S
+    while time.monotonic() < end_s:
+        found = access.cluster(body["metadata"]["name"])
+        answer: Body | None = status_of(found).get("lastRequest")
+        if answer is not None and answer != before and answer.get("request") == text:
+            return answer
+        time.sleep(POLL_S)
+    return None

@@ -1,0 +1,77 @@
+"""Keeps the plans of all clusters, whole, where people who may not read ZooKeeper can read them.
+
+A plan is rendered and written when it is another one, by a thread of its own, and never more often
+than the API server takes it. What cannot be written is tried again with the next report.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from threading import Lock
+
+from poolkeeper.controller.background_writer import BackgroundWriter
+from poolkeeper.kube.client.references import Reference
+from poolkeeper.kube.objects import plan_documents
+from poolkeeper.kube.objects.plan_documents import DocumentApi, PlanDocument
+from poolkeeper.model.execution.outcomes import LastObservation
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.specs import Desired
+from poolkeeper.planning.proposals import plan_json
+
+PlanText = Callable[[Plan, Desired, LastObservation], str]
+"""What a person reads of a plan, made from what it was made from."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    plan: Plan
+    desired: Desired
+    seen: LastObservation
+
+
+class PlanKeeper:
+    """Writes the plans that are put; thread-safe. `namespace` is the operator's own."""
+
+    def __init__(self, api: DocumentApi, namespace: str, text_of: PlanText) -> None:
+        self.namespace = namespace
+        self._api = api
+        self._text_of = text_of
+        self._written: dict[str, tuple[object, ...]] = {}
+        self._lock = Lock()
+        self._writer: BackgroundWriter[_Wanted] = BackgroundWriter("plans", self._write)
+
+    def put(self, cluster: Reference, plan: Plan, desired: Desired, seen: LastObservation) -> str:
+        """Request that this plan is kept; return where: "namespace/name", without the number."""
+        with self._lock:
+            known = self._written.get(cluster.name) == _identity(cluster, plan)
+        if not known:
+            self._writer.put(cluster, _Wanted(plan, desired, seen))
+        return f"{self.namespace}/{plan_documents.name_of(cluster.name)}"
+
+    def retain(self, clusters: Collection[str]) -> None:
+        """Forget what was written of all clusters but these."""
+        with self._lock:
+            for name in set(self._written) - set(clusters):
+                del self._written[name]
+
+    def forget(self) -> None:
+        """Drop what is not yet written, because another instance leads now."""
+        self._writer.forget()
+        self.retain(())
+
+    def close(self) -> None:
+        """Stop writing."""
+        self._writer.close()
+
+    def _write(self, cluster: Reference, wanted: _Wanted) -> None:
+        plan = wanted.plan
+        text = self._text_of(plan, wanted.desired, wanted.seen)
+        document = PlanDocument(cluster.name, plan.hash, text, plan_json.to_json(plan))
+        plan_documents.write(self._api, self.namespace, cluster, document)
+        with self._lock:
+            self._written[cluster.name] = _identity(cluster, plan)
+
+
+def _identity(cluster: Reference, plan: Plan) -> tuple[object, ...]:
+    """What a plan is known by: sizes may differ between two plans for the same thing."""
+    sizes = len(plan.moves), len(plan.steps), len(plan.problems)
+    return (cluster.uid, plan.hash, plan.fingerprint, *sizes)

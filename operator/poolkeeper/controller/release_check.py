@@ -1,0 +1,170 @@
+"""Whether a release works: `helm test`. Health, rights, and the way to every cluster's ZooKeeper.
+
+It runs in a pod of its own, as the operator's account, and reads only: what it may not or cannot
+do, the operator may not or cannot do either.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from poolkeeper.cluster_connections import ClusterConnector
+from poolkeeper.errors import PoolkeeperError
+from poolkeeper.kube.client import secrets
+from poolkeeper.kube.client.client import Api
+from poolkeeper.kube.client.references import collection
+from poolkeeper.kube.leadership import leader_election
+from poolkeeper.model.names import GROUP
+from poolkeeper.model.specs import KafkaClusterSpec
+from poolkeeper.resources.kinds.custom_resource import CustomResource, read_object
+
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+SESSION_S = 8.0
+DEADLINE_S = 10.0
+CLUSTERS_MAX = 200
+_WHOLE = ("kafkaclusters", "resourcepools", "rebalances")
+_READ = ("get", "list", "watch", "patch")
+
+Now = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at: what, and what is wrong with it (empty: nothing)."""
+
+    what: str
+    wrong: str = ""
+
+    def __str__(self) -> str:
+        return f"{'WRONG' if self.wrong else 'ok   '} {self.what}" + (
+            f": {self.wrong}" if self.wrong else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """A right that the operator needs."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        kind = f"{self.resource}.{self.group}" if self.group else self.resource
+        named = f" {self.name}" if self.name else ""
+        return f"{self.verb} {kind}{named}" + (f" in {self.namespace}" if self.namespace else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseCheck:
+    """What is looked at: the release's namespace and Lease, and the namespaces of its Topics."""
+
+    api: Api
+    namespace: str
+    lease: str
+    watched: tuple[str, ...] = ()
+    now: Now = lambda: datetime.now(UTC)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what was found, health first; never raises for what is wrong outside."""
+        yield self._health()
+        yield self._rights()
+        yield from self._clusters()
+
+    def _health(self) -> Finding:
+        what = f"health: an operator leads (Lease {self.namespace}/{self.lease})"
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases/{self.lease}"
+        try:
+            found = self.api.get(path)
+        except PoolkeeperError as failed:
+            return Finding(what, str(failed))
+        if found is None:
+            return Finding(what, "there is no Lease: see the logs of the operator's pods")
+        lease = leader_election.read(found)
+        if not lease.holder:
+            return Finding(what, "nobody holds it: see the logs of the operator's pods")
+        age_s = (self.now() - datetime.fromisoformat(lease.renewed)).total_seconds()
+        if age_s > 2 * lease.duration_s:
+            return Finding(what, f"{lease.holder} has not renewed it for {age_s:.0f} s")
+        return Finding(what)
+
+    def _rights(self) -> Finding:
+        what = "rights: the operator's account may do what it needs"
+        try:
+            missing = [str(right) for right in self.needed() if not self._may(right)]
+        except PoolkeeperError as failed:
+            return Finding(what, str(failed))
+        return Finding(what, f"it may not {'; '.join(missing)}" if missing else "")
+
+    def needed(self) -> Sequence[Right]:
+        """Return the rights without which the operator cannot work."""
+        here = self.namespace
+        topics = self.watched or ("",)
+        return (
+            *(Right(verb, GROUP, kind) for kind in _WHOLE for verb in _READ),
+            *(Right("patch", GROUP, f"{kind}/status") for kind in _WHOLE),
+            *(Right(verb, GROUP, "topics", where) for where in topics for verb in _READ),
+            *(Right("patch", GROUP, "topics/status", where) for where in topics),
+            *(Right("create", "events.k8s.io", "events", where) for where in topics),
+            *(Right(verb, "", "namespaces") for verb in ("list", "watch")),
+            Right("create", "coordination.k8s.io", "leases", here),
+            *(
+                Right(verb, "coordination.k8s.io", "leases", here, self.lease)
+                for verb in ("get", "update")
+            ),
+            *(Right(verb, "", "configmaps", here) for verb in ("create", "delete", "get", "patch")),
+        )
+
+    def _may(self, right: Right) -> bool:
+        resource, _, subresource = right.resource.partition("/")
+        attributes = {
+            "verb": right.verb,
+            "group": right.group,
+            "resource": resource,
+            "subresource": subresource,
+            "namespace": right.namespace,
+            "name": right.name,
+        }
+        body: dict[str, Any] = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        return bool(self.api.create(REVIEWS, body).get("status", {}).get("allowed"))
+
+    def _clusters(self) -> Iterator[Finding]:
+        try:
+            bodies = list(self.api.list(collection("KafkaCluster")))
+        except PoolkeeperError as failed:
+            yield Finding("ZooKeeper: the KafkaClusters are read", str(failed))
+            return
+        if not bodies:
+            yield Finding("ZooKeeper: no KafkaCluster is declared yet")
+        for resource in map(read_object, bodies[:CLUSTERS_MAX]):
+            yield self._cluster(resource)
+
+    def _cluster(self, resource: CustomResource) -> Finding:
+        what = f"ZooKeeper: KafkaCluster {resource.name}"
+        spec = resource.spec
+        if not isinstance(spec, KafkaClusterSpec):
+            return Finding(what, "; ".join(problem.message for problem in resource.problems))
+        with tempfile.TemporaryDirectory(prefix="poolkeeper-check-") as folder:
+            connector = ClusterConnector(
+                read_secret=lambda name: secrets.read(self.api, self.namespace, name),
+                folder=Path(folder) / "cluster",
+                timeout_s=SESSION_S,
+                deadline_s=DEADLINE_S,
+            )
+            try:
+                with connector.connections(spec).session() as session:
+                    found = session.read("/cluster/id")
+            except PoolkeeperError as failed:
+                return Finding(what, str(failed))
+        if found is None:
+            return Finding(what, "it answers, but there is no Kafka below this path (its chroot?)")
+        return Finding(what)

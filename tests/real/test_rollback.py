@@ -101,7 +101,7 @@ class Declared:
         return any(len(p.replicas) > 2 for p in self.partitions)
 
 
-@pytest.fixture(params=["3.9.2", *soak("2.8.2", "2.0.1")])
+@pytest.fixture(params=soak("3.9.2", "2.8.2", "2.0.1"))
 def declared(request, tmp_path):
     with Sandbox.start(SandboxSpec(brokers=spread(5, ""), kafka=request.param)) as sandbox:
         yield Declared(sandbox, tmp_path)

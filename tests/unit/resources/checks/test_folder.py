@@ -53,7 +53,7 @@ def test_the_example_has_nine_topics_in_three_pools():
         f"t{number}": f"pool{(number + 2) // 3}" for number in range(1, 10)
     }
     assert [pool.brokers for pool in desired.pools] == [(1, 2, 3), (4, 5, 6), (7, 8, 9)]
-    assert {(topic.partitions, topic.replication_factor) for topic in desired.topics} == {(9, 1)}
+    assert {(topic.partitions, topic.replication_factor) for topic in desired.topics} == {(9, 2)}
 
 
 def test_each_cluster_has_its_own_pools_and_topics_in_order():

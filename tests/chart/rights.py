@@ -14,6 +14,10 @@ CREATED, FORBIDDEN = 201, 403
 
 UNUSED_BUT_GRANTED: Mapping[tuple[str, str, str], str] = {
     ("get", "", "secrets"): "only for clusters with credentials",
+    **{
+        ("get", "admissionregistration.k8s.io", kind): "only where approvals name who approved"
+        for kind in ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+    },
 }
 """Rights that a run may leave unused, each with the reason why it is granted all the same."""
 

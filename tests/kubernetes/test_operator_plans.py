@@ -88,8 +88,10 @@ def test_creations_and_configs_go_at_once_and_moves_wait_for_the_line_that_is_pr
 
     scene.patch("cluster", approval={"plans": ["sha256:" + "0" * 64]})
     scene.barrier("old")
-    waits = scene.says("cluster", reason="WaitingForApproval", about="waits to move 3 partitions")
-    assert waits == message
+    waits = scene.says("cluster", reason="WaitingForApproval", about="fits no plan that waits")
+    command = message[message.index("; approve ") :]
+    assert f"the approval of sha256:{'0' * 64} fits no plan that waits" in waits
+    assert waits.endswith(command)
     assert requested(scene) == []
 
     scene.run_printed(message)
@@ -110,6 +112,42 @@ def test_creations_and_configs_go_at_once_and_moves_wait_for_the_line_that_is_pr
         "orders | new | 3 | 2 | True | InPlace |  | ",
         "other | old | 2 | 2 | True | InPlace |  | ",
     ]
+
+
+def test_a_part_is_approved_alone_and_who_approved_it_is_told(scene):
+    scene.create_topic("orders", (1, 2), (2, 3), (3, 1))
+    scene.create_topic("other", (1, 2), (2, 3))
+    scene.apply(
+        scene.cluster(mode="Apply"),
+        scene.pool("old", *OLD, drain=[3]),
+        scene.pool("new", *NEW),
+        scene.topic("orders", "new"),
+        scene.topic("other", "old"),
+    )
+    scene.says("cluster", reason="WaitingForApproval", about="move 4 partitions")
+    pool = f"pool/{scene.full('pool', 'new')}"
+    parts = {part["name"]: part for part in scene.status("cluster")["plan"]["parts"]}
+    assert {name: (part["moves"], part.get("after", [])) for name, part in parts.items()} == {
+        "drain": (3, []),
+        pool: (1, ["drain"]),
+    }
+    scene.patch("cluster", approval={"plans": [parts[pool]["hash"]]})
+    scene.says("cluster", reason="WaitingForApproval", about=f"part {pool} is approved and comes")
+    assert requested(scene) == []
+
+    drain = parts["drain"]["hash"]
+    scene.patch("cluster", approval={"plans": [drain], "by": {drain: "jane"}})
+    scene.says("cluster", reason="WaitingForApproval", about="move 1 partition")
+    assert sorted(requested(scene)) == [("orders", 1), ("orders", 2), ("other", 1)]
+    assert scene.holders("other") == {1, 2}
+    plan = scene.status("cluster")["plan"]
+    assert (plan["hash"], plan["approval"]) == (parts[pool]["hash"], "Waiting")
+    assert {"RunBegun", "RunEnded"} <= {reason for _, reason, _ in scene.events("cluster")}
+    described = scene.kubectl("describe", "kafkacluster", scene.name).stdout
+    assert "part drain approved by jane (unverified)" in described
+    scene.approve()
+    scene.says("cluster")
+    assert scene.holders("orders") == set(NEW)
 
 
 def test_an_approval_is_of_what_was_shown_and_of_nothing_else(scene):

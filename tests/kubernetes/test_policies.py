@@ -94,6 +94,11 @@ def ada(admin):
 
 
 @pytest.fixture(scope="module")
+def pair(edna, ada):
+    return edna, ada
+
+
+@pytest.fixture(scope="module")
 def operator(admin):
     with admin.as_user("operator", "editors", "operators") as api:
         yield api
@@ -263,14 +268,25 @@ APPROVALS = [
 ]
 
 
+def named(base, approval, user, before=()):
+    """The approval, in the name of that user where it is new."""
+    new = [each for each in approval.get("plans") or () if each not in before]
+    return {**approval, "by": dict.fromkeys(new, user)} if base is CLUSTER and new else approval
+
+
 @pytest.mark.parametrize("base", [CLUSTER, REBALANCE], ids=lambda base: base["kind"])
 @pytest.mark.parametrize(("before", "after", "for_all"), APPROVALS)
-def test_plans_are_approved_by_approvers(edna, ada, made, base, before, after, for_all):
-    body = made(base, {"spec": {"approval": before}})
+def test_plans_are_approved_by_approvers(admin, pair, made, base, before, after, for_all):
+    edna, ada = pair
+    body = made(base, {"spec": {"approval": named(base, before, name_of(admin))}})
     other = {"mode": "Apply"} if base is CLUSTER else {"paused": True}
-    change = {"spec": {"approval": after, **other}}
-    assert ada.patch(body, change, dryRun="All").refusals() == []
-    answer = edna.patch(body, change, dryRun="All")
+
+    def change(user):
+        approval = named(base, after, user, before.get("plans", ()))
+        return {"spec": {"approval": approval, **other}}
+
+    assert ada.patch(body, change("ada"), dryRun="All").refusals() == []
+    answer = edna.patch(body, change("edna"), dryRun="All")
     if for_all:
         assert answer.refusals() == []
         return
@@ -280,6 +296,65 @@ def test_plans_are_approved_by_approvers(edna, ada, made, base, before, after, f
         f" {base['kind'].lower()}s to approve"
     )
     assert answer.message.endswith(denial("plan-approval", text))
+
+
+def name_of(api):
+    """The name of a user, as the server knows it."""
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    found = api.send("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body).body
+    return found["status"]["userInfo"]["username"]
+
+
+ONE, TWO = HASHES
+BY_ADA, BY_JOE = {ONE: "ada"}, {ONE: "joe"}
+SAY_WHO = (
+    "say who approves: with each hash that is added to spec.approval.plans, set"
+    " spec.approval.by[hash] to ada"
+)
+AS_IT_IS = (
+    "who approved a plan is not changed afterwards: leave spec.approval.by as it is for hashes that"
+    " stay in spec.approval.plans"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        pytest.param({}, {"plans": [ONE], "by": BY_ADA}, "", id="in-the-own-name"),
+        pytest.param({}, {"plans": [ONE]}, SAY_WHO, id="in-no-name"),
+        pytest.param({}, {"plans": [ONE], "by": BY_JOE}, SAY_WHO, id="in-the-name-of-another"),
+        pytest.param(
+            {"by": BY_JOE}, {"plans": [ONE]}, SAY_WHO, id="in-a-name-that-was-there-before"
+        ),
+        pytest.param(
+            {"plans": [ONE], "by": {ONE: ""}},
+            {"plans": HASHES, "by": {TWO: "ada"}},
+            "",
+            id="one-more",
+        ),
+        pytest.param(
+            {"plans": [ONE], "by": {ONE: ""}}, {"by": BY_ADA}, AS_IT_IS, id="another-name-later"
+        ),
+        pytest.param(
+            {"plans": [ONE], "by": {ONE: ""}}, {"by": {ONE: None}}, AS_IT_IS, id="no-name-later"
+        ),
+        pytest.param(
+            {"plans": [ONE], "by": {ONE: ""}},
+            {"plans": None, "by": None},
+            "",
+            id="taken-back-with-its-name",
+        ),
+    ],
+)
+def test_who_approves_says_who_that_is(admin, ada, made, before, after, says):
+    """An empty name stands for the administrator's, who makes the cluster."""
+    own = {each: name or name_of(admin) for each, name in before.get("by", {}).items()}
+    body = made(CLUSTER, {"spec": {"approval": {**before, "by": own} if own else before}})
+    answer = ada.patch(body, {"spec": {"approval": after}}, dryRun="All")
+    if says:
+        assert answer.message.endswith(denial("plan-approver", says))
+    else:
+        assert answer.refusals() == []
 
 
 def test_a_new_cluster_is_approved_by_approvers_too(edna, ada):
@@ -407,7 +482,7 @@ def test_the_server_finds_no_fault_in_the_policies(admin):
         return found if all("typeChecking" in p.get("status", {}) for p in found) else []
 
     found = until(checked, "the controllers checked the types of all policies")
-    assert [item["status"]["typeChecking"] for item in found] == [{}] * 8
+    assert [item["status"]["typeChecking"] for item in found] == [{}] * 9
 
 
 def test_every_file_says_what_it_is_for_and_has_nothing_for_templates():

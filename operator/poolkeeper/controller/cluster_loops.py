@@ -88,6 +88,7 @@ class ClusterLoop:
             timed=self._timed,
             beat=lambda patience_s: owner.health.beat(f"loop of {name}", patience_s),
             external_plan=lambda: owner.external_plans.get(name),
+            approvers_verified=owner.approvers_verified,
             emit=owner.emit,
             request=self._request,
             answered=self._answered,
@@ -188,7 +189,8 @@ class ClusterLoops:
     `assemblies` is the declared state that the last round worked from. `external_plans` are the
     external plans by cluster. `awaiting_external_plans` is true until the external plans are known.
     Loops then start no stage, because the stage might belong to an external plan that is paused.
-    `emit` takes what goes into the audit trail.
+    `approvers_verified`: whether a policy makes sure who approves. `emit` takes what goes into the
+    audit trail.
     """
 
     cache: ResourceCache
@@ -204,6 +206,7 @@ class ClusterLoops:
     external_plans: Mapping[str, ExternalPlan] = field(default_factory=dict)
     assemblies: Mapping[str, Assembly] | None = None
     settle_s: float = SETTLE_S
+    approvers_verified: Callable[[], bool] = lambda: False
     emit: Emit = audit.discard
     _loops: dict[str, ClusterLoop] = field(default_factory=dict)
     _crds_removed: str = ""

@@ -38,7 +38,7 @@ from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason, after_error, damage_wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired, Mode
+from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.authority import Authority, authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster
@@ -249,8 +249,9 @@ class LoopConfig:
     loop may now be silent. `external_plan` returns the external plan for this cluster, if there is
     one. `pending` is the pending plan; it survives a change of executor or of mode.
     `lost_sessions`: those that ended in outages; no other executor has them. `emit` takes what goes
-    into the audit trail. `request` is what a person asks for at the moment, or empty; `answered` is
-    called with what came of it.
+    into the audit trail. `approvers_verified`: whether an admission policy makes sure of who
+    approved. `request` is what a person asks for at the moment, or empty; `answered` is called with
+    what came of it.
     """
 
     connections: ClusterConnections
@@ -266,6 +267,7 @@ class LoopConfig:
     external_plan: Callable[[], ExternalPlan | None] = lambda: None
     pending: PendingPlan = field(default_factory=PendingPlan)
     lost_sessions: set[int] = field(default_factory=set)
+    approvers_verified: Callable[[], bool] = lambda: False
     emit: Emit = audit.discard
     request: Callable[[], str] = lambda: ""
     answered: Callable[[RequestAnswer], None] = lambda answer: None
@@ -355,7 +357,9 @@ def _run_passes(config: LoopConfig) -> None:
                 config.answered(answer)
             desired, settling = config.begin_pass(config.desired())
             approvals, damage = _approvals(session)
-            authority = authority_of(desired, approvals)
+            manual = desired.cluster.approval.policy is ApprovalPolicy.MANUAL
+            verified = manual and config.approvers_verified()
+            authority = authority_of(desired, approvals, verified=verified)
             authority = replace(authority, settling=settling)
             if config.paused():
                 authority = Authority(paused=True)

@@ -29,6 +29,7 @@ from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.watch import KINDS, ResourceWatch
 from poolkeeper.kube.client import discovery, secrets
 from poolkeeper.kube.client.client import Api
+from poolkeeper.kube.client.policies import ApproverPolicy
 from poolkeeper.kube.client.references import NAMESPACED, collection
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
 from poolkeeper.kube.leadership.leader_election import LeaderRole
@@ -204,6 +205,7 @@ class Operator:
             role=lambda: self._elector.role,
             awaiting_external_plans=True,
             settle_s=self._settings.settle_s,
+            approvers_verified=ApproverPolicy(self._api).in_force,
             emit=self._settings.emit,
         )
 

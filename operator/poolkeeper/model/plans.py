@@ -7,11 +7,14 @@ partitions, configs, elections, deletions and moves between log directories.
 `hash` names exactly what a person approves: the moves (topic, topic id, partition, path) and the
 destructive steps, in canonical form. `fingerprint` names what the plan was made from: the specs
 concerned, the cluster id and which brokers count as gone.
+
+A plan has *parts*, each with a hash and a fingerprint of its own, so that a person can approve one
+of them alone. Every move, and every step that needs approval, belongs to exactly one part.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -186,12 +189,48 @@ class Makespan:
     bytes_per_second_per_broker: int
 
 
+class PartKind(StrEnum):
+    """What a part of a plan is for, in the order in which parts are planned and carried out."""
+
+    HEAL = "heal"
+    DRAIN = "drain"
+    POOL = "pool"
+    """Moves into one pool: `pool/NAME`."""
+    FACTOR = "replication-factor"
+    BALANCE = "balance"
+    TOPIC = "topic"
+    """The destructive steps of one topic: `topic/NAME`."""
+
+    def of(self, name: str) -> str:
+        """The name of the part of this kind that concerns this pool or topic."""
+        return f"{self.value}/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a plan that can be approved by itself.
+
+    `name`: a kind, or a kind and what it concerns: `drain`, `pool/fast`, `topic/orders`.
+    `hash`, `fingerprint`: as of a plan that has nothing else.
+    `after`: the parts that must be carried out before, all of them.
+    `moves`, `steps`: positions in the plan's moves and steps.
+    """
+
+    name: str
+    hash: str
+    fingerprint: str
+    after: tuple[str, ...] = ()
+    moves: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Everything that would be done to one cluster.
 
     `moves` are sorted by (urgency, topic, partition); `steps` by kind in the order Create, Add,
-    SetConfig, MoveLogDir, ElectLeaders, Delete, then by topic.
+    SetConfig, MoveLogDir, ElectLeaders, Delete, then by topic. `parts` are empty where nobody
+    approves them.
     """
 
     cluster: str
@@ -203,6 +242,7 @@ class Plan:
     stages: tuple[PlannedStage, ...] = ()
     makespan: Makespan | None = None
     problems: tuple[PlanProblem, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     @property
     def empty(self) -> bool:

@@ -132,10 +132,15 @@ class BrokersSpec:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """`plans` holds approved hashes, `sha256:…`."""
+    """`plans` holds approved hashes, `sha256:…`, of plans and of parts of them.
+
+    `by`: the users who approved, by hash. `commit`: in which commit, where that is said.
+    """
 
     policy: ApprovalPolicy = ApprovalPolicy.MANUAL
     plans: tuple[str, ...] = ()
+    by: Mapping[str, str] = field(default_factory=dict)
+    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)

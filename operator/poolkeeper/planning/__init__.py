@@ -8,6 +8,6 @@ imports only rooms named before it here: `facts` (what problems say), `problem` 
 `run_state` (where a plan under way stands), `constraints` (the laws as numbers), `placement` (which
 replica goes where), `goals` (balance), `layout` (one pool, then all pools), `diagnosis` (what is
 left undone, and why), `proposals` (moves and steps), `audit` (the last word, counted
-independently), `staging` (what runs at once). `rules` says what the laws are for one cluster, for
-the audit, staging and reports.
+independently), `parts` (what can be approved by itself), `staging` (what runs at once). `rules`
+says what the laws are for one cluster, for the audit, staging and reports.
 """

@@ -65,6 +65,9 @@ class ClusterView(Protocol):
     def read_pending_plan(self) -> Plan | None:
         """Return the plan that waits for a person's approval."""
 
+    def read_finished_plans(self) -> frozenset[str]:
+        """Return the hashes of the plans of the last runs that ended."""
+
 
 class ClusterAccess(ClusterView, Protocol):
     """Reads and writes of the one executor that holds the cluster's journal."""

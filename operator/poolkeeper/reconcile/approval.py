@@ -2,39 +2,106 @@
 
 Every pass makes a fresh plan, which may differ from the last one only in the present sizes. An
 approval names a hash, so the pending plan must not change while a person decides. The pending plan
-stays while `planning.proposals.reuse` and the audit accept it. It is kept in memory while nothing
-may be written, and in ZooKeeper for the next executor.
+stays while `planning.proposals.reuse` and the audit accept it; where what is declared changed, its
+first parts stay while `planning.parts.keep` accepts them. Parts that are done are left out. It is
+kept in memory while nothing may be written, and in ZooKeeper for the next executor.
 """
 
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, Desired
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
+from poolkeeper.planning.parts.choose import without_what_is_over
+from poolkeeper.planning.parts.keep import with_shown_parts
+from poolkeeper.planning.parts.platform_first import platform_first
+from poolkeeper.planning.parts.split import Circumstances, known_parts, with_parts
+from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json, reuse
-from poolkeeper.reconcile.context import PassContext, PendingPlan
+from poolkeeper.reconcile.context import PassContext, PendingPlan, Planner
 from poolkeeper.reconcile.observation import Observation
 
 _NOTHING = plan_json.plan_hash((), ())
+
+
+def pending_plan(context: PassContext) -> Plan | None:
+    """Return the plan that a person was asked to approve, by this executor or the one before."""
+    pending = context.memory.pending
+    if pending.plan is None:
+        pending.plan = context.access.read_pending_plan()
+    return pending.plan
 
 
 def plan_to_approve(
     context: PassContext, new_plan: Plan, desired: Desired, observed: Observation
 ) -> Plan:
     """Return the plan to approve, and record it for the next executor."""
-    if desired.cluster.approval.policy is ApprovalPolicy.AUTO:
-        return new_plan
-    pending = context.memory.pending
-    if pending.plan is None:
-        pending.plan = context.access.read_pending_plan()
-    plan = renew(pending, new_plan, desired, observed)
-    context.access.remember_pending_plan(None if plan.hash == _NOTHING else plan)
+    pending_plan(context)
+    plan = renew(context.memory.pending, new_plan, desired, observed, context.plan)
+    remember(context, plan)
     return plan
 
 
-def renew(pending: PendingPlan, new_plan: Plan, desired: Desired, observed: Observation) -> Plan:
-    """Return the pending plan while it is still valid, otherwise the fresh one."""
-    cluster, records, gone = observed.cluster, observed.records, observed.gone
-    plan = None if pending.plan is None else reuse.renewed(pending.plan, new_plan, cluster)
-    if plan is None or audit.check_plan(plan, desired, cluster, records, gone):
-        plan = new_plan
+def remember(context: PassContext, plan: Plan | None) -> None:
+    """Record the pending plan for the next executor, if there is anything to approve."""
+    context.memory.pending.plan = plan
+    nothing = plan is None or plan.hash == _NOTHING
+    context.access.remember_pending_plan(None if nothing else plan)
+
+
+def carried_out(context: PassContext) -> set[str]:
+    """Return the hashes of plans that were carried out, as far as that is known."""
+    memory = context.memory
+    if memory.carried_out is None:
+        memory.carried_out = set(context.access.read_finished_plans())
+    return memory.carried_out
+
+
+def renew(
+    pending: PendingPlan,
+    new_plan: Plan,
+    desired: Desired,
+    observed: Observation,
+    planner: Planner = make_plan,
+) -> Plan:
+    """Return the pending plan while it is still valid, otherwise the fresh one; with its parts."""
+    at = observed.circumstances(desired)
+    if desired.cluster.approval.policy is ApprovalPolicy.AUTO:
+        found = None if pending.plan is None else reuse.renewed(pending.plan, new_plan, at.cluster)
+        pending.plan = new_plan if found is None or _is_unlawful(found, at) else found
+        return pending.plan
+    shown = None if pending.plan is None else without_what_is_over(pending.plan, at.cluster)
+    plan = None if shown is None else _still_valid(shown, new_plan, at, planner)
+    if plan is None or _is_unlawful(plan, at):
+        same = shown is not None and shown.hash == new_plan.hash
+        plan = (
+            with_parts(new_plan, at, known_parts(shown))
+            if shown is not None and same
+            else in_parts(new_plan, at, planner)
+        )
     pending.plan = plan
     return plan
+
+
+def in_parts(plan: Plan, at: Circumstances, planner: Planner = make_plan) -> Plan:
+    """Return a fresh plan in its parts, those of the platform planned first."""
+
+    def planned(wanted: Desired, cluster: Cluster) -> Plan:
+        return planner(wanted, cluster, at.records, at.gone)
+
+    return platform_first(plan, at, planned)
+
+
+def _still_valid(shown: Plan, new_plan: Plan, at: Circumstances, planner: Planner) -> Plan | None:
+    """Return the plan shown, or the fresh one with the first parts of it; in parts."""
+    if shown.fingerprint == new_plan.fingerprint:
+        plan = reuse.renewed(shown, new_plan, at.cluster)
+        return None if plan is None else with_parts(plan, at, known_parts(shown))
+
+    def planned(cluster: Cluster) -> Plan:
+        return planner(at.desired, cluster, at.records, at.gone)
+
+    return with_shown_parts(shown, new_plan, at, planned)
+
+
+def _is_unlawful(plan: Plan, at: Circumstances) -> bool:
+    return bool(audit.check_plan(plan, at.desired, at.cluster, at.records, at.gone))

@@ -1,10 +1,10 @@
 """What a pass is allowed to do, from the cluster's mode, approval policy and approvals."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from poolkeeper.model.plans import DeleteTopic, Plan
-from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
+from poolkeeper.model.specs import Approval, ApprovalPolicy, Desired, Mode
 from poolkeeper.telemetry.audit import AuditTrail
 
 DELETIONS_MAX = 10
@@ -13,6 +13,7 @@ DELETIONS_MAX = 10
 It bounds the damage of a mistake under the policy Auto.
 """
 DELETIONS_WITHIN_MS = 600_000
+BY_HASH = "approved by its hash"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ class Authority:
     then many deletions at once need a person: `approved_by_name` are the hashes approved one by
     one. `paused`: a run finishes its stage in flight, and nothing else starts. `settling`:
     resources may still be arriving or disappearing one by one. Until that has settled no run begins
-    and no topic is deleted without approval.
+    and no topic is deleted without approval. `approvers`: who approved, by hash; for people.
+    `verified`: an admission policy makes sure of them.
     """
 
     steps: bool = False
@@ -32,11 +34,18 @@ class Authority:
     paused: bool = False
     settling: bool = False
     approved_by_name: frozenset[str] = frozenset()
+    approvers: Mapping[str, str] = field(default_factory=dict)
+    verified: bool = False
 
     @property
     def awaits_settling(self) -> bool:
         """Whether moves and deletions wait until the declared state has settled."""
         return self.settling and self.plans is None
+
+    @property
+    def approvals(self) -> frozenset[str]:
+        """The hashes that are approved one by one, of plans and of parts."""
+        return self.approved_by_name | (self.plans or frozenset())
 
     def covers(self, plan: Plan) -> bool:
         """Whether the moves and destructive steps of this plan are allowed."""
@@ -55,22 +64,45 @@ class Authority:
         return recent + due <= DELETIONS_MAX
 
 
-def authority_of(desired: Desired, approvals: tuple[str, ...] = ()) -> Authority:
+def authority_of(
+    desired: Desired, approvals: tuple[str, ...] = (), *, verified: bool = False
+) -> Authority:
     """Return what a pass may do under the cluster's mode and approval policy.
 
-    `approvals`: plan hashes approved with `poolkeeper apply` beside an operator.
+    `approvals`: plan hashes approved with `poolkeeper apply` beside an operator. `verified`: an
+    admission policy makes sure that `approval.by` names who approved.
     """
     spec = desired.cluster
     if spec.mode is not Mode.APPLY:
         return Authority(paused=spec.mode is not Mode.PLAN_ONLY)
     approved = frozenset(spec.approval.plans) | frozenset(approvals)
-    if spec.approval.policy is ApprovalPolicy.AUTO:
-        return Authority(steps=True, plans=None, approved_by_name=approved)
-    return Authority(steps=True, plans=approved)
+    return Authority(
+        steps=True,
+        plans=None if spec.approval.policy is ApprovalPolicy.AUTO else approved,
+        approved_by_name=approved,
+        approvers={
+            **dict.fromkeys(approvals, "approved with `poolkeeper apply`"),
+            **_approvers(spec.approval, verified=verified),
+        },
+        verified=verified,
+    )
 
 
-def approver(authority: Authority, trail: AuditTrail, *, by_person: bool) -> str:
+def _approvers(approval: Approval, *, verified: bool) -> dict[str, str]:
+    """Return who approved, by hash: a user, whether that is sure, and the commit if it is known."""
+    commit = f", commit {approval.commit}" if approval.commit else ""
+    doubt = "" if verified else " (unverified)"
+    return {
+        each: f"approved by {approval.by[each]}{doubt}{commit}"
+        if each in approval.by
+        else f"{BY_HASH}{commit}"
+        for each in approval.plans
+    }
+
+
+def approver(authority: Authority, plan: Plan, trail: AuditTrail, *, by_person: bool) -> str:
     """Return who allows a plan, for the audit trail and the history."""
     if by_person:
         return f"confirmed by {trail.user}"
-    return "approval policy Auto" if authority.plans is None else "approved by its hash"
+    otherwise = "approval policy Auto" if authority.plans is None else BY_HASH
+    return authority.approvers.get(plan.hash, otherwise)

@@ -13,7 +13,7 @@ Nothing is written while a foreign reassignment runs, while there is no controll
 migration to KRaft, or to a cluster whose id is not the pinned one.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 from poolkeeper.errors import Refused, Stale, StalePlan
@@ -25,6 +25,7 @@ from poolkeeper.model.execution.runs import Ending, Phase, Run
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
+from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
@@ -32,9 +33,9 @@ from poolkeeper.planning.run_state import gates, left_throttles, requests, step_
 from poolkeeper.planning.run_state.log_dir_copies import copies_of
 from poolkeeper.reconcile import approval, steps_during_run
 from poolkeeper.reconcile.act import stall_recovery, writes
-from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.authority import Authority, approver
 from poolkeeper.reconcile.context import PassContext, PreviewContext
-from poolkeeper.reconcile.decide import cool_down, external_plan
+from poolkeeper.reconcile.decide import approved, cool_down, external_plan
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
@@ -64,6 +65,9 @@ def reconcile_cluster(
     plan of a Rebalance; it is executed unchanged when it is its turn (`external_plan`).
     """
     outcome = _reconcile(context, desired, authority, confirmed_plan, external)
+    pending, spec = context.memory.pending.plan, desired.cluster
+    outcome = approved.with_parts_asked(outcome, pending, authority, spec)
+    outcome = replace(outcome, approvers_verified=authority.verified)
     elected = context.memory.take_elections()
     return replace(outcome, did=(*elected, *outcome.did)) if elected else outcome
 
@@ -199,9 +203,10 @@ def _follow_plan(
         state = State.PROGRESSED if finished.did else State.WAITING
         return Outcome(state, finished.did, finished.waits, confirmed_plan)
     if confirmed_plan is None:
-        cooled, desired = _make_plan(context, desired, authority, observed)
+        due = _make_plan(context, desired, authority, observed)
+        desired = due.desired
     else:
-        cooled = Cooled(confirmed_plan)
+        due = _Due(Cooled(confirmed_plan), desired, authority)
         drifts = (
             ()
             if context.memory.has_begun
@@ -209,18 +214,43 @@ def _follow_plan(
         )
         if drifts:
             raise StalePlan("the cluster changed since the plan was made", facts=drifts)
-    plan = cooled.plan
+    plan, authority = due.cooled.plan, due.authority
     context.memory.has_begun = True
-    context.trail.concern(plan.hash)
+    by = approver(authority, plan, context.trail, by_person=confirmed_plan is not None)
+    context.trail.concern(
+        plan.hash, approved_by=by if approved.is_approved(plan, authority) else ""
+    )
     enforce_rest(plan, desired, observed)
     with context.timed("apply"):
         by_person = confirmed_plan is not None
         outcome = carry_out(context, desired, authority, plan, observed, by_person=by_person)
     if outcome.state is State.CONVERGED:
-        context.access.remember_pending_plan(None)
+        approval.remember(context, None)
         if confirmed_plan is None:
             context.access.forget_approvals()
-    return replace(outcome, balance_waits_until_ms=cooled.waits_until_ms)
+    if due.approved:
+        outcome = replace(outcome, approved_by=by)
+        outcome = approved.told_approval(outcome, plan, context.memory.told_approval)
+        if outcome.did:
+            context.memory.told_approval = plan.hash
+            approval.carried_out(context).add(plan.hash)
+    waits = due.waits if outcome.state is State.WAITING else ()
+    until_ms = due.cooled.waits_until_ms
+    return replace(outcome, waits=(*outcome.waits, *waits), balance_waits_until_ms=until_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """The plan to follow now, for what, what is allowed of it, and approvals without effect.
+
+    `approved`: the plan is what is left of one that a person approved.
+    """
+
+    cooled: Cooled
+    desired: Desired
+    authority: Authority
+    waits: tuple[Wait, ...] = ()
+    approved: bool = False
 
 
 def _foreign(observed: Observation) -> tuple[Wait, ...]:
@@ -231,10 +261,11 @@ def _foreign(observed: Observation) -> tuple[Wait, ...]:
 
 def _make_plan(
     context: PassContext, desired: Desired, authority: Authority, observed: Observation
-) -> tuple[Cooled, Desired]:
+) -> _Due:
     """Return what may be done of a fresh plan, or the plan to ask a person about.
 
-    With it comes what is declared, where something is left out that would be unlawful.
+    What is approved of the plan that was asked about goes on until it is done. With the plan comes
+    what is declared, where something is left out that would be unlawful.
     """
 
     def planned(wanted: Desired) -> Plan:
@@ -243,11 +274,28 @@ def _make_plan(
 
     fresh = lawful(desired, observed, planned)
     desired, now_ms = fresh.desired, context.now_ms()
+    at, approvals = observed.circumstances(desired), authority.approvals
+    asked = approval.pending_plan(context) if approvals else None
+    rest = None if asked is None else approved.approved_part(asked, fresh.plan, approvals, at)
+    if rest is not None:
+        assert asked is not None, "something of it is left"
+        allowed = approved.with_approved(authority, rest, asked)
+        return _Due(Cooled(rest), desired, allowed, approved=True)
     cooled = cool_down.plan_due_now(fresh.plan, desired, authority, observed, now_ms, planned)
-    if authority.covers(cooled.plan):
-        return cooled, desired
+    if authority.plans is None:
+        if cooled.plan.hash in approvals:
+            approval.remember(context, with_parts(cooled.plan, at))  # it is done wholly
+        return _Due(cooled, desired, authority)
     plan = approval.plan_to_approve(context, cooled.plan, desired, observed)
-    return replace(cooled, plan=plan), desired
+    rest = approved.approved_part(plan, fresh.plan, approvals, at)
+    if rest is not None:
+        allowed = approved.with_approved(authority, rest, plan)
+        return _Due(Cooled(rest), desired, allowed, approved=True)
+    unknown = approved.unmatched(plan, approvals)
+    if unknown:
+        unknown -= approval.carried_out(context)
+    without_effect = approved.waits_of(plan, approvals, unknown)
+    return _Due(replace(cooled, plan=plan), desired, authority, without_effect)
 
 
 # A plan of a Rebalance
@@ -275,7 +323,7 @@ def _follow_external_plan(
     own = _follow_plan(context, owned, steps_only, observed, None)
     if own.state is State.PROGRESSED or own.plan is None:
         return replace(own, external=external.status(ExternalPlanState.WAITING, *own.waits))
-    if external_plan.has_urgent(own.plan) and authority.covers(own.plan):
+    if external_plan.has_urgent(own.plan) and approved.is_approved(own.plan, authority):
         own = _follow_plan(context, owned, authority, observed, None)
         urgent = Wait(WaitReason.OWN_PLAN_URGENT)
         return replace(own, external=external.status(ExternalPlanState.WAITING, urgent))
@@ -301,9 +349,9 @@ def _begin_external_plan(
 ) -> Outcome:
     assert external.plan is not None, "it is ready"
     enforce_rest(external.plan, owned, observed)
-    approved = replace(authority, plans=frozenset((external.hash,)))
+    allowed = replace(authority, plans=frozenset((external.hash,)))
     pace = external_plan.with_rate(desired, external)
-    return carry_out(context, pace, approved, external.plan, observed, by_person=False)
+    return carry_out(context, pace, allowed, external.plan, observed, by_person=False)
 
 
 def _without_approval(own: Outcome, authority: Authority) -> tuple[Wait, ...]:
@@ -332,7 +380,7 @@ def preview(
             return context.plan(wanted, observed.cluster, observed.records, observed.gone)
 
     found = lawful(desired, observed, planned)
-    plan = approval.renew(context.pending, found.plan, found.desired, observed)
+    plan = approval.renew(context.pending, found.plan, found.desired, observed, context.plan)
     seen = last_observation_of(observed, None)
     recorded = recorded_run(stored, observed.cluster)
     damaged = damage_waits(stored)

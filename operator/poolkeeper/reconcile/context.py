@@ -95,6 +95,10 @@ class PassMemory:
     looks: deque[SizeLook] = field(default_factory=lambda: deque(maxlen=LOOKS))
     """The last sizes of logs that the adaptive throttle goes by."""
     throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
+    carried_out: set[str] | None = None
+    """The hashes of plans that were carried out, as far as that is known; None: not read yet."""
+    told_approval: str = ""
+    """The hash of the approved plan that was told last."""
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     has_begun: bool = False
     stall: SeenStall | None = None
@@ -243,6 +247,7 @@ def outcome_of(
         plan,
         progress,
         last_observation=context.memory.last_observation,
+        approved_by=run.approved_by,
     )
 
 

@@ -27,6 +27,7 @@ from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.planning.parts.split import Circumstances
 from poolkeeper.planning.run_state import gates, left_throttles, orphans, throttles
 from poolkeeper.planning.run_state.adaptive_rate import RateSignals
 from poolkeeper.planning.run_state.disks import NOT_LOOKED, SeenDisks, TargetDisks
@@ -77,6 +78,10 @@ class Observation:
     balanced: BalanceRecord | None = None
     left: LeftThrottles = field(default_factory=LeftThrottles)
     orphans: Orphans = field(default_factory=Orphans)
+
+    def circumstances(self, desired: Desired) -> Circumstances:
+        """What a plan for this cluster is made from."""
+        return Circumstances(desired, self.cluster, self.records, self.gone)
 
 
 def observe_cluster(

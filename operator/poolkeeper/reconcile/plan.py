@@ -6,7 +6,6 @@ deletions, come when nothing is left to move.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from poolkeeper.errors import DamagedNode
 from poolkeeper.model.execution.actions import Action, ActionKind
@@ -18,7 +17,7 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.audit.audit import Violation
 from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
-from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.parts.choose import rest_of
 from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.log_dir_copies import CopyState, classify_copies, copies_of
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
@@ -67,7 +66,7 @@ def carry_out(
     )
     if isinstance(decision, DoNothing):
         return Outcome(State.WAITING, waits=(*result.waits, *decision.waits), plan=plan)
-    approved_by = approver(authority, context.trail, by_person=by_person)
+    approved_by = approver(authority, plan, context.trail, by_person=by_person)
     return writes.begin_run(context, desired, plan, observed, approved_by)
 
 
@@ -178,15 +177,5 @@ def violations_of_rest(
 ) -> tuple[Violation, ...]:
     """Return how the rest of the plan breaks placement rules."""
     cluster = observed.cluster
-    states = classify(plan.moves, cluster)
-    moves = tuple(
-        move._replace(path=move.path[p.at :])
-        for move, p in zip(plan.moves, states, strict=True)
-        if p.state in (MoveState.PENDING, MoveState.IN_FLIGHT)
-    )
-    left = tuple(
-        s for s in plan.steps if step_progress.progress_of(s, cluster).state is StepState.TO_DO
-    )
-    named = plan_json.plan_hash(moves, left)
-    rest = replace(plan, moves=moves, steps=left, stages=(), hash=named)
+    rest = rest_of(plan, cluster)
     return audit.check_plan(rest, desired, cluster, observed.records, observed.gone)

@@ -225,6 +225,13 @@ _R = WaitReason
 
 _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.APPROVAL_REQUIRED: _approval,
+    _R.PREDECESSORS_NOT_APPROVED: lambda wait: (
+        f"part {wait.name} is approved and comes after {few(wait.names)}: approve that, too"
+    ),
+    _R.APPROVAL_UNMATCHED: lambda wait: (
+        f"the approval of {wait.hash} fits no plan that waits: that plan was carried out, or"
+        f" another one took its place; now the cluster {_cause(wait)}"
+    ),
     _R.PAUSED: _told("the cluster is paused"),
     _R.PLAN_ONLY: _told("the mode is PlanOnly: nothing is written"),
     _R.STOPPED_BY_PERSON: _told(

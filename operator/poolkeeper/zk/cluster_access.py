@@ -94,6 +94,10 @@ class ZooKeeperView:
         """Return the plan that waits for a person's approval; None also for a damaged one."""
         return pending_plan.read_if_whole(self._session)
 
+    def read_finished_plans(self) -> frozenset[str]:
+        """Return the hashes of the plans of the last runs that ended; those that can be read."""
+        return frozenset(run.plan for run in history.read(self._session).runs)
+
 
 class ZooKeeperAccess(ZooKeeperView):
     """Reads and writes of the one executor that holds the cluster's journal."""

@@ -1,5 +1,7 @@
 """What a pass may do, who counts as gone, and what is remembered of brokers."""
 
+from dataclasses import replace
+
 import pytest
 
 import builders
@@ -39,13 +41,43 @@ AUTO = Approval(ApprovalPolicy.AUTO)
             Mode.APPLY,
             MANUAL,
             ("sha256:b",),
-            Authority(steps=True, plans=frozenset({"sha256:a", "sha256:b"})),
+            Authority(
+                steps=True,
+                plans=frozenset({"sha256:a", "sha256:b"}),
+                approved_by_name=frozenset({"sha256:a", "sha256:b"}),
+                approvers={
+                    "sha256:a": "approved by its hash",
+                    "sha256:b": "approved with `poolkeeper apply`",
+                },
+            ),
             id="manual-by-spec-and-by-command-line",
         ),
     ],
 )
 def test_a_loop_may_do_what_mode_and_approval_say(mode, approval, handed_over, expected):
     assert authority_of(desired(mode, approval), handed_over) == expected
+
+
+NAMED = Approval(plans=("sha256:a",), by={"sha256:a": "jane", "sha256:old": "joe"})
+
+
+@pytest.mark.parametrize(
+    ("approval", "verified", "told"),
+    [
+        pytest.param(NAMED, True, "approved by jane", id="a-user-who-is-made-sure-of"),
+        pytest.param(NAMED, False, "approved by jane (unverified)", id="a-user-who-is-not"),
+        pytest.param(
+            replace(NAMED, by={"sha256:a": "system:serviceaccount:argo:app"}, commit="3f2a91c"),
+            True,
+            "approved by system:serviceaccount:argo:app, commit 3f2a91c",
+            id="a-controller-and-its-commit",
+        ),
+        pytest.param(MANUAL, True, "approved by its hash", id="nobody-says-who"),
+    ],
+)
+def test_who_approved_is_named_by_hash(approval, verified, told):
+    authority = authority_of(desired(approval=approval), verified=verified)
+    assert authority.approvers == {"sha256:a": told}
 
 
 def records(**missing: int | None) -> Records:

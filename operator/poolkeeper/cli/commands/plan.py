@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -27,17 +28,19 @@ from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.specs import ApprovalPolicy, Desired
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import health, impossible_requests, remaining_capacity
 from poolkeeper.planning.facts.pools import Standstill
 from poolkeeper.planning.lawful import lawful_plan
+from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import disks, gates, left_throttles
 from poolkeeper.planning.staging import next_stage
+from poolkeeper.reconcile import approval
 from poolkeeper.reconcile.authority import authority_of
-from poolkeeper.reconcile.decide import cool_down
+from poolkeeper.reconcile.decide import approved, cool_down
 from poolkeeper.reconcile.gone_brokers import updated_records
 from poolkeeper.reconcile.observation import Observation, observe_cluster
 from poolkeeper.reconcile.recorded_run import (
@@ -116,7 +119,7 @@ def plan(
     if not (without or with_brokers):  # what is only supposed needs no mending
         troubles = health.problems(desired, seen.cluster, seen.records)
         made = replace(made, problems=(*made.problems, *troubles))
-    printing.warn(look.warnings)
+    printing.warn((*look.warnings, *_without_effect(made, desired, look)))
     if snapshot is None and target.bootstrap:
         printing.warn(_unknown_room(made, desired, seen))
     look = replace(look, waits=(*look.waits, *stage_waits(made, desired, seen)))
@@ -129,6 +132,16 @@ def plan(
         return CHANGES
     undone = look.waits or left_undone.of_plan(made) or _damage(seen)
     return left_undone.EXIT_CODE if undone else 0
+
+
+def _without_effect(made: Plan, desired: Desired, look: "Look") -> tuple[str, ...]:
+    """Say which of the declared approvals fit no plan, or lack an approval of what comes before."""
+    asked = look.pending or made
+    approvals = frozenset(desired.cluster.approval.plans) - look.carried_out
+    if not approvals or made.empty:
+        return ()
+    unknown = approved.unmatched(made, approved.unmatched(asked, approvals))
+    return wording.sentences(approved.waits_of(asked, approvals, unknown))
 
 
 def _damage(seen: Observation) -> tuple[left_undone.Undone, ...]:
@@ -146,15 +159,20 @@ def _unknown_room(made: Plan, desired: Desired, seen: Observation) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What is planned for, what could not be read, and what blocks every move."""
+    """What is planned for, what could not be read, and what blocks every move.
+
+    `pending`: the plan that an operator asks about. `carried_out`: hashes of plans of earlier runs.
+    """
 
     observed: Observation
     warnings: tuple[str, ...] = ()
     waits: tuple[Wait, ...] = ()
+    pending: Plan | None = None
+    carried_out: frozenset[str] = frozenset()
 
 
 def audited_plan(desired: Desired, observed: Observation, *, prune: bool) -> Plan:
-    """Make the plan with its stages and audit it.
+    """Make the plan with its stages and its parts, and audit it.
 
     Raises InvalidInput for problems that only the live cluster shows, Refused for a broken rule.
     """
@@ -168,6 +186,11 @@ def audited_plan(desired: Desired, observed: Observation, *, prune: bool) -> Pla
         lambda plan, wanted: audit.check_plan(plan, wanted, *known),
     )
     made, desired = found.plan, found.desired
+    at = observed.circumstances(desired)
+    if desired.cluster.approval.policy is ApprovalPolicy.MANUAL:
+        made = approval.in_parts(made, at, partial(make_plan, prune=prune))
+    else:
+        made = with_parts(made, at)
     predicted, makespan, halt = next_stage.predict(
         made, observed.cluster, desired, gone=observed.gone
     )
@@ -189,7 +212,9 @@ def document(
     blocks every move now.
     """
     left = remaining_capacity.remaining_capacities(plan, desired, observed.cluster, observed.gone)
-    body = {**plan_json.to_json(plan), "room": [capacity_table.as_data(room) for room in left]}
+    body = plan_json.to_json(plan)
+    body.setdefault("parts", [])
+    body["room"] = [capacity_table.as_data(room) for room in left]
     as_declared = plan.empty and not left_undone.of_plan(plan) and not waits
     to_do = bool(observed.left.ours or observed.orphans.due())
     body["asDeclared"] = as_declared and not to_do and not _damage(observed)
@@ -259,6 +284,7 @@ def _of_cluster(target: Target, desired: Desired) -> Look:
         view = ZooKeeperView(session)
         status = journal.read_status(session)
         seen = observe_cluster(view, desired, now_ms(), enriching, running=status.stored.running)
+        look = Look(seen, pending=view.read_pending_plan(), carried_out=view.read_finished_plans())
     recorded, damaged = recorded_run(status.stored, seen.cluster), damage_waits(status.stored)
     waits = (*damaged, *live_waits(seen, recorded, desired))
     # The plan itself names the records, and the waits the run.
@@ -270,10 +296,11 @@ def _of_cluster(target: Target, desired: Desired) -> Look:
     ]
     warnings = (*map(str, damage), *seen.reading.notes, *enriching.warnings)
     if recorded is None:
-        return Look(seen, warnings, waits)
+        return replace(look, warnings=warnings, waits=waits)
     under_way = f"run {recorded.run.plan} is under way: topics that it moves are left out"
     hindered = cancel_waits(status.stored, seen.cluster, desired, seen.gone, now_ms())
-    return Look(seen, (*warnings, f"{under_way} of this plan"), (*hindered, *waits))
+    warnings = (*warnings, f"{under_way} of this plan")
+    return replace(look, warnings=warnings, waits=(*hindered, *waits))
 
 
 def live_waits(

@@ -29,6 +29,8 @@ from poolkeeper.model.plans import (
     ElectLeaders,
     Makespan,
     Move,
+    MoveLogDir,
+    Part,
     Plan,
     PlanProblem,
     PoolCertificate,
@@ -39,7 +41,7 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.diagnosis.remaining_capacity import RemainingCapacity
 from poolkeeper.planning.rules import Rules
 from poolkeeper.report import changes
-from poolkeeper.text import count, duration, few, first, more, size
+from poolkeeper.text import count, duration, few, first, listed, more, size
 
 _TOPICS_MAX = 40
 _MOVING_TOPICS_MAX = 10
@@ -48,6 +50,7 @@ _NAMED_MAX = 8
 _TOPICS_NAMED_MAX = 4
 _CLAUSES_MAX = 3
 _TABLE_BROKERS_MAX = 40
+_PARTS_MAX = 20
 _UNOWNED = "Topics that no pool owns"
 
 Changes = dict[str, tuple[list[Step], list[Move]]]
@@ -189,6 +192,36 @@ def _figures(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterat
     yield _proof(plan.certificates, ink)
     told = [] if plan.empty else [f"Hash    {plan.hash}"]
     yield [*_duration(plan, ink), *told]
+    yield _parts(plan, ink)
+
+
+def _parts(plan: Plan, ink: Ink) -> list[str]:
+    """The parts that can be approved by themselves, where there are several.
+
+    A line each, which is not folded: people copy hashes from it.
+    """
+    if len(plan.parts) < 2:
+        return []
+    shown = plan.parts[:_PARTS_MAX]
+    wide = max(len(part.name) for part in shown)
+    lines = [f"  {part.name:<{wide}}  {part.hash}  {_part(plan, part)}" for part in shown]
+    title = ink.bold("Parts that can be approved by themselves")
+    return [title, *lines, *_more(len(plan.parts) - len(shown), "part")]
+
+
+def _part(plan: Plan, part: Part) -> str:
+    """What a part does, and what it comes after."""
+    moved = sum(plan.moves[index].bytes for index in part.moves)
+    copied = [s for s in map(plan.steps.__getitem__, part.steps) if isinstance(s, MoveLogDir)]
+    told = [count(len(part.moves), "move")] if part.moves else []
+    told += [f"{count(len(copied), 'move')} between log directories"] if copied else []
+    if part.moves or copied:
+        told.append(size(moved + sum(step.bytes for step in copied)))
+    else:
+        told.append("loses data or safety")
+    if part.after:
+        told.append(f"after {listed(part.after)}")
+    return ", ".join(told)
 
 
 def _room(rooms: Sequence[RemainingCapacity], ink: Ink) -> list[str]:

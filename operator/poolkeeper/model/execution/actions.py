@@ -30,6 +30,9 @@ class ActionKind(StrEnum):
     LOG_DIR_MOVES_CANCELLED = "LogDirMovesCancelled"
     """`broker` was asked to leave replicas of `partitions` in the directory that they are in."""
 
+    PLAN_APPROVED = "PlanApproved"
+    """The plan `hash`, or parts of one, is carried out; `by` says who approved it."""
+
     # A run.
     RUN_BEGUN = "RunBegun"
     """A run of the plan `hash` was recorded; `by` says who allowed it."""

@@ -116,6 +116,10 @@ class Outcome:
     `external`: the state of the plan that was offered.
     `balance_waits_until_ms`: the cluster could be more even, and balance starts no plan before
     (`balancing.coolDown`). It is no wait of the pass: the cluster is at rest meanwhile.
+    `approved_by`: who allowed what is being done.
+    `asked`: the plan that a person is asked about, where it has several parts; `approved_parts` are
+    the names of those that are approved.
+    `approvers_verified`: whoever approves has to say who that is.
     `history`: the runs that ended last, the oldest first; None where nobody looked.
     `answered`: what came of the last request of a person, once one was heard.
     """
@@ -131,6 +135,10 @@ class Outcome:
     recorded: bool = False
     external: ExternalPlanStatus | None = None
     balance_waits_until_ms: int | None = None
+    approved_by: str = ""
+    asked: Plan | None = None
+    approved_parts: frozenset[str] = frozenset()
+    approvers_verified: bool = False
     history: tuple[FinishedRun, ...] | None = None
     answered: RequestAnswer | None = None
 

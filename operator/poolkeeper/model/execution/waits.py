@@ -46,6 +46,10 @@ class WaitReason(StrEnum):
     # A person must act.
     APPROVAL_REQUIRED = "ApprovalRequired"
     """A person must approve the plan `hash`, or one `action`."""
+    PREDECESSORS_NOT_APPROVED = "PredecessorsNotApproved"
+    """Part `name` of the plan, `hash`, is approved; parts `names`, which come before, are not."""
+    APPROVAL_UNMATCHED = "ApprovalUnmatched"
+    """The approval of `hash` is of no plan that waits for one; `cause` is what waits."""
     PAUSED = "Paused"
     """The cluster is paused: `spec.mode` is Paused or RollBack."""
     PLAN_ONLY = "PlanOnly"
@@ -317,6 +321,7 @@ class Wait:
 
     reason: WaitReason
     name: str = ""
+    names: tuple[str, ...] = ()
     mode: Mode | None = None
     topic: str = ""
     topics: tuple[str, ...] = ()
@@ -349,6 +354,7 @@ class Wait:
 _R = WaitReason
 _AWAITED = frozenset(
     (
+        *(_R.PREDECESSORS_NOT_APPROVED, _R.APPROVAL_UNMATCHED),
         *(_R.APPROVAL_REQUIRED, _R.PAUSED, _R.PLAN_ONLY, _R.STOPPED_BY_PERSON, _R.SETTLING),
         *(_R.OUTSIDE_WINDOW, _R.RESTART_LOCKED, _R.FOREIGN_REQUEST, _R.FOREIGN_MOVE),
         *(_R.ORPHANED_MOVES, _R.ORPHANED_MOVES_AWAITED),

@@ -16,13 +16,14 @@ worse off, the caller counts whole states to say by how much.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Move, Plan
 from poolkeeper.model.specs import LimitPolicy
 from poolkeeper.model.topology import Replicas
+from poolkeeper.planning.audit import fast_path
 from poolkeeper.planning.audit.excess import (
     LAWS,
     Excesses,
@@ -72,6 +73,70 @@ def leaves_worse(
     if len(others) < len(plan.moves):
         gained = _gains(rules, [*_of_moves(plan.moves), *steps], whole, forgiven)
     return max(gained) > Excesses()
+
+
+_Excess = Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
+class MovesInTurn:
+    """Groups of a plan's moves, carried out one after the other: is a pool worse off between them.
+
+    Each partition is moved once, so that what a group changes in lists is counted from the
+    observed lists. Only capacity depends on the groups before. No group may exceed it further than
+    it is exceeded before the group, or after the last one: not even to meet a higher law, because
+    the groups together do without.
+
+    `counts`: what brokers hold before the next group; `None` where no capacity is declared.
+    `excess`, `at_last`: the excess of capacity by pool, before it and after the last group.
+    """
+
+    rules: Rules
+    counts: _Counts | None = None
+    excess: _Excess = field(default_factory=Counter)
+    at_last: _Excess = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, rules: Rules, moves: tuple[Move, ...]) -> "MovesInTurn":
+        """Before the first group of these moves."""
+        if not moves or not _is_bounded(rules, Plan("", "", "", moves=moves)):
+            return cls(rules)
+        now = _count(rules)
+        then = _count_after(rules, now, _of_moves(moves))
+        return cls(rules, now, _over_capacity(rules, now), _over_capacity(rules, then))
+
+    def after(self, moves: Iterable[Move]) -> "MovesInTurn":
+        """After one more group."""
+        if self.counts is None:
+            return self
+        then = _count_after(self.rules, self.counts, _of_moves(moves))
+        return replace(self, counts=then, excess=_over_capacity(self.rules, then))
+
+    def leave_worse(self, moves: Sequence[Move]) -> bool:
+        """Whether this group leaves any pool worse off than it is before the group."""
+        then = self.after(moves)
+        if any(
+            excess > max(self.excess[pool], self.at_last[pool])
+            for pool, excess in then.excess.items()
+        ):
+            return True
+        growth = Counter(then.excess)
+        growth.subtract(self.excess)
+        others = list(fast_path.others(self.rules, moves))
+        gained = _gains(self.rules, _of_moves(others), (growth, Counter()), ())
+        if max(map(max, gained)) <= 0:
+            return False
+        return max(_gains(self.rules, _of_moves(moves), (growth, Counter()), ())) > Excesses()
+
+
+def _over_capacity(rules: Rules, counts: _Counts) -> _Excess:
+    """Replicas and MiB above what brokers may hold, by pool; enforced limits count."""
+    excess = Counter(
+        {name: capacity_excess(rules, name, counts.held, counts.mib) for name in rules.pools}
+    )
+    if rules.desired.cluster.limits.policy is LimitPolicy.ENFORCE:
+        excess.update(quota_excess(rules, {}, counts.held))
+    return excess
 
 
 def _gains(

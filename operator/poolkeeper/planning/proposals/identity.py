@@ -31,7 +31,8 @@ same plan:
 
 The **concern** of a run is narrower: the cluster, its pools, and the pools that its moving topics
 should live in. While that stays the same the run is still wanted. Topics that are created or
-deleted, and configs that change, do not affect it.
+deleted, and configs that change, do not affect it. The fingerprint of a part that moves something
+is made the same way; that of a part of a topic names what is declared of that topic alone.
 """
 
 import dataclasses
@@ -74,6 +75,7 @@ _UNCOUNTED_CLUSTER_FIELDS = frozenset(
 
 _BY_PLACE = itemgetter(*map(Move._fields.index, ("topic", "partition", "path")))
 _PLACE_FIELDS = ("topic", "pool", "replication_factor", "strategy", "assignment", "paused")
+_CONTENT_FIELDS = ("topic", "owner", "config", "deletion_policy", "paused")
 
 
 def plan_hash(moves: Iterable[Move], steps: Iterable[Step]) -> str:
@@ -174,16 +176,43 @@ def concern(
 ) -> str:
     """`sha256:` and the hexadecimal digest of what the rest of these moves depends on."""
     moving = {move.topic for move in moves}
+    return placement_fingerprint(desired, moving, cluster_id, gone, lost)
+
+
+def placement_fingerprint(
+    desired: Desired,
+    topics: Collection[str],
+    cluster_id: str | None,
+    gone: Collection[int],
+    lost: LostLogDirs = MappingProxyType({}),
+) -> str:
+    """`sha256:` and the hexadecimal digest of what moves of these topics depend on."""
     return _digest(
         {
             **_lost(lost),
             "cluster": _cluster(desired.cluster),
             "pools": sorted(map(_pool, desired.pools), key=canonical),
             "topics": sorted(
-                (_place(spec) for spec in desired.topics if spec.topic in moving), key=canonical
+                (_place(spec) for spec in desired.topics if spec.topic in topics), key=canonical
             ),
             "clusterId": cluster_id,
             "gone": sorted(gone),
+        }
+    )
+
+
+def topic_fingerprint(desired: Desired, topic: str, cluster_id: str | None) -> str:
+    """`sha256:` and the hexadecimal digest of what destructive steps of a topic depend on.
+
+    That is what its Topics declare of it; nothing, for one that nobody declares any longer.
+    """
+    return _digest(
+        {
+            "topic": topic,
+            "declared": sorted(
+                (_contents(spec) for spec in desired.topics if spec.topic == topic), key=canonical
+            ),
+            "clusterId": cluster_id,
         }
     )
 
@@ -196,6 +225,10 @@ def _lost(lost: LostLogDirs) -> dict[str, object]:
 
 def _place(spec: TopicSpec) -> dict[str, object]:
     return {name: _plain(getattr(spec, name)) for name in _PLACE_FIELDS}
+
+
+def _contents(spec: TopicSpec) -> dict[str, object]:
+    return {name: _plain(getattr(spec, name)) for name in _CONTENT_FIELDS}
 
 
 def _approved(step: Step) -> dict[str, object] | None:

@@ -34,6 +34,7 @@ bounds for replicas and for bytes hold each by itself, not together.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -98,6 +99,19 @@ def combine(proofs: Sequence[PoolCertificate]) -> PoolCertificate:
         bytes_lower_bound=sum(proof.bytes_lower_bound for proof in proofs),
         gap_percent=_gap(moves, bound),
         witness="; ".join(proof.witness for proof in proofs if proof.witness),
+    )
+
+
+def with_moves(proof: PoolCertificate, moves: int, size_bytes: int) -> PoolCertificate:
+    """The certificate of a plan that is made in parts; its bounds are not above what it moves."""
+    bound = min(proof.replica_moves_lower_bound, moves)
+    return replace(
+        proof,
+        replica_moves=moves,
+        replica_moves_lower_bound=bound,
+        bytes=size_bytes,
+        bytes_lower_bound=min(proof.bytes_lower_bound, size_bytes),
+        gap_percent=_gap(moves, bound),
     )
 
 

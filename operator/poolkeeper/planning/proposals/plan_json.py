@@ -1,8 +1,9 @@
 """A plan as a document: `plan.json`, and Kafka's own reassignment files.
 
-`to_json` and `from_json` are inverse to each other. Empty keys (no reason, no destructive effects)
-are left out when writing and may be absent when reading. Unknown keys are ignored. `hash` is
-computed again when reading. An edited document is refused, because nobody approved its contents.
+`to_json` and `from_json` are inverse to each other. Empty keys (no reason, no destructive effects,
+no parts) are left out when writing and may be absent when reading. Unknown keys are ignored.
+`hash` is computed again when reading. An edited document is refused, because nobody approved its
+contents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -47,8 +48,11 @@ def to_json(plan: Plan) -> Json:
         stages=_each(declared.StageJson, plan.stages),
         makespan=None if plan.makespan is None else _same(declared.MakespanJson, plan.makespan),
         problems=tuple(map(_problem, plan.problems)),
+        parts=_each(declared.PartJson, plan.parts),
     )
     json: Json = msgspec.to_builtins(written)
+    if not plan.parts:
+        del json["parts"]
     return json
 
 

@@ -17,7 +17,7 @@ from msgspec import Meta, field
 from poolkeeper import typed_json
 from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.model import plans
-from poolkeeper.model.plans import Move, Plan, PlanProblem, Urgency
+from poolkeeper.model.plans import Move, Part, Plan, PlanProblem, Urgency
 from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.planning.proposals.identity import plan_hash
 from poolkeeper.typed_json import (
@@ -177,6 +177,17 @@ class ProblemJson(JsonObject, omit_defaults=True):
     reason: str = ""
 
 
+class PartJson(JsonObject):
+    """One of `parts`."""
+
+    name: str
+    hash: str
+    fingerprint: str
+    after: tuple[str, ...] = ()
+    moves: tuple[Natural, ...] = ()
+    steps: tuple[Natural, ...] = ()
+
+
 class PlanJson(JsonObject):
     """The document."""
 
@@ -190,6 +201,7 @@ class PlanJson(JsonObject):
     stages: tuple[StageJson, ...] = ()
     makespan: MakespanJson | None = None
     problems: tuple[ProblemJson, ...] = ()
+    parts: tuple[PartJson, ...] = ()
 
 
 def decode(data: bytes, file: str = "") -> Plan:
@@ -218,6 +230,7 @@ def plan_of(read: PlanJson, file: str = "") -> Plan:
         stages=tuple(_same(plans.PlannedStage, stage) for stage in read.stages),
         makespan=None if read.makespan is None else _same(plans.Makespan, read.makespan),
         problems=tuple(map(_problem, read.problems)),
+        parts=tuple(_same(plans.Part, part) for part in read.parts),
     )
     _refuse(_broken(plan), file)
     return plan
@@ -249,6 +262,27 @@ def _broken(plan: Plan) -> Iterator[tuple[str, str]]:
         for index, step in stage.moves:
             if index >= len(plan.moves) or not 0 < step < len(plan.moves[index].path):
                 yield f"stages[{number}].moves", f"[{index}, {step}] names no step of a move"
+    for number, part in enumerate(plan.parts):
+        yield from _broken_part(plan, part, f"parts[{number}]")
+
+
+def _broken_part(plan: Plan, part: Part, place: str) -> Iterator[tuple[str, str]]:
+    """Faults of one part: its positions and its hash."""
+    for key, found, there in (
+        ("moves", part.moves, len(plan.moves)),
+        ("steps", part.steps, len(plan.steps)),
+    ):
+        if any(index >= there for index in found):
+            yield f"{place}.{key}", f"names position {max(found)} of {there}"
+            return
+    computed = plan_hash(map(plan.moves.__getitem__, part.moves), _steps_of(plan, part))
+    if part.hash != computed:
+        wrong = f"the document was changed: it says {part.hash}, its content is {computed}"
+        yield f"{place}.hash", wrong
+
+
+def _steps_of(plan: Plan, part: Part) -> list[plans.Step]:
+    return [plan.steps[index] for index in part.steps]
 
 
 def _move(read: MoveJson) -> Move:

@@ -35,11 +35,11 @@ def renewed(shown: Plan, fresh: Plan, cluster: Cluster) -> Plan | None:
     """The plan shown, updated to be shown now; `None` if the fresh one replaces it."""
     if shown.fingerprint != fresh.fingerprint or shown.hash == fresh.hash:
         return None
-    if _necessary(shown.moves) != _necessary(fresh.moves):
+    if necessary(shown.moves) != necessary(fresh.moves):
         return None
-    if not _costs_alike(shown.moves, fresh.moves, cluster):
+    if not costs_alike(shown.moves, fresh.moves, cluster):
         return None
-    if _is_begun(shown, cluster) or _between_log_dirs(shown) != _between_log_dirs(fresh):
+    if is_begun(shown, cluster) or _between_log_dirs(shown) != _between_log_dirs(fresh):
         return None
     steps = _steps(shown.steps, fresh.steps)
     if plan_hash(shown.moves, steps) != shown.hash:
@@ -47,7 +47,7 @@ def renewed(shown: Plan, fresh: Plan, cluster: Cluster) -> Plan | None:
     return replace(shown, steps=steps, problems=fresh.problems)
 
 
-def _is_begun(plan: Plan, cluster: Cluster) -> bool:
+def is_begun(plan: Plan, cluster: Cluster) -> bool:
     """Whether a move of the plan, between brokers or log directories, is done or under way."""
     if any(state != _BEGINNING for state in classify(plan.moves, cluster)):
         return True
@@ -60,7 +60,7 @@ def _between_log_dirs(plan: Plan) -> bool:
     return any(isinstance(step, MoveLogDir) for step in plan.steps)
 
 
-def _necessary(moves: Iterable[Move]) -> set[tuple[str, int, int]]:
+def necessary(moves: Iterable[Move]) -> set[tuple[str, int, int]]:
     """Topic, partition and urgency of the moves that have another reason than balance."""
     return {
         (move.topic, move.partition, move.urgency)
@@ -69,7 +69,7 @@ def _necessary(moves: Iterable[Move]) -> set[tuple[str, int, int]]:
     }
 
 
-def _costs_alike(shown: Sequence[Move], fresh: Sequence[Move], cluster: Cluster) -> bool:
+def costs_alike(shown: Sequence[Move], fresh: Sequence[Move], cluster: Cluster) -> bool:
     """Whether the shown moves cost about what they did then, and what fresh ones would."""
     replicas, least = (sum(map(_replicas, moves)) for moves in (shown, fresh))
     today = sum(_bytes_today(move, cluster) for move in shown)

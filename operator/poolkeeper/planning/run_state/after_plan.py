@@ -1,9 +1,10 @@
 """Where all replicas are after a plan; the audit counts that with code of its own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
+from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Move, Plan
 from poolkeeper.model.topology import Cluster, Replicas
 
 
@@ -29,6 +30,26 @@ def after_plan(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, Sequence[Pla
     for step in plan.steps:
         if isinstance(step, CreateTopic):
             yield step.topic, _new(step.replicas)
+
+
+def after_moves(cluster: Cluster, moves: Iterable[Move]) -> Cluster:
+    """The cluster once these moves are done: what moved is in sync and led as preferred."""
+    targets: dict[str, dict[int, Replicas]] = {}
+    for move in moves:
+        targets.setdefault(move.topic, {})[move.partition] = move.target
+    moved = {
+        name: replace(
+            cluster.topics[name],
+            partitions=tuple(
+                p._replace(replicas=to, isr=to, leader=to[0])
+                if (to := lists.get(p.partition))
+                else p
+                for p in cluster.topics[name].partitions
+            ),
+        )
+        for name, lists in targets.items()
+    }
+    return replace(cluster, topics={**cluster.topics, **moved})
 
 
 def _new(lists: Sequence[Replicas]) -> list[PlacedPartition]:

@@ -31,7 +31,7 @@ from poolkeeper.planning.run_state import disks, gates, throttles
 from poolkeeper.planning.run_state.log_dir_copies import CopyState, copies_of
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile import rate_signals
+from poolkeeper.reconcile import approval, rate_signals
 from poolkeeper.reconcile.act import keep_throttles, log_dir_requests, return_moves, stall_recovery
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide import steps
@@ -334,9 +334,11 @@ def _end_run(context: PassContext, run: Run, document: RunDocument) -> Outcome:
     stopped = run.ending in (Ending.STOPPED, Ending.ROLLED_BACK)
     if stopped:
         context.access.remember_stopped(run.fingerprint)
+        approval.remember(context, None)  # what is left is another question
     ended = Action(ActionKind.RUN_ENDED, ending=run.ending)
     outcome = progress_outcome(context, run, document.plan, ended)
     context.access.end_run(run, _finished(context, run, document.plan))
+    context.memory.carried_out = None  # the history has one more
     return replace(outcome, state=State.STOPPED) if stopped else outcome
 
 

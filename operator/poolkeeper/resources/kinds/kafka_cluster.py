@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from poolkeeper.errors import Refused
+from poolkeeper.model.names import COMMIT
 from poolkeeper.model.specs import (
     Approval,
     ApprovalPolicy,
@@ -36,6 +37,7 @@ from poolkeeper.resources.parse.schedules import cron_problem, time_zone_problem
 KIND = "KafkaCluster"
 DEFAULT_TIME_ZONE = "UTC"
 _NOWHERE = Places()
+_COMMIT_MAX = 64
 
 
 def read_cluster(
@@ -58,6 +60,8 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> KafkaClusterSpec:
         approval=Approval(
             policy=ApprovalPolicy(spec["approval"]["policy"]),
             plans=tuple(spec["approval"].get("plans", ())),
+            by=dict(spec["approval"].get("by", {})),
+            commit=_commit(body["metadata"]),
         ),
         execution=_execution(spec["execution"], findings),
         heal=_heal(spec["heal"], findings),
@@ -74,6 +78,13 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> KafkaClusterSpec:
         namespace_limits=_limits(spec["limits"]["perNamespace"]),
         source=findings.places.source,
     )
+
+
+def _commit(metadata: Mapping[str, Any]) -> str:
+    """The commit that the approvals are in, as the GitOps controller notes it."""
+    annotations = metadata.get("annotations")
+    found = annotations.get(COMMIT, "") if isinstance(annotations, Mapping) else ""
+    return found[:_COMMIT_MAX] if isinstance(found, str) else ""
 
 
 def _limits(found: Mapping[str, Any]) -> DeclarationLimits:

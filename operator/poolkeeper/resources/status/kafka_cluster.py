@@ -24,7 +24,7 @@ from poolkeeper.model.execution.person_requests import TEXT_MAX, RequestAnswer
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason, in_order
 from poolkeeper.model.names import ABANDON, DELETION
-from poolkeeper.model.plans import ElectLeaders, Plan
+from poolkeeper.model.plans import ElectLeaders, Part, PartKind, Plan
 from poolkeeper.model.specs import Desired, Mode
 from poolkeeper.planning.run_state.log_dir_copies import copies_of
 from poolkeeper.resources.kinds.custom_resource import CustomResource
@@ -43,6 +43,8 @@ from poolkeeper.resources.status.wording import (
 )
 from poolkeeper.text import moment
 
+_APPROVER_MAX = 1024
+_PARTS_MAX = 50
 _BALANCE_WAITS = "balanceWaitsUntil"
 _FACTS = (
     "clusterId",
@@ -65,6 +67,7 @@ _UNREPORTED_WAITS = frozenset(
     )
 )
 """Waits that other words of the status say already, or that pass in a second."""
+_NO_EFFECT = frozenset((WaitReason.PREDECESSORS_NOT_APPROVED, WaitReason.APPROVAL_UNMATCHED))
 
 
 def cluster_status(
@@ -83,6 +86,8 @@ def cluster_status(
         plan = _plan(work, outcome, known)
         if outcome.error is not None and outcome.plan is None:
             plan = known or None
+        elif plan is not None:
+            plan = plan | _approvals(outcome)
         if plan is not None:
             facts["plan"] = plan
         if outcome.balance_waits_until_ms is not None:
@@ -177,6 +182,24 @@ def _plan(
     return {**found, "bytes": sum(moved) if told is None else told}
 
 
+def _approvals(outcome: Outcome) -> dict[str, Any]:
+    """Who allowed what is being done, and the parts of the plan that a person is asked about."""
+    found: dict[str, Any] = {}
+    if outcome.approved_by:
+        found["approvedBy"] = outcome.approved_by[:_APPROVER_MAX]
+    if outcome.asked is not None:
+        parts = outcome.asked.parts[:_PARTS_MAX]
+        found["parts"] = [_part(part, outcome.approved_parts) for part in parts]
+    return found
+
+
+def _part(part: Part, approved: frozenset[str]) -> dict[str, Any]:
+    approval = "Approved" if part.name in approved else "Waiting"
+    moves = len(part.moves) + len(part.steps) * (not part.name.startswith(PartKind.TOPIC.of("")))
+    found = {"name": part.name, "hash": part.hash, "moves": moves, "approval": approval}
+    return {**found, "after": list(part.after[:_PARTS_MAX])} if part.after else found
+
+
 def _run(progress: Progress, approval: str, before: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "hash": progress.plan,
@@ -189,8 +212,10 @@ def _run(progress: Progress, approval: str, before: dict[str, Any]) -> dict[str,
     }
     if progress.still_s is not None:
         return found
-    if found == {name: value for name, value in before.items() if name != "secondsLeft"}:
-        return before if "secondsLeft" in before else found
+    known = {name: value for name, value in before.items() if name in found}
+    if found == known:
+        left = before.get("secondsLeft")
+        return found if left is None else {**found, "secondsLeft": left}
     if progress.seconds_left is not None:
         found["secondsLeft"] = coarse_seconds(progress.seconds_left)
     return found
@@ -298,7 +323,7 @@ def _idle_condition(
         said = [f"balance waits until {facts[_BALANCE_WAITS]}"] if _BALANCE_WAITS in facts else []
         return _in_place(inputs, outcome, "in place", *said)
     what = summary(plan, facts.get("plan", {}).get("bytes", 0))
-    next_step = _next_step(work, plan, name)
+    next_step = _next_step(work, plan, name, named=outcome.approvers_verified)
     if not work.needed:
         return _in_place(inputs, outcome, f"in place; would {what}{next_step}")
     if work.mode is Mode.PLAN_ONLY:
@@ -308,8 +333,9 @@ def _idle_condition(
             ReadyStatus.RECONCILING, "Paused", f"paused; left to do: {what}{next_step}"
         )
     if work.waiting:
+        doubts = "".join(f"; {each}" for each in _doubts(outcome))
         return ReadyCondition(
-            ReadyStatus.RECONCILING, "WaitingForApproval", f"waits to {what}{next_step}"
+            ReadyStatus.RECONCILING, "WaitingForApproval", f"waits to {what}{doubts}{next_step}"
         )
     if waits:
         return ReadyCondition(
@@ -335,13 +361,18 @@ def _hold_reason(work: PlannedWork) -> str:
     return "Paused" if work.mode in (Mode.PAUSED, Mode.ROLL_BACK) else "Waiting"
 
 
-def _next_step(work: PlannedWork, plan: Plan, name: str) -> str:
+def _doubts(outcome: Outcome) -> list[str]:
+    """The approvals that have no effect, and why."""
+    return [wording.sentence(wait) for wait in outcome.waits if wait.reason in _NO_EFFECT]
+
+
+def _next_step(work: PlannedWork, plan: Plan, name: str, *, named: bool) -> str:
     """The command that a person runs to let the cluster go on; empty if it waits for none."""
     if work.mode is not Mode.APPLY:
         return _mode_step(work, name)
     if work.waiting:
         why = "so many deletions need a person's approval: " if work.auto else ""
-        return f"; {why}approve {plan.hash}: {approval_line(name, plan.hash)}"
+        return f"; {why}approve {plan.hash}: {approval_line(name, plan.hash, named=named)}"
     return ""
 
 

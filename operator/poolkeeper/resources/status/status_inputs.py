@@ -186,7 +186,9 @@ def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) 
         asks = waits.has(outcome.waits, waits.WaitReason.APPROVAL_REQUIRED)
     if not asks:
         return "NotNeeded"
-    return "Approved" if running or plan.hash in approval.plans else "Waiting"
+    by_person = bool(outcome.approved_by) and approval.policy is ApprovalPolicy.MANUAL
+    given = running or by_person or plan.hash in approval.plans
+    return "Approved" if given else "Waiting"
 
 
 def blocking_problem(problems: list[PlanProblem]) -> PlanProblem | None:

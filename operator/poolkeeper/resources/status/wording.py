@@ -39,9 +39,16 @@ def coarse_seconds(seconds: float) -> int:
     return max(unit, int(-(-seconds // unit)) * unit)
 
 
-def approval_line(cluster: str, plan: str) -> str:
-    """The command that approves a plan; it replaces all earlier approvals."""
-    patch = f'{{"spec":{{"approval":{{"plans":["{plan}"]}}}}}}'
+_WHO = """'"$(kubectl auth whoami -o jsonpath={.status.userInfo.username})"'"""
+
+
+def approval_line(cluster: str, plan: str, *, named: bool = False) -> str:
+    """The command that approves a plan; it replaces all earlier approvals.
+
+    `named`: whoever approves has to say who that is.
+    """
+    by = f',"by":{{"{plan}":"{_WHO}"}}' if named else ""
+    patch = f'{{"spec":{{"approval":{{"plans":["{plan}"]{by}}}}}}}'
     return f"kubectl patch kafkacluster {cluster} --type=merge -p '{patch}'"
 
 

@@ -74,6 +74,7 @@ def cluster_body(spec: KafkaClusterSpec) -> Body:
         "approval": _fields_set({
             "policy": spec.approval.policy.value,
             "plans": list(spec.approval.plans) or None,
+            "by": dict(spec.approval.by) or None,
         }),
         "execution": _fields_set({
             "maxMoves": execution.max_moves,

@@ -72,6 +72,11 @@ def whole_plans(draw: st.DrawFn) -> plans.Plan:
         problems=tuple(
             draw(st.lists(st.builds(plans.PlanProblem, names, texts, recorded, texts), max_size=2))
         ),
+        parts=tuple(
+            plans.Part(name, plan_json.plan_hash((way,), ()), "f", (name,), (index,))
+            for index, way in enumerate(ways)
+            for name in (draw(names),)
+        ),
     )
 
 
@@ -104,6 +109,11 @@ def test_the_document_is_that_of_the_format() -> None:
         stages=(plans.PlannedStage(((0, 1),), 5, 0.5),),
         makespan=plans.Makespan(0.5, 0.5, 10),
         problems=(plans.PlanProblem("fast", "rack", Recorded("one rack is left")),),
+        parts=(
+            plans.Part("heal", plan_json.plan_hash((), ()), "sha256:h"),
+            plans.Part("drain", plan_json.plan_hash((MOVE,), ()), "sha256:d", ("heal",), (0,)),
+            plans.Part("topic/u", plan_json.plan_hash((), (DELETION,)), "sha256:u", (), (), (1,)),
+        ),
     )
     assert json.loads(json.dumps(plan_json.to_json(plan))) == {
         "version": 1,
@@ -149,7 +159,34 @@ def test_the_document_is_that_of_the_format() -> None:
         "stages": [{"moves": [[0, 1]], "bytes": 5, "seconds": 0.5}],
         "makespan": {"seconds": 0.5, "lowerBoundSeconds": 0.5, "bytesPerSecondPerBroker": 10},
         "problems": [{"pool": "fast", "law": "rack", "message": "one rack is left"}],
+        "parts": [
+            {
+                "name": "heal",
+                "hash": plan.parts[0].hash,
+                "fingerprint": "sha256:h",
+                "after": [],
+                "moves": [],
+                "steps": [],
+            },
+            {
+                "name": "drain",
+                "hash": plan.parts[1].hash,
+                "fingerprint": "sha256:d",
+                "after": ["heal"],
+                "moves": [0],
+                "steps": [],
+            },
+            {
+                "name": "topic/u",
+                "hash": plan.parts[2].hash,
+                "fingerprint": "sha256:u",
+                "after": [],
+                "moves": [],
+                "steps": [1],
+            },
+        ],
     }
+    assert plan_json.from_json(plan_json.to_json(plan)).parts == plan.parts
 
 
 @pytest.mark.parametrize(
@@ -264,6 +301,20 @@ def edited(**changes: object) -> dict[str, object]:
                 "stages[0].seconds: is nan (expected a number)",
             ],
             id="no-pair-no-number",
+        ),
+        pytest.param(
+            edited(
+                parts=[
+                    {"name": "drain", "hash": "h", "fingerprint": "f", "moves": [0, 3]},
+                    {"name": "drain", "hash": "h", "fingerprint": "f", "moves": [0]},
+                ]
+            ),
+            [
+                "parts[0].moves: names position 3 of 1",
+                "parts[1].hash: the document was changed: it says h, its content is"
+                f" {plan_json.plan_hash((MOVE,), ())}",
+            ],
+            id="parts-of-another-plan",
         ),
     ],
 )

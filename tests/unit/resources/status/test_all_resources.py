@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from builders import plan
 from poolkeeper.errors import (
     DamagedNode,
     HolderActive,
@@ -17,6 +18,7 @@ from poolkeeper.errors import (
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.plans import Part
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.status.all_resources import statuses
@@ -136,6 +138,55 @@ def test_an_approved_plan_waits_for_what_the_loop_says() -> None:
         "Busy",
         "Waiting",
         f"waits to move 4 partitions into pool fast: {outside}",
+    )
+
+
+SOME = "sha256:" + "7" * 64
+PARTS = (
+    Part("drain", SOME, "f", moves=(0, 1)),
+    Part("balance", SOME, "f", ("drain",), (2, 3)),
+    Part("topic/old", SOME, "f", steps=(0,)),
+)
+
+
+def test_the_parts_of_a_plan_are_listed_with_what_is_approved_of_them() -> None:
+    objects = (MANUAL, *POOLS, WANTED)
+    what = seen(kafka([IN_SLOW]))
+    asked = plan(fingerprint="f", parts=PARTS)
+    resting = at_rest(assemble(objects)["main"], what, Wait(WaitReason.APPROVAL_REQUIRED))
+    outcome = replace(resting, asked=asked, approved_parts=frozenset({"drain"}))
+    found = told(objects, what, replace(outcome, approved_by="part drain approved by jane"))
+    assert found[MAIN]["plan"]["approvedBy"] == "part drain approved by jane"
+    assert found[MAIN]["plan"]["approval"] == "Approved"
+    assert found[MAIN]["plan"]["parts"] == [
+        {"name": "drain", "hash": SOME, "moves": 2, "approval": "Approved"},
+        {"name": "balance", "hash": SOME, "moves": 2, "approval": "Waiting", "after": ["drain"]},
+        {"name": "topic/old", "hash": SOME, "moves": 0, "approval": "Waiting"},
+    ]
+    assert "approvedBy" not in told(objects, what, outcome)[MAIN]["plan"]
+
+
+def test_approvals_without_effect_are_told_before_the_line_that_approves() -> None:
+    objects = (MANUAL, *POOLS, WANTED)
+    name = hash_of(objects, IN_SLOW)
+    what = seen(kafka([IN_SLOW]))
+    waits = (
+        Wait(WaitReason.PREDECESSORS_NOT_APPROVED, name="balance", names=("heal", "drain")),
+        Wait(
+            WaitReason.APPROVAL_UNMATCHED,
+            hash=SOME,
+            cause=Wait(WaitReason.APPROVAL_REQUIRED, hash=name),
+        ),
+    )
+    outcome = at_rest(assemble(objects)["main"], what, *waits)
+    (ready, *_) = told(objects, what, replace(outcome, approvers_verified=True))[MAIN]["conditions"]
+    assert ready["message"] == (
+        "waits to move 4 partitions (8 GiB); part balance is approved and comes after heal, drain:"
+        f" approve that, too; the approval of {SOME} fits no plan that waits: that plan was carried"
+        " out, or another one took its place; now the cluster waits for approval of"
+        f" {name}; approve {name}: kubectl patch kafkacluster main --type=merge -p"
+        f""" '{{"spec":{{"approval":{{"plans":["{name}"],"by":{{"{name}":"'"$(kubectl auth whoami"""
+        """ -o jsonpath={.status.userInfo.username})"'"}}}}'"""
     )
 
 

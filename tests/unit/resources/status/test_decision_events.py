@@ -45,6 +45,14 @@ def told(outcome: Outcome, before: ToldDecisions = NOTHING, now_s: float = 0.0):
             ("Normal", "RunBegun", "run begun: sha256:p; 1 move, 1 GiB; approved by its hash"),
         ),
         (
+            Action(A.PLAN_APPROVED, hash="sha256:p", by="part topic/old approved by jane"),
+            (
+                "Normal",
+                "PlanApproved",
+                "sha256:p is carried out: part topic/old approved by jane",
+            ),
+        ),
+        (
             Action(A.RUN_ENDED, ending=Ending.FINISHED),
             (
                 "Normal",

@@ -57,7 +57,9 @@ def clusters(draw):
         cluster_id=draw(maybe(NAMES)),
         mode=draw(st.sampled_from(specs.Mode)),
         approval=specs.Approval(
-            draw(st.sampled_from(specs.ApprovalPolicy)), ("sha256:" + "0" * 64,)
+            draw(st.sampled_from(specs.ApprovalPolicy)),
+            ("sha256:" + "0" * 64,),
+            draw(st.sampled_from([{}, {"sha256:" + "0" * 64: "jane"}])),
         ),
         execution=execution,
         heal=specs.Heal(draw(st.booleans()), draw(COUNTS), draw(COUNTS)),

@@ -1,0 +1,110 @@
+"""The parts that a person was shown, kept when what is declared of something else changes.
+
+An approval names a hash. A tenant who creates a topic, or changes one, changes the plan that would
+be made now: brokers hold more, so that other targets are as good. What the platform asks about
+shall not change with that. So the first parts of the plan that was shown stay as they are, as long
+as each of them
+
+1. depends on the same (its fingerprint);
+2. moves exactly what a fresh plan moves for the same purpose, and costs about the same;
+3. is not begun by somebody else.
+
+The rest is planned on top of the cluster as those parts leave it. A partition that they move is not
+moved again.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from poolkeeper.model.plans import ElectLeaders, Move, MoveLogDir, Part, Plan, PoolCertificate, Step
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.parts.choose import in_order, moves_of, plan_of, steps_of
+from poolkeeper.planning.parts.split import Circumstances, known_parts, with_parts
+from poolkeeper.planning.proposals import reuse
+from poolkeeper.planning.proposals.identity import plan_hash
+from poolkeeper.planning.proposals.lower_bounds import with_moves
+from poolkeeper.planning.run_state.after_plan import after_moves
+
+
+def with_shown_parts(
+    shown: Plan, fresh: Plan, given: Circumstances, planned: Callable[[Cluster], Plan]
+) -> Plan | None:
+    """The fresh plan with the first parts of the shown one, in parts; `None` if none of them stays.
+
+    `planned` makes the plan for what is declared and another state of the cluster.
+    """
+    divided = with_parts(fresh, given)
+    kept = list(_kept(shown, divided, given))
+    if not kept:
+        return None
+    moves = [move for part in kept for move in moves_of(shown, part)]
+    copies = [step for part in kept for step in steps_of(shown, part)]
+    names = {part.name for part in kept}
+    if any(part.moves and part.name not in names for part in divided.parts):
+        rest = planned(after_moves(given.cluster, moves))
+    else:
+        rest = plan_of(divided, [part.name for part in divided.parts if not part.moves])
+    both = _together(fresh, rest, moves, copies)
+    both = replace(both, certificates=_certificates(both, given))
+    known = {place: name for place, name in known_parts(shown).items() if name in names}
+    return with_parts(both, given, known)
+
+
+def _kept(shown: Plan, fresh: Plan, given: Circumstances) -> Iterator[Part]:
+    """The first parts with moves that stay as they were shown."""
+    now = {part.name: part for part in fresh.parts}
+    for part in shown.parts:
+        if not part.moves:
+            continue
+        own, steps = moves_of(shown, part), steps_of(shown, part)
+        if part.name not in now or part.fingerprint != given.fingerprint_of(part.name, own, steps):
+            return
+        again = moves_of(fresh, now[part.name])
+        same = reuse.necessary(own) == reuse.necessary(again)
+        if not same or not reuse.costs_alike(own, again, given.cluster):
+            return
+        if reuse.is_begun(replace(shown, moves=tuple(own), steps=tuple(steps)), given.cluster):
+            return
+        yield part
+
+
+def _together(fresh: Plan, rest: Plan, moves: list[Move], copies: list[Step]) -> Plan:
+    """One plan of the moves and copies that stay, and of the rest."""
+    taken = {(move.topic, move.partition) for move in moves}
+    also = [move for move in rest.moves if (move.topic, move.partition) not in taken]
+    both = sorted((*moves, *also), key=lambda m: (m.urgency, m.topic, m.partition))
+    moving = {(move.topic, move.partition) for move in both}
+    staying = {(s.topic, s.partition, s.broker) for s in copies if isinstance(s, MoveLogDir)}
+    steps: list[Step] = [*copies]
+    for step in fresh.steps:
+        if isinstance(step, ElectLeaders):
+            left = tuple(pair for pair in step.partitions if pair not in moving)
+            steps += [replace(step, partitions=left)] if left else []
+        elif not isinstance(step, MoveLogDir) or (
+            (step.topic, step.partition) not in moving
+            and (step.topic, step.partition, step.broker) not in staying
+        ):
+            steps.append(step)
+    return replace(
+        fresh,
+        hash=plan_hash(both, steps),
+        steps=in_order(steps),
+        moves=tuple(both),
+        stages=(),
+        makespan=None,
+    )
+
+
+def _certificates(plan: Plan, given: Circumstances) -> tuple[PoolCertificate, ...]:
+    """The bounds of the plan laid out at once, beside what this plan moves; none without moves."""
+    rules = given.rules
+    replicas: Counter[str] = Counter()
+    size: Counter[str] = Counter()
+    for move in plan.moves:
+        pool = rules.home(move.topic).pool or ""
+        replicas[pool] += sum(move.replicas_added)
+        size[pool] += move.bytes
+    return tuple(
+        with_moves(proof, replicas[proof.pool], size[proof.pool]) for proof in plan.certificates
+    )

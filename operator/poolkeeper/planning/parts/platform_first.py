@@ -1,0 +1,84 @@
+"""The platform's parts, planned before what tenants declare is taken into account.
+
+A plan lays out everything at once: a topic that is about to be created changes which brokers the
+replicas of a drained one go to, and with that what the platform is asked about. So where a plan
+heals or drains and also does what tenants declare, it is planned in that order:
+
+1. healing and draining, as if all other topics stayed as they are found;
+2. everything else, on top of the cluster as that leaves it.
+
+Topics with replicas on brokers that shall be empty are taken as declared: their moves belong to the
+first parts, and go to where they shall be in the end. Where the two together would break a law, the
+plan stays as it was laid out.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from poolkeeper.model.plans import AddPartitions, CreateTopic, PartKind, Plan
+from poolkeeper.model.specs import Desired, TopicSpec
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.audit import audit
+from poolkeeper.planning.parts.choose import plan_of
+from poolkeeper.planning.parts.keep import with_shown_parts
+from poolkeeper.planning.parts.split import Circumstances, with_parts
+
+_PLATFORM = (PartKind.HEAL.value, PartKind.DRAIN.value)
+_OF_TENANTS = (PartKind.POOL.of(""), PartKind.FACTOR.value)
+
+PlannedFor = Callable[[Desired, Cluster], Plan]
+"""Makes the plan of what is declared, for a state of the cluster."""
+
+
+def platform_first(fresh: Plan, given: Circumstances, planned: PlannedFor) -> Plan:
+    """The plan in its parts; those of the platform do not depend on what tenants declare."""
+    whole = with_parts(fresh, given)
+    if not _is_mixed(whole):
+        return whole
+    alone = replace(given, desired=_as_found(given))
+    first = with_parts(planned(alone.desired, given.cluster), alone)
+    found = with_shown_parts(
+        plan_of(first, _PLATFORM), fresh, given, lambda after: planned(given.desired, after)
+    )
+    if found is None or audit.check_plan(
+        found, given.desired, given.cluster, given.records, given.gone
+    ):
+        return whole
+    return found
+
+
+def _is_mixed(plan: Plan) -> bool:
+    """Whether the plan heals or drains, and does what tenants declare, too."""
+    platform = any(part.name in _PLATFORM for part in plan.parts)
+    tenants = any(part.name.startswith(_OF_TENANTS) for part in plan.parts)
+    added = any(isinstance(step, CreateTopic | AddPartitions) for step in plan.steps)
+    return platform and (tenants or added)
+
+
+def _as_found(given: Circumstances) -> Desired:
+    """What is declared, with all topics as they are found that no broker must be rid of."""
+    rules, topics = given.rules, given.cluster.topics
+    leaving = {
+        name
+        for name, topic in topics.items()
+        if any(not rules.to_empty.isdisjoint(p.replicas) for p in topic.partitions)
+    }
+    specs = (
+        spec if spec.topic in leaving else _spec_as_found(spec, given)
+        for spec in given.desired.topics
+        if spec.topic in topics
+    )
+    return replace(given.desired, topics=tuple(specs))
+
+
+def _spec_as_found(spec: TopicSpec, given: Circumstances) -> TopicSpec:
+    partitions = given.cluster.topics[spec.topic].partitions
+    used = {broker for partition in partitions for broker in partition.replicas}
+    homes = [pool.name for pool in given.desired.pools if used <= set(pool.brokers)]
+    factor = given.rules.usual_factor(spec.topic) if partitions else None
+    return replace(
+        spec,
+        partitions=None,
+        pool=homes[0] if len(homes) == 1 else spec.pool,
+        replication_factor=None if spec.replication_factor != factor else factor,
+    )

@@ -1,0 +1,241 @@
+"""A plan in parts, each of which a person can approve by itself.
+
+| part | what belongs to it | comes after |
+|---|---|---|
+| heal | moves off brokers and log directories that are gone for good | |
+| drain | moves off drained brokers, copies out of drained log directories | heal |
+| pool/NAME | moves into that pool | heal, drain |
+| replication-factor | moves to declared factors, and evenly over racks | all of these |
+| balance | all other moves and copies | all of these |
+| topic/NAME | deletion and lossy config of one topic | |
+
+What needs no approval belongs to no part. A move belongs to the most urgent part that needs it:
+that is its own purpose, unless the moves of a more urgent part would overfill brokers without it.
+So carrying out the parts in their order leaves no pool worse off at any point, and each part is
+lawful once those are done that it comes after.
+
+The *fingerprint* of a part is narrower than the plan's: cluster, pools and the placement that its
+own topics declare; for a part of a topic, what that topic declares. It changes with nothing that
+other topics declare.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+from types import MappingProxyType
+
+from poolkeeper.model.execution.records import Records
+from poolkeeper.model.plans import Move, MoveLogDir, Part, PartKind, Plan, Step, Urgency
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.audit.incremental import MovesInTurn
+from poolkeeper.planning.proposals import identity
+from poolkeeper.planning.rules import Rules
+
+_KINDS = {
+    Urgency.HEAL: PartKind.HEAL,
+    Urgency.DRAIN: PartKind.DRAIN,
+    Urgency.FACTOR: PartKind.FACTOR,
+    Urgency.BALANCE: PartKind.BALANCE,
+}
+_FIRST = (PartKind.HEAL.value, PartKind.DRAIN.value)
+"""The parts that every other part with moves comes after."""
+_ORDER = list(PartKind)
+_TOPIC = PartKind.TOPIC.of("")
+
+Known = Mapping[tuple[str, int], str]
+"""By topic and partition: the part that a move belongs to, where that was shown before."""
+_NOTHING_KNOWN: Known = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a plan was made from; `gone`: brokers that count as lost for good."""
+
+    desired: Desired
+    cluster: Cluster
+    records: Records
+    gone: frozenset[int]
+
+    @property
+    def rules(self) -> Rules:
+        """The laws of this cluster."""
+        return Rules(self.desired, self.cluster, self.gone, self.records)
+
+    def fingerprint_of(self, name: str, moves: Iterable[Move], steps: Iterable[Step]) -> str:
+        """What the part of that name depends on, if it has these moves and steps."""
+        if name.startswith(_TOPIC):
+            topic = name.removeprefix(_TOPIC)
+            return identity.topic_fingerprint(self.desired, topic, self.cluster.id)
+        topics = {move.topic for move in moves} | set(map(_topic, steps))
+        lost = identity.lost_log_dirs(self.cluster)
+        return identity.placement_fingerprint(
+            self.desired, topics, self.cluster.id, self.gone, lost
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A part with moves, before it is named by its hash: positions of its moves."""
+
+    name: str
+    moves: tuple[int, ...]
+
+
+def with_parts(plan: Plan, given: Circumstances, known: Known = _NOTHING_KNOWN) -> Plan:
+    """The plan with its parts in the order in which they are planned."""
+    copies = _copies(plan, given.desired)
+    groups = _groups(plan, given.rules, copies.keys(), known)
+    turn = MovesInTurn.of(given.rules, plan.moves)
+    groups = [g for g in _lawful_in_turn(groups, turn, plan.moves) if g.moves or g.name in copies]
+    moving = tuple(_parts(groups, plan, given, copies))
+    return replace(plan, parts=(*moving, *_of_topics(plan, given)))
+
+
+def known_parts(plan: Plan) -> Known:
+    """The part of each move of a plan that has parts."""
+    return {
+        (move.topic, move.partition): part.name
+        for part in plan.parts
+        for move in map(plan.moves.__getitem__, part.moves)
+    }
+
+
+def _groups(plan: Plan, rules: Rules, also: Iterable[str], known: Known) -> list[_Group]:
+    """The moves by their own purpose, in order; `also`: parts that have other steps."""
+    found: dict[str, list[int]] = {name: [] for name in also}
+    to_empty = rules.to_empty
+    at = 0
+    for (urgency, topic), group in groupby(plan.moves, key=attrgetter("urgency", "topic")):
+        own, moves = _purpose(Urgency(urgency), topic, rules), list(group)
+        until = at + len(moves)
+        if known or (to_empty and urgency > Urgency.DRAIN):
+            for index, move in zip(range(at, until), moves, strict=True):
+                name = known.get((topic, move.partition)) or _leaves(move, rules) or own
+                found.setdefault(name, []).append(index)
+        else:
+            found.setdefault(own, []).extend(range(at, until))
+        at = until
+    return [_Group(name, tuple(moves)) for name, moves in sorted(found.items(), key=_rank)]
+
+
+def _leaves(move: Move, rules: Rules) -> str | None:
+    """The part for which the move is needed because it leaves a broker that shall be empty.
+
+    The move may have another purpose as well: the topic leaves a drained broker of another pool.
+    """
+    left = rules.to_empty.intersection(move.source).difference(move.target)
+    if move.urgency <= Urgency.DRAIN or not left:
+        return None
+    return PartKind.HEAL.value if left & rules.gone else PartKind.DRAIN.value
+
+
+def _purpose(urgency: Urgency, topic: str, rules: Rules) -> str:
+    """The name of the part to which a move of this urgency belongs by its own purpose."""
+    if urgency is Urgency.POOL:
+        return PartKind.POOL.of(rules.home(topic).pool or "")
+    return _KINDS[urgency].value
+
+
+def _rank(named: tuple[str, object]) -> tuple[int, str]:
+    name = named[0]
+    return _ORDER.index(PartKind(name.partition("/")[0])), name
+
+
+def _lawful_in_turn(
+    groups: Sequence[_Group], turn: MovesInTurn, moves: Sequence[Move]
+) -> Iterator[_Group]:
+    """The groups with the later moves that they need; no pool is worse off after any of them."""
+    later = list(groups)
+    while later:
+        own, later = later[0], later[1:]
+        while any(group.moves for group in later) and turn.leave_worse(_at(moves, own.moves)):
+            own, later = _with_needed(own, later, turn, moves)
+        turn = turn.after(_at(moves, own.moves))
+        yield own
+
+
+def _with_needed(
+    own: _Group, later: Sequence[_Group], turn: MovesInTurn, moves: Sequence[Move]
+) -> tuple[_Group, list[_Group]]:
+    """The group with the fewest later moves that make room for it, else with the next group."""
+    filled = {b for move in _at(moves, own.moves) for b in set(move.target) - set(move.source)}
+    useful = [
+        index
+        for group in later
+        for index in group.moves
+        if filled.intersection(moves[index].source).difference(moves[index].target)
+    ]
+
+    def lawful(count: int) -> bool:
+        return not turn.leave_worse(_at(moves, (*own.moves, *useful[:count])))
+
+    needed = bisect_left(range(len(useful) + 1), True, key=lawful)
+    following = next(group.moves for group in later if group.moves)
+    taken = set(following if needed > len(useful) else useful[:needed])
+    rest = [
+        replace(group, moves=tuple(index for index in group.moves if index not in taken))
+        for group in later
+    ]
+    return replace(own, moves=tuple(sorted((*own.moves, *taken)))), rest
+
+
+def _at(moves: Sequence[Move], positions: Iterable[int]) -> list[Move]:
+    return [moves[index] for index in positions]
+
+
+def _parts(
+    groups: Sequence[_Group], plan: Plan, given: Circumstances, copies: dict[str, tuple[int, ...]]
+) -> Iterator[Part]:
+    """The parts with moves, and what each of them comes after."""
+    names: list[str] = []
+    turn = MovesInTurn.of(given.rules, plan.moves)
+    pools = [group for group in groups if group.name.startswith(PartKind.POOL.of(""))]
+    for group in groups:
+        moves, steps = _at(plan.moves, group.moves), copies.get(group.name, ())
+        after = [name for name in names if name in _FIRST]
+        if group not in pools or (group != pools[0] and turn.leave_worse(moves)):
+            after = names
+        if group.name in _FIRST:
+            turn = turn.after(moves)
+        copied = [plan.steps[index] for index in steps]
+        yield Part(
+            name=group.name,
+            hash=identity.plan_hash(moves, copied),
+            fingerprint=given.fingerprint_of(group.name, moves, copied),
+            after=tuple(after),
+            moves=group.moves,
+            steps=steps,
+        )
+        names.append(group.name)
+
+
+def _copies(plan: Plan, desired: Desired) -> dict[str, tuple[int, ...]]:
+    """The positions of moves between log directories, by the name of their part."""
+    drained = {(each.broker, each.path) for p in desired.pools for each in p.drain_log_dirs}
+    found: dict[str, list[int]] = {}
+    for index, step in enumerate(plan.steps):
+        if isinstance(step, MoveLogDir):
+            leaves = (step.broker, step.source) in drained
+            kind = PartKind.DRAIN if leaves else PartKind.BALANCE
+            found.setdefault(kind.value, []).append(index)
+    return {name: tuple(steps) for name, steps in found.items()}
+
+
+def _of_topics(plan: Plan, given: Circumstances) -> Iterator[Part]:
+    """The destructive steps, a part for each topic."""
+    found: dict[str, list[int]] = {}
+    for index, step in enumerate(plan.steps):
+        if identity.is_destructive(step):
+            found.setdefault(_topic(step), []).append(index)
+    for topic, at in sorted(found.items()):
+        name, steps = PartKind.TOPIC.of(topic), [plan.steps[index] for index in at]
+        named = identity.plan_hash((), steps)
+        yield Part(name, named, given.fingerprint_of(name, (), steps), steps=tuple(at))
+
+
+def _topic(step: Step) -> str:
+    topic: str = getattr(step, "topic", "")
+    return topic

@@ -3,9 +3,9 @@
 An invalid resource still counts as existing, so that references to it are not reported as well. But
 nothing is checked against the contents of an invalid pool or cluster.
 
-Config keys are checked for the cluster's `kafkaVersion`. Where it is unset, only keys and values that
-no supported version accepts are problems here. A plan judges configs again, by the releases that the
-brokers report or may run (`planning.constraints.topic_configs`).
+Config keys are checked for the cluster's `kafkaVersion`. Where it is unset, only keys and values
+that no supported version accepts are problems here. A plan judges configs again, by the releases
+that the brokers report or may run (`planning.constraints.topic_configs`).
 """
 
 from collections import defaultdict

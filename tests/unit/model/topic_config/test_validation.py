@@ -127,10 +127,10 @@ def test_a_value_that_stops_some_release_is_refused_where_no_version_is_known():
 
 
 def test_only_the_throttle_lists_belong_to_the_executor():
-    assert [key for key in KEYS if is_owned_by_executor(key)] == [
+    assert {key for key in KEYS if is_owned_by_executor(key)} == {
         "leader.replication.throttled.replicas",
         "follower.replication.throttled.replicas",
-    ]
+    }
     assert not is_owned_by_executor("no.such.key")
 
 

@@ -76,15 +76,21 @@ def check(key: str, value: str, version: Version) -> str | None:
 
 def check_all(config: Mapping[str, str], version: Version) -> dict[str, str]:
     """Every problem of a declared config by key, keys in order: each alone, then together."""
-    problems = {key: check(key, value, version) for key, value in config.items()}
-    sound = {key: value for key, value in config.items() if problems[key] is None}
-    for release in releases(version):
+    return dict(_problems(tuple(sorted(config.items())), version))
+
+
+@functools.lru_cache(maxsize=4096)
+def _problems(config: tuple[tuple[str, str], ...], version: Version) -> tuple[tuple[str, str], ...]:
+    problems = {key: check(key, value, version) for key, value in config}
+    sound = {key: value for key, value in config if problems[key] is None}
+    together = [each for each in _TOGETHER if not sound.keys().isdisjoint(each[0])]
+    for release in releases(version) if together else ():
         known = {key: value for key, value in sound.items() if KEYS[key].since <= release}
-        for keys, cross_check in _TOGETHER:
+        for keys, cross_check in together:
             if all(problems.get(key) is None for key in keys):
                 found = cross_check(known, release)
                 problems.update((k, _said_of(said, release, version)) for k, said in found.items())
-    return {key: problem for key, problem in sorted(problems.items()) if problem}
+    return tuple((key, problem) for key, problem in sorted(problems.items()) if problem)
 
 
 def _said_of(problem: str, release: KafkaVersion, version: Version) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from poolkeeper import wording
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.waits import in_order
-from poolkeeper.model.plans import AddPartitions, CreateTopic, SetConfig
+from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem, SetConfig
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import ApprovalPolicy, DeletionPolicy, Mode, TopicSpec
 from poolkeeper.planning.problem.pool_membership import metric_name
@@ -34,10 +34,7 @@ from poolkeeper.resources.status.wording import about, coarse, coarse_seconds, c
 STEPS = 20
 """The number of steps in which one topic's progress is reported."""
 
-_CONFIG_REASONS = {
-    ProblemReason.INVALID_CONFIG: "Invalid",
-    ProblemReason.CONFIG_REFUSED: "ConfigRefused",
-}
+_OF_CONFIG = (ProblemReason.INVALID_CONFIG, ProblemReason.CONFIG_REFUSED)
 """Problems that a person mends in this Topic, whatever else is done for it meanwhile."""
 
 _NOTHING = TopicWork()
@@ -195,13 +192,19 @@ def _if_moving(at: TopicSituation) -> ReadyCondition | None:
 
 
 def _if_blocked(at: TopicSituation) -> ReadyCondition | None:
-    of_config = [p for p in at.plan_work.problems if p.reason in _CONFIG_REASONS]
+    of_config = [p for p in at.plan_work.problems if p.reason in _OF_CONFIG]
     problem = blocking_problem(of_config or at.plan_work.problems)
     if problem is None or (not of_config and (at.plan_work.steps or at.plan_work.moves)):
         return None
-    reason = "QuotaExceeded" if problem.law == "quotas" else "Impossible"
-    reason = _CONFIG_REASONS.get(problem.reason, reason)
-    return ReadyCondition(ReadyStatus.STALLED, reason, problem.message)
+    return ReadyCondition(ReadyStatus.STALLED, _blocked_reason(problem), problem.message)
+
+
+def _blocked_reason(problem: PlanProblem) -> str:
+    if problem.reason is ProblemReason.INVALID_CONFIG:
+        return "Invalid"
+    if problem.reason is ProblemReason.CONFIG_REFUSED:
+        return "ConfigRefused"
+    return "QuotaExceeded" if problem.law == "quotas" else "Impossible"
 
 
 def _if_plan_only(at: TopicSituation) -> ReadyCondition | None:

@@ -204,6 +204,7 @@ class Operator:
             role=lambda: self._elector.role,
             awaiting_external_plans=True,
             settle_s=self._settings.settle_s,
+            own_namespace=self._settings.namespace,
             emit=self._settings.emit,
         )
 

@@ -30,7 +30,7 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
 from poolkeeper.planning.run_state import gates, left_throttles, requests, step_progress
 from poolkeeper.planning.run_state.log_dir_copies import copies_of
-from poolkeeper.reconcile import approval, steps_during_run
+from poolkeeper.reconcile import adoption, approval, steps_during_run
 from poolkeeper.reconcile.act import stall_recovery, writes
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PreviewContext
@@ -43,7 +43,6 @@ from poolkeeper.reconcile.observation import (
     Observation,
     RunGuard,
     document_of,
-    last_observation_of,
     observe_cluster,
     observe_run,
 )
@@ -92,13 +91,14 @@ def _reconcile(
     context.memory.plan_during_run = None
     with context.timed("observe"):
         observed = observe_cluster(context.access, desired, context.now_ms(), context.enrich)
-    context.memory.observe(last_observation_of(observed, context.memory.last_observation))
-    owned = resolve_conflicts(desired, observed.records)
+    observed, adopted = adoption.take_over(context, desired, authority, observed)
+    owned = resolve_conflicts(desired, observed.records, observed.cluster)
     if external is not None and confirmed_plan is None:
         outcome = _follow_external_plan(context, desired, owned, authority, observed, external)
     else:
         outcome = _follow_plan(context, owned, authority, observed, confirmed_plan)
-    return replace(outcome, last_observation=context.memory.last_observation)
+    did = (*adopted, *outcome.did)
+    return replace(outcome, did=did, last_observation=context.memory.last_observation)
 
 
 # With a run
@@ -325,7 +325,9 @@ def preview(
         observed = observe_cluster(
             context.view, desired, context.now_ms(), context.enrich, running=stored.running
         )
-    desired = resolve_conflicts(desired, observed.records)
+    seen = adoption.last_seen(desired, observed)
+    observed = adoption.foreseen(desired, observed, desired.cluster.approval.plans)
+    desired = resolve_conflicts(desired, observed.records, observed.cluster)
 
     def planned(wanted: Desired) -> Plan:
         with context.timed("plan"):
@@ -333,7 +335,6 @@ def preview(
 
     found = lawful(desired, observed, planned)
     plan = approval.renew(context.pending, found.plan, found.desired, observed)
-    seen = last_observation_of(observed, None)
     recorded = recorded_run(stored, observed.cluster)
     damaged = damage_waits(stored)
     waits = [*damaged, *waits_of(observed, recorded, desired.cluster.execution.remedies)]

@@ -36,6 +36,7 @@ from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import disks, gates, left_throttles
 from poolkeeper.planning.staging import next_stage
+from poolkeeper.reconcile import adoption
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import cool_down
 from poolkeeper.reconcile.gone_brokers import updated_records
@@ -259,6 +260,7 @@ def _of_cluster(target: Target, desired: Desired) -> Look:
         view = ZooKeeperView(session)
         status = journal.read_status(session)
         seen = observe_cluster(view, desired, now_ms(), enriching, running=status.stored.running)
+        seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
     recorded, damaged = recorded_run(status.stored, seen.cluster), damage_waits(status.stored)
     waits = (*damaged, *live_waits(seen, recorded, desired))
     # The plan itself names the records, and the waits the run.

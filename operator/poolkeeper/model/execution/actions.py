@@ -30,6 +30,9 @@ class ActionKind(StrEnum):
     LOG_DIR_MOVES_CANCELLED = "LogDirMovesCancelled"
     """`broker` was asked to leave replicas of `partitions` in the directory that they are in."""
 
+    TOPICS_ADOPTED = "TopicsAdopted"
+    """Topics of `namespace` took over `count` topics that existed, as approved under `hash`."""
+
     # A run.
     RUN_BEGUN = "RunBegun"
     """A run of the plan `hash` was recorded; `by` says who allowed it."""
@@ -103,3 +106,4 @@ class Action:
     hash: str = ""
     ending: Ending | None = None
     by: str = ""
+    namespace: str = ""

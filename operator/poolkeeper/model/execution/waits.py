@@ -46,6 +46,8 @@ class WaitReason(StrEnum):
     # A person must act.
     APPROVAL_REQUIRED = "ApprovalRequired"
     """A person must approve the plan `hash`, or one `action`."""
+    ADOPTION_REQUIRED = "AdoptionRequired"
+    """Namespace `name` asks to take over `count` existing topics, `topics` first, under `hash`."""
     PAUSED = "Paused"
     """The cluster is paused: `spec.mode` is Paused or RollBack."""
     PLAN_ONLY = "PlanOnly"

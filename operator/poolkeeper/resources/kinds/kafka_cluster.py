@@ -1,10 +1,12 @@
 """KafkaCluster bodies to specs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from poolkeeper.errors import Refused
 from poolkeeper.model.specs import (
+    Adoption,
+    AdoptionPolicy,
     Approval,
     ApprovalPolicy,
     Balancing,
@@ -32,6 +34,7 @@ from poolkeeper.resources.parse.body import ParsedBody, reading
 from poolkeeper.resources.parse.locations import Findings, Path, Places
 from poolkeeper.resources.parse.quantities import duration_s, positive_duration_s, size_bytes
 from poolkeeper.resources.parse.schedules import cron_problem, time_zone_problem
+from poolkeeper.resources.parse.schema_messages import pattern_problem
 
 KIND = "KafkaCluster"
 DEFAULT_TIME_ZONE = "UTC"
@@ -72,6 +75,9 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> KafkaClusterSpec:
         ),
         topic_limits=_limits(spec["limits"]["perTopic"]),
         namespace_limits=_limits(spec["limits"]["perNamespace"]),
+        adoption=_adoption(spec.get("adoption", {}), findings),
+        system_topics=_names(spec.get("systemTopics", {}).get("namespaces")),
+        topic_prefix=spec.get("topicNames", {}).get("prefix"),
         source=findings.places.source,
     )
 
@@ -83,6 +89,21 @@ def _limits(found: Mapping[str, Any]) -> DeclarationLimits:
         manual_lists=found["manualLists"],
         topics=found.get("topics", 1),
     )
+
+
+def _adoption(found: Mapping[str, Any], findings: Findings) -> Adoption:
+    policy = found.get("policy")
+    for number, pattern in enumerate(found.get("topics", ())):
+        findings.add(("spec", "adoption", "topics", number), pattern_problem(pattern))
+    return Adoption(
+        None if policy is None else AdoptionPolicy(policy),
+        _names(found.get("namespaces")),
+        _names(found.get("topics")),
+    )
+
+
+def _names(found: Iterable[str] | None) -> tuple[str, ...] | None:
+    return None if found is None else tuple(found)
 
 
 def _check_together(spec: Mapping[str, Any], findings: Findings) -> None:

@@ -52,9 +52,11 @@ _FACTS = (
     "topics",
     "partitions",
     "plan",
+    "adoptions",
     _BALANCE_WAITS,
 )
 _NAME_MAX = 256
+ADOPTIONS_MAX, ADOPTIONS_NAMED = 50, 10
 _UNREPORTED_WAITS = frozenset(
     (
         WaitReason.STAGE_IN_FLIGHT,
@@ -78,7 +80,7 @@ def cluster_status(
     before = resource.status or {}
     facts = {name: before[name] for name in _FACTS if name in before}
     if inputs.observation is not None:
-        facts = _facts(inputs)
+        facts = {**_facts(inputs), **_adoptions(inputs)}
         known = before.get("plan") or {}
         plan = _plan(work, outcome, known)
         if outcome.error is not None and outcome.plan is None:
@@ -157,6 +159,20 @@ def _answer(answer: RequestAnswer) -> dict[str, Any]:
         "result": answer.kind.value,
         "message": wording.answer_text(answer),
     }
+
+
+def _adoptions(inputs: StatusInputs) -> dict[str, Any]:
+    """What Topics ask to take over, if anything."""
+    asked = [
+        {
+            "namespace": each.namespace,
+            "hash": each.hash,
+            "topics": len(each.topics),
+            "names": [named.topic for named in each.topics[:ADOPTIONS_NAMED]],
+        }
+        for each in inputs.adoptions[:ADOPTIONS_MAX]
+    ]
+    return {"adoptions": asked} if asked else {}
 
 
 def _plan(

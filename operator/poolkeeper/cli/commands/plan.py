@@ -113,6 +113,7 @@ def plan(
     look = _of_snapshot(snapshot, desired) if snapshot else _of_cluster(target, desired)
     supposed = SupposedBrokers(frozenset(without), _brokers(with_brokers))
     seen = suppose_brokers(look.observed, supposed)
+    seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
     made = audited_plan(desired, seen, prune=prune)
     if not (without or with_brokers):  # what is only supposed needs no mending
         troubles = health.problems(desired, seen.cluster, seen.records)
@@ -260,7 +261,6 @@ def _of_cluster(target: Target, desired: Desired) -> Look:
         view = ZooKeeperView(session)
         status = journal.read_status(session)
         seen = observe_cluster(view, desired, now_ms(), enriching, running=status.stored.running)
-        seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
     recorded, damaged = recorded_run(status.stored, seen.cluster), damage_waits(status.stored)
     waits = (*damaged, *live_waits(seen, recorded, desired))
     # The plan itself names the records, and the waits the run.

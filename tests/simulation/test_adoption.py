@@ -18,7 +18,9 @@ from poolkeeper.model.specs import (
     TopicSpec,
     UnmanagedTopics,
 )
+from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.decide.adoptions import hand_over
 from poolkeeper.sandbox.fake_zookeeper import Call, Fault, FaultKind, Faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import cluster_access
@@ -222,6 +224,20 @@ def test_a_cluster_that_gets_topic_ids_asks_nothing() -> None:
     executor = work(cluster, own)
     assert requests(executor) == {}
     assert cluster.read("/poolkeeper/records/topics/t")["topic_id"] == "id"
+
+
+def test_a_confirmed_plan_takes_over_what_its_manifests_approve() -> None:
+    cluster = made()
+    looking = work(cluster, GRASPING)
+    hash_, seen = requests(looking)["evil"], looking.seen[-1].last_observation
+    assert seen is not None
+    records = hand_over(GRASPING, seen.cluster, seen.records, {hash_}).after(seen.records)
+    agreed = make_plan(GRASPING, seen.cluster, records, seen.gone)
+    assert {move.topic for move in agreed.moves} == {"audit", "orders"}
+    authority = Authority(True, frozenset({agreed.hash}), approved_by_name=frozenset({hash_}))
+    Executor(cluster, GRASPING, authority, agreed=agreed).finish(passes_max=60)
+    assert [owner_of(cluster, name) for name in HERE] == [None, "evil/audit", "evil/orders"]
+    assert cluster.read("/config/topics/orders")["config"] == {"retention.ms": "1"}
 
 
 def test_an_open_cluster_asks_nothing() -> None:

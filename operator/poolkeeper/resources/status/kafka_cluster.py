@@ -97,7 +97,7 @@ def cluster_status(
         facts["lastRequest"] = _answer(outcome.answered)
     elif "lastRequest" in before:
         facts["lastRequest"] = before["lastRequest"]
-    if waits := _waits_for(work, outcome):
+    if waits := _waits_for(inputs, work, outcome):
         facts["waits"] = waits
     condition = _ready_condition(inputs, work, outcome, resource, facts)
     return {
@@ -128,13 +128,14 @@ def _brokers_up(seen: LastObservation, desired: Desired | None) -> str:
     return f"{len(live)}/{len(live | set(seen.records.brokers) | declared)}"
 
 
-def _waits_for(work: PlannedWork | None, outcome: Outcome) -> str:
+def _waits_for(inputs: StatusInputs, work: PlannedWork | None, outcome: Outcome) -> str:
     """What the cluster waits for, as a word for a column; empty if it waits for nothing."""
     if work is not None and work.waiting and outcome.progress is None:
         return WaitReason.APPROVAL_REQUIRED.value
     unsaid = _UNREPORTED_WAITS | {WaitReason.PLAN_ONLY}
     found = (wait.reason for wait in in_order(outcome.waits))
-    return next((reason.value for reason in found if reason not in unsaid), "")
+    asked = (WaitReason.ADOPTION_REQUIRED for _ in inputs.adoptions)
+    return next((reason.value for reason in (*found, *asked) if reason not in unsaid), "")
 
 
 def _finished_run(run: FinishedRun) -> dict[str, Any]:

@@ -113,8 +113,12 @@ class Scene:
     # Resources
 
     def cluster(self, **spec: Any) -> Body:
-        """The KafkaCluster of this scene: nothing is throttled if nothing is said."""
+        """The KafkaCluster of this scene: nothing is throttled if nothing is said.
+
+        Topics that exist may be taken over without a question, too.
+        """
         execution = {"throttle": {"mode": "None"}, **spec.pop("execution", {})}
+        spec = {"adoption": {"policy": "Open"}, **spec}
         return manifests.kafka_cluster(self.name, self.connect, execution=execution, **spec)
 
     def pool(self, name: str, *brokers: int, **spec: Any) -> Body:

@@ -140,6 +140,32 @@ def test_policies_are_the_project_s_own():
     assert names(render({"policies": {"enabled": True}})) == ALL | ours
 
 
+POLICY = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
+BASIC = {"deletions", "definitions", "finalizers", "plan-approval", "tenancy", "protected-topics"}
+
+
+@pytest.mark.parametrize(
+    ("policies", "there"),
+    [
+        pytest.param({}, BASIC, id="those-that-no-cluster-should-be-without"),
+        pytest.param(
+            {"exclude": ["deletions", "topic-prefixes"]},
+            BASIC - {"deletions", "definitions"},
+            id="but-for-some",
+        ),
+        pytest.param({"enabled": False}, set(), id="none"),
+    ],
+)
+def test_policies_are_there_where_the_server_knows_them(policies, there):
+    known = names(render({"policies": policies}, "--api-versions", POLICY))
+    assert known - ALL == {
+        (kind, "", f"poolkeeper-{name}")
+        for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+        for name in there
+    }
+    assert names(render({"policies": policies})) == ALL
+
+
 def test_a_policy_can_be_left_out():
     values = {"policies": {"enabled": True, "exclude": ["deletions", "topic-prefixes"]}}
     left_out = names(render({"policies": {"enabled": True}})) - names(render(values))

@@ -142,14 +142,14 @@ def topic_in(namespace, spec):
     ("prefixes", "name", "expected"),
     [
         pytest.param(None, "{namespace}.orders", "", id="the-namespace-and-a-dot"),
-        pytest.param(None, "{namespace}_orders", "", id="the-namespace-and-an-underscore"),
-        pytest.param(
-            None,
-            "{namespace}orders",
-            "{namespace}. or {namespace}- or {namespace}_",
-            id="the-namespace-and-no-dot",
-        ),
-        pytest.param(None, None, "{namespace}. or {namespace}- or {namespace}_", id="no-prefix"),
+        pytest.param(None, "{namespace}-eu.orders", "{namespace}.", id="a-longer-namespace"),
+        pytest.param(None, "{namespace}_orders", "{namespace}.", id="an-underscore"),
+        pytest.param(None, "{namespace}orders", "{namespace}.", id="the-namespace-and-no-dot"),
+        pytest.param(None, None, "{namespace}.", id="no-prefix"),
+        pytest.param("shop-", "shop-orders", "", id="a-prefix-without-a-dot"),
+        pytest.param("shop-", "shop-eu.orders", "shop-", id="a-name-of-a-longer-namespace"),
+        pytest.param("shop", "shop-eu.orders", "shop", id="a-prefix-that-ends-in-a-letter"),
+        pytest.param("shop_", "shop_eu.orders", "", id="no-namespace-has-an-underscore"),
         pytest.param("shop., web-", "web-orders", "", id="the-second-of-two-prefixes"),
         pytest.param("shop., web-", "{namespace}.orders", "shop. or web-", id="none-of-two"),
         pytest.param("*", "orders", "", id="any-name"),
@@ -396,6 +396,46 @@ def test_runs_are_stopped_by_those_who_may(people, made, before, after, by):
     )
     if "edna" not in by:
         assert answers["edna"].message.endswith(denial("requests", text))
+
+
+OPEN, SHOP = {"policy": "Open"}, {"namespaces": ["shop"]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "for_all"),
+    [
+        pytest.param({}, {"adoption": OPEN}, False, id="who-takes-over-what-exists"),
+        pytest.param({"adoption": SHOP}, {"adoption": OPEN}, False, id="another-rule-for-it"),
+        pytest.param({"adoption": SHOP}, {"adoption": None}, False, id="no-rule-for-it"),
+        pytest.param({"adoption": SHOP}, {"adoption": SHOP}, True, id="the-same-rule"),
+        pytest.param({}, {"systemTopics": SHOP}, False, id="who-has-system-topics"),
+        pytest.param(
+            {"topicNames": {"prefix": "{namespace}."}}, {"topicNames": None}, False, id="names"
+        ),
+    ],
+)
+def test_what_tenants_may_take_is_said_by_approvers(edna, ada, made, before, after, for_all):
+    body = made(CLUSTER, {"spec": before})
+    assert ada.patch(body, {"spec": after}, dryRun="All").refusals() == []
+    answer = edna.patch(body, {"spec": {**after, "mode": "Apply"}}, dryRun="All")
+    if for_all:
+        assert answer.refusals() == []
+        return
+    text = (
+        f"edna may edit KafkaCluster {body['metadata']['name']} but not say what its tenants may"
+        " take: leave spec.adoption, spec.systemTopics and spec.topicNames as they are, and ask"
+        " someone who has the verb approve on kafkaclusters"
+    )
+    assert answer.message.endswith(denial("tenancy", text))
+
+
+def test_a_new_cluster_lets_tenants_take_what_approvers_say(edna, ada):
+    named = merged(CLUSTER, {"spec": {"topicNames": {"prefix": "{namespace}."}}})
+    assert edna.dry_create(named).status == 201
+    for spec in ({"adoption": OPEN}, {"systemTopics": SHOP}):
+        trusting = merged(CLUSTER, {"spec": spec})
+        assert edna.dry_create(trusting).status == 403
+        assert ada.dry_create(trusting).status == 201
 
 
 @pytest.mark.parametrize("base", [TOPIC, POOL, CLUSTER, REBALANCE], ids=lambda base: base["kind"])

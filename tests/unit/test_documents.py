@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from poolkeeper.cli.main import COMMANDS
+from poolkeeper.model.specs import Adoption, AdoptionPolicy
+from poolkeeper.resources.checks import folder
+from poolkeeper.resources.parse import schemas
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "operator" / "poolkeeper"
@@ -37,6 +40,44 @@ def test_every_make_target_exists(document: str) -> None:
 def test_every_command_exists(document: str) -> None:
     named = set(re.findall(r"`poolkeeper ([a-z]+)", (ROOT / document).read_text()))
     assert named - set(COMMANDS) == set()
+
+
+def test_links_of_documents_lead_somewhere() -> None:
+    dead = []
+    for document in (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"):
+        for link in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
+            dead += [] if (document.parent / link).exists() else [f"{document.name}: {link}"]
+    assert dead == []
+
+
+def test_the_page_on_tenancy_names_what_there_is() -> None:
+    page = (ROOT / "docs" / "tenancy.md").read_text()
+    policies = {file.stem for file in (ROOT / "policies").glob("*.yaml")}
+    assert set(re.findall(r"^\| \[`([a-z-]+)`\]", page, re.MULTILINE)) == policies
+    assert set(re.findall(r"`poolkeeper ([a-z]+)", page)) <= set(COMMANDS)
+    roles = (ROOT / "charts/poolkeeper/templates/rbac-users.yaml").read_text()
+    for role in re.findall(r"ClusterRole `…-([a-z]+)`", page):
+        assert f"name: {{{{ $fullname }}}}-{role}\n" in roles
+    spec = schemas.kinds()["KafkaCluster"].schema["properties"]["spec"]["properties"]
+    for field in re.findall(r"`spec\.([a-zA-Z]+)`", page):
+        assert (
+            field
+            in spec | schemas.kinds()["ResourcePool"].schema["properties"]["spec"]["properties"]
+        )
+    conditions = (PACKAGE / "resources/status/topic_conditions.py").read_text()
+    for reason in ("AdoptionRequired", "AdoptionRefused", "NameNotAllowed", "TopicConflict"):
+        assert f"`{reason}`" in page
+        assert f'"{reason}"' in conditions
+
+
+def test_the_manifest_on_tenancy_is_one() -> None:
+    page = (ROOT / "docs" / "tenancy.md").read_text()
+    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    head = "apiVersion: poolkeeper.dev/v1alpha1\nkind: KafkaCluster\nmetadata: {name: main}\n"
+    text = head + block.replace("spec:\n", "spec:\n  zookeeper: {connect: 'zk:2181'}\n", 1)
+    (spec,) = folder.load_texts({"m.yaml": text}).clusters
+    assert spec.adoption == Adoption(AdoptionPolicy.APPROVE, ("migration",), ("legacy\\..*",))
+    assert (spec.system_topics, spec.topic_prefix) == (("kafka-services",), "{namespace}.")
 
 
 def test_every_room_is_on_the_map() -> None:

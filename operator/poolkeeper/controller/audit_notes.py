@@ -32,5 +32,6 @@ def note_decisions(trail: AuditTrail, outcome: Outcome) -> None:
             broker=action.broker,
             count=action.count,
             of=action.of,
+            namespace=action.namespace,
             ending=None if action.ending is None else action.ending.value,
         )

@@ -189,8 +189,8 @@ class ClusterLoops:
     `assemblies` is the declared state that the last round worked from. `external_plans` are the
     external plans by cluster. `awaiting_external_plans` is true until the external plans are known.
     Loops then start no stage, because the stage might belong to an external plan that is paused.
-    `approvers_verified`: whether a policy makes sure who approves. `emit` takes what goes into the
-    audit trail.
+    `approvers_verified`: whether a policy makes sure who approves. `own_namespace` is the
+    operator's. `emit` takes what goes into the audit trail.
     """
 
     cache: ResourceCache
@@ -207,6 +207,7 @@ class ClusterLoops:
     assemblies: Mapping[str, Assembly] | None = None
     settle_s: float = SETTLE_S
     approvers_verified: Callable[[], bool] = lambda: False
+    own_namespace: str = ""
     emit: Emit = audit.discard
     _loops: dict[str, ClusterLoop] = field(default_factory=dict)
     _crds_removed: str = ""
@@ -238,7 +239,11 @@ class ClusterLoops:
             self.reporter.drop_pending()
             self.assemblies = None
             return
-        assemblies = assemble(*self.cache.contents(), abandoned=self._is_crd_being_removed())
+        assemblies = assemble(
+            *self.cache.contents(),
+            own_namespace=self.own_namespace,
+            abandoned=self._is_crd_being_removed(),
+        )
         for name in set(self._loops) - set(assemblies):
             self._leave(self._loops[name])
         for name, assembly in assemblies.items():

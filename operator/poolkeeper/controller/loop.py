@@ -155,6 +155,7 @@ def _drive(
     authority = Authority(
         steps=confirmed_plan is not None,
         plans=frozenset(() if confirmed_plan is None else (confirmed_plan.hash,)),
+        approved_by_name=frozenset(desired.cluster.approval.plans),
     )
     pace, news = TransferRate(), NewsBudget()
     stale_in_a_row = 0

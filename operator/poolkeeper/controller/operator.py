@@ -206,6 +206,7 @@ class Operator:
             awaiting_external_plans=True,
             settle_s=self._settings.settle_s,
             approvers_verified=ApproverPolicy(self._api).in_force,
+            own_namespace=self._settings.namespace,
             emit=self._settings.emit,
         )
 

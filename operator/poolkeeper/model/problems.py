@@ -33,6 +33,12 @@ class ProblemReason(StrEnum):
 
     TOPIC_CONFLICT = "TopicConflict"
     """Several Topics name one Kafka topic, and this one does not speak for it."""
+    ADOPTION_REQUIRED = "AdoptionRequired"
+    """A namespace asks to take over topics that exist, and a person must approve it."""
+    ADOPTION_REFUSED = "AdoptionRefused"
+    """A Topic names a topic that exists, and the cluster lets nobody take it over."""
+    NAME_NOT_ALLOWED = "NameNotAllowed"
+    """A Topic's namespace may not use the name of the topic."""
     SEVERAL_POOLS_CLAIM = "SeveralPoolsClaim"
     """The claims of several pools match the topic."""
     BROKERS_IN_SEVERAL_POOLS = "BrokersInSeveralPools"

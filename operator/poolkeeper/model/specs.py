@@ -212,6 +212,29 @@ class ClusterLimits:
     policy: LimitPolicy = LimitPolicy.WARN
 
 
+class AdoptionPolicy(StrEnum):
+    """What happens when a Topic names a Kafka topic that exists and is not its own."""
+
+    APPROVE = "Approve"
+    OPEN = "Open"
+    NONE = "None"
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """Which Topics may take over a Kafka topic that exists, and whether a person is asked.
+
+    `policy`: None is not declared, which is Open in folders and Approve on Kubernetes.
+    `namespaces`, `topics`: who may take over what without a question, the topics as regular
+    expressions of whole names; None where no such list is declared. What the lists do not match
+    is asked about under Open as well.
+    """
+
+    policy: AdoptionPolicy | None = None
+    namespaces: tuple[str, ...] | None = None
+    topics: tuple[str, ...] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class DeclarationLimits:
     """What may be declared on Kubernetes, by one Topic or by all Topics of a namespace."""
@@ -236,7 +259,11 @@ class LoadSource:
 
 @dataclass(frozen=True, slots=True)
 class KafkaClusterSpec:
-    """A KafkaCluster."""
+    """A KafkaCluster.
+
+    `system_topics`: the namespaces whose Topics may have names that start with `_`; None is all.
+    `topic_prefix`: how the names of a namespace's topics begin, with `{namespace}` in it.
+    """
 
     name: str
     zookeeper: ZooKeeperSpec
@@ -254,6 +281,9 @@ class KafkaClusterSpec:
     limits: ClusterLimits = ClusterLimits()
     topic_limits: DeclarationLimits = TOPIC_LIMITS
     namespace_limits: DeclarationLimits = NAMESPACE_LIMITS
+    adoption: Adoption = Adoption()
+    system_topics: tuple[str, ...] | None = None
+    topic_prefix: str | None = None
     source: SourceLocation = SourceLocation()
 
 

@@ -56,7 +56,8 @@ class Topic:
     """One topic; `partitions` in ascending order of id (ids may have gaps in a damaged topic).
 
     `version` is the data version of `/brokers/topics/T` (`None` in a snapshot). `config` is `None`
-    where it was not read.
+    where it was not read. `created_zxid` is the transaction in which that node was created: it
+    tells a topic from a later one of the same name where Kafka gives no ids (before 2.8).
     """
 
     name: str
@@ -64,6 +65,14 @@ class Topic:
     topic_id: str | None = None
     config: Mapping[str, str] | None = None
     version: int | None = None
+    created_zxid: int | None = None
+
+    @property
+    def identity(self) -> str | None:
+        """The topic's id, or what stands in for it; None where neither is known."""
+        if self.topic_id is not None or self.created_zxid is None:
+            return self.topic_id
+        return f"zxid:{self.created_zxid:x}"
 
     def partition(self, number: int) -> Partition | None:
         """The partition of that id; ids are positions unless the topic is damaged."""

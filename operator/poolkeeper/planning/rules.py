@@ -21,7 +21,14 @@ from statistics import median_low
 from typing import NamedTuple
 
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired, ResourcePoolSpec, Strategy, TopicSpec, UnmanagedTopics
+from poolkeeper.model.specs import (
+    AdoptionPolicy,
+    Desired,
+    ResourcePoolSpec,
+    Strategy,
+    TopicSpec,
+    UnmanagedTopics,
+)
 from poolkeeper.model.topology import Cluster, Topic
 
 MIB = 1024**2
@@ -56,14 +63,45 @@ class Rules:
 
     @cached_property
     def specs(self) -> Mapping[str, TopicSpec]:
-        """The Topic of each Kafka topic; of several, the recorded owner's."""
-        specs: dict[str, TopicSpec] = {}
+        """The Topic of each Kafka topic; of several, one of those with the strongest claim."""
+        return {topic: rivals[0] for topic, rivals in self._rivals.items()}
+
+    @cached_property
+    def _rivals(self) -> Mapping[str, tuple[TopicSpec, ...]]:
+        """The Topics with the strongest claim to each Kafka topic; a single one speaks for it."""
+        found: dict[str, dict[int, list[TopicSpec]]] = {}
         for spec in self._placeable:
-            if self.stranded(spec.topic):
-                continue
-            if spec.topic not in specs or spec.owner == self._owner_of(spec.topic):
-                specs[spec.topic] = spec
-        return specs
+            strength = self._claim(spec.topic, spec.owner)
+            if strength and not self.stranded(spec.topic):
+                found.setdefault(spec.topic, {}).setdefault(strength, []).append(spec)
+        return {topic: tuple(rivals[max(rivals)]) for topic, rivals in found.items()}
+
+    def _claim(self, topic: str, owner: str) -> int:
+        """How strong the claim of a Topic to a Kafka topic is: 3, its owner, to 0, none at all."""
+        recorded, spec = self.owner_of(topic), self.desired.cluster
+        namespace = owner.split("/")[0]
+        if recorded == owner:
+            return 3
+        cluster = self.cluster
+        exists = {topic} & (cluster.torn | cluster.deleting) or topic in cluster.damaged
+        exists = exists or topic in cluster.topics
+        if exists and recorded is not None and recorded.split("/")[0] == namespace:
+            return 2
+        if topic[:1] == "_":
+            named = spec.system_topics is None or namespace in spec.system_topics
+        else:
+            named = topic.startswith((spec.topic_prefix or "").replace("{namespace}", namespace))
+        return 1 if named and (not exists or self._may_adopt(topic, namespace)) else 0
+
+    def _may_adopt(self, topic: str, namespace: str) -> bool:
+        """Whether the KafkaCluster lets the namespace take the topic over without a question."""
+        adoption = self.desired.cluster.adoption
+        lists = (adoption.namespaces, adoption.topics)
+        if lists == (None, None):
+            return adoption.policy in (None, AdoptionPolicy.OPEN)
+        by_namespace = adoption.namespaces is None or namespace in adoption.namespaces
+        patterns = map(re.compile, adoption.topics or ())
+        return by_namespace and (adoption.topics is None or _matches(patterns, topic))
 
     @cached_property
     def _placeable(self) -> tuple[TopicSpec, ...]:
@@ -72,7 +110,7 @@ class Rules:
 
     def stranded(self, topic: str) -> bool:
         """Whether the topic's recorded owner names no pool that is there."""
-        return self._owner_of(topic) in self._astray
+        return self.owner_of(topic) in self._astray
 
     @cached_property
     def _astray(self) -> frozenset[str]:
@@ -80,14 +118,15 @@ class Rules:
         return frozenset((*homeless, *(claim.owner for claim in self.desired.astray)))
 
     def held_back(self, topic: str) -> bool:
-        """Whether a Topic that cannot be acted on names the topic, or is recorded as its owner."""
+        """Whether a Topic that cannot be acted on owns the topic, or could."""
         named, owners = self._held
-        return self._owner_of(topic) in owners or (topic in named and topic not in self.specs)
+        return self.owner_of(topic) in owners or (topic in named and topic not in self.specs)
 
     @cached_property
     def _held(self) -> tuple[frozenset[str], frozenset[str]]:
         held = self.desired.held
-        return frozenset(c.topic for c in held), frozenset(c.owner for c in held)
+        named = frozenset(c.topic for c in held if self._claim(c.topic, c.owner))
+        return named, frozenset(c.owner for c in held)
 
     def usual_factor(self, topic: str) -> int:
         """The replication factor that most partitions of an existing topic have."""
@@ -215,20 +254,19 @@ class Rules:
         return AuditHome(None, untouchable="no Topic, claim or default pool manages it")
 
     def _declared_home(self, spec: TopicSpec) -> AuditHome:
-        if self._declarations[spec.topic] > 1 and spec.owner != self._owner_of(spec.topic):
+        if len(self._rivals[spec.topic]) > 1:
             return AuditHome(spec.pool, untouchable="two Topics declare it")
         untouchable = "it is paused" if spec.paused else self._shared(spec.pool)
         return AuditHome(
             spec.pool, untouchable=untouchable, manual=spec.strategy is Strategy.MANUAL
         )
 
-    def _owner_of(self, topic: str) -> str | None:
-        record = self.records.topics.get(topic)
-        return None if record is None else record.owner
-
-    @cached_property
-    def _declarations(self) -> Counter[str]:
-        return Counter(spec.topic for spec in self._placeable)
+    def owner_of(self, topic: str) -> str | None:
+        """The recorded owner of the very topic that is there, or of one that is gone."""
+        record, live = self.records.topics.get(topic), self.cluster.topics.get(topic)
+        if record is None or (live is not None and not record.is_of(live)):
+            return None
+        return record.owner
 
     @cached_property
     def _claims(self) -> Mapping[str, tuple[re.Pattern[str], ...]]:

@@ -38,6 +38,11 @@ class Authority:
     verified: bool = False
 
     @property
+    def approved(self) -> frozenset[str]:
+        """All hashes that a person approved, one by one."""
+        return self.approved_by_name | (self.plans or frozenset())
+
+    @property
     def awaits_settling(self) -> bool:
         """Whether moves and deletions wait until the declared state has settled."""
         return self.settling and self.plans is None

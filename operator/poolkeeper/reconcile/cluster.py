@@ -31,11 +31,11 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
 from poolkeeper.planning.run_state import gates, left_throttles, requests, step_progress
 from poolkeeper.planning.run_state.log_dir_copies import copies_of
-from poolkeeper.reconcile import approval, config_checks, steps_during_run
+from poolkeeper.reconcile import adoption, approval, config_checks, steps_during_run
 from poolkeeper.reconcile.act import stall_recovery, writes
 from poolkeeper.reconcile.authority import Authority, approver
 from poolkeeper.reconcile.context import PassContext, PreviewContext
-from poolkeeper.reconcile.decide import approved, cool_down, external_plan
+from poolkeeper.reconcile.decide import adoptions, approved, cool_down, external_plan
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
@@ -44,7 +44,6 @@ from poolkeeper.reconcile.observation import (
     Observation,
     RunGuard,
     document_of,
-    last_observation_of,
     observe_cluster,
     observe_run,
 )
@@ -96,14 +95,15 @@ def _reconcile(
     context.memory.plan_during_run = None
     with context.timed("observe"):
         observed = observe_cluster(context.access, desired, context.now_ms(), context.enrich)
-    context.memory.observe(last_observation_of(observed, context.memory.last_observation))
+    observed, adopted = adoption.take_over(context, desired, authority, observed)
     observed = config_checks.with_refusals(context, desired, observed)
-    owned = resolve_conflicts(desired, observed.records)
+    owned = resolve_conflicts(desired, observed.records, observed.cluster)
     if external is not None and confirmed_plan is None:
         outcome = _follow_external_plan(context, desired, owned, authority, observed, external)
     else:
         outcome = _follow_plan(context, owned, authority, observed, confirmed_plan)
-    return replace(outcome, last_observation=context.memory.last_observation)
+    did = (*adopted, *outcome.did)
+    return replace(outcome, did=did, last_observation=context.memory.last_observation)
 
 
 # With a run
@@ -295,6 +295,7 @@ def _make_plan(
     unknown = approved.unmatched(plan, approvals)
     if unknown:
         unknown -= approval.carried_out(context)
+        unknown -= adoptions.known_hashes(desired, observed.cluster, observed.records)
     without_effect = approved.waits_of(plan, approvals, unknown)
     return _Due(replace(cooled, plan=plan), desired, authority, without_effect)
 
@@ -374,7 +375,9 @@ def preview(
         observed = observe_cluster(
             context.view, desired, context.now_ms(), context.enrich, running=stored.running
         )
-    desired = resolve_conflicts(desired, observed.records)
+    seen = adoption.last_seen(desired, observed)
+    observed = adoption.foreseen(desired, observed, desired.cluster.approval.plans)
+    desired = resolve_conflicts(desired, observed.records, observed.cluster)
 
     def planned(wanted: Desired) -> Plan:
         with context.timed("plan"):
@@ -382,7 +385,6 @@ def preview(
 
     found = lawful(desired, observed, planned)
     plan = approval.renew(context.pending, found.plan, found.desired, observed, context.plan)
-    seen = last_observation_of(observed, None)
     recorded = recorded_run(stored, observed.cluster)
     damaged = damage_waits(stored)
     waits = [*damaged, *waits_of(observed, recorded, desired.cluster.execution.remedies)]

@@ -10,6 +10,7 @@ Partitions are not added to a topic that the run moves: the controller could los
 from dataclasses import replace
 from functools import partial
 
+from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, Step
@@ -21,12 +22,12 @@ from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import gates
 from poolkeeper.planning.run_state.move_progress import classify
-from poolkeeper.reconcile import config_checks
+from poolkeeper.reconcile import adoption, config_checks
 from poolkeeper.reconcile.act import writes
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import ENDED_STATES, PassContext, PlanDuringRun
 from poolkeeper.reconcile.decide import steps
-from poolkeeper.reconcile.observation import Observation, last_observation_of, observe_cluster
+from poolkeeper.reconcile.observation import Observation, observe_cluster
 
 LOOK_EVERY_MS = 30_000
 LOOK_AGAIN_MS = 2_000
@@ -40,8 +41,8 @@ def with_steps(
         return outcome
     known = context.memory.plan_during_run
     if known is None or known.desired is not desired or context.now_ms() >= known.until_ms:
-        observed, owned, plan = _plan_again(context, desired, outcome.plan)
-        result = _write(context, owned, authority, observed, plan, outcome.plan)
+        observed, owned, plan, adopted = _plan_again(context, desired, authority, outcome.plan)
+        result = Result(adopted) + _write(context, owned, authority, observed, plan, outcome.plan)
         again = bool(result.did or observed.cluster.torn)
         until_ms = context.now_ms() + (LOOK_AGAIN_MS if again else LOOK_EVERY_MS)
         known = PlanDuringRun(desired, until_ms, plan, result.waits)
@@ -55,23 +56,26 @@ def with_steps(
 
 
 def _plan_again(
-    context: PassContext, desired: Desired, running: Plan
-) -> tuple[Observation, Desired, Plan]:
-    """Observe the cluster; return also what is declared without conflicts, and the plan of it."""
+    context: PassContext, desired: Desired, authority: Authority, running: Plan
+) -> tuple[Observation, Desired, Plan, tuple[Action, ...]]:
+    """Observe the cluster; return also what is declared without conflicts, and the plan of it.
+
+    The last is what changed hands.
+    """
     with context.timed("observe"):
         observed = observe_cluster(
             context.access, desired, context.now_ms(), context.enrich, running=running.hash
         )
-    context.memory.observe(last_observation_of(observed, context.memory.last_observation))
+    observed, adopted = adoption.take_over(context, desired, authority, observed)
     observed = config_checks.with_refusals(context, desired, observed)
-    owned = resolve_conflicts(desired, observed.records)
+    owned = resolve_conflicts(desired, observed.records, observed.cluster)
 
     def planned(wanted: Desired) -> Plan:
         with context.timed("plan"):
             return context.plan(wanted, observed.cluster, observed.records, observed.gone)
 
     found = lawful_plan(owned, planned, partial(_violations, observed, running))
-    return observed, found.desired, found.plan
+    return observed, found.desired, found.plan, adopted
 
 
 def _violations(

@@ -50,6 +50,10 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
         f"asked broker {action.broker} to cancel {between_log_dirs(action.count)}"
     ),
     _A.PLAN_APPROVED: lambda action: f"{action.hash} is carried out: {action.by}",
+    _A.TOPICS_ADOPTED: lambda action: (
+        f"namespace {action.namespace} took over {counted(action.count, 'topic')}, approved as"
+        f" {action.hash}"
+    ),
     _A.RUN_BEGUN: lambda action: f"run begun: {action.hash}",
     _A.RUN_DISCARDED: lambda action: "discarded a run that was not recorded to its end",
     _A.STAGE_REQUESTED: lambda action: (

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait, WaitReason
-from poolkeeper.text import few, listed, named, size
+from poolkeeper.text import few, listed, more, named, size
 from poolkeeper.wording.actions import action_text
 from poolkeeper.wording.pieces import (
     MIB,
@@ -39,6 +39,15 @@ def _approval(wait: Wait) -> str:
     if wait.action is not None:
         return f"waits for approval: {action_text(wait.action)}"
     return f"waits for approval of {wait.hash}"
+
+
+def _adoption(wait: Wait) -> str:
+    rest = more(wait.count - len(wait.topics))
+    topics = " ".join(filter(None, (", ".join(wait.topics), rest)))
+    return (
+        f"namespace {wait.name} asks to take over {counted(wait.count, 'existing topic')}"
+        f" ({topics}): to let it, add {wait.hash} to spec.approval.plans"
+    )
 
 
 def _conflict(wait: Wait) -> str:
@@ -232,6 +241,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f"the approval of {wait.hash} fits no plan that waits: that plan was carried out, or"
         f" another one took its place; now the cluster {_cause(wait)}"
     ),
+    _R.ADOPTION_REQUIRED: _adoption,
     _R.PAUSED: _told("the cluster is paused"),
     _R.PLAN_ONLY: _told("the mode is PlanOnly: nothing is written"),
     _R.STOPPED_BY_PERSON: _told(

@@ -195,6 +195,12 @@ def _encode_topic_record(record: TopicRecord) -> bytes:
         "declared": list(record.declared_keys),
         "deletion_policy": record.deletion_policy.value,
     }
+    told = {
+        "topic_id": record.topic_id,
+        "created_zxid": record.created_zxid,
+        "adoption": record.adoption,
+    }
+    body |= {name: value for name, value in told.items() if value is not None}
     return canonical(body).encode()
 
 

@@ -164,10 +164,7 @@ def _topics(reading: ZnodeReading, damaged: dict[str, str]) -> dict[str, Topic]:
     """Build the topics; those with a damaged state or config are added to `damaged` instead."""
     found = StateNode.decode_many([None if node is None else node.data for node in reading.states])
     configs = dict(zip(reading.topics, reading.configs, strict=True))
-    versions = {
-        name: None if node is None else node.version
-        for name, node in zip(reading.topics, reading.before, strict=True)
-    }
+    stats = dict(zip(reading.topics, reading.before, strict=True))
     topics: dict[str, Topic] = {}
     for name, node in reading.nodes.items():
         if not isinstance(node, TopicNode):
@@ -182,7 +179,9 @@ def _topics(reading: ZnodeReading, damaged: dict[str, str]) -> dict[str, Topic]:
             damaged[name] = config_notes[0]
             continue
         partitions = _partitions(node, states)
-        topics[name] = Topic(name, partitions, node.topic_id, config, versions[name])
+        stat = stats[name]
+        assert stat is not None, "it was decoded"
+        topics[name] = Topic(name, partitions, node.topic_id, config, stat.version, stat.czxid)
     return topics
 
 

@@ -1,6 +1,7 @@
 """Whole outputs of the commands that connect to nothing."""
 
 import json
+import re
 import stat
 
 import pytest
@@ -202,6 +203,36 @@ def test_nothing_to_change_is_exit_code_0(run, manifests, snapshot):
     (manifests / "topics.yaml").unlink()
     code, out, _ = run("plan", "-f", manifests, "--snapshot", snapshot, "--output", "json")
     assert (code, json.loads(out)["moves"], json.loads(out)["steps"]) == (0, [], [])
+
+
+def test_where_it_is_asked_for_a_topic_is_taken_over_once_its_hash_is_approved(
+    run, manifests, snapshot
+):
+    words = ("plan", "-f", manifests, "--snapshot", snapshot, "--output", "json")
+    asked = CLUSTER + "  adoption: {policy: Approve}\n"
+    (manifests / "cluster.yaml").write_text(asked)
+    code, out, _ = run(*words)
+    plan = json.loads(out)
+    assert (code, plan["moves"], plan["asDeclared"]) == (4, [], False)
+    [problem] = [each for each in plan["problems"] if each["reason"] == "AdoptionRequired"]
+    [hash_] = re.findall(r"sha256:[0-9a-f]{64}", problem["message"])
+    assert "namespace shop asks to take over what exists: t;" in problem["message"]
+    assert hash_ in run(*words[:-2])[1]
+    approval = f'  approval: {{plans: ["{hash_}"]}}\n'
+    (manifests / "cluster.yaml").write_text(asked + approval)
+    code, out, _ = run(*words)
+    assert (code, [move["topic"] for move in json.loads(out)["moves"]]) == (2, ["t"])
+    assert hash_ not in out
+
+
+def test_a_topic_of_another_namespace_s_name_is_told(run, manifests, snapshot):
+    (manifests / "cluster.yaml").write_text(CLUSTER + '  topicNames: {prefix: "{namespace}."}\n')
+    words = ("plan", "-f", manifests, "--snapshot", snapshot, "--output", "json")
+    code, out, _ = run(*words)
+    assert (code, json.loads(out)["moves"]) == (4, [])
+    assert [(p["reason"], p["topic"]) for p in json.loads(out)["problems"]] == [
+        ("NameNotAllowed", "t")
+    ]
 
 
 def test_a_broker_may_be_supposed_gone_and_another_there(run, manifests, snapshot):

@@ -9,12 +9,13 @@ from poolkeeper.controller.cluster_loops import ClusterLoop, ClusterLoops, desir
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.model.specs import Desired, Mode
+from poolkeeper.model.specs import Adoption, AdoptionPolicy, Desired, Mode
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 
-SPEC = cluster_spec(mode=Mode.APPLY)
-PAUSED = cluster_spec(mode=Mode.PAUSED)
+TENANCY = {"adoption": Adoption(AdoptionPolicy.APPROVE), "system_topics": ()}
+SPEC = cluster_spec(mode=Mode.APPLY, **TENANCY)
+PAUSED = cluster_spec(mode=Mode.PAUSED, **TENANCY)
 CLUSTER = CustomResource("KafkaCluster", "", "main", "u", 1, False, (), SPEC)
 DESIRED = Desired(SPEC)
 

@@ -23,6 +23,9 @@ UNCOUNTED = {
     "limits",
     "topic_limits",
     "namespace_limits",
+    "adoption",
+    "system_topics",
+    "topic_prefix",
 }
 
 

@@ -11,6 +11,7 @@ from poolkeeper.resources.kinds.custom_resource import FINALIZER, CustomResource
 
 GIB = 1024**3
 Body = dict[str, Any]
+TRUSTING: Body = {"adoption": {"policy": "Open"}, "systemTopics": {"namespaces": ["shop"]}}
 
 
 def body(kind: str, name: str, spec: Mapping[str, Any], **marks: Any) -> Body:
@@ -42,8 +43,12 @@ def _marked(
 def kafka_cluster(
     name: str = "main", connect: str = "zk:2181/kafka", **fields: Any
 ) -> CustomResource:
-    """`mode`, `approval` and the like go into the spec; what `body` knows does not."""
+    """`mode`, `approval` and the like go into the spec; what `body` knows does not.
+
+    What exists may be taken over without a question, unless `adoption` says otherwise.
+    """
     spec, marks = _apart(fields)
+    spec = {**TRUSTING, **spec}
     return read_object(_marked(manifests.kafka_cluster(name, connect, **spec), **marks))
 
 

@@ -28,7 +28,7 @@ def seen(cluster: Cluster, gone: Iterable[int] = (), **owners: str) -> LastObser
 
 def planned(assembly: Assembly, what: LastObservation) -> Plan:
     assert assembly.desired is not None
-    wanted = resolve_conflicts(assembly.desired, what.records)
+    wanted = resolve_conflicts(assembly.desired, what.records, what.cluster)
     return make_plan(wanted, what.cluster, what.records, what.gone)
 
 

@@ -28,6 +28,10 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.APPROVAL_REQUIRED, hash="sha256:1"),
         Wait(R.APPROVAL_REQUIRED, action=Action(A.SET_CONFIG, topic="t")),
     ],
+    R.ADOPTION_REQUIRED: [
+        Wait(R.ADOPTION_REQUIRED, name="shop", topics=("t",), count=1, hash="sha256:1"),
+        Wait(R.ADOPTION_REQUIRED, name="shop", topics=("t", "u"), count=3000, hash="sha256:1"),
+    ],
     R.RUN_RECORDED: [
         Wait(R.RUN_RECORDED, cause=Wait(R.PAUSED)),
         Wait(R.RUN_RECORDED, cause=Wait(R.PLAN_ONLY), count=2 * 2**20),
@@ -161,6 +165,7 @@ def waits(reason: WaitReason) -> list[Wait]:
 def actions(kind: ActionKind) -> list[Action]:
     plain = Action(kind, "t", "fast", T[:1], 3, 2, 2, 3, "sha256:1", Ending.STOPPED)
     others = {
+        A.TOPICS_ADOPTED: [Action(A.TOPICS_ADOPTED, namespace="shop", count=3000, hash="sha256:1")],
         A.ADD_PARTITIONS: [Action(A.ADD_PARTITIONS, topic="t", count=1)],
         A.MOVE_LOG_DIRS: [Action(A.MOVE_LOG_DIRS, count=1)],
         A.LEFT_TO_OTHERS: [Action(A.LEFT_TO_OTHERS, partitions=T)],

@@ -18,6 +18,13 @@ def test_the_whole_picture() -> None:
     assert seen() == ClusterReading(CLUSTER)
 
 
+def test_a_topic_tells_in_which_transaction_it_was_created() -> None:
+    tree = Tree(NODES, {})
+    found = observe.cluster(tree, "main")  # type: ignore[arg-type]
+    created = {name: topic.created_zxid for name, topic in found.cluster.topics.items()}
+    assert created == {name: tree.nodes[f"/brokers/topics/{name}"].czxid for name in ("t", "u")}
+
+
 def test_the_order_of_reading_is_the_argument_for_its_consistency() -> None:
     tree = Tree(NODES, {})
     observe.cluster(tree, "main")  # type: ignore[arg-type]

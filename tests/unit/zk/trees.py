@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import (
@@ -132,7 +133,13 @@ def seen(
     wanted = {path: body for path, body in (NODES | (nodes or {})).items() if body is not ...}
     tree = Tree(wanted, before or {})
     tree.hidden.update(hidden)
-    return observe.cluster(tree, "main", **options)  # type: ignore[arg-type]
+    found = observe.cluster(tree, "main", **options)  # type: ignore[arg-type]
+    return replace(found, cluster=replace(found.cluster, topics=without_zxids(found.cluster)))
+
+
+def without_zxids(cluster: Cluster) -> dict[str, Topic]:
+    """The topics as if nobody had noted in which transactions they were created."""
+    return {name: replace(each, created_zxid=None) for name, each in cluster.topics.items()}
 
 
 AT_TOPICS, AT_STATES, AT_CLOSING, AT_LAST_ADMIN = 6, 11, 12, 13

@@ -34,7 +34,7 @@ from poolkeeper.model.specs import ApprovalPolicy, Desired, LoadSource, Mode
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import gates, left_throttles, requests, step_progress
-from poolkeeper.reconcile import approval
+from poolkeeper.reconcile import adoption, approval
 from poolkeeper.reconcile.context import PendingPlan
 from poolkeeper.reconcile.decide import stalls
 from poolkeeper.reconcile.observation import Observation, observe_cluster
@@ -120,6 +120,8 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
             raise DamagedNode(before.run_damage)
         view, running = ZooKeeperView(session), before.stored.running
         observed = observe_cluster(view, command.desired, now_ms, enriching, running=running)
+        approved = command.desired.cluster.approval.plans
+        observed = adoption.foreseen(command.desired, observed, approved)
         plan, resumed = _choose_plan(
             command, observed, before, _plan_awaiting_approval(command.desired, session)
         )

@@ -39,9 +39,9 @@ from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import disks, gates, left_throttles
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile import approval
+from poolkeeper.reconcile import adoption, approval
 from poolkeeper.reconcile.authority import authority_of
-from poolkeeper.reconcile.decide import approved, cool_down
+from poolkeeper.reconcile.decide import adoptions, approved, cool_down
 from poolkeeper.reconcile.gone_brokers import updated_records
 from poolkeeper.reconcile.observation import Observation, observe_cluster
 from poolkeeper.reconcile.recorded_run import (
@@ -125,12 +125,13 @@ def plan(
     look = _of_snapshot(snapshot, desired) if snapshot else _of_cluster(target, desired)
     supposed = SupposedBrokers(frozenset(without), _brokers(with_brokers))
     seen = suppose_brokers(look.observed, supposed)
+    seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
     brokers = ask_nobody if snapshot else cluster_reading.config_questions(target)
     made = audited_plan(desired, seen, prune=prune, refused=brokers)
     if not (without or with_brokers):  # what is only supposed needs no mending
         troubles = health.problems(desired, seen.cluster, seen.records)
         made = replace(made, problems=(*made.problems, *troubles))
-    printing.warn((*look.warnings, *_without_effect(made, desired, look)))
+    printing.warn((*look.warnings, *_without_effect(made, desired, look, seen)))
     if snapshot is None and target.bootstrap:
         printing.warn(_unknown_room(made, desired, seen))
     look = replace(look, waits=(*look.waits, *stage_waits(made, desired, seen)))
@@ -145,13 +146,17 @@ def plan(
     return left_undone.EXIT_CODE if undone else 0
 
 
-def _without_effect(made: Plan, desired: Desired, look: "Look") -> tuple[str, ...]:
+def _without_effect(
+    made: Plan, desired: Desired, look: "Look", seen: Observation
+) -> tuple[str, ...]:
     """Say which of the declared approvals fit no plan, or lack an approval of what comes before."""
     asked = look.pending or made
     approvals = frozenset(desired.cluster.approval.plans) - look.carried_out
     if not approvals or made.empty:
         return ()
     unknown = approved.unmatched(made, approved.unmatched(asked, approvals))
+    if unknown:
+        unknown -= adoptions.known_hashes(desired, seen.cluster, seen.records)
     return wording.sentences(approved.waits_of(asked, approvals, unknown))
 
 

@@ -17,7 +17,7 @@ from poolkeeper import wording
 from poolkeeper.cli import timing
 from poolkeeper.model.execution.outcomes import Outcome, Progress
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.model.execution.waits import Kind, in_order
+from poolkeeper.model.execution.waits import Kind, Wait, WaitReason, in_order
 from poolkeeper.text import count, duration, few, size
 
 WAITS_MAX = 5
@@ -85,11 +85,16 @@ class LinePrinter:
         self._last_line = ""
         self._printed_s = float("-inf")
         self._waits: Kinds = ()
+        self._asked: tuple[Wait, ...] = ()
 
     def __call__(self, outcome: Outcome) -> None:
-        """Print the steps done, and the progress if it changed."""
+        """Print the steps done, what is asked of a person, and the progress if it changed."""
         for sentence in wording.sentences(outcome.did):
             self._print(sentence)
+        asked = _asked(outcome)
+        for sentence in wording.sentences(each for each in asked if each not in self._asked):
+            self._print(sentence)
+        self._asked = asked
         text = line(outcome)
         due = self._clock() - self._printed_s >= self._every_s
         if text and text != self._last_line and (due or _kinds(outcome) != self._waits):
@@ -177,7 +182,7 @@ def as_data(outcome: Outcome) -> dict[str, object]:
     return {
         "state": outcome.state.value,
         "did": list(wording.sentences(outcome.did)),
-        "waits": list(wording.sentences(in_order(outcome.waits))),
+        "waits": list(wording.sentences((*in_order(outcome.waits), *_asked(outcome)))),
         "plan": outcome.plan.hash if outcome.plan else None,
         "progress": None if progress is None else _progress_data(progress),
     }
@@ -199,6 +204,13 @@ def _progress_data(progress: Progress) -> dict[str, object]:
         "secondsLeft": progress.seconds_left,
         "stillSeconds": None if progress.still_s is None else int(progress.still_s),
     }
+
+
+def _asked(outcome: Outcome) -> tuple[Wait, ...]:
+    """Return what Topics ask to take over; no pass waits for the answer."""
+    last = outcome.last_observation
+    found = () if last is None else last.unaccounted
+    return tuple(wait for wait in found if wait.reason is WaitReason.ADOPTION_REQUIRED)
 
 
 def _kinds(outcome: Outcome) -> Kinds:

@@ -32,6 +32,8 @@ class ActionKind(StrEnum):
 
     PLAN_APPROVED = "PlanApproved"
     """The plan `hash`, or parts of one, is carried out; `by` says who approved it."""
+    TOPICS_ADOPTED = "TopicsAdopted"
+    """Topics of `namespace` took over `count` topics that existed, as approved under `hash`."""
 
     # A run.
     RUN_BEGUN = "RunBegun"
@@ -108,3 +110,4 @@ class Action:
     hash: str = ""
     ending: Ending | None = None
     by: str = ""
+    namespace: str = ""

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from poolkeeper.errors import NodeDamage
 from poolkeeper.model.specs import DeletionPolicy
+from poolkeeper.model.topology import Topic
 
 
 class RecordKind(StrEnum):
@@ -20,12 +21,29 @@ class RecordKind(StrEnum):
 class TopicRecord:
     """Who owns a Kafka topic, which config keys its owner declared last, and its deletion policy.
 
-    `owner` is `namespace/name` of the Topic resource.
+    `owner` is `namespace/name` of the Topic resource. `topic_id` and `created_zxid` tell the very
+    topic that it owns: one that is deleted and created again is another one. Both are None in a
+    record of a release that did not note them, and of a topic that was just created. `adoption`:
+    the hash under which a person approved that the owner took the topic over.
     """
 
     owner: str
     declared_keys: tuple[str, ...] = ()
     deletion_policy: DeletionPolicy = DeletionPolicy.RETAIN
+    topic_id: str | None = None
+    created_zxid: int | None = None
+    adoption: str | None = None
+
+    def is_of(self, topic: Topic) -> bool:
+        """Whether the record is about this topic, and not about an earlier one of the same name.
+
+        The znode of a topic lives as long as the topic: if it is the same, so is the topic. The id
+        tells where the ensemble was copied, so that all znodes are new. A topic without an id gets
+        one when a controller of Kafka 2.8 or later first sees it.
+        """
+        pairs = ((self.created_zxid, topic.created_zxid), (self.topic_id, topic.topic_id))
+        known = [ours == live for ours, live in pairs if None not in (ours, live)]
+        return any(known) or not known
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,8 @@ class WaitReason(StrEnum):
     """Part `name` of the plan, `hash`, is approved; parts `names`, which come before, are not."""
     APPROVAL_UNMATCHED = "ApprovalUnmatched"
     """The approval of `hash` is of no plan that waits for one; `cause` is what waits."""
+    ADOPTION_REQUIRED = "AdoptionRequired"
+    """Namespace `name` asks to take over `count` existing topics, `topics` first, under `hash`."""
     PAUSED = "Paused"
     """The cluster is paused: `spec.mode` is Paused or RollBack."""
     PLAN_ONLY = "PlanOnly"

@@ -274,7 +274,7 @@ def _wrong_deletion(rules: Rules, step: DeleteTopic, records: Records) -> Wrong:
 
 def _says_delete(rules: Rules, topic: str, record: TopicRecord | None) -> bool:
     """Whether the recorded owner of the topic wants it deleted."""
-    if record is None:
+    if record is None or rules.owner_of(topic) is None:
         return False
     doomed = Claim(topic, record.owner) in rules.desired.doomed
     return doomed or record.deletion_policy is DeletionPolicy.DELETE

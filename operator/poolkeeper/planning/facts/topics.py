@@ -52,6 +52,52 @@ class DeclaredTwice:
 
 
 @dataclass(frozen=True, slots=True)
+class AdoptionRequired:
+    """Topics of a namespace name existing topics, and a person must approve that it gets them."""
+
+    reason: ClassVar = ProblemReason.ADOPTION_REQUIRED
+    namespace: str
+    topics: Names
+    hash: str
+
+    def __str__(self) -> str:
+        return (
+            f"namespace {self.namespace} asks to take over what exists: {self.topics}; to let it,"
+            f" add {self.hash} to spec.approval.plans"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionRefused:
+    """A Topic names an existing topic, and in this cluster nobody takes over what exists."""
+
+    reason: ClassVar = ProblemReason.ADOPTION_REFUSED
+    owner: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.owner} declares a topic that exists and is not its own, and spec.adoption of"
+            " the KafkaCluster lets nobody take it over"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NameNotAllowed:
+    """A Topic's namespace may not use the name; `prefix`: how its names begin, if that is why."""
+
+    reason: ClassVar = ProblemReason.NAME_NOT_ALLOWED
+    owner: str
+    prefix: str = ""
+
+    def __str__(self) -> str:
+        if self.prefix:
+            why = f"does not begin with {self.prefix} (spec.topicNames of the KafkaCluster)"
+        else:
+            why = "begins with _, and spec.systemTopics of the KafkaCluster does not name it"
+        return f"{self.owner} may not have this name: it {why}"
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimedTwice:
     """Claims of all these pools match the topic."""
 

@@ -38,6 +38,7 @@ from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import SharedBrokers
 from poolkeeper.planning.facts.records import RecordUnreadable
 from poolkeeper.planning.facts.topics import (
+    AdoptionRequired,
     ClaimedTwice,
     KeptAsItIs,
     NoDefaultPool,
@@ -47,6 +48,7 @@ from poolkeeper.planning.facts.topics import (
     Unsettled,
 )
 from poolkeeper.planning.problem import internal_topics, topic_ownership
+from poolkeeper.planning.problem.adoptions import AdoptionRequest, adoption_requests
 from poolkeeper.planning.problem.topic_ownership import TopicOwners
 
 
@@ -104,10 +106,12 @@ def plan_scope(
     """
     pools, problems = _working_pools(desired)
     kept = {each.topic for each in desired.kept if each.topic}
-    owners = topic_ownership.topic_owners(desired, records) if owners is None else owners
+    if owners is None:
+        owners = topic_ownership.topic_owners(desired, records, cluster)
     specs = owners.specs
-    problems += topic_ownership.conflicts(desired.topics, owners)
+    problems += topic_ownership.conflicts(desired, owners)
     problems += topic_ownership.kept_back(desired, cluster, records, owners)
+    problems += _awaiting_adoption(adoption_requests(desired, cluster, records, owners))
     problems += _without_pool(desired)
     problems += _unreadable_records(records)
     left_out = _left_out(cluster, cluster.topics if odd is None else odd)
@@ -149,6 +153,20 @@ def _unlawful(desired: Desired, specs: Mapping[str, TopicSpec]) -> list[PlanProb
         home = specs[topic].pool if topic in specs else pool
         problems.append(PlanProblem(home, law, KeptAsItIs(law, message), topic))
     return problems
+
+
+def _awaiting_adoption(requests: Iterable[AdoptionRequest]) -> list[PlanProblem]:
+    """One problem for each namespace that asks to take over existing topics."""
+    return [
+        PlanProblem(
+            "",
+            "",
+            AdoptionRequired(
+                each.namespace, Names.of([named.topic for named in each.topics]), each.hash
+            ),
+        )
+        for each in requests
+    ]
 
 
 def _unreadable_records(records: Records) -> list[PlanProblem]:

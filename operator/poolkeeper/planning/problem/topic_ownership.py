@@ -1,23 +1,35 @@
-"""Which Topic resource is followed for a Kafka topic that several resources name.
+"""Which Topic resource is followed for a Kafka topic, if any.
 
-The recorded owner is followed. A topic is *held*, and nothing is done to it, in three cases: a
-resource that cannot be acted on names it; several resources do and none is its recorded owner; or
-the record of its owner cannot be read.
+The recorded owner is followed, else the only resource that has a right to the topic
+(`topic_rights`). A topic is *held*, and nothing is done to it, in three cases: a resource that
+cannot be acted on is its owner or could be; several resources have a right to it and none is its
+recorded owner; or the record of its owner cannot be read.
 A held topic is not treated as unmanaged, so a faulty resource moves nothing.
+
+A resource without a right changes nothing at all. What it names is held for nobody, lives where it
+would live without it, and is deleted when its owner wants that.
 
 A resource that names a pool that is not there, or that does not take it, is *astray*. It holds
 nothing: whoever may create one could stop a pool's drain otherwise. If it is the recorded owner of
 a topic, that topic is *stranded*: nobody else gets it, and it only leaves drained and gone brokers.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, TopicSpec
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.facts.topics import DeclaredTwice, TopicHeld, TopicStranded
+from poolkeeper.planning.facts.topics import (
+    AdoptionRefused,
+    DeclaredTwice,
+    NameNotAllowed,
+    TopicHeld,
+    TopicStranded,
+)
+from poolkeeper.planning.problem.topic_rights import Right, TopicsFound, prefix_of, right_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,47 +39,83 @@ class TopicOwners:
     `specs`: the resource that is followed, by topic.
     `held`: topics that nothing is done to.
     `stranded`: topics whose recorded owner is astray.
+    `without_right`: what the resources lack that have no right to the topic that they name.
     """
 
     specs: Mapping[str, TopicSpec]
     held: frozenset[str]
     stranded: frozenset[str] = frozenset()
+    without_right: Mapping[Claim, Right] = field(default_factory=dict)
 
 
-def topic_owners(desired: Desired, records: Records) -> TopicOwners:
-    """One resource per Kafka topic: the recorded owner, else the only one that can be acted on."""
-    claimed: dict[str, list[TopicSpec]] = {}
+def topic_owners(desired: Desired, records: Records, cluster: Cluster | None = None) -> TopicOwners:
+    """One resource per Kafka topic: the recorded owner, else the only one with a right to it.
+
+    Without `cluster` every topic counts as existing, as it was when it was recorded.
+    """
+    found = TopicsFound(cluster, records)
+    claimed: dict[str, list[tuple[TopicSpec, Right]]] = {}
     pools = {pool.name for pool in desired.pools}
     astray = {claim.owner for claim in desired.astray}
     for spec in desired.topics:
         if spec.pool in pools:
-            claimed.setdefault(spec.topic, []).append(spec)
+            right = right_of(desired.cluster, found, spec.topic, spec.owner)
+            claimed.setdefault(spec.topic, []).append((spec, right))
         else:
             astray.add(spec.owner)
+    best = {name: _best(rivals) for name, rivals in claimed.items()}
+    held = _held(desired, found, {name for name, specs in best.items() if specs})
+    held |= {name for name, specs in best.items() if len(specs) > 1}
+    stranded = _owned_by(found, astray) - held
+    followed = {
+        name: specs[0]
+        for name, specs in sorted(best.items())
+        if specs and name not in held | stranded
+    }
+    without = {
+        Claim(name, spec.owner): right
+        for name, rivals in claimed.items()
+        for spec, right in rivals
+        if not right.enough
+    }
+    return TopicOwners(followed, frozenset(held), frozenset(stranded), without)
+
+
+def _held(desired: Desired, found: TopicsFound, claimed: Iterable[str]) -> set[str]:
+    """The topics that a resource which cannot be acted on owns or could own, or with such a record.
+
+    One that has no right to what it names holds nothing. `claimed`: topics that others may get.
+    """
     unusable = {claim.owner for claim in desired.held}
-    held = {claim.topic for claim in desired.held if claim.topic not in claimed}
-    held |= {topic for topic, record in records.topics.items() if record.owner in unusable}
-    held |= records.damaged_topics.keys()
-    stranded = {t for t, record in records.topics.items() if record.owner in astray} - held
-    specs = {}
-    for name, rivals in claimed.items():
-        followed = _followed(rivals, _owner(records, name))
-        if followed is None:
-            held.add(name)
-        elif name not in held and name not in stranded:
-            specs[name] = followed
-    return TopicOwners(dict(sorted(specs.items())), frozenset(held), frozenset(stranded - held))
+    held = {
+        claim.topic
+        for claim in desired.held
+        if claim.topic and right_of(desired.cluster, found, *claim).enough
+    }
+    held.difference_update(claimed)
+    return held | _owned_by(found, unusable) | found.records.damaged_topics.keys()
 
 
-def _followed(rivals: Sequence[TopicSpec], owner: str | None) -> TopicSpec | None:
-    """The resource that is followed, of all that name one topic."""
-    recorded = next((spec for spec in rivals if spec.owner == owner), None)
-    return recorded or (rivals[0] if len(rivals) == 1 else None)
+def _owned_by(found: TopicsFound, owners: Collection[str]) -> set[str]:
+    """The topics whose recorded owner is one of these."""
+    topics = found.records.topics
+    owned = (topic for topic, record in topics.items() if record.owner in owners)
+    return {topic for topic in owned if found.record_of(topic) is not None}
 
 
-def resolve_conflicts(desired: Desired, records: Records) -> Desired:
-    """The declaration without the resources that lose a conflict."""
-    return only_followed(desired, topic_owners(desired, records))
+def _best(rivals: Sequence[tuple[TopicSpec, Right]]) -> tuple[TopicSpec, ...]:
+    """The resources with the best right to the topic that all of them name; one alone gets it."""
+    for better in ((Right.OWNER,), (Right.NAMESPACE,), (Right.NEW, Right.ALLOWED)):
+        if found := tuple(spec for spec, right in rivals if right in better):
+            return found
+    return ()
+
+
+def resolve_conflicts(
+    desired: Desired, records: Records, cluster: Cluster | None = None
+) -> Desired:
+    """The declaration without the resources that lose a conflict or have no right."""
+    return only_followed(desired, topic_owners(desired, records, cluster))
 
 
 def only_followed(desired: Desired, owners: TopicOwners) -> Desired:
@@ -94,17 +142,31 @@ def _owner(records: Records, topic: str) -> str | None:
     return None if record is None else record.owner
 
 
-def conflicts(topics: Iterable[TopicSpec], owners: TopicOwners) -> list[PlanProblem]:
-    """One problem for each resource that names a topic and is not followed."""
+def conflicts(desired: Desired, owners: TopicOwners) -> list[PlanProblem]:
+    """One problem for each resource that names a topic and is not followed.
+
+    What awaits approval is told by namespace (`adoptions`).
+    """
     claimants: dict[str, list[str]] = {}
-    for spec in topics:
+    for spec in desired.topics:
         claimants.setdefault(spec.topic, []).append(spec.owner)
     problems = []
-    for spec in sorted(topics, key=lambda spec: (spec.topic, spec.owner)):
-        if len(claimants[spec.topic]) > 1 and owners.specs.get(spec.topic) is not spec:
-            others = tuple(sorted(o for o in claimants[spec.topic] if o != spec.owner))
-            twice = DeclaredTwice(spec.owner, others)
-            problems.append(PlanProblem(spec.pool, "", twice, spec.topic))
+    for spec in sorted(desired.topics, key=lambda spec: (spec.topic, spec.owner)):
+        if owners.specs.get(spec.topic) is spec:
+            continue
+        lacking = owners.without_right.get(Claim(spec.topic, spec.owner))
+        others = tuple(sorted(o for o in claimants[spec.topic] if o != spec.owner))
+        if lacking in (Right.SYSTEM_NAME, Right.FOREIGN_NAME):
+            prefix = prefix_of(desired.cluster, spec.namespace)
+            systems = lacking is Right.SYSTEM_NAME
+            said: Facts = NameNotAllowed(spec.owner, "" if systems else prefix)
+        elif others:
+            said = DeclaredTwice(spec.owner, others)
+        elif lacking is Right.CLOSED:
+            said = AdoptionRefused(spec.owner)
+        else:
+            continue
+        problems.append(PlanProblem(spec.pool, "", said, spec.topic))
     return problems
 
 
@@ -132,13 +194,18 @@ def kept_back(
 def topics_to_delete(
     desired: Desired, cluster: Cluster, records: Records, owners: TopicOwners, *, prune: bool
 ) -> tuple[str, ...]:
-    """Existing topics to delete: their recorded owner asked for it, and no resource names them."""
-    named = {spec.topic for spec in desired.topics} | owners.held | owners.stranded
+    """Existing topics to delete: their recorded owner asked for it, and no resource follows.
+
+    A topic that was created again since it was recorded is nobody's to delete.
+    """
+    named = owners.specs.keys() | owners.held | owners.stranded
+    found = TopicsFound(cluster, records)
     return tuple(
         name
         for name, record in sorted(records.topics.items())
         if name in cluster.topics
         and name not in named
+        and not found.is_outdated(name, record)
         and (
             Claim(name, record.owner) in desired.doomed
             or (prune and record.deletion_policy is DeletionPolicy.DELETE)

@@ -24,6 +24,7 @@ same plan:
 | cluster: `heal` | its outcome, the brokers that count as gone, is counted |
 | cluster: `balancing.cool_down_s` | when the next plan may start |
 | cluster: `load` | where figures come from; sizes and rates are not counted either |
+| cluster: `adoption`, `system_topics`, `topic_prefix` | a Topic without a right leaves `topics` |
 | cluster: `limits`, if they only warn | they are laws under `Enforce`, otherwise a remark |
 | cluster: limits of Topics and namespaces | a Topic beyond them leaves `topics` |
 | pool: `rack_policy: Spread` | as before there was another one |
@@ -70,6 +71,9 @@ _UNCOUNTED_CLUSTER_FIELDS = frozenset(
         "limits",
         "topic_limits",
         "namespace_limits",
+        "adoption",
+        "system_topics",
+        "topic_prefix",
     }
 )
 

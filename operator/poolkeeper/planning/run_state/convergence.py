@@ -132,7 +132,7 @@ def standings(
     desired: Desired, cluster: Cluster, records: Records, gone: frozenset[int] = frozenset()
 ) -> Standings:
     """Compare every declared topic and every pool with one full observation."""
-    owners = topic_owners(desired, records)
+    owners = topic_owners(desired, records, cluster)
     lists = _Lists(desired, gone - cluster.brokers.keys())
     topics = {
         spec.topic: _topic(spec, cluster.topics.get(spec.topic), records, lists)

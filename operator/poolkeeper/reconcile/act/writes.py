@@ -107,11 +107,11 @@ def _write_step(context: PassContext, desired: Desired, cluster: Cluster, step: 
     access, memory = context.access, context.memory
     match step:
         case CreateTopic():
-            access.create_topic(step, steps.record_for(desired, step))
+            access.create_topic(step, steps.record_for(desired, cluster, step))
         case AddPartitions():
             access.add_partitions(step)
         case SetConfig():
-            access.set_config(step, steps.record_for(desired, step))
+            access.set_config(step, steps.record_for(desired, cluster, step))
         case DeleteTopic():
             access.delete_topic(step, cluster)
             memory.deletions_ms.append(context.now_ms())

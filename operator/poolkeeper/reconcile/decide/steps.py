@@ -25,7 +25,7 @@ from poolkeeper.model.plans import (
     Step,
 )
 from poolkeeper.model.specs import Desired, TopicSpec
-from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.topology import Cluster, Topic, TopicPartition
 from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX, StepState
 from poolkeeper.reconcile.observation import Observation
@@ -134,14 +134,30 @@ def action_of(step: Step) -> Action:
             return Action(ActionKind.MOVE_LOG_DIRS, broker=step.broker, count=1)
 
 
-def record_for(desired: Desired, step: CreateTopic | SetConfig) -> TopicRecord | None:
-    """Return the ownership record of a topic once the step is written."""
+def record_for(
+    desired: Desired, cluster: Cluster, step: CreateTopic | SetConfig
+) -> TopicRecord | None:
+    """Return the ownership record of a topic once the step is written.
+
+    That of a new topic names no identity yet: the next pass adds it.
+    """
     spec = next((t for t in desired.topics if t.topic == step.topic), None)
-    return None if spec is None else _record_of(spec)
+    return None if spec is None else _record_of(spec, cluster.topics.get(step.topic))
 
 
-def _record_of(spec: TopicSpec) -> TopicRecord:
-    return TopicRecord(spec.owner, tuple(sorted(spec.config)), spec.deletion_policy)
+def _record_of(spec: TopicSpec, topic: Topic | None) -> TopicRecord:
+    keys = tuple(sorted(spec.config))
+    if topic is None:
+        return TopicRecord(spec.owner, keys, spec.deletion_policy)
+    return TopicRecord(spec.owner, keys, spec.deletion_policy, topic.topic_id, topic.created_zxid)
+
+
+def _record_like(before: TopicRecord | None, spec: TopicSpec, topic: Topic) -> TopicRecord:
+    """The record of a topic that is as declared; the same owner keeps how it came by the topic."""
+    record = _record_of(spec, topic)
+    if before is None or before.owner != spec.owner or not before.is_of(topic):
+        return record
+    return replace(record, adoption=before.adoption)
 
 
 def owners_to_record(
@@ -154,8 +170,9 @@ def owners_to_record(
     """
     cluster, records = observed.cluster, observed.records
     unsettled = {step.topic for step in plan.steps if not isinstance(step, ElectLeaders)}
+    unsettled |= cluster.deleting
     wanted: dict[str, TopicRecord | None] = {
-        spec.topic: _record_of(spec)
+        spec.topic: _record_like(records.topics.get(spec.topic), spec, cluster.topics[spec.topic])
         for spec in desired.topics
         if spec.topic in cluster.topics and spec.topic not in unsettled
     }

@@ -14,6 +14,10 @@ come and go by themselves, and another rule holds: *an invalid resource moves no
 | a pool or the KafkaCluster is invalid | the whole cluster is on hold: it cannot be planned |
 | two KafkaClusters have one ensemble and chroot | both are on hold |
 
+What a KafkaCluster leaves open of its tenants is filled in here, strictly: whoever takes over what
+exists is approved of, and names that begin with _ are the operator's own. In a folder, where one
+person writes all, nothing is asked.
+
 A Topic that is being deleted is no longer declared. With deletionPolicy Delete its Kafka topic is
 to be deleted; the ownership record tells later whether it really belongs to the Topic. A pool that
 is being deleted counts until it is gone. For a KafkaCluster that is being deleted no desired state
@@ -28,6 +32,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.model.specs import (
+    AdoptionPolicy,
     Claim,
     DeletionPolicy,
     Desired,
@@ -100,11 +105,13 @@ def assemble(
     objects: Iterable[CustomResource],
     namespaces: Mapping[str, Labels] | None = None,
     *,
+    own_namespace: str = "",
     abandoned: bool = False,
 ) -> Mapping[str, Assembly]:
     """The resources by cluster; `namespaces` are the known labels of each namespace.
 
-    `abandoned`: our CRDs are being removed, so no Kafka topic is to be deleted.
+    `own_namespace`: the operator's. `abandoned`: our CRDs are being removed, so no Kafka topic is
+    to be deleted.
     """
     parts: dict[str, _Parts] = {}
     cluster_of: dict[str, str] = {}
@@ -117,6 +124,8 @@ def assemble(
             parts.setdefault(each.refers, _Parts()).pools.append(each)
         elif each.kind == kinds_topic.KIND:
             named_later.append(each)
+    for part in parts.values():
+        part.cluster = part.cluster and _with_tenancy(part.cluster, own_namespace)
     for each in named_later:
         home = cluster_of.get(each.refers, "")
         lived = cluster_of.get((each.status or {}).get("pool", ""), home)
@@ -134,6 +143,18 @@ def assemble(
         for name, part in sorted(parts.items())
     )
     return {each.name: _abandoned(each) if abandoned else each for each in found}
+
+
+def _with_tenancy(cluster: CustomResource, own_namespace: str) -> CustomResource:
+    """The KafkaCluster with what holds for tenants where nothing is declared."""
+    spec = cluster.spec
+    if not isinstance(spec, KafkaClusterSpec):
+        return cluster
+    policy = spec.adoption.policy or AdoptionPolicy.APPROVE
+    own = (own_namespace,) if own_namespace else ()
+    systems = own if spec.system_topics is None else spec.system_topics
+    adoption = replace(spec.adoption, policy=policy)
+    return replace(cluster, spec=replace(spec, adoption=adoption, system_topics=systems))
 
 
 def _abandoned(assembly: Assembly) -> Assembly:

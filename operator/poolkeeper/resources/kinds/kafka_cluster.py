@@ -1,11 +1,13 @@
 """KafkaCluster bodies to specs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from poolkeeper.errors import Refused
 from poolkeeper.model.names import COMMIT
 from poolkeeper.model.specs import (
+    Adoption,
+    AdoptionPolicy,
     Approval,
     ApprovalPolicy,
     Balancing,
@@ -33,6 +35,7 @@ from poolkeeper.resources.parse.body import ParsedBody, reading
 from poolkeeper.resources.parse.locations import Findings, Path, Places
 from poolkeeper.resources.parse.quantities import duration_s, positive_duration_s, size_bytes
 from poolkeeper.resources.parse.schedules import cron_problem, time_zone_problem
+from poolkeeper.resources.parse.schema_messages import pattern_problem
 
 KIND = "KafkaCluster"
 DEFAULT_TIME_ZONE = "UTC"
@@ -76,6 +79,9 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> KafkaClusterSpec:
         ),
         topic_limits=_limits(spec["limits"]["perTopic"]),
         namespace_limits=_limits(spec["limits"]["perNamespace"]),
+        adoption=_adoption(spec.get("adoption", {}), findings),
+        system_topics=_names(spec.get("systemTopics", {}).get("namespaces")),
+        topic_prefix=spec.get("topicNames", {}).get("prefix"),
         source=findings.places.source,
     )
 
@@ -94,6 +100,21 @@ def _limits(found: Mapping[str, Any]) -> DeclarationLimits:
         manual_lists=found["manualLists"],
         topics=found.get("topics", 1),
     )
+
+
+def _adoption(found: Mapping[str, Any], findings: Findings) -> Adoption:
+    policy = found.get("policy")
+    for number, pattern in enumerate(found.get("topics", ())):
+        findings.add(("spec", "adoption", "topics", number), pattern_problem(pattern))
+    return Adoption(
+        None if policy is None else AdoptionPolicy(policy),
+        _names(found.get("namespaces")),
+        _names(found.get("topics")),
+    )
+
+
+def _names(found: Iterable[str] | None) -> tuple[str, ...] | None:
+    return None if found is None else tuple(found)
 
 
 def _check_together(spec: Mapping[str, Any], findings: Findings) -> None:

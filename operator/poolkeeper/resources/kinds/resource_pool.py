@@ -25,7 +25,7 @@ from poolkeeper.model.specs import (
 from poolkeeper.resources.parse.body import ParsedBody, reading
 from poolkeeper.resources.parse.locations import Findings, Path, Places
 from poolkeeper.resources.parse.quantities import size_bytes
-from poolkeeper.resources.parse.schema_messages import quoted
+from poolkeeper.resources.parse.schema_messages import pattern_problem
 
 KIND = "ResourcePool"
 RANGE_MAX = 2000
@@ -205,12 +205,7 @@ def _allowed_namespaces(
 
 def _claims(claims: Iterable[str], findings: Findings) -> tuple[str, ...]:
     for number, claim in enumerate(claims):
-        path = ("spec", "claims", number)
-        try:
-            re.compile(claim)
-        except (re.error, OverflowError, RecursionError) as error:
-            message = f"{quoted(claim)} is no regular expression: {error} (expected such as a.*)"
-            findings.add(path, message)
+        findings.add(("spec", "claims", number), pattern_problem(claim))
     return tuple(claims)
 
 

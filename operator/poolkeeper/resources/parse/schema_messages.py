@@ -5,6 +5,7 @@ nearest known name is suggested. Values are shortened, and omitted where they ma
 """
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -80,6 +81,15 @@ def shown(value: Any) -> str:
         case dict():
             return "a mapping"
     return repr(value)
+
+
+def pattern_problem(text: str) -> str | None:
+    """Why a text is no regular expression, or None."""
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"{quoted(text)} is no regular expression: {error} (expected such as a.*)"
+    return None
 
 
 def quoted(text: str) -> str:

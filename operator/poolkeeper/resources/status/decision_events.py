@@ -35,7 +35,9 @@ _WARNINGS = frozenset(
     )
 )
 """What was done about something that went wrong, or that somebody else did."""
-TOLD_ACTIONS = _WARNINGS | {_A.PLAN_APPROVED, _A.RUN_BEGUN, _A.STAGE_REQUESTED, _A.RUN_ENDED}
+TOLD_ACTIONS = _WARNINGS | {
+    *(_A.PLAN_APPROVED, _A.TOPICS_ADOPTED, _A.RUN_BEGUN, _A.STAGE_REQUESTED, _A.RUN_ENDED)
+}
 TOLD_WAITS: Mapping[WaitReason, str] = {
     _R.THROTTLES_YIELDED: "ThrottlesYielded",
     _R.THROTTLES_NOT_KEPT: "ThrottlesNotKept",
@@ -93,6 +95,8 @@ def _event(action: Action, outcome: Outcome) -> StatusEvent:
             return StatusEvent("Normal", _A.PLAN_APPROVED.value, wording.sentence(action))
         case _A.RUN_BEGUN:
             return StatusEvent("Normal", _A.RUN_BEGUN.value, _begun(action, outcome))
+        case _A.TOPICS_ADOPTED:
+            return StatusEvent("Normal", action.kind.value, wording.sentence(action))
         case _A.RUN_ENDED:
             as_asked = action.ending in (None, Ending.FINISHED, Ending.REPLACED, Ending.STOPPED)
             return StatusEvent(

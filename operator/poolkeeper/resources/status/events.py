@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from poolkeeper.resources.kinds.custom_resource import ObjectKey
 from poolkeeper.resources.status.conditions import condition_of
+from poolkeeper.resources.status.wording import count
 
 NOTE_MAX = 1024
 
@@ -82,6 +83,13 @@ def _cluster(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[St
         told = ready["reason"] != earlier.get("reason") and ready["status"] != "True"
         if not told:
             yield StatusEvent("Normal", "PlanChanged", ready["message"])
+    asking = {each["namespace"] for each in before.get("adoptions", ())}
+    for each in after.get("adoptions", ()):
+        if each["namespace"] not in asking:  # another topic of a namespace is no news
+            topics = count(each["topics"], "existing topic")
+            asked = f"namespace {each['namespace']} asks to take over {topics}"
+            note = f"{asked}: to let it, approve {each['hash']}"
+            yield StatusEvent("Normal", "AdoptionRequired", note)
     if "stage" in was and "stage" not in now and ready["status"] != "Unknown":
         note = f"the run of plan {was['hash']} has ended after stage {was['stage']}"
         yield StatusEvent("Normal", "RunEnded", note)

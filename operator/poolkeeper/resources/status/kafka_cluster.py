@@ -54,9 +54,11 @@ _FACTS = (
     "topics",
     "partitions",
     "plan",
+    "adoptions",
     _BALANCE_WAITS,
 )
 _NAME_MAX = 256
+ADOPTIONS_MAX, ADOPTIONS_NAMED = 50, 10
 _UNREPORTED_WAITS = frozenset(
     (
         WaitReason.STAGE_IN_FLIGHT,
@@ -81,7 +83,7 @@ def cluster_status(
     before = resource.status or {}
     facts = {name: before[name] for name in _FACTS if name in before}
     if inputs.observation is not None:
-        facts = _facts(inputs)
+        facts = {**_facts(inputs), **_adoptions(inputs)}
         known = before.get("plan") or {}
         plan = _plan(work, outcome, known)
         if outcome.error is not None and outcome.plan is None:
@@ -100,7 +102,7 @@ def cluster_status(
         facts["lastRequest"] = _answer(outcome.answered)
     elif "lastRequest" in before:
         facts["lastRequest"] = before["lastRequest"]
-    if waits := _waits_for(work, outcome):
+    if waits := _waits_for(inputs, work, outcome):
         facts["waits"] = waits
     condition = _ready_condition(inputs, work, outcome, resource, facts)
     return {
@@ -131,13 +133,14 @@ def _brokers_up(seen: LastObservation, desired: Desired | None) -> str:
     return f"{len(live)}/{len(live | set(seen.records.brokers) | declared)}"
 
 
-def _waits_for(work: PlannedWork | None, outcome: Outcome) -> str:
+def _waits_for(inputs: StatusInputs, work: PlannedWork | None, outcome: Outcome) -> str:
     """What the cluster waits for, as a word for a column; empty if it waits for nothing."""
     if work is not None and work.waiting and outcome.progress is None:
         return WaitReason.APPROVAL_REQUIRED.value
     unsaid = _UNREPORTED_WAITS | {WaitReason.PLAN_ONLY}
     found = (wait.reason for wait in in_order(outcome.waits))
-    return next((reason.value for reason in found if reason not in unsaid), "")
+    asked = (WaitReason.ADOPTION_REQUIRED for _ in inputs.adoptions)
+    return next((reason.value for reason in (*found, *asked) if reason not in unsaid), "")
 
 
 def _finished_run(run: FinishedRun) -> dict[str, Any]:
@@ -162,6 +165,20 @@ def _answer(answer: RequestAnswer) -> dict[str, Any]:
         "result": answer.kind.value,
         "message": wording.answer_text(answer),
     }
+
+
+def _adoptions(inputs: StatusInputs) -> dict[str, Any]:
+    """What Topics ask to take over, if anything."""
+    asked = [
+        {
+            "namespace": each.namespace,
+            "hash": each.hash,
+            "topics": len(each.topics),
+            "names": [named.topic for named in each.topics[:ADOPTIONS_NAMED]],
+        }
+        for each in inputs.adoptions[:ADOPTIONS_MAX]
+    ]
+    return {"adoptions": asked} if asked else {}
 
 
 def _plan(

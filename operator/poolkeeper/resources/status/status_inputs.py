@@ -14,8 +14,10 @@ from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, 
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
 from poolkeeper.planning.diagnosis.health import ClusterHealth, cluster_health
+from poolkeeper.planning.problem.adoptions import AdoptionRequest, adoption_requests
 from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.problem.topic_ownership import TopicOwners, only_followed, topic_owners
+from poolkeeper.planning.problem.topic_rights import TopicsFound
 from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.planning.run_state.convergence import Standings, standings
 from poolkeeper.resources.checks.assembly import Assembly
@@ -40,6 +42,7 @@ class StatusInputs:
     that are being deleted. `topics_of_pool`: the Topics that name each pool.
     `topic_of_metric_name`: the existing Kafka topic by the name that it has in Kafka's metrics.
     `health`: what is wrong although it may be as declared.
+    `adoptions`: what Topics ask to take over, and nobody has approved.
     """
 
     assembly: Assembly
@@ -51,6 +54,13 @@ class StatusInputs:
     topics_of_pool: Mapping[str, Sequence[str]] = field(default_factory=dict)
     topic_of_metric_name: Mapping[str, str] = field(default_factory=dict)
     health: ClusterHealth = field(default_factory=ClusterHealth)
+    adoptions: tuple[AdoptionRequest, ...] = ()
+
+    @property
+    def found(self) -> TopicsFound:
+        """What decides on the rights to topics; only with an observation."""
+        assert self.observation is not None
+        return TopicsFound(self.observation.cluster, self.observation.records)
 
 
 def status_inputs_of(assembly: Assembly, observation: LastObservation | None) -> StatusInputs:
@@ -63,7 +73,8 @@ def status_inputs_of(assembly: Assembly, observation: LastObservation | None) ->
     desired = assembly.desired
     if desired is None or observation is None:
         return StatusInputs(assembly, desired, observation, topics_of_pool=users)
-    owners = topic_owners(desired, observation.records)
+    cluster, records = observation.cluster, observation.records
+    owners = topic_owners(desired, records, cluster)
     wanted = only_followed(desired, owners)
     found = standings(wanted, observation.cluster, observation.records, observation.gone)
     return StatusInputs(
@@ -74,8 +85,9 @@ def status_inputs_of(assembly: Assembly, observation: LastObservation | None) ->
         owners,
         _grouped([*((each.topic, each.owner) for each in desired.topics), *desired.held]),
         users,
-        {metric_name(name): name for name in sorted(observation.cluster.topics)},
-        cluster_health(wanted, observation.cluster, found.homes),
+        {metric_name(name): name for name in sorted(cluster.topics)},
+        cluster_health(wanted, cluster, found.homes),
+        adoption_requests(desired, cluster, records, owners),
     )
 
 
@@ -203,13 +215,10 @@ def blocking_problem(problems: list[PlanProblem]) -> PlanProblem | None:
 
 
 def is_owned(inputs: StatusInputs, spec: TopicSpec) -> bool:
-    """Whether the Kafka topic exists, is recorded as this Topic's, and no other Topic names it."""
+    """Whether the Kafka topic exists, is recorded as this Topic's, and no other may have it."""
     if inputs.observation is None or inputs.desired is None:
         return False
-    cluster, record = inputs.observation.cluster, inputs.observation.records.topics.get(spec.topic)
-    exists = any(
-        spec.topic in names
-        for names in (cluster.topics, cluster.torn, cluster.damaged, cluster.deleting)
-    )
-    named = spec.topic in inputs.claimants or spec.topic in inputs.owners.held
-    return exists and record is not None and record.owner == spec.owner and not named
+    record = inputs.found.record_of(spec.topic)
+    owned = record is not None and record.owner == spec.owner
+    others = spec.topic in inputs.owners.specs or spec.topic in inputs.owners.held
+    return inputs.found.exists(spec.topic) and owned and not others

@@ -14,8 +14,17 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.waits import in_order
 from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem, SetConfig
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.specs import ApprovalPolicy, DeletionPolicy, Mode, TopicSpec
+from poolkeeper.model.specs import (
+    ApprovalPolicy,
+    Claim,
+    DeletionPolicy,
+    KafkaClusterSpec,
+    Mode,
+    TopicSpec,
+)
+from poolkeeper.planning.problem.adoptions import is_doomed
 from poolkeeper.planning.problem.pool_membership import metric_name
+from poolkeeper.planning.problem.topic_rights import Right, prefix_of
 from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.planning.run_state.convergence import TopicStanding
 from poolkeeper.resources.kinds import resource_pool
@@ -84,8 +93,10 @@ def _if_deleting(at: TopicSituation) -> ReadyCondition | None:
     if not at.resource.deleting:
         return None
     message = "its Kafka topic is kept"
-    if claimants := at.inputs.claimants.get(at.spec.topic):
-        message += f", as it is also named by {few(sorted(claimants))}"
+    topic, owners = at.spec.topic, at.inputs.owners
+    if topic in owners.specs or topic in owners.held:
+        claimants = at.inputs.claimants.get(topic, ())
+        message += f", as it is also named by {few(sorted(claimants))}" if claimants else ""
     if at.spec.deletion_policy is DeletionPolicy.DELETE and is_owned(at.inputs, at.spec):
         message = f"Kafka topic {at.spec.topic} is being deleted"
         keep = "set spec.deletionPolicy to Retain to delete this Topic and keep the data"
@@ -98,6 +109,56 @@ def _if_deleting(at: TopicSituation) -> ReadyCondition | None:
         elif at.plan_work.problems:
             message = f"{at.plan_work.problems[0].message}; {keep}"
     return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
+
+
+def _if_without_right(at: TopicSituation) -> ReadyCondition | None:
+    """What is told of a Topic that has no right to the Kafka topic that it names.
+
+    If another Topic has it, that is a conflict, unless the namespace may not use the name at all.
+    """
+    topic, found = at.spec.topic, at.inputs
+    lacking = found.owners.without_right.get(Claim(topic, at.spec.owner))
+    desired = found.desired
+    if lacking is None or desired is None:
+        return None
+    if lacking in (Right.SYSTEM_NAME, Right.FOREIGN_NAME):
+        message = _name_text(at, lacking, desired.cluster)
+        return ReadyCondition(ReadyStatus.STALLED, "NameNotAllowed", message)
+    owners = found.owners
+    if topic in owners.specs or topic in owners.held | owners.stranded:
+        return None
+    if lacking is Right.CLOSED:
+        message = f"{_existing_text(at)}: {at.cluster} lets nobody take it over (spec.adoption)"
+        return ReadyCondition(ReadyStatus.STALLED, "AdoptionRefused", message)
+    request = next((r for r in found.adoptions if r.namespace == at.spec.namespace), None)
+    if request is None or all(each.topic != topic for each in request.topics):
+        return None
+    others = len(request.topics) - 1
+    beside = f" and {count(others, 'other topic')} of this namespace" if others else ""
+    message = (
+        f"{_existing_text(at)}: approve {request.hash} in {at.cluster} to let this Topic have it"
+        f"{beside}; until then nothing is done to it"
+    )
+    return ReadyCondition(ReadyStatus.RECONCILING, "AdoptionRequired", message)
+
+
+def _existing_text(at: TopicSituation) -> str:
+    record = at.inputs.found.record_of(at.spec.topic)
+    whose = "nobody declared it" if record is None else f"it was {record.owner}'s"
+    return f"Kafka topic {at.spec.topic} exists, and {whose}"
+
+
+def _name_text(at: TopicSituation, lacking: Right, cluster: KafkaClusterSpec) -> str:
+    name, namespace = at.spec.topic, at.spec.namespace
+    if lacking is Right.SYSTEM_NAME:
+        return (
+            f"{name} begins with _, and spec.systemTopics of {at.cluster} does not name namespace"
+            f" {namespace}: choose another spec.topicName"
+        )
+    return (
+        f"{name} does not begin with {prefix_of(cluster, namespace)}, as spec.topicNames of"
+        f" {at.cluster} asks for namespace {namespace}: choose another spec.topicName"
+    )
 
 
 def _if_conflict(at: TopicSituation) -> ReadyCondition | None:
@@ -113,6 +174,12 @@ def _if_conflict(at: TopicSituation) -> ReadyCondition | None:
             # The recorded owner keeps its Kafka topic even if its spec cannot be read.
             others = few(sorted(rivals) or [record.owner if record else "another Topic"])
             holds = f"is {others}'s, too"
+            desired = found.desired
+            if desired and record and is_doomed(desired, found.found, topic):
+                message = (
+                    f"Kafka topic {topic} belongs to {record.owner}, with which it is being deleted"
+                )
+                return ReadyCondition(ReadyStatus.RECONCILING, "TopicConflict", message)
         message = f"Kafka topic {topic} {holds}; delete one of the Topics"
         return ReadyCondition(ReadyStatus.STALLED, "TopicConflict", message)
     twin = at.inputs.topic_of_metric_name.get(metric_name(topic), topic)
@@ -311,6 +378,7 @@ def _moves_text(at: TopicSituation) -> str:
 
 READY_RULES: tuple[Callable[[TopicSituation], ReadyCondition | None], ...] = (
     _if_deleting,
+    _if_without_right,
     _if_conflict,
     _if_torn,
     _if_in_place,

@@ -114,6 +114,13 @@ def cluster_body(spec: KafkaClusterSpec) -> Body:
         },
         "unmanagedTopics": spec.unmanaged_topics.value,
         "defaultPool": spec.default_pool,
+        "adoption": _fields_set({
+            "policy": spec.adoption.policy and spec.adoption.policy.value,
+            "namespaces": _listed(spec.adoption.namespaces),
+            "topics": _listed(spec.adoption.topics),
+        }) or None,
+        "systemTopics": _systems(spec.system_topics),
+        "topicNames": spec.topic_prefix and {"prefix": spec.topic_prefix},
         "load": _fields_set({"source": load.source, "prometheus": dict(load.prometheus) or None}),
         "limits": _fields_set({
             "partitions": spec.limits.partitions,
@@ -244,6 +251,14 @@ def _namespaces(allowed: AllowedNamespaces | None) -> Body | None:
         "names": None if allowed.names is None else list(allowed.names),
         "selector": None if allowed.selector is None else dict(allowed.selector),
     })  # fmt: skip
+
+
+def _listed(names: tuple[str, ...] | None) -> list[str] | None:
+    return None if names is None else list(names)
+
+
+def _systems(namespaces: tuple[str, ...] | None) -> Body | None:
+    return None if namespaces is None else {"namespaces": list(namespaces)}
 
 
 def _balance(goals: tuple[Goal, ...]) -> Body | None:

@@ -75,11 +75,21 @@ class TopicRecordBody(Struct):
     owner: Name
     declared: tuple[str, ...]
     deletion_policy: DeletionPolicy
+    topic_id: Name | None = None
+    created_zxid: Count | None = None
+    adoption: Name | None = None
 
     @property
     def record(self) -> TopicRecord:
         """The record of this body."""
-        return TopicRecord(self.owner, self.declared, self.deletion_policy)
+        return TopicRecord(
+            self.owner,
+            self.declared,
+            self.deletion_policy,
+            self.topic_id,
+            self.created_zxid,
+            self.adoption,
+        )
 
 
 class _BrokerBody(Struct):

@@ -8,7 +8,15 @@ import builders
 from builders import pool_spec, topic, topic_spec
 from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.plans import DeleteTopic, SetConfig
-from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, TopicSpec, UnmanagedTopics
+from poolkeeper.model.specs import (
+    Adoption,
+    AdoptionPolicy,
+    Claim,
+    DeletionPolicy,
+    Desired,
+    TopicSpec,
+    UnmanagedTopics,
+)
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan
@@ -266,6 +274,133 @@ def test_only_a_topic_that_is_being_deleted_now_is_deleted(
     assert check_plan(plan, wanted, ON_FAST, records) == ()
     if deleted:
         assert not any(move.topic in deleted for move in plan.moves)
+
+
+ASKED = builders.cluster_spec(
+    adoption=Adoption(AdoptionPolicy.APPROVE),
+    unmanaged_topics=UnmanagedTopics.EVACUATE_ONLY,
+    default_pool="slow",
+)
+
+
+def asked(*specs: TopicSpec, **claims: tuple[Claim, ...]) -> Desired:
+    """What is declared where a person approves of who takes over what exists."""
+    return replace(desired(*specs, **claims), cluster=ASKED)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "records", "expected"),
+    [
+        pytest.param(asked(OURS), recorded(), (None, False), id="nobody-s-topic"),
+        pytest.param(
+            asked(OURS), recorded(orders="bank/gone"), (None, False), id="somebody-s-who-is-gone"
+        ),
+        pytest.param(asked(OURS), recorded(orders="shop/orders"), (OURS, False), id="its-own"),
+        pytest.param(asked(OURS), recorded(orders="shop/old"), (OURS, False), id="its-namespace-s"),
+        pytest.param(asked(OURS, OTHERS), recorded(), (None, False), id="two-ask"),
+        pytest.param(
+            asked(OURS, OTHERS), recorded(orders="bank/old"), (OTHERS, False), id="the-nearer"
+        ),
+        pytest.param(
+            asked(OURS, held=(Claim("orders", "bank/mine"),)),
+            recorded(orders="bank/mine"),
+            (None, True),
+            id="its-owner-cannot-be-acted-on",
+        ),
+        pytest.param(
+            asked(held=(Claim("orders", "bank/mine"),)),
+            recorded(),
+            (None, False),
+            id="who-cannot-be-acted-on-holds-nothing-of-others",
+        ),
+        pytest.param(
+            asked(OURS, held=(Claim("orders", "bank/mine"),)),
+            recorded(orders="bank/old"),
+            (None, True),
+            id="nor-does-another-get-what-its-namespace-owned",
+        ),
+    ],
+)
+def test_a_name_alone_gives_nothing_that_exists(
+    wanted: Desired, records: Records, expected: tuple[TopicSpec | None, bool]
+) -> None:
+    for declared in (wanted, resolve_conflicts(wanted, records, ON_FAST)):
+        owners = topic_owners(declared, records, ON_FAST)
+        assert (owners.specs.get("orders"), "orders" in owners.held) == expected
+
+
+@pytest.mark.parametrize("unmanaged", UnmanagedTopics)
+@pytest.mark.parametrize("records", [recorded(), recorded(orders="bank/gone")])
+@pytest.mark.parametrize("claims", [(), (Claim("orders", "shop/orders"),)])
+def test_who_has_no_right_to_a_topic_changes_nothing(
+    unmanaged: UnmanagedTopics, records: Records, claims: tuple[Claim, ...]
+) -> None:
+    grasping = replace(OURS, config={"retention.ms": "1"}, deletion_policy=DeletionPolicy.DELETE)
+    cluster_spec = replace(ASKED, unmanaged_topics=unmanaged)
+    drained = (replace(FAST, drain=frozenset({1})), SLOW)
+    without = replace(asked(), cluster=cluster_spec, pools=drained)
+    grasped = replace(asked(grasping, doomed=claims), cluster=cluster_spec, pools=drained)
+    for prune in (False, True):
+        calm = make_plan(without, ON_FAST, records, prune=prune)
+        plan = make_plan(grasped, ON_FAST, records, prune=prune)
+        assert (plan.moves, plan.steps) == (calm.moves, calm.steps)
+        assert check_plan(plan, grasped, ON_FAST, records) == ()
+
+
+def test_the_audit_refuses_what_is_done_for_somebody_without_a_right() -> None:
+    trusting = desired(replace(OURS, config={"retention.ms": "1"}))
+    plan = make_plan(trusting, ON_FAST)
+    assert {step.topic for step in plan.steps if isinstance(step, SetConfig)} == {"orders"}
+    wanted = replace(trusting, cluster=ASKED)
+    told = {v.message for v in check_plan(plan, wanted, ON_FAST, Records()) if v.topic == "orders"}
+    assert "retention.ms=1 is not declared" in told
+
+
+@pytest.mark.parametrize(
+    ("wanted", "records", "deleted"),
+    [
+        pytest.param(
+            asked(OURS, doomed=(Claim("orders", "bank/mine"),)),
+            recorded(orders="bank/mine"),
+            ["orders"],
+            id="whoever-else-names-it",
+        ),
+        pytest.param(
+            asked(held=(Claim("orders", "shop/x"),), doomed=(Claim("orders", "bank/mine"),)),
+            recorded(orders="bank/mine"),
+            ["orders"],
+            id="whoever-else-names-it-wrongly",
+        ),
+        pytest.param(
+            asked(OURS, doomed=(Claim("orders", "shop/old"),)),
+            recorded(orders="shop/old"),
+            [],
+            id="not-while-another-of-the-namespace-declares-it",
+        ),
+        pytest.param(
+            desired(doomed=(Claim("orders", "shop/orders"),)),
+            Records("c1", {"orders": TopicRecord("shop/orders", (), topic_id="another")}),
+            [],
+            id="not-one-that-was-created-again",
+        ),
+    ],
+)
+def test_an_owner_deletes_its_topic(wanted: Desired, records: Records, deleted: list[str]) -> None:
+    seen = cluster(topic("orders", (1, 2), topic_id="one"))
+    plan = make_plan(wanted, seen, records)
+    assert [s.topic for s in plan.steps if isinstance(s, DeleteTopic)] == deleted
+    assert check_plan(plan, wanted, seen, records) == ()
+
+
+def test_a_topic_that_was_created_again_is_deleted_by_no_plan() -> None:
+    doomed = desired(doomed=(Claim("orders", "shop/orders"),))
+    records = recorded(orders="shop/orders")
+    plan = make_plan(doomed, ON_FAST, records)
+    of_another = {"orders": TopicRecord("shop/orders", (), created_zxid=5)}
+    orders = replace(ON_FAST.topics["orders"], created_zxid=6)
+    seen = replace(ON_FAST, topics={**ON_FAST.topics, "orders": orders})
+    told = check_plan(plan, doomed, seen, replace(records, topics=of_another))
+    assert "its ownership record does not say Delete" in {v.message for v in told}
 
 
 def test_no_plan_deletes_what_is_held() -> None:

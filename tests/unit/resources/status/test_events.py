@@ -19,6 +19,8 @@ def status(ready: str, reason: str, message: str = "so it is", **fields: Any) ->
 
 IN_PLACE = status("True", "InPlace")
 RUN = {"hash": "sha256:aa", "approval": "Approved", "stage": 3}
+ASKED = [{"namespace": "shop", "hash": "sha256:aa", "topics": 3000}]
+MORE = [{**ASKED[0], "hash": "sha256:bb", "topics": 3001}]
 WAITS = {"hash": "sha256:aa", "approval": "Waiting"}
 
 
@@ -63,6 +65,20 @@ WAITS = {"hash": "sha256:aa", "approval": "Waiting"}
             id="a-topic-created",
         ),
         pytest.param(TOPIC, status("Busy", "Moving"), IN_PLACE, [("Normal", "Moved")], id="moved"),
+        pytest.param(
+            CLUSTER,
+            IN_PLACE,
+            {**IN_PLACE, "adoptions": ASKED},
+            [("Normal", "AdoptionRequired")],
+            id="a-namespace-asks",
+        ),
+        pytest.param(
+            CLUSTER,
+            {**IN_PLACE, "adoptions": ASKED},
+            {**IN_PLACE, "adoptions": MORE},
+            [],
+            id="a-namespace-that-asks-asks-for-more",
+        ),
         pytest.param(
             TOPIC,
             status("Busy", "Configuring"),

@@ -72,6 +72,13 @@ def clusters(draw):
         limits=specs.ClusterLimits(
             draw(COUNTS), draw(COUNTS), draw(st.sampled_from(specs.LimitPolicy))
         ),
+        adoption=specs.Adoption(
+            draw(maybe(st.sampled_from(specs.AdoptionPolicy))),
+            draw(maybe(st.sampled_from([(), ("shop", "bank")]))),
+            draw(maybe(st.sampled_from([(), ("a.*", "no")]))),
+        ),
+        system_topics=draw(maybe(st.sampled_from([(), ("ops",)]))),
+        topic_prefix=draw(maybe(st.sampled_from(["{namespace}.", "eu.{namespace}_"]))),
     )
 
 

@@ -1,0 +1,71 @@
+"""A tenant names what is not its own: it gets nothing without the platform's word."""
+
+APPLY = {"mode": "Apply", "approval": {"policy": "Auto"}, "adoption": {"policy": "Approve"}}
+TWO = {"partitions": 2, "replicationFactor": 2}
+HOSTILE = {"config": {"retention.ms": "1"}, "deletionPolicy": "Delete"}
+
+
+def test_what_exists_is_taken_over_only_as_approved(scene):
+    for name in ("_schemas", "audit", "orders"):
+        scene.create_topic(name, (1, 2), (2, 1), retention_ms="900000000")
+    before = {name: scene.assignment(name) for name in ("_schemas", "audit", "orders")}
+    scene.apply(scene.cluster(**APPLY), scene.pool("p", 4, 5, 6))
+    scene.says("cluster")
+    scene.apply(
+        scene.topic("audit", "p", **HOSTILE),
+        scene.topic("orders", "p", **HOSTILE),
+        scene.topic("schemas", "p", topicName="_schemas", **HOSTILE),
+    )
+    said = scene.says("topic", "orders", "AdoptionRequired")
+    scene.says("topic", "schemas", "NameNotAllowed", about="spec.systemTopics")
+    scene.says("topic", "audit", "AdoptionRequired")
+    scene.barrier("p")
+    (asked,) = scene.status("cluster")["adoptions"]
+    assert {**asked, "hash": ""} == {
+        "namespace": scene.namespace,
+        "hash": "",
+        "topics": 2,
+        "names": ["audit", "orders"],
+    }
+    assert asked["hash"] in said
+    scene.says("cluster", about=asked["hash"])
+    for name, assignment in before.items():
+        assert scene.assignment(name) == assignment
+        assert scene.config(name) == {"retention.ms": "900000000"}
+
+    scene.delete("topic", "audit")
+    scene.gone("topic", "audit")
+    scene.barrier("p")
+    assert "audit" in scene.topics()
+    (asked,) = scene.status("cluster")["adoptions"]
+    scene.patch("cluster", approval={"policy": "Auto", "plans": [asked["hash"]]})
+    scene.says("topic", "orders")
+    assert scene.config("orders") == {"retention.ms": "1"}
+    assert scene.holders("orders") <= {4, 5, 6}
+    scene.events("cluster", awaited="TopicsAdopted")
+    assert scene.assignment("audit") == before["audit"]
+
+
+def test_the_loser_of_a_conflict_neither_keeps_nor_inherits_a_topic(scene):
+    scene.apply(
+        scene.cluster(**APPLY),
+        scene.pool("p", 1, 2, 3),
+        scene.topic("kept", "p", **TWO),
+        scene.topic("going", "p", deletionPolicy="Delete", **TWO),
+    )
+    scene.says("topic", "kept")
+    scene.says("topic", "going")
+    other = scene.plane.new_namespace()
+    for name in ("kept", "going"):
+        scene.apply(scene.topic(name, "p", namespace=other, **HOSTILE, **TWO))
+        scene.says("topic", name, "TopicConflict", namespace=other)
+    first = scene.status("topic", "going")["topicId"]
+    for name in ("kept", "going"):
+        scene.delete("topic", name)
+        scene.gone("topic", name)
+    scene.says(
+        "topic", "kept", "AdoptionRequired", about=f"{scene.namespace}/kept's", namespace=other
+    )
+    assert scene.config("kept") == {}
+    scene.says("topic", "going", namespace=other)  # a new topic: the owner's is gone with its data
+    assert scene.status("topic", "going", namespace=other)["topicId"] != first

@@ -1,0 +1,174 @@
+"""What Topics and the KafkaCluster say of topics that exist and that nobody has handed over."""
+
+from typing import Any
+
+import pytest
+
+from poolkeeper.resources.checks.assembly import assemble
+from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
+from poolkeeper.resources.status.finalizers import finalizers_needed
+from poolkeeper.resources.status.status_inputs import status_inputs_of
+from unit.resources.bodies import kafka, kafka_cluster, kafka_topic, topic
+from unit.resources.situations import IN_FAST, MAIN, ORDERS, POOLS, of
+from unit.resources.stages import seen
+
+STRICT: dict[str, Any] = {"adoption": {}, "systemTopics": {}}
+APPROVE = kafka_cluster(mode="Apply", approval={"policy": "Auto"}, **STRICT)
+GRASPING = topic("orders", "slow", config={"retention.ms": "1"}, deletionPolicy="Delete")
+SCHEMAS = kafka_topic("_schemas", (1, 2))
+SYSTEM = topic("schemas", "fast", topicName="_schemas")
+
+
+def told(*objects: CustomResource, key: ObjectKey = ORDERS, **owners: str) -> tuple[str, ...]:
+    """Status, reason and message of Ready."""
+    ready = of(key, (*objects, *POOLS), IN_FAST, SCHEMAS, **owners)["conditions"][0]
+    return ready["status"], ready["reason"], ready["message"]
+
+
+def asked(*objects: CustomResource) -> list[dict[str, Any]]:
+    found = of(MAIN, (APPROVE, *POOLS, *objects), IN_FAST, SCHEMAS).get("adoptions", [])
+    assert isinstance(found, list)
+    return found
+
+
+def test_nothing_that_exists_is_taken_over_without_approval_on_kubernetes() -> None:
+    (request,) = asked(GRASPING)
+    assert request == {
+        "namespace": "shop",
+        "hash": request["hash"],
+        "topics": 1,
+        "names": ["orders"],
+    }
+    assert told(APPROVE, GRASPING) == (
+        "False",
+        "AdoptionRequired",
+        f"Kafka topic orders exists, and nobody declared it: approve {request['hash']} in"
+        " KafkaCluster main to let this Topic have it; until then nothing is done to it",
+    )
+    status, reason, message = told(APPROVE, GRASPING, key=MAIN)
+    assert (status, reason, message) == ("True", "InPlace", "in place")
+
+
+def test_what_a_namespace_asks_for_is_one_question() -> None:
+    more = topic("schemas", "fast", namespace="ops", topicName="_schemas")
+    spec = {**STRICT, "systemTopics": {"namespaces": ["ops"]}}
+    cluster = kafka_cluster(mode="Apply", **spec)
+    found = of(MAIN, (cluster, *POOLS, GRASPING, more), IN_FAST, SCHEMAS)["adoptions"]
+    assert [(each["namespace"], each["names"]) for each in found] == [
+        ("ops", ["_schemas"]),
+        ("shop", ["orders"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted", "owners", "says"),
+    [
+        pytest.param(
+            {"adoption": {"policy": "None"}},
+            GRASPING,
+            {},
+            (
+                "AdoptionRefused",
+                "Kafka topic orders exists, and nobody declared it: KafkaCluster main lets nobody"
+                " take it over (spec.adoption)",
+            ),
+            id="closed",
+        ),
+        pytest.param(
+            {"adoption": {"policy": "None"}},
+            GRASPING,
+            {"orders": "bank/gone"},
+            (
+                "AdoptionRefused",
+                "Kafka topic orders exists, and it was bank/gone's: KafkaCluster main lets nobody"
+                " take it over (spec.adoption)",
+            ),
+            id="closed-of-somebody-who-is-gone",
+        ),
+        pytest.param(
+            {"topicNames": {"prefix": "{namespace}."}},
+            topic("orders", "slow", partitions=1, replicationFactor=1, topicName="shop-eu.orders"),
+            {},
+            (
+                "NameNotAllowed",
+                "shop-eu.orders does not begin with shop., as spec.topicNames of KafkaCluster main"
+                " asks for namespace shop: choose another spec.topicName",
+            ),
+            id="the-name-of-another-namespace",
+        ),
+        pytest.param(
+            {"systemTopics": {"namespaces": ["ops"]}},
+            topic("orders", "fast", topicName="_schemas"),
+            {},
+            (
+                "NameNotAllowed",
+                "_schemas begins with _, and spec.systemTopics of KafkaCluster main does not name"
+                " namespace shop: choose another spec.topicName",
+            ),
+            id="a-system-topic",
+        ),
+        pytest.param(
+            {"topicNames": {"prefix": "{namespace}."}},
+            topic("orders", "fast"),
+            {"orders": "shop/orders"},
+            (
+                "InPlace",
+                "in place in pool fast: 4 partitions of 2 replicas; 1 partition could move for"
+                " balance",
+            ),
+            id="an-owner-keeps-its-name",
+        ),
+        pytest.param(
+            {"adoption": {"namespaces": ["shop"]}},
+            topic("orders", "fast"),
+            {},
+            (
+                "InPlace",
+                "in place in pool fast: 4 partitions of 2 replicas; 1 partition could move for"
+                " balance",
+            ),
+            id="a-namespace-that-is-let",
+        ),
+    ],
+)
+def test_a_topic_says_what_it_lacks(
+    spec: dict[str, Any], wanted: CustomResource, owners: dict[str, str], says: tuple[str, str]
+) -> None:
+    cluster = kafka_cluster(mode="Apply", **{**STRICT, **spec})
+    assert told(cluster, wanted, **owners)[1:] == says
+
+
+def test_a_topic_whose_owner_is_being_deleted_with_it_is_not_asked_for() -> None:
+    going = topic("going", "fast", topicName="orders", deletionPolicy="Delete", deleting=True)
+    other = topic("mine", "fast", namespace="evil", topicName="orders")
+    objects = (APPROVE, *POOLS, going, other)
+    ready = of(ObjectKey("Topic", "evil", "mine"), objects, IN_FAST, orders="shop/going")[
+        "conditions"
+    ][0]
+    assert (ready["reason"], ready["message"]) == (
+        "TopicConflict",
+        "Kafka topic orders belongs to shop/going, with which it is being deleted",
+    )
+    what = seen(kafka((IN_FAST,)), orders="shop/going")
+    needed = finalizers_needed(status_inputs_of(assemble(objects)["main"], what), False)
+    assert needed[ObjectKey("Topic", "shop", "going")], "nobody keeps it from being deleted"
+
+
+def test_a_topic_that_asked_in_vain_goes_and_leaves_everything() -> None:
+    gone = topic("orders", "slow", deletionPolicy="Delete", deleting=True, guarded=True)
+    objects = (APPROVE, *POOLS, gone)
+    needed = finalizers_needed(
+        status_inputs_of(assemble(objects)["main"], seen(kafka((IN_FAST,)))), False
+    )
+    assert not needed[ORDERS]
+    assert told(APPROVE, gone)[1:] == ("Deleting", "its Kafka topic is kept")
+
+
+def test_the_operator_s_own_namespace_has_the_system_topics() -> None:
+    found = assemble((APPROVE, *POOLS, SYSTEM), own_namespace="poolkeeper-system")["main"]
+    assert found.desired is not None
+    assert found.desired.cluster.system_topics == ("poolkeeper-system",)
+    declared = kafka_cluster(**{**STRICT, "systemTopics": {"namespaces": []}})
+    found = assemble((declared, *POOLS), own_namespace="poolkeeper-system")["main"]
+    assert found.desired is not None
+    assert found.desired.cluster.system_topics == ()

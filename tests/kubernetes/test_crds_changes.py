@@ -123,9 +123,20 @@ DEFAULTS = {
         "balancing": {"enabled": True, "coolDown": "1h", "minGain": 0},
         "unmanagedTopics": "Ignore",
         "load": {"source": "None"},
-        "limits": {"partitions": 200000, "replicasPerBroker": 4000, "policy": "Warn"},
+        "limits": {
+            "partitions": 200000,
+            "replicasPerBroker": 4000,
+            "policy": "Warn",
+            "perTopic": {"partitions": 10000, "configBytes": 65536, "manualLists": 10000},
+            "perNamespace": {
+                "topics": 5000,
+                "partitions": 50000,
+                "configBytes": 4194304,
+                "manualLists": 10000,
+            },
+        },
     },
-    "ResourcePool": {"capacity": {}, "defaults": {}},
+    "ResourcePool": {"capacity": {}, "defaults": {}, "rackPolicy": "Spread"},
     "Topic": {
         "keyed": False,
         "config": {},

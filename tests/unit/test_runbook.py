@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from poolkeeper.resources.status import health
 from poolkeeper.resources.status.decision_events import TOLD_ACTIONS, TOLD_WAITS
 
 ROOT = Path(__file__).parents[2]
@@ -64,6 +65,13 @@ def test_every_reason_of_a_condition_has_a_row():
     reasons = said("ReadyCondition", "Verdict")
     assert len(reasons) > MIN_REASONS
     assert reasons - rows("Reasons of the condition Ready") == set()
+
+
+def test_every_reason_for_which_what_is_in_place_is_not_ready_has_a_row():
+    section = RUNBOOK.partition("\n### As declared, and yet not Ready\n")[2].partition("\n## ")[0]
+    found = dict(re.findall(r"^\| `(\w+)` \|.*\((Stalled|Reconciling)\) \|", section, re.MULTILINE))
+    stalling = {reason.value: "Stalled" for reason in health.STALLING}
+    assert found == stalling | {reason.value: "Reconciling" for reason in health.PASSING}
 
 
 def test_every_event_has_a_row():

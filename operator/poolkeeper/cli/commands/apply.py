@@ -251,6 +251,7 @@ def _report_no_changes(
             loop.drive(connections, command.desired, plan, printer, emit=command.emit)
         waits = tuple(wait for wait in waits if wait.reason in _STAYING)
         observed = replace(observed, left=replace(observed.left, ours=Throttled()))
+    plan = planning_command.with_troubles(plan, command.desired, observed)
     throttled = left_throttles.waits_for_ours(observed.left)
     damage = left_undone.of_damage(left_throttles.waits(observed.left))
     undone = (

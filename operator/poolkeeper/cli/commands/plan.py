@@ -129,8 +129,7 @@ def plan(
     brokers = ask_nobody if snapshot else cluster_reading.config_questions(target)
     made = audited_plan(desired, seen, prune=prune, refused=brokers)
     if not (without or with_brokers):  # what is only supposed needs no mending
-        troubles = health.problems(desired, seen.cluster, seen.records)
-        made = replace(made, problems=(*made.problems, *troubles))
+        made = with_troubles(made, desired, seen)
     printing.warn((*look.warnings, *_without_effect(made, desired, look, seen)))
     if snapshot is None and target.bootstrap:
         printing.warn(_unknown_room(made, desired, seen))
@@ -226,6 +225,12 @@ def _lawful(desired: Desired, observed: Observation, *, prune: bool) -> LawfulPl
         lambda wanted: make_plan(wanted, *known, prune=prune),
         lambda plan, wanted: audit.check_plan(plan, wanted, *known),
     )
+
+
+def with_troubles(plan: Plan, desired: Desired, observed: Observation) -> Plan:
+    """Add what is wrong with the cluster although it may be as declared."""
+    troubles = health.problems(desired, observed.cluster, observed.records)
+    return replace(plan, problems=(*plan.problems, *troubles))
 
 
 def document(

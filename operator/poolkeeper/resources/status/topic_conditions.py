@@ -271,6 +271,8 @@ def _blocked_reason(problem: PlanProblem) -> str:
         return "Invalid"
     if problem.reason is ProblemReason.CONFIG_REFUSED:
         return "ConfigRefused"
+    if problem.reason is ProblemReason.UNLAWFUL:
+        return "Unlawful"
     return "QuotaExceeded" if problem.law == "quotas" else "Impossible"
 
 

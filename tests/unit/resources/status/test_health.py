@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from poolkeeper.model.specs import Culprit
 from poolkeeper.model.topology import Cluster, Controller
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import ObjectKey
@@ -123,4 +124,18 @@ def test_a_topic_that_nobody_can_write_safely_is_told() -> None:
         "Stalled",
         "2 replicas are fewer than min.insync.replicas (3), so that producers with acks=all always"
         " fail",
+    )
+
+
+def test_a_topic_whose_declaration_is_unlawful_names_the_law() -> None:
+    asked = topic("orders", "fast", partitions=4, replicationFactor=3)
+    objects, what = (AUTO, *POOLS, asked), seen(WELL)
+    assembled = assemble(objects)["main"]
+    assert assembled.desired is not None
+    kept = replace(assembled.desired, kept=(Culprit("racks", "it is worse", "orders"),))
+    outcome = at_rest(replace(assembled, desired=kept), what)
+    found = told(objects, what, outcome)[ORDERS]["conditions"][0]
+    assert (found["reason"], found["message"]) == (
+        "Unlawful",
+        "stays as it is: what is declared would break the law racks: it is worse",
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
+FETCH_BYTES = 1024 * 1024
 BATCH = 100
 """Records sent at once; requests cost brokers the most, so that few small batches spare them."""
 PAYLOAD = b"." * 200
@@ -164,6 +165,8 @@ class Traffic:
             enable_auto_commit=False,
             auto_offset_reset="none",
             metadata_max_age_ms=5_000,
+            # Brokers answer twice a second, and not once for each record: they have other work.
+            fetch_min_bytes=FETCH_BYTES,
             fetch_max_wait_ms=500,
         )
         try:

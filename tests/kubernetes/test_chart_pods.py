@@ -2,6 +2,7 @@
 
 from chart.rendering import (
     EVERYTHING,
+    FULLNAME,
     render,
     the_only,
 )
@@ -40,6 +41,7 @@ def test_the_container():
             "--watch-namespace=pay",
             "--watch-namespace=shop",
             "--lease=theirs",
+            f"--lease-owner={FULLNAME}",
             "--identity=$(POD_NAME)",
             "--listen=0.0.0.0:9090",
             "--log-format=json",

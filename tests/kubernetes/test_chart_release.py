@@ -25,7 +25,7 @@ from chart.releases import (
     until_no_pods,
     without_definitions,
 )
-from chart.rendering import CHART, EVERYTHING, ROOT, render
+from chart.rendering import CHART, EVERYTHING, ROOT, of_kind, render
 from conditions import until
 
 CLUSTER = "/apis/poolkeeper.dev/v1alpha1/kafkaclusters"
@@ -150,6 +150,8 @@ def test_a_real_server_takes_what_is_rendered(control_plane, values):
     objects = [
         one for one in render(values) if not one["apiVersion"].startswith("monitoring.coreos.com")
     ]
+    for pod in of_kind(objects, "Pod"):
+        pod["spec"]["serviceAccountName"] = "default"  # the one that it has is not there yet
     said = control_plane.kubectl(
         *("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"),
         input="\n---\n".join(json.dumps(one) for one in objects),

@@ -50,14 +50,14 @@ orders     fast   12           3     False   Moving          12       3       0s
 returns    fast   6            3     True    InPlace                          0s
 """
 POOLS = """\
-NAME   CLUSTER   BROKERS   TOPICS   READY   REASON    DRAINING                        AGE
-fast   main      3         40       False   Moving    [{"broker":3,"replicas":120}]   0s
-slow   main      3         12       True    InPlace                                   0s
+NAME   CLUSTER   BROKERS   TOPICS   READY   REASON    DRAINING   AGE
+fast   main      3/3       40       False   Moving    3          0s
+slow   main      2/3       12       True    InPlace              0s
 """
 CLUSTERS = """\
-NAME      MODE       READY   REASON     MOVES   MOVED   AGE
-main      PlanOnly   False   Moving     36      12      0s
-staging   PlanOnly   False   PlanOnly   4               0s
+NAME      MODE       READY   REASON     BROKERS   WAITS   MOVES   MOVED   AGE
+main      PlanOnly   False   Moving     8/9               36      12      0s
+staging   PlanOnly   False   PlanOnly                     4               0s
 """
 
 
@@ -70,12 +70,14 @@ def test_columns_say_whether_it_is_done_and_if_not_why_and_how_far(control_plane
     show(api, TOPIC, "invoices", conditions("False", "TopicConflict", "declared twice"), namespace)
     show(api, TOPIC, "new", {}, namespace)
     fast = conditions("False", "Moving", "broker 3 holds 120 replicas")
-    fast |= {"brokers": 3, "topics": 40, "draining": [{"broker": 3, "replicas": 120}]}
-    slow = conditions("True", "InPlace", "in place") | {"brokers": 3, "topics": 12, "drained": [3]}
+    fast |= {"brokersUp": "3/3", "topics": 40, "drains": "3"}
+    slow = conditions("True", "InPlace", "in place")
+    slow |= {"brokersUp": "2/3", "topics": 12, "drained": [3]}
     show(api, POOL, "fast", fast)
     show(api, POOL, "slow", slow)
     plan = {"hash": PLAN, "moves": 36, "movesDone": 12, "stage": 2, "approval": "Approved"}
-    main = conditions("False", "Moving", "stage 2: 12 of 36 moves done") | {"plan": plan}
+    main = conditions("False", "Moving", "stage 2: 12 of 36 moves done")
+    main |= {"plan": plan, "brokersUp": "8/9"}
     staging = conditions("False", "PlanOnly", "would move 4 partitions")
     show(api, CLUSTER, "main", main)
     show(api, CLUSTER, "staging", staging | {"plan": {"hash": PLAN, "moves": 4}})

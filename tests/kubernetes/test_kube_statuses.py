@@ -106,8 +106,8 @@ def test_fields_that_are_not_said_any_more_disappear(api, writer, namespace):
     assert found == status(partitions=12)
 
 
-def test_status_of_others_stays(control_plane, api, writer, namespace):
-    """Server-side apply owns what it says and nothing else."""
+def test_status_of_others_goes(control_plane, api, writer, namespace):
+    """Server-side apply would leave it: a plan that nobody made, a condition that says Ready."""
     (topic,) = topics(api, namespace, 1)
     control_plane.kubectl(
         "patch",
@@ -122,7 +122,8 @@ def test_status_of_others_stays(control_plane, api, writer, namespace):
     )
     writer.put(topic, status(), live(api, topic))
     assert writer.flush(60)
-    assert live(api, topic)["partitions"] == 7
+    assert "partitions" not in live(api, topic)
+    assert live(api, topic)["conditions"]
 
 
 def test_nothing_is_written_that_is_there(control_plane, api, namespace):

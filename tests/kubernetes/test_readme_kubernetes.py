@@ -131,7 +131,7 @@ def test_the_section_works_as_written(shell: Shell, addresses: tuple[str, str]) 
     before = places(connect)
     assert any(len(ids) > 3 for ids in homes(before).values())
     said = []
-    with traffic.Traffic(bootstrap, TOPICS, records_per_s=60) as clients:
+    with traffic.Traffic(bootstrap, TOPICS, records_per_s=20) as clients:
         for command in commands():
             said.append((command, shell.run(command)))
             if command.startswith("kubectl get kafkaclusters"):

@@ -101,7 +101,7 @@ def left_behind(demo: Running, servers: set[Identity]) -> list[object]:
 
 
 def test_the_demo_shows_what_it_promises_and_leaves_no_process(start: Start) -> None:
-    demo = start("--kib", "64", "--records", "60")
+    demo = start("--kib", "64", "--records", "20")
     demo.await_line("1. Before")
     servers = demo.servers()
     assert len(servers) == SERVERS
@@ -127,7 +127,7 @@ def test_the_demo_shows_what_it_promises_and_leaves_no_process(start: Start) -> 
 
 @pytest.mark.soak
 def test_an_interruption_in_the_middle_of_a_move_leaves_no_process(start: Start) -> None:
-    demo = start("--kib", "512", "--records", "60")
+    demo = start("--kib", "512", "--records", "20")
     demo.await_line("stage 1 requested")
     servers = demo.servers()
     assert len(servers) == SERVERS

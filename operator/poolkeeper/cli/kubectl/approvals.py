@@ -83,25 +83,27 @@ def with_approvals(
 ) -> dict[str, Any]:
     """Return `spec.approval` with these approvals; what is of no plan at hand is left out.
 
-    `current` are the hashes of the plan at hand and its parts. `user` approves, if known.
+    `current` are the hashes of the plan at hand and its parts. `user` approves, if known. Who
+    approved before is not changed.
     """
     before = dict(spec.get("approval") or {})
-    hashes = [each.hash for each in approvals]
-    kept = [each for each in before.get("plans") or () if each in current and each not in hashes]
-    plans = [*kept, *hashes]
-    by = {hash_: who for hash_, who in (before.get("by") or {}).items() if hash_ in kept}
+    approved = before.pop("plans", None) or ()
+    known = before.pop("by", None) or {}
+    kept = [each for each in approved if each in current]
+    added = [each.hash for each in approvals if each.hash not in kept]
+    by = {hash_: who for hash_, who in known.items() if hash_ in kept}
     if user:
-        by |= dict.fromkeys(hashes, user)
-    return {**before, "plans": plans, **({"by": by} if by else {})}
+        by |= dict.fromkeys(added, user)
+    return {**before, "plans": [*kept, *added], **({"by": by} if by else {})}
 
 
 def lines_to_commit(approval: Json, named: Mapping[str, str]) -> list[str]:
-    """Return the lines of the manifest; `named` says what hashes are, as comments."""
+    """Return the lines of the manifest; `named` says what hashes are, as comments.
+
+    Who approves is then the account of the GitOps controller, whose name nobody knows here.
+    """
     lines = ["spec:", "  approval:", "    plans:"]
     for plan in approval["plans"]:
         comment = f"  # {named[plan]}" if plan in named else ""
         lines.append(f"      - {plan}{comment}")
-    if by := approval.get("by"):
-        lines.append("    by:")
-        lines += [f'      "{plan}": "{who}"' for plan, who in by.items()]
     return lines

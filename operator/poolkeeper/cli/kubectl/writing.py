@@ -19,6 +19,7 @@ from poolkeeper.model.names import REQUEST
 ATTEMPTS = 5
 ANSWER_S = 60.0
 POLL_S = 0.5
+PARTS_IN_STATUS = 50
 WAITING = "Waiting"
 
 
@@ -46,8 +47,8 @@ def approve(
         body = access.cluster(cluster)
         found = _approvals(access, body, parts, expected)
         keeper = gitops.keeper_of(body)
-        user = access.user()
         current = _hashes(access, body)
+        user = "" if keeper and not now else access.user()
         wanted = approvals.with_approvals(body["spec"], found, current, user)
         if keeper and not now:
             _print_lines(body, wanted, found, keeper, output)
@@ -139,10 +140,16 @@ def _hashes(access: UserAccess, body: Body) -> list[str]:
 
 
 def _parts(access: UserAccess, body: Body) -> Sequence[Body]:
-    """Return the parts of the plan that waits; none where the plan has none."""
+    """Return the parts of the plan that waits; none where the plan has none.
+
+    The status names the first of them, which may be read by everybody who reads the cluster.
+    """
+    told: Sequence[Body] = (status_of(body).get("plan") or {}).get("parts") or ()
+    if told and len(told) < PARTS_IN_STATUS:
+        return told
     found = access.plan(body)
     plan = {} if found is None else found.plan or {}
-    parts: Sequence[Body] = plan.get("parts") or ()
+    parts: Sequence[Body] = plan.get("parts") or told
     return parts
 
 

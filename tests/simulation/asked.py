@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from poolkeeper.brokers.config_checks import ConfigCheck
 from poolkeeper.brokers.enrich import with_sizes
 from poolkeeper.brokers.sizes import Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
@@ -30,6 +31,8 @@ class AskedBrokers:
     cluster: SimulatedCluster
     tells_logs: bool = False
     requests: list[MoveRequest] = field(default_factory=list)
+    checks: list[list[ConfigCheck]] = field(default_factory=list)
+    checks_are_lost: bool = False
 
     def ids(self) -> tuple[int, ...]:
         raise Unavailable("not simulated")
@@ -60,6 +63,20 @@ class AskedBrokers:
             name: simulation.alter_log_dir(broker, *name, path) for name, path in targets.items()
         }
         return {name: error for name, error in answers.items() if error}
+
+    def refused_configs(
+        self, checks: Iterable[ConfigCheck], deadline_s: float = 10
+    ) -> Mapping[str, str]:
+        """What a policy of theirs refuses: values that end in 13."""
+        if self.checks_are_lost:
+            raise Unavailable("not simulated")
+        asked = list(checks)
+        self.checks.append(asked)
+        return {
+            each.topic: "no 13 here"
+            for each in asked
+            if any(value.endswith("13") for value in each.config.values())
+        }
 
     def cancel_moves(self, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
         error = self.cluster.simulation.alter_reassignments({tuple(n): None for n in names})

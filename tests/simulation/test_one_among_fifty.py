@@ -64,7 +64,9 @@ def pinned(*lists: tuple[int, ...]) -> TopicSpec:
 
 
 R = ProblemReason
-LARGE = {f"key.{number}": "v" * 8_000 for number in range(64)}
+LARGE = {"cleanup.policy": ",".join(["delete"] * 75_000)}
+STOPS = {"retention.ms": "-5"}
+"""What no broker of 2.2 or later starts with."""
 REFUSALS: Mapping[str, Refusal] = {
     "20,000 partitions": Refusal(bad(partitions=20_000, replication_factor=2), R.TOPIC_TOO_LARGE),
     "100,000 partitions by hand": Refusal(pinned(*[(1, 2)] * 100_000), R.TOPIC_TOO_LARGE),
@@ -120,6 +122,15 @@ REFUSALS: Mapping[str, Refusal] = {
         R.CAPACITY_EXCEEDED,
         found=((2,),) * 300,
         pool={"capacity": Capacity(replicas=400), "capacity_of": {1: Capacity(replicas=200)}},
+    ),
+    "a config that stops brokers": Refusal(
+        bad(partitions=1, replication_factor=2, config=STOPS), R.INVALID_CONFIG
+    ),
+    "a config that stops brokers, later": Refusal(
+        bad(config=STOPS), R.INVALID_CONFIG, found=((1, 2),)
+    ),
+    "a key that no release knows": Refusal(
+        bad(config={"retension.ms": "5"}), R.INVALID_CONFIG, found=((1, 2),)
     ),
     "a config that fits into no transaction": Refusal(
         bad(partitions=1, replication_factor=2, config=LARGE),
@@ -186,6 +197,8 @@ def test_what_is_refused_for_one_topic_is_that_topics_alone(refusal: Refusal) ->
         assert refusal.reason in {p.reason for p in last.plan.problems if p.topic == name}
     found = cluster.read("/brokers/topics/bad")
     assert (found is not None) == bool(refusal.found)
+    config = cluster.read("/config/topics/bad")
+    assert not (config or {}).get("config")
     if refusal.found:
         assert len(found["partitions"]) == len(refusal.found)
     if refusal.found and refusal.topic.manual is not None:

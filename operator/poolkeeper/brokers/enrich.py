@@ -41,11 +41,19 @@ def enrich_cluster(cluster: Cluster, brokers: BrokerClient, deadline_s: float) -
     asked = reachable or list(cluster.brokers)
     versions = brokers.versions(asked, max(1.0, deadline - time.monotonic()))
     version = versions.lowest or cluster.kafka_version
+    cluster = replace(cluster, brokers=_with_releases(cluster.brokers, versions.releases))
     if len(set(versions.releases.values())) > 1:
         warnings.append(f"brokers run different versions; the lowest, {version}, counts")
     return Enrichment(
         with_sizes(replace(cluster, kafka_version=version), sizes), sizes, tuple(warnings)
     )
+
+
+def _with_releases(brokers: Mapping[int, Broker], releases: Mapping[int, str]) -> dict[int, Broker]:
+    return {
+        n: replace(broker, release=releases[n]) if n in releases else broker
+        for n, broker in brokers.items()
+    }
 
 
 def enrich_if_reachable(

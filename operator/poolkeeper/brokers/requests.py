@@ -18,7 +18,8 @@ from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.protocol.admin import DescribeLogDirsRequest
 
-from poolkeeper.brokers import connections, security
+from poolkeeper.brokers import config_checks, connections, security
+from poolkeeper.brokers.config_checks import ConfigCheck
 from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.model.credentials import BrokerCredentials
@@ -32,6 +33,7 @@ DEADLINE_S = 10.0
 AT_ONCE = 16
 RETRY_PAUSE_S = 0.1
 RETRIES = 5
+_ANY_BROKER = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,27 @@ class BrokerClient:
             for replica, error in answer.items()
             if error is not kafka_errors.NoError
         }
+
+    def refused_configs(
+        self, checks: Iterable[ConfigCheck], deadline_s: float = DEADLINE_S
+    ) -> Mapping[str, str]:
+        """Ask whether brokers would take these topic configs; nothing is changed.
+
+        Returns their words for each topic that they refuse. Raises Unavailable.
+        """
+        asked = tuple(checks)
+        new = [check for check in asked if check.replicas is not None]
+        changed = [check for check in asked if check.replicas is None]
+
+        def refused(_: int) -> dict[str, str]:
+            timeout_ms = int(deadline_s * 1000)
+            said = config_checks.refused_creations(self._client, new, timeout_ms)
+            return said | config_checks.refused_changes(self._client, changed)
+
+        answers, failures = self._ask_each((_ANY_BROKER,), refused, deadline_s)
+        if failures:
+            raise Unavailable(f"checking topic configs: {failures[_ANY_BROKER]}")
+        return answers[_ANY_BROKER]
 
     def wake_controller(self) -> None:
         """Make the controller look for reassignment requests again (Kafka 2.4 and later).

@@ -67,6 +67,13 @@ class ProblemReason(StrEnum):
     PINNED_BROKERS_UNUSABLE = "PinnedBrokersUnusable"
     """A manual assignment names brokers that its pool cannot use."""
 
+    INVALID_CONFIG = "InvalidConfig"
+    """A config has keys or values with which a broker would not start."""
+    CONFIG_REFUSED = "ConfigRefused"
+    """The brokers were asked to check a config, and refuse it."""
+    CONFIG_KEY_UNKNOWN_TO_SOME = "ConfigKeyUnknownToSome"
+    """A config key is set that older brokers, which there may be, do not know."""
+
     QUOTA_EXCEEDED = "QuotaExceeded"
     """A quota of a pool or namespace, or a limit of the cluster that is enforced, is exceeded."""
     LIMIT_EXCEEDED = "LimitExceeded"
@@ -150,6 +157,7 @@ _AS_DECLARED = frozenset(
         ProblemReason.UNCLEAN_ELECTION,
         ProblemReason.UNDER_REPLICATED,
         ProblemReason.RACKS_AS_FOUND,
+        ProblemReason.CONFIG_KEY_UNKNOWN_TO_SOME,
     )
 )
 """What is told although it is as declared: small gains, a topic of Kafka's, what a step costs,

@@ -49,6 +49,7 @@ class _About(JsonObject):
     name: str
     id: str | None = None
     kafka_version: str | None = None
+    traced_version: str | None = None
     controller: BrokerId | None = None
 
 
@@ -63,6 +64,7 @@ class _Broker(JsonObject):
     endpoints: tuple[str, ...] | None = None
     config: dict[str, str] | None = None
     log_dirs: dict[str, _LogDir] | None = None
+    release: str | None = None
 
 
 class _Partition(JsonObject):
@@ -121,6 +123,7 @@ def _cluster(read: _Snapshot) -> Cluster:
         topics={t.name: _topic(t) for t in sorted(read.topics or (), key=lambda t: t.name)},
         id=read.cluster.id,
         kafka_version=read.cluster.kafka_version,
+        traced_version=read.cluster.traced_version,
         controller=Controller(read.cluster.controller),
         reassignment=requested,
         electing=bool(read.electing),
@@ -137,7 +140,8 @@ def _broker(read: _Broker) -> Broker:
             path: LogDir(each.total_bytes, each.usable_bytes)
             for path, each in read.log_dirs.items()
         }
-    return Broker(read.id, read.rack, read.endpoints or (), read.config, log_dirs)
+    known = (read.id, read.rack, read.endpoints or (), read.config, log_dirs)
+    return Broker(*known, release=read.release)
 
 
 def _topic(read: _Topic) -> Topic:

@@ -34,6 +34,7 @@ def to_json(cluster: Cluster) -> dict[str, Any]:
             name=cluster.name,
             id=cluster.id,
             kafkaVersion=cluster.kafka_version,
+            tracedVersion=cluster.traced_version,
             controller=cluster.controller.broker,
         ),
         "brokers": [_broker(broker) for _, broker in sorted(cluster.brokers.items())],
@@ -127,6 +128,7 @@ def _broker(broker: Broker) -> dict[str, Any]:
         logDirs=None
         if broker.log_dirs is None
         else {path: _log_dir(log_dir) for path, log_dir in sorted(broker.log_dirs.items())},
+        release=broker.release,
     )
 
 

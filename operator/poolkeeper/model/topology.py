@@ -87,6 +87,7 @@ class Broker:
     `arriving`: the directory that each replica is being copied to, by topic and partition.
     `failed_log_dirs`: why a directory cannot be used, by path; it is not in `log_dirs`.
     `lost_log_dirs`: those of them that count as lost for good.
+    `release`: the release that the broker itself reports.
     """
 
     id: int
@@ -97,6 +98,15 @@ class Broker:
     arriving: Mapping[TopicPartition, str] | None = None
     failed_log_dirs: Mapping[str, str] = field(default_factory=dict)
     lost_log_dirs: frozenset[str] = frozenset()
+    release: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedConfig:
+    """A whole topic config that the brokers refused, were it written, and their words."""
+
+    config: Mapping[str, str]
+    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +167,8 @@ class Cluster:
     `/admin/preferred_replica_election` exists. `deleting`: topics with a deletion marker. `torn`:
     topics that changed while they were being read; they are left out of this pass.
     `damaged`: topics whose node cannot be decoded, with the reason.
+    `kafka_version`: as declared, else the lowest that brokers report, else `traced_version`: the
+    releases that may have written the nodes. `refused_configs`: what brokers said of configs.
     """
 
     name: str
@@ -172,3 +184,5 @@ class Cluster:
     torn: frozenset[str] = frozenset()
     damaged: Mapping[str, str] = field(default_factory=dict)
     restart_locked: bool = False
+    traced_version: str | None = None
+    refused_configs: Mapping[str, RefusedConfig] = field(default_factory=dict)

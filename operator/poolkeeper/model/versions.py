@@ -20,6 +20,7 @@ and 3.9.
 
 import functools
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -124,18 +125,33 @@ def releases(version: Version) -> tuple[KafkaVersion, ...]:
     return tuple(release for release in RELEASES if release in version)
 
 
+def version_of(text: str | None) -> Version | None:
+    """The version, or the range of them, as observed or declared; None where it says nothing."""
+    if text is None:
+        return None
+    low, _, high = text.partition(" to ")
+    try:
+        return span((KafkaVersion.parse(low), KafkaVersion.parse(high or low)))
+    except Refused:
+        return None
+
+
+def span(found: Iterable[Version]) -> Version:
+    """The range from the lowest to the highest; a single release is no range."""
+    ends = [end for version in found for end in (version.low, version.high)]
+    low, high = min(ends), max(ends)
+    return low if low.release == high.release else VersionRange(low, high)
+
+
 def records_moves(text: str | None) -> bool | None:
     """Whether topic nodes say what is added and removed (2.4); None where it is not known.
 
     `text` is a version or a range of them, as observed.
     """
-    if text is None:
+    version = version_of(text)
+    if version is None:
         return None
-    low, _, high = text.partition(" to ")
-    try:
-        ends = {KafkaVersion.parse(each).has_adding_removing for each in (low, high or low)}
-    except Refused:
-        return None
+    ends = {end.has_adding_removing for end in (version.low, version.high)}
     return ends.pop() if len(ends) == 1 else None
 
 

@@ -30,6 +30,7 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import outages, sources
 from poolkeeper.planning.constraints.capacity import eligible_brokers
 from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
+from poolkeeper.planning.constraints.topic_configs import ConfigRules
 from poolkeeper.planning.diagnosis import failed_log_dirs, unclean_elections
 from poolkeeper.planning.diagnosis import problems as diagnosis_problems
 from poolkeeper.planning.layout.all_pools import LayoutInput, PoolLayouts, lay_out_all
@@ -83,10 +84,14 @@ def make_plan(
     }
     observed = lists_of(table, brokers, sources.rows_without_source(cluster, table))
     observed = replace(observed, lost=lost_replicas(cluster, table, brokers, observed.wide))
+    configs = ConfigRules.of(desired, cluster)
     manual, unassignable = manual_changes(scope, cluster, usable, observed)
     lists = _with_manual(observed, manual)
     counts = new_partitions.PlacementCounts(
-        usable, _replica_counts(scope, lists), QuotaUsage.of(desired, scope, cluster, usable)
+        usable,
+        _replica_counts(scope, lists),
+        QuotaUsage.of(desired, scope, cluster, usable),
+        configs,
     )
     created, refused = new_partitions.creations(scope, counts)
     added, not_added = new_partitions.additions(scope, cluster, counts)
@@ -102,11 +107,12 @@ def make_plan(
     copied, not_copied = between_log_dirs(
         scope.pools, cluster, given.homes, moving, balance=desired.cluster.balancing.enabled
     )
+    configured, not_configured = topic_steps.configs(scope, cluster, records, configs)
     deleted, not_deleted = topic_steps.deletions(scope, cluster)
     steps: tuple[Step, ...] = (
         *_with_lists(created, layouts),
         *_with_lists(added, layouts),
-        *topic_steps.configs(scope, cluster, records),
+        *configured,
         *copied,
         *topic_steps.elections(scope, cluster, table, moving),
         *deleted,
@@ -119,6 +125,7 @@ def make_plan(
         *topic_steps.postponed_partitions(
             given.homes, cluster, layouts.crowded_out, layouts.deferred, layouts.unfinished
         ),
+        *not_configured,
         *not_deleted,
         *internal_topics.postponed_configs(
             {n: home.spec for n, home in scope.homes.items()}, cluster

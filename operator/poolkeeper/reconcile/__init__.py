@@ -6,5 +6,5 @@ In: the declared state, what the pass is allowed to do, perhaps a plan of a Reba
 are in `context`, `authority`, `access`, `observation` (which refuses another cluster than the
 declared one) and `gone_brokers`. `steps_during_run` is what goes on beside a run, `recorded_run`
 what a preview tells of one. `approval` stores the plan that waits for it. `rate_signals` measures
-what the adaptive throttle goes by.
+what the adaptive throttle goes by. `config_checks` asks the brokers about topic configs.
 """

@@ -31,7 +31,7 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
 from poolkeeper.planning.run_state import gates, left_throttles, requests, step_progress
 from poolkeeper.planning.run_state.log_dir_copies import copies_of
-from poolkeeper.reconcile import approval, steps_during_run
+from poolkeeper.reconcile import approval, config_checks, steps_during_run
 from poolkeeper.reconcile.act import stall_recovery, writes
 from poolkeeper.reconcile.authority import Authority, approver
 from poolkeeper.reconcile.context import PassContext, PreviewContext
@@ -97,6 +97,7 @@ def _reconcile(
     with context.timed("observe"):
         observed = observe_cluster(context.access, desired, context.now_ms(), context.enrich)
     context.memory.observe(last_observation_of(observed, context.memory.last_observation))
+    observed = config_checks.with_refusals(context, desired, observed)
     owned = resolve_conflicts(desired, observed.records)
     if external is not None and confirmed_plan is None:
         outcome = _follow_external_plan(context, desired, owned, authority, observed, external)

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from poolkeeper.brokers.config_checks import ConfigCheck
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.brokers.sizes import Sizes
 from poolkeeper.model.execution.actions import Action, ActionKind
@@ -75,6 +76,23 @@ class CopyMemory:
     silent_since_ms: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class KnownRefusal:
+    """A config that the brokers refused, in which words, and when they were asked."""
+
+    check: ConfigCheck
+    words: str
+    asked_ms: int
+
+
+@dataclass(slots=True)
+class ConfigMemory:
+    """What brokers said of topic configs, by topic; until when they are not asked."""
+
+    refused: dict[str, KnownRefusal] = field(default_factory=dict)
+    silent_until_ms: int = 0
+
+
 @dataclass(slots=True)
 class PassMemory:
     """What one process keeps between passes.
@@ -106,6 +124,7 @@ class PassMemory:
     """The orphaned moves that can be finished, and since when these are the same."""
     disks: SeenDisks = field(default_factory=SeenDisks)
     copies: CopyMemory = field(default_factory=CopyMemory)
+    configs: ConfigMemory = field(default_factory=ConfigMemory)
     gone: frozenset[int] | None = None
     """The brokers that counted as gone at `gone_read_ms`."""
     gone_read_ms: int = 0

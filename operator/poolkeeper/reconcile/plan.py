@@ -11,7 +11,7 @@ from poolkeeper.errors import DamagedNode
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.waits import Wait, WaitReason, damage_wait
-from poolkeeper.model.plans import DeleteTopic, ElectLeaders, Plan, Step
+from poolkeeper.model.plans import CreateTopic, DeleteTopic, ElectLeaders, Plan, SetConfig, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.audit import audit
@@ -129,6 +129,7 @@ def _do_late(
         return Outcome(State.PROGRESSED, result.did, waits, plan)
     state = State.WAITING if waits else State.CONVERGED
     given_up = (*_waits_for_others(plan, cluster), *_outdated_steps(plan, cluster))
+    given_up += tuple(_refused_configs(plan, cluster)) if by_person else ()
     return Outcome(state, given_up, waits, plan)
 
 
@@ -140,6 +141,14 @@ def _outdated_steps(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
         if not isinstance(step, ElectLeaders)
         and step_progress.progress_of(step, cluster).state is StepState.STALE
     )
+
+
+def _refused_configs(plan: Plan, cluster: Cluster) -> Iterator[Action]:
+    """Report the configs of a person's plan that are not written; a loop waits for them."""
+    for step in steps.early_steps(plan):
+        to_do = step_progress.progress_of(step, cluster).state is StepState.TO_DO
+        if to_do and isinstance(step, CreateTopic | SetConfig):
+            yield Action(ActionKind.CONFIG_REFUSED, topic=step.topic)
 
 
 def _waits_for_others(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:

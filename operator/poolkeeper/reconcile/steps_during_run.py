@@ -21,6 +21,7 @@ from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import gates
 from poolkeeper.planning.run_state.move_progress import classify
+from poolkeeper.reconcile import config_checks
 from poolkeeper.reconcile.act import writes
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import ENDED_STATES, PassContext, PlanDuringRun
@@ -62,6 +63,7 @@ def _plan_again(
             context.access, desired, context.now_ms(), context.enrich, running=running.hash
         )
     context.memory.observe(last_observation_of(observed, context.memory.last_observation))
+    observed = config_checks.with_refusals(context, desired, observed)
     owned = resolve_conflicts(desired, observed.records)
 
     def planned(wanted: Desired) -> Plan:

@@ -88,6 +88,9 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     _A.LEFT_TO_OTHERS: lambda action: (
         f"left alone, as others moved or deleted them: {few_of(action.partitions)}"
     ),
+    _A.CONFIG_REFUSED: lambda action: (
+        f"left undone: the config of topic {action.topic} is refused; `poolkeeper plan` says why"
+    ),
     _A.STEP_OUTDATED: lambda action: (
         f"left undone: topic {action.topic} changed since the plan was made"
     ),

@@ -367,6 +367,9 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f"the log directories of broker {joined(wait.brokers)} have {size(wait.count)} free, and"
         f" copies of {few_of(wait.partitions)} still need {size(wait.of)}: free space there"
     ),
+    _R.CONFIG_REFUSED: lambda wait: (
+        f"the config of topic {wait.topic} is not written: {wait.detail}"
+    ),
     _R.TOPIC_CHANGING: lambda wait: f"topic {wait.topic} changed while it was being read",
     _R.TOPIC_REASSIGNED: lambda wait: (
         f"topic {wait.topic} is being reassigned: its partitions are added afterwards"

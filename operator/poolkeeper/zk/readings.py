@@ -115,6 +115,7 @@ def cluster_reading(name: str, reading: ZnodeReading) -> ClusterReading:
     topics = _topics(reading, damaged)
     left_out = gone | torn
     brokers, formats = _brokers(reading, notes)
+    version = version_inference.kafka_version(_traces(reading, formats))
     requested, damage = _reassignment(admin)
     notes.extend(f"{znodes.REASSIGNMENT}: {each.detail}" for each in damage)
     return ClusterReading(
@@ -123,7 +124,7 @@ def cluster_reading(name: str, reading: ZnodeReading) -> ClusterReading:
             brokers=brokers,
             topics={n: topic for n, topic in topics.items() if n not in left_out},
             id=_cluster_id(reading, notes),
-            kafka_version=version_inference.kafka_version(_traces(reading, formats)),
+            kafka_version=version,
             controller=_controller(admin, notes),
             reassignment=requested,
             request_damage=damage,
@@ -132,6 +133,7 @@ def cluster_reading(name: str, reading: ZnodeReading) -> ClusterReading:
             torn=frozenset(torn),
             damaged={n: why for n, why in damaged.items() if n not in left_out},
             restart_locked=reading.locked,
+            traced_version=version,
         ),
         {
             path: node.version

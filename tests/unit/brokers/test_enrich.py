@@ -100,17 +100,20 @@ def test_what_brokers_say_of_their_version_counts_more_than_what_znodes_look_lik
     answers = Answers(Sizes({1: LOGS, 2: LARGER}), Versions({1: "2.8", 2: "2.8"}, {}))
     found = enrich.enrich_cluster(cluster(version="2.8 to 3.3"), answers, deadline_s=1)
     assert (found.cluster.kafka_version, found.warnings) == ("2.8", ())
+    assert {broker.release for broker in found.cluster.brokers.values()} == {"2.8"}
 
 
 def test_a_version_that_brokers_do_not_tell_stays_as_it_was():
     found = enrich.enrich_cluster(cluster(version="0.10.1 to 0.11.0"), Answers(Sizes({1: LOGS})), 1)
     assert found.cluster.kafka_version == "0.10.1 to 0.11.0"
+    assert {broker.release for broker in found.cluster.brokers.values()} == {None}
 
 
 def test_the_lowest_version_counts_and_the_mixture_is_said():
     answers = Answers(Sizes({1: LOGS, 2: LARGER}), Versions({1: "2.8", 2: "0.10.2"}, {}))
     found = enrich.enrich_cluster(cluster(), answers, deadline_s=1)
     assert found.cluster.kafka_version == "0.10.2"
+    assert {n: b.release for n, b in found.cluster.brokers.items()} == {1: "2.8", 2: "0.10.2"}
     assert found.warnings == ("brokers run different versions; the lowest, 0.10.2, counts",)
 
 

@@ -21,7 +21,13 @@ from poolkeeper.model.topology import (
 
 EXAMPLE = {
     "version": 1,
-    "cluster": {"name": "main", "id": "abc", "kafkaVersion": "3.9", "controller": 1},
+    "cluster": {
+        "name": "main",
+        "id": "abc",
+        "kafkaVersion": "3.9",
+        "tracedVersion": "3.4 to 3.9",
+        "controller": 1,
+    },
     "brokers": [
         {
             "id": 1,
@@ -29,6 +35,7 @@ EXAMPLE = {
             "endpoints": ["PLAINTEXT://h:9092"],
             "config": {},
             "logDirs": {"/d1": {"totalBytes": 1, "usableBytes": 0}},
+            "release": "3.9",
         }
     ],
     "topics": [
@@ -58,8 +65,9 @@ CLUSTER = Cluster(
     name="main",
     id="abc",
     kafka_version="3.9",
+    traced_version="3.4 to 3.9",
     controller=Controller(broker=1),
-    brokers={1: Broker(1, "a", ("PLAINTEXT://h:9092",), {}, {"/d1": LogDir(1, 0)})},
+    brokers={1: Broker(1, "a", ("PLAINTEXT://h:9092",), {}, {"/d1": LogDir(1, 0)}, release="3.9")},
     topics={
         "t": Topic(
             "t",
@@ -312,6 +320,7 @@ brokers = st.builds(
     config=configs,
     log_dirs=st.none()
     | st.dictionaries(names, st.builds(LogDir, st.none() | sizes, st.none() | sizes), max_size=2),
+    release=st.none() | names,
 )
 clusters = st.builds(
     Cluster,
@@ -324,6 +333,7 @@ clusters = st.builds(
     ),
     id=st.none() | names,
     kafka_version=st.none() | names,
+    traced_version=st.none() | names,
     controller=st.builds(Controller, broker=st.none() | ids),
     reassignment=st.none()
     | st.lists(

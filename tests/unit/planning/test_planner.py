@@ -182,12 +182,12 @@ def test_moves(
 def test_new_topics_are_created_in_their_pool_and_evenly() -> None:
     wanted = desired(
         [pool_spec("p", *RACKS)],
-        topic_spec("t", "p", partitions=6, replication_factor=3, config={"a": "b"}),
+        topic_spec("t", "p", partitions=6, replication_factor=3, config={"flush.ms": "9"}),
     )
     plan = lawful(wanted, cluster(RACKS))
     (step,) = plan.steps
     assert isinstance(step, CreateTopic)
-    assert (step.pool, step.config, plan.moves) == ("p", {"a": "b"}, ())
+    assert (step.pool, step.config, plan.moves) == ("p", {"flush.ms": "9"}, ())
     assert set(Counter(b for r in step.replicas for b in r).values()) == {3}
     assert set(Counter(r[0] for r in step.replicas).values()) == {1}
     assert all(len({RACKS[b] for b in r}) == 3 for r in step.replicas)

@@ -112,6 +112,7 @@ CLUSTER = Cluster(
     name="main",
     id="NbXc",
     kafka_version="0.10.1 to 3.3",
+    traced_version="0.10.1 to 3.3",
     controller=Controller(1, 7, 0),
     brokers={
         1: Broker(1, "a", ("PLAINTEXT://h:1",), {"x": "1"}),

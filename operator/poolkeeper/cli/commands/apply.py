@@ -173,7 +173,10 @@ def _choose_plan(
             raise Refused(f"another plan is under way: {stored.hash}")
         return stored, True
     if command.file is None:
-        plan = planning_command.audited_plan(command.desired, observed, prune=command.prune)
+        asking = cluster_reading.config_questions(command.target)
+        plan = planning_command.audited_plan(
+            command.desired, observed, prune=command.prune, refused=asking
+        )
         return approval.renew(PendingPlan(operator_plan), plan, command.desired, observed), False
     plan = _plan_from_file(command, command.file, observed, wanted)
     by_operator = before.holder is not None and before.holder.what == OPERATOR

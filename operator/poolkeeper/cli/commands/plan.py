@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,10 +29,11 @@ from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import ApprovalPolicy, Desired
+from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import health, impossible_requests, remaining_capacity
 from poolkeeper.planning.facts.pools import Standstill
-from poolkeeper.planning.lawful import lawful_plan
+from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
 from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
@@ -57,6 +58,15 @@ from poolkeeper.zk.cluster_access import ZooKeeperView
 
 CHANGES = 2
 REASSIGN_JSON = "reassign-json"
+RefusedConfigs = Callable[[Plan, Cluster], Mapping[str, RefusedConfig]]
+"""Returns the configs of a plan that the brokers refuse, by topic."""
+
+
+def ask_nobody(plan: Plan, cluster: Cluster) -> Mapping[str, RefusedConfig]:
+    """Ask nobody."""
+    return {}
+
+
 PAGES = {"html": plan_report.plan_page, "markdown": plan_report.plan_markdown}
 
 
@@ -115,7 +125,8 @@ def plan(
     look = _of_snapshot(snapshot, desired) if snapshot else _of_cluster(target, desired)
     supposed = SupposedBrokers(frozenset(without), _brokers(with_brokers))
     seen = suppose_brokers(look.observed, supposed)
-    made = audited_plan(desired, seen, prune=prune)
+    brokers = ask_nobody if snapshot else cluster_reading.config_questions(target)
+    made = audited_plan(desired, seen, prune=prune, refused=brokers)
     if not (without or with_brokers):  # what is only supposed needs no mending
         troubles = health.problems(desired, seen.cluster, seen.records)
         made = replace(made, problems=(*made.problems, *troubles))
@@ -171,20 +182,24 @@ class Look:
     carried_out: frozenset[str] = frozenset()
 
 
-def audited_plan(desired: Desired, observed: Observation, *, prune: bool) -> Plan:
-    """Make the plan with its stages and its parts, and audit it.
+def audited_plan(
+    desired: Desired,
+    observed: Observation,
+    *,
+    prune: bool,
+    refused: RefusedConfigs = ask_nobody,
+) -> Plan:
+    """Make the plan with stages and parts, and audit it; `refused` asks the brokers about configs.
 
     Raises InvalidInput for problems that only the live cluster shows, Refused for a broken rule.
     """
     wrong = impossible_requests.problems(desired, observed.cluster, observed.records, observed.gone)
     if wrong:
         raise InvalidInput(wrong)
-    known = (observed.cluster, observed.records, observed.gone)
-    found = lawful_plan(
-        desired,
-        lambda wanted: make_plan(wanted, *known, prune=prune),
-        lambda plan, wanted: audit.check_plan(plan, wanted, *known),
-    )
+    found = _lawful(desired, observed, prune=prune)
+    if said := refused(found.plan, observed.cluster):
+        observed = replace(observed, cluster=replace(observed.cluster, refused_configs=said))
+        found = _lawful(desired, observed, prune=prune)
     made, desired = found.plan, found.desired
     at = observed.circumstances(desired)
     if desired.cluster.approval.policy is ApprovalPolicy.MANUAL:
@@ -197,6 +212,15 @@ def audited_plan(desired: Desired, observed: Observation, *, prune: bool) -> Pla
     waiting = () if halt is None else (PlanProblem("", "", Standstill(wording.sentence(halt))),)
     problems = (*made.problems, *waiting)
     return replace(made, stages=predicted, makespan=makespan, problems=problems)
+
+
+def _lawful(desired: Desired, observed: Observation, *, prune: bool) -> LawfulPlan:
+    known = (observed.cluster, observed.records, observed.gone)
+    return lawful_plan(
+        desired,
+        lambda wanted: make_plan(wanted, *known, prune=prune),
+        lambda plan, wanted: audit.check_plan(plan, wanted, *known),
+    )
 
 
 def document(

@@ -6,8 +6,11 @@ import click
 
 from poolkeeper.cli.input import options
 from poolkeeper.cli.output import printing
+from poolkeeper.resources.checks import cross_checks
 from poolkeeper.resources.checks import folder as loading
-from poolkeeper.text import count
+from poolkeeper.text import count, cut
+
+DOUBTS_MAX = 20
 
 
 @click.command()
@@ -16,9 +19,13 @@ from poolkeeper.text import count
 def validate(folders: tuple[Path, ...], output: str) -> None:
     """Check manifests offline and name every problem, with file, line and field.
 
-    Documents of other API groups are left alone, and counted.
+    Documents of other API groups are left alone, and counted. Where a KafkaCluster declares no
+    version, configs that only some releases of Kafka take are warnings.
     """
     found = loading.load(folders)
+    undeclared = {each.name for each in found.clusters if each.kafka_version is None}
+    doubts = list(cross_checks.doubtful_configs(found.topics, found.pools, undeclared))
+    printing.warn(cut(doubts, DOUBTS_MAX, grouped=False))
     counts = {
         "KafkaCluster": len(found.clusters),
         "ResourcePool": len(found.pools),

@@ -1,7 +1,7 @@
 """Opens and reads a cluster, for commands that do not write."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -11,8 +11,10 @@ from poolkeeper.cli import timing
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.errors import Unavailable
 from poolkeeper.load.refresh import with_load_history
+from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import LoadSource
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.topology import Cluster, RefusedConfig
+from poolkeeper.reconcile import config_checks
 from poolkeeper.zk import observe
 from poolkeeper.zk.client.session import Session
 
@@ -59,6 +61,19 @@ def brokers(target: Target) -> BrokerClient | None:
         )
     except Unavailable:
         return None
+
+
+def config_questions(target: Target) -> Callable[[Plan, Cluster], Mapping[str, RefusedConfig]]:
+    """Return what asks the brokers which configs of a plan they refuse; of none if none answers."""
+
+    def refused(plan: Plan, cluster: Cluster) -> Mapping[str, RefusedConfig]:
+        asked = brokers(target) if config_checks.checks_of(plan.steps, cluster) else None
+        if asked is None:
+            return {}
+        with asked:
+            return config_checks.refused_of_plan(asked, plan, cluster)
+
+    return refused
 
 
 def read_cluster(session: Session, target: Target, *, sizes: bool = True) -> ReadCluster:

@@ -21,6 +21,7 @@ _LEFT = frozenset(
         ActionKind.LEFT_TO_OTHERS,
         ActionKind.LEADERS_KEPT,
         ActionKind.STEP_OUTDATED,
+        ActionKind.CONFIG_REFUSED,
     )
 )
 _NEEDS_REPAIR = frozenset(

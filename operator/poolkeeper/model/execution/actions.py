@@ -66,6 +66,8 @@ class ActionKind(StrEnum):
     """Throttles that a run had left were taken off `count` topics and brokers."""
     THROTTLES_PUT_BACK = "ThrottlesPutBack"
     """Throttles of the run that somebody had removed were set again on `count` entities."""
+    CONFIG_REFUSED = "ConfigRefused"
+    """The config of `topic` was not written, as it is refused."""
     STEP_OUTDATED = "StepOutdated"
     """The step for `topic` was not taken: the topic changed since the plan was made."""
 

@@ -226,6 +226,8 @@ class WaitReason(StrEnum):
     # Steps that Kafka has not finished.
     TOPIC_CHANGING = "TopicChanging"
     """`topic` changed while it was being read."""
+    CONFIG_REFUSED = "ConfigRefused"
+    """The config to be written to `topic` is refused; `detail` has the words."""
     TOPIC_REASSIGNED = "TopicReassigned"
     """`topic` is being reassigned; partitions are added after that."""
     TOPIC_STILL_DELETING = "TopicStillDeleting"
@@ -360,6 +362,7 @@ _AWAITED = frozenset(
         *(_R.ORPHANED_MOVES, _R.ORPHANED_MOVES_AWAITED),
         *(_R.LEFT_ALONE, _R.RUN_RECORDED, _R.REPLICA_NOT_IN_SYNC, _R.PARTITION_STATE_UNKNOWN),
         *(_R.THROTTLES_YIELDED, _R.THROTTLES_NOT_KEPT, _R.THROTTLES_UNACCOUNTED),
+        _R.CONFIG_REFUSED,
     )
 )
 """What a person has chosen, and what others will end by themselves."""

@@ -1,5 +1,6 @@
 """The config of topics as Kafka knows it.
 
 Read `validation` (which keys and values a release takes, alone and together), `values` (how a value
-is parsed), `table` (all keys), `destructive_changes` (which changes may lose records).
+is parsed), `table` (all keys, from `keys.json`), `destructive_changes` (which changes may lose
+records).
 """

@@ -1,22 +1,22 @@
 """Kafka's topic config keys: since when, which values, which server-side default.
 
-The table holds the names that a broker's validator accepts, 0.8.1 to 3.9; it rejects all others.
-What changed later stands behind the first entry with its release: bounds became tighter
-(`retention.ms` may be below -1 only before 2.2), choices became more (zstd from 2.1), and three
-defaults changed: unclean elections were on before 0.11.0, batches could be 1,000,012 bytes before
-2.5, and the message format follows the broker's own version (None here).
+`keys.json` is made of what the class of topic configs of every supported release says itself, by
+`tests/topic_configs`; the tests compare them again. A key has an entry for each release that
+changed its type, its bounds, its words or its default. What that class leaves to whoever loads the
+config is here: `_AT_LOADING`.
 
 The defaults are Kafka's documented ones. A broker's own settings (`log.retention.hours`, …) come
-before them; who can ask the brokers should.
+before them; who can ask the brokers should. `message.format.version` has none here: it is the
+broker's own version.
 """
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from importlib import resources
+from typing import Any, Generic, TypeVar
 
 from poolkeeper.model.topic_config.values import (
-    INT_MAX,
-    LONG_MAX,
-    LONG_MIN,
     Anything,
     Flag,
     FormatVersion,
@@ -58,82 +58,65 @@ class ConfigKey:
         return self.kinds.entries[0][0]
 
 
-def _history(since: str, first: T, later: dict[str, T] | None) -> ReleaseHistory[T]:
-    changes = {since: first, **(later or {})}
-    return ReleaseHistory(
-        tuple((KafkaVersion.parse(text), value) for text, value in changes.items())
-    )
+_FORMAT = "message.format.version"
+_AT_LOADING: Mapping[str, ValueKind] = {
+    _FORMAT: FormatVersion(),
+    "message.timestamp.type": OneOf(("CreateTime", "LogAppendTime")),
+    "remote.log.copy.disable": Flag(only_false=True),
+    "remote.log.delete.on.disable": Flag(only_false=True),
+}
+"""What a broker takes where its class of topic configs takes more."""
 
 
-def _key(
-    name: str,
-    since: str,
-    kind: ValueKind,
-    default: str | None,
-    later: dict[str, ValueKind] | None = None,
-    default_later: dict[str, str | None] | None = None,
-) -> ConfigKey:
-    owned = name.endswith(".replication.throttled.replicas")
-    kinds: ReleaseHistory[ValueKind] = _history(since, kind, later)
-    return ConfigKey(name, kinds, _history(since, default, default_later), owned)
-
-
-def _long(low: int) -> Whole:
-    return Whole(low, LONG_MAX)
-
-
-def _int(low: int) -> Whole:
-    return Whole(low, INT_MAX)
-
-
-_POLICIES = ("compact", "delete")
-_CODECS = ("uncompressed", "snappy", "lz4", "gzip", "producer")
-_FOREVER = str(LONG_MAX)
-
-_ROWS = (
-    _key(
-        "cleanup.policy",
-        "0.8.1",
-        OneOf(_POLICIES),
-        "delete",
-        {"0.10.1": SomeOf(_POLICIES)},
+_EARLIER = {
+    "0.8.1": (
+        "cleanup.policy delete.retention.ms file.delete.delay.ms flush.messages flush.ms"
+        " index.interval.bytes max.message.bytes min.cleanable.dirty.ratio retention.bytes"
+        " retention.ms segment.bytes segment.index.bytes segment.ms"
     ),
-    _key("delete.retention.ms", "0.8.1", _long(0), "86400000"),
-    _key("file.delete.delay.ms", "0.8.1", _long(0), "60000"),
-    _key("flush.messages", "0.8.1", _long(0), _FOREVER, {"3.3": _long(1)}),
-    _key("flush.ms", "0.8.1", _long(0), _FOREVER),
-    _key("index.interval.bytes", "0.8.1", _int(0), "4096"),
-    _key("max.message.bytes", "0.8.1", _int(0), "1000012", None, {"2.5": "1048588"}),
-    _key("min.cleanable.dirty.ratio", "0.8.1", Fraction(0, 1), "0.5"),
-    _key("retention.bytes", "0.8.1", _long(LONG_MIN), "-1"),
-    _key("retention.ms", "0.8.1", _long(LONG_MIN), "604800000", {"2.2": _long(-1)}),
-    _key("segment.bytes", "0.8.1", _int(14), "1073741824"),
-    _key("segment.index.bytes", "0.8.1", _int(0), "10485760", {"3.3": _int(4)}),
-    _key("segment.ms", "0.8.1", _long(0), "604800000", {"2.0": _long(1)}),
-    _key("segment.jitter.ms", "0.8.2", _long(0), "0"),
-    _key("min.insync.replicas", "0.8.2", _int(1), "1"),
-    _key("unclean.leader.election.enable", "0.8.2", Flag(), "true", None, {"0.11": "false"}),
-    _key("compression.type", "0.9", OneOf(_CODECS), "producer", {"2.1": OneOf((*_CODECS, "zstd"))}),
-    _key("preallocate", "0.9", Flag(), "false"),
-    _key("message.format.version", "0.10.0", FormatVersion(), None),
-    _key("message.timestamp.type", "0.10.0", OneOf(("CreateTime", "LogAppendTime")), "CreateTime"),
-    _key("message.timestamp.difference.max.ms", "0.10.0", _long(0), _FOREVER),
-    _key("min.compaction.lag.ms", "0.10.1", _long(0), "0"),
-    _key("leader.replication.throttled.replicas", "0.10.1", Anything(), ""),
-    _key("follower.replication.throttled.replicas", "0.10.1", Anything(), ""),
-    _key("message.downconversion.enable", "2.0", Flag(), "true"),
-    _key("max.compaction.lag.ms", "2.3", _long(1), _FOREVER),
-    _key("remote.storage.enable", "3.0", Flag(), "false"),
-    _key("local.retention.ms", "3.0", _long(-2), "-2"),
-    _key("local.retention.bytes", "3.0", _long(-2), "-2"),
-    _key("message.timestamp.before.max.ms", "3.6", _long(0), _FOREVER),
-    _key("message.timestamp.after.max.ms", "3.6", _long(0), _FOREVER),
-    _key("compression.gzip.level", "3.8", Whole(1, 9, beside=-1), "-1"),
-    _key("compression.lz4.level", "3.8", Whole(1, 17), "9"),
-    _key("compression.zstd.level", "3.8", Whole(-131072, 22), "3"),
-    _key("remote.log.copy.disable", "3.9", Flag(only_false=True), "false"),
-    _key("remote.log.delete.on.disable", "3.9", Flag(only_false=True), "false"),
-)
+    "0.8.2": "segment.jitter.ms min.insync.replicas unclean.leader.election.enable",
+    "0.9.0": "compression.type preallocate",
+    "0.10.0": ("message.format.version message.timestamp.type message.timestamp.difference.max.ms"),
+}
+"""The keys of releases before the first supported one, which has all of them."""
 
-KEYS: dict[str, ConfigKey] = {row.name: row for row in _ROWS}
+
+def _kind(name: str, entry: Mapping[str, Any]) -> ValueKind:
+    words = tuple(entry.get("words", ()))
+    if name in _AT_LOADING:
+        return _AT_LOADING[name]
+    match entry["type"]:
+        case "INT" | "LONG":
+            return Whole(entry["low"], entry["high"], entry.get("beside"))
+        case "DOUBLE":
+            return Fraction(entry["low"], entry["high"])
+        case "BOOLEAN":
+            return Flag()
+        case "STRING" if words:
+            return OneOf(words)
+        case "LIST" if words:
+            return SomeOf(words)
+        case _:
+            return Anything()
+
+
+def _key(name: str, changes: Mapping[str, Mapping[str, Any]]) -> ConfigKey:
+    entries = [(KafkaVersion.parse(since), entry) for since, entry in changes.items()]
+    kinds = [(since, _kind(name, entry)) for since, entry in entries]
+    defaults = [(since, None if name == _FORMAT else entry["default"]) for since, entry in entries]
+    for since in (KafkaVersion.parse(r) for r, names in _EARLIER.items() if name in names.split()):
+        first = kinds[0][1]
+        # A list of policies came with 0.10.1.
+        kinds.insert(0, (since, OneOf(first.words) if isinstance(first, SomeOf) else first))
+        defaults.insert(0, (since, defaults[0][1]))
+    owned = name.endswith(".replication.throttled.replicas")
+    return ConfigKey(name, ReleaseHistory(tuple(kinds)), ReleaseHistory(tuple(defaults)), owned)
+
+
+def _read() -> dict[str, ConfigKey]:
+    text = resources.files(__package__).joinpath("keys.json").read_text(encoding="utf-8")
+    return {name: _key(name, changes) for name, changes in json.loads(text).items()}
+
+
+KEYS: Mapping[str, ConfigKey] = _read()
 """Every topic config key by name."""

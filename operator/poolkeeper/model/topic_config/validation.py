@@ -1,8 +1,10 @@
 """Topic configs, checked offline: each key, and keys together.
 
-The keys are in `table`, the parsing of their values in `values`. If a cluster's
-version is only a range, a value must be valid in every release of the range. Messages say what was
-found and what was expected.
+The keys are in `table`, the parsing of their values in `values`. If a cluster's version is only a
+range, a value must be valid in every release of the range that knows the key: what a broker cannot
+read keeps it from starting. A name that a broker does not know does it no harm, and so a key that
+only some of the releases know passes (`doubtful_keys`). Messages say what was found and what was
+expected.
 
 Keys together (Kafka refuses the topic, or a starting broker its logs):
 - 2.3 and later: `min.compaction.lag.ms` <= `max.compaction.lag.ms`.
@@ -30,6 +32,16 @@ def known_keys(version: Version) -> tuple[str, ...]:
     return tuple(sorted(name for name, row in KEYS.items() if row.since <= version.low.release))
 
 
+def doubtful_keys(config: Mapping[str, str], version: Version) -> dict[str, KafkaVersion]:
+    """The keys that only later releases of the version know, each with the first that does."""
+    low, high = version.low.release, version.high.release
+    return {
+        key: KEYS[key].since
+        for key in sorted(config)
+        if key in KEYS and low < KEYS[key].since <= high
+    }
+
+
 def default_of(key: str, version: Version) -> str | None:
     """Kafka's documented default; `None` for an unknown key, or if the releases of a range differ.
 
@@ -51,37 +63,49 @@ def is_owned_by_executor(key: str) -> bool:
 def check(key: str, value: str, version: Version) -> str | None:
     """What is wrong with declaring that value for that key, or `None`."""
     row = KEYS.get(key)
-    if row is None or row.since > version.low.release:
+    if row is None or row.since > version.high.release:
         return _missing_key(key, row, version)
     if row.owned_by_executor:
         return f"{key!r} is set by Poolkeeper while replicas move (expected: not declared)"
     for release in releases(version):
-        problem = row.kinds.at(release).problem(value, release)
+        problem = row.kinds.at(release).problem(value, release) if row.since <= release else None
         if problem:
-            inferred = isinstance(version, VersionRange)
-            return f"for Kafka {release}: {problem}" if inferred else problem
+            return _said_of(problem, release, version)
     return None
 
 
 def check_all(config: Mapping[str, str], version: Version) -> dict[str, str]:
     """Every problem of a declared config by key, keys in order: each alone, then together."""
-    problems = {key: check(key, value, version) for key, value in config.items()}
-    sound = {key: value for key, value in config.items() if problems[key] is None}
-    for keys, cross_check in _TOGETHER:
-        if all(problems.get(key) is None for key in keys):
-            problems.update(cross_check(sound, version))
-    return {key: problem for key, problem in sorted(problems.items()) if problem}
+    return dict(_problems(tuple(sorted(config.items())), version))
+
+
+@functools.lru_cache(maxsize=4096)
+def _problems(config: tuple[tuple[str, str], ...], version: Version) -> tuple[tuple[str, str], ...]:
+    problems = {key: check(key, value, version) for key, value in config}
+    sound = {key: value for key, value in config if problems[key] is None}
+    together = [each for each in _TOGETHER if not sound.keys().isdisjoint(each[0])]
+    for release in releases(version) if together else ():
+        known = {key: value for key, value in sound.items() if KEYS[key].since <= release}
+        for keys, cross_check in together:
+            if all(problems.get(key) is None for key in keys):
+                found = cross_check(known, release)
+                problems.update((k, _said_of(said, release, version)) for k, said in found.items())
+    return tuple((key, problem) for key, problem in sorted(problems.items()) if problem)
+
+
+def _said_of(problem: str, release: KafkaVersion, version: Version) -> str:
+    return f"for Kafka {release}: {problem}" if isinstance(version, VersionRange) else problem
 
 
 def _missing_key(key: str, row: ConfigKey | None, version: Version) -> str:
-    runs = "may run" if isinstance(version, VersionRange) else "runs"
+    runs = "may run up to" if isinstance(version, VersionRange) else "runs"
     if row is not None:
-        return f"{key!r} exists since Kafka {row.since} (this cluster {runs} {version.low})"
-    declarable = [name for name in known_keys(version) if not is_owned_by_executor(name)]
+        return f"{key!r} exists since Kafka {row.since} (this cluster {runs} {version.high})"
+    declarable = [name for name in known_keys(version.high) if not is_owned_by_executor(name)]
     close = difflib.get_close_matches(key, declarable, n=1)
     if close:
         return f"unknown key {key!r} (did you mean {close[0]!r}?)"
-    return f"unknown key {key!r} (expected a topic config key of Kafka {version.low})"
+    return f"unknown key {key!r} (expected a topic config key of Kafka {version})"
 
 
 def defaults_of(release: KafkaVersion) -> dict[str, str]:
@@ -89,12 +113,12 @@ def defaults_of(release: KafkaVersion) -> dict[str, str]:
     return {name: row.defaults.at(release) or "" for name, row in KEYS.items()}
 
 
-def _number(config: Mapping[str, str], key: str, version: Version) -> int:
+def _number(config: Mapping[str, str], key: str, version: KafkaVersion) -> int:
     number = whole(config.get(key) or default_of(key, version) or "")
     return 0 if number is None else number
 
 
-def _lag_problems(config: Mapping[str, str], version: Version) -> dict[str, str]:
+def _lag_problems(config: Mapping[str, str], version: KafkaVersion) -> dict[str, str]:
     if "max.compaction.lag.ms" not in config:
         return {}
     least = _number(config, "min.compaction.lag.ms", version)
@@ -103,9 +127,9 @@ def _lag_problems(config: Mapping[str, str], version: Version) -> dict[str, str]
     return {"min.compaction.lag.ms": text} if least > most else {}
 
 
-def _local_retention_problems(config: Mapping[str, str], version: Version) -> dict[str, str]:
+def _local_retention_problems(config: Mapping[str, str], version: KafkaVersion) -> dict[str, str]:
     problems = {}
-    early = version.low.parts < (3, 6)
+    early = version.parts < (3, 6)
     remote = flag(config.get("remote.storage.enable", "false"))
     for local_key, key in RETENTION.items():
         if local_key not in config or not (early or remote):
@@ -119,7 +143,7 @@ def _local_retention_problems(config: Mapping[str, str], version: Version) -> di
     return problems
 
 
-def _remote_storage_problems(config: Mapping[str, str], version: Version) -> dict[str, str]:
+def _remote_storage_problems(config: Mapping[str, str], version: KafkaVersion) -> dict[str, str]:
     remote = flag(config.get("remote.storage.enable", "false"))
     if not remote or "compact" not in elements(config.get("cleanup.policy", "delete")):
         return {}

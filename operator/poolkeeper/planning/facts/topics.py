@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-from poolkeeper.model.problems import ProblemReason
+from poolkeeper.model.problems import Facts, ProblemReason
+from poolkeeper.model.versions import KafkaVersion, Version
 from poolkeeper.planning.facts.capacity import Quantity
 from poolkeeper.planning.facts.conflicts import Member
 from poolkeeper.planning.facts.phrases import Names, advised, brokers, joined
-from poolkeeper.text import named
+from poolkeeper.text import cut, named
 
 
 class Unsettled(Enum):
@@ -256,4 +257,65 @@ class UncleanElection:
             "unclean.leader.election.enable elects leaders that are not in sync, at once (up to"
             f" Kafka 2.0 with the next controller): {self.partitions}: what only"
             f" {brokers(self.held)} had is lost, even if they return"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigNotSet:
+    """A topic keeps its config."""
+
+    because: Facts
+
+    @property
+    def reason(self) -> ProblemReason:
+        """The kind of the problem."""
+        return self.because.reason
+
+    def __str__(self) -> str:
+        return f"its config stays as it is: {self.because}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigInvalid:
+    """Keys that a broker would not start with, each with what is wrong.
+
+    `possible`: the releases that the brokers may run, where that is not known for certain.
+    """
+
+    reason: ClassVar = ProblemReason.INVALID_CONFIG
+    problems: tuple[tuple[str, str], ...]
+    possible: Version | None = None
+
+    def __str__(self) -> str:
+        shown = cut([f"{key}: {problem}" for key, problem in self.problems], 5, grouped=False)
+        said = f"spec.config is not valid: {'; '.join(shown)}"
+        if self.possible is None:
+            return said
+        ways = ("change the value", "declare spec.brokers or spec.kafkaVersion of the KafkaCluster")
+        return advised(f"{said}; the brokers may run Kafka {self.possible}", ways)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigRefusedByBrokers:
+    """A config that the brokers refused when they were asked to check it; `words`: theirs."""
+
+    reason: ClassVar = ProblemReason.CONFIG_REFUSED
+    words: str
+
+    def __str__(self) -> str:
+        return f"the brokers refuse it: {self.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKeysUnknownToSome:
+    """Keys to set that only some of the releases know which the brokers may run."""
+
+    reason: ClassVar = ProblemReason.CONFIG_KEY_UNKNOWN_TO_SOME
+    keys: tuple[tuple[str, KafkaVersion], ...]
+    possible: Version
+
+    def __str__(self) -> str:
+        since = joined(f"{key} (since {release})" for key, release in self.keys)
+        return (
+            f"brokers of older releases ignore {since}: the brokers may run Kafka {self.possible}"
         )

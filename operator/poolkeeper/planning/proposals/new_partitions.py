@@ -18,6 +18,7 @@ from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.constraints import topic_size
 from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.constraints.quotas import QuotaUsage
+from poolkeeper.planning.constraints.topic_configs import ConfigRules
 from poolkeeper.planning.diagnosis.capacity_conflicts import (
     BrokerCapacity,
     CapacityDemand,
@@ -58,12 +59,13 @@ class PlacementCounts:
     usable: Mapping[str, EligibleBrokers]
     by_broker: ReplicaCounts
     quotas: QuotaUsage
+    configs: ConfigRules
 
     def after_moves(self, replicas: Mapping[int, int]) -> "PlacementCounts":
         """A copy with that many replicas by broker and no leaders."""
         counts = Counter(self.quotas.topics), Counter(self.quotas.partitions)
         quotas = replace(self.quotas, topics=counts[0], partitions=counts[1])
-        return PlacementCounts(self.usable, ReplicaCounts(Counter(replicas)), quotas)
+        return replace(self, by_broker=ReplicaCounts(Counter(replicas)), quotas=quotas)
 
 
 class _Refusal(PoolkeeperError):
@@ -87,6 +89,8 @@ def creations(
             continue
         reason = f"declared by {spec.owner}"
         steps.append(CreateTopic(spec.topic, spec.pool, lists, dict(spec.config), reason))
+        if doubts := counts.configs.doubts(spec.config):
+            problems.append(PlanProblem(spec.pool, "", doubts, spec.topic))
     return tuple(steps), tuple(problems)
 
 
@@ -140,6 +144,8 @@ def _new_lists(
 ) -> tuple[Replicas, ...]:
     if said := topic_name_problem(spec.topic) or ownership_problem(spec.topic):
         raise _Refusal(IllegalName(said))
+    if refused := counts.configs.refusal(spec.topic, spec.config, {}):
+        raise _Refusal(refused, "config")
     partitions = spec.declared_partitions or pool.defaults.partitions
     if partitions is None:
         raise _Refusal(PartitionsUndeclared(pool.name))

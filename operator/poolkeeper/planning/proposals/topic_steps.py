@@ -17,9 +17,10 @@ from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topic_config.destructive_changes import destructive_changes
 from poolkeeper.model.topic_config.validation import is_owned_by_executor
 from poolkeeper.model.topology import Cluster, Topic
+from poolkeeper.planning.constraints.topic_configs import ConfigRules, config_after
 from poolkeeper.planning.facts.new_partitions import AwaitsMoves, CrowdedOut
 from poolkeeper.planning.facts.pools import AwaitsPartitions
-from poolkeeper.planning.facts.topics import NotDeleted
+from poolkeeper.planning.facts.topics import ConfigNotSet, NotDeleted
 from poolkeeper.planning.problem.internal_topics import awaits_replicas
 from poolkeeper.planning.problem.partitions import UNKNOWN, PartitionTable
 from poolkeeper.planning.problem.pool_membership import PlanScope, TopicHome, TopicRole
@@ -45,9 +46,14 @@ def postponed_partitions(
         yield PlanProblem(homes[name].pool, "", AwaitsMoves(found), name)
 
 
-def configs(scope: PlanScope, cluster: Cluster, records: Records) -> tuple[SetConfig, ...]:
-    """Set declared keys; unset keys that were declared before and no longer are."""
-    steps, unreadable = [], _unreadable(cluster)
+def configs(
+    scope: PlanScope, cluster: Cluster, records: Records, rules: ConfigRules
+) -> tuple[tuple[SetConfig, ...], tuple[PlanProblem, ...]]:
+    """Set declared keys; unset keys that were declared before and no longer are.
+
+    A topic whose config would keep a broker from starting keeps the one that it has.
+    """
+    steps, problems, unreadable = [], [], _unreadable(cluster)
     for name, home in scope.homes.items():
         live = cluster.topics[name].config
         if home.spec is None or live is None or name in unreadable:
@@ -55,9 +61,15 @@ def configs(scope: PlanScope, cluster: Cluster, records: Records) -> tuple[SetCo
         record = records.topics.get(name)
         before = record.declared_keys if record and record.owner == home.spec.owner else ()
         step = _config_step(home.spec, cluster.topics[name], live, before)
-        if step is not None:
-            steps.append(step)
-    return tuple(steps)
+        if step is None:
+            continue
+        if refused := rules.refusal(name, config_after(step, cluster), live):
+            problems.append(PlanProblem(home.pool, "config", ConfigNotSet(refused), name))
+            continue
+        steps.append(step)
+        if doubts := rules.doubts(step.set):
+            problems.append(PlanProblem(home.pool, "", doubts, name))
+    return tuple(steps), tuple(problems)
 
 
 def _config_step(

@@ -32,7 +32,13 @@ from poolkeeper.planning.run_state.log_dir_copies import CopyState, copies_of
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import approval, rate_signals
-from poolkeeper.reconcile.act import keep_throttles, log_dir_requests, return_moves, stall_recovery
+from poolkeeper.reconcile.act import (
+    config_checks,
+    keep_throttles,
+    log_dir_requests,
+    return_moves,
+    stall_recovery,
+)
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import (
@@ -81,10 +87,11 @@ def write_steps(
     """Write steps, each in its own transaction.
 
     A step that cannot be written keeps no other from being written; of a person's plan all have to
-    be: there the error is raised.
+    be: there the error is raised. A config that is refused is left out of both.
     """
-    result = Result(waits=decision.waits)
-    for step in decision.steps:
+    due, refused = config_checks.judged(context, desired, cluster, decision.steps)
+    result = Result(waits=decision.waits if by_person else (*decision.waits, *refused))
+    for step in due:
         try:
             _write_step(context, desired, cluster, step)
         except (Refused, Stale) as error:

@@ -3,13 +3,13 @@
 An invalid resource still counts as existing, so that references to it are not reported as well. But
 nothing is checked against the contents of an invalid pool or cluster.
 
-Config keys are checked for the cluster's `kafkaVersion`. Where it is unset, the brokers are asked
-for their version later. Offline, only keys and values that no supported version accepts are
-problems.
+Config keys are checked for the cluster's `kafkaVersion`. Where it is unset, only keys and values
+that no supported version accepts are problems here. A plan judges configs again, by the releases
+that the brokers report or may run (`planning.constraints.topic_configs`).
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from poolkeeper.resources.parse.body import ParsedBody
 from poolkeeper.resources.parse.locations import Path
 from poolkeeper.resources.parse.schema_messages import suggestion
 
+_DECLARE = "declare spec.kafkaVersion of its KafkaCluster, or see `poolkeeper plan`"
 _ASSIGNMENT: Path = ("spec", "placement", "assignment")
 
 
@@ -194,6 +195,24 @@ def config_problems(config: Mapping[str, str], version: str | None) -> dict[str,
         for key, problem in answers[-1].items()
         if all(key in answer for answer in answers)
     }
+
+
+def doubtful_configs(
+    topics: Iterable[TopicSpec], pools: Iterable[ResourcePoolSpec], undeclared: Collection[str]
+) -> Iterator[str]:
+    """Sentences about configs that only some supported releases take.
+
+    `undeclared`: the clusters that declare no version. A plan judges by what their brokers report.
+    """
+    cluster_of = {pool.name: pool.cluster for pool in pools}
+    for topic in topics:
+        if cluster_of.get(topic.pool) not in undeclared:
+            continue
+        where = f"Topic {topic.owner}, spec.config"
+        for key, problem in validation.check_all(topic.config, SUPPORTED).items():
+            yield f"{where}[{key}]: {problem}; {_DECLARE}"
+        for key, since in validation.doubtful_keys(topic.config, SUPPORTED).items():
+            yield f"{where}[{key}]: brokers before Kafka {since} ignore it; {_DECLARE}"
 
 
 def _over(

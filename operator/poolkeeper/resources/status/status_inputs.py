@@ -22,7 +22,12 @@ from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import topic
 
 _PASSING = frozenset(
-    {ProblemReason.LEFT_OUT, ProblemReason.AWAITS_ROOM, ProblemReason.AWAITS_KAFKA}
+    {
+        ProblemReason.LEFT_OUT,
+        ProblemReason.AWAITS_ROOM,
+        ProblemReason.AWAITS_KAFKA,
+        ProblemReason.CONFIG_KEY_UNKNOWN_TO_SOME,
+    }
 )
 """Problems that nobody needs to mend: the next plan looks again."""
 

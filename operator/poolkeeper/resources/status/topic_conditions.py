@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from poolkeeper import wording
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.waits import in_order
-from poolkeeper.model.plans import AddPartitions, CreateTopic, SetConfig
+from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem, SetConfig
+from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import ApprovalPolicy, DeletionPolicy, Mode, TopicSpec
 from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.proposals.identity import is_destructive
@@ -32,6 +33,9 @@ from poolkeeper.resources.status.wording import about, coarse, coarse_seconds, c
 
 STEPS = 20
 """The number of steps in which one topic's progress is reported."""
+
+_OF_CONFIG = (ProblemReason.INVALID_CONFIG, ProblemReason.CONFIG_REFUSED)
+"""Problems that a person mends in this Topic, whatever else is done for it meanwhile."""
 
 _NOTHING = TopicWork()
 _APPLY = "set spec.mode to Apply to go on"
@@ -188,11 +192,19 @@ def _if_moving(at: TopicSituation) -> ReadyCondition | None:
 
 
 def _if_blocked(at: TopicSituation) -> ReadyCondition | None:
-    problem = blocking_problem(at.plan_work.problems)
-    if problem is None or at.plan_work.steps or at.plan_work.moves:
+    of_config = [p for p in at.plan_work.problems if p.reason in _OF_CONFIG]
+    problem = blocking_problem(of_config or at.plan_work.problems)
+    if problem is None or (not of_config and (at.plan_work.steps or at.plan_work.moves)):
         return None
-    reason = "QuotaExceeded" if problem.law == "quotas" else "Impossible"
-    return ReadyCondition(ReadyStatus.STALLED, reason, problem.message)
+    return ReadyCondition(ReadyStatus.STALLED, _blocked_reason(problem), problem.message)
+
+
+def _blocked_reason(problem: PlanProblem) -> str:
+    if problem.reason is ProblemReason.INVALID_CONFIG:
+        return "Invalid"
+    if problem.reason is ProblemReason.CONFIG_REFUSED:
+        return "ConfigRefused"
+    return "QuotaExceeded" if problem.law == "quotas" else "Impossible"
 
 
 def _if_plan_only(at: TopicSituation) -> ReadyCondition | None:

@@ -80,16 +80,28 @@ def class_path(version: str, cache: Path, tools: Tools) -> Path:
     pom = resources.files(__package__) / "poms" / f"{version}.xml"
     if not pom.is_file():
         raise errors.Refused(f"the sandbox has no Kafka {version} (it has {', '.join(versions())})")
-    text = pom.read_text(encoding="utf-8")
-    digest = hashlib.sha256(f"{RESOLVER}\n{text}".encode()).hexdigest()[:12]
+    return jars(version, pom.read_text(encoding="utf-8"), cache, tools)
+
+
+def jars(name: str, pom: str, cache: Path, tools: Tools) -> Path:
+    """Return the folder that holds the jars that a pom names, resolving it at the first call.
+
+    Raises Unavailable if Maven fails.
+    """
+    named = digest(f"{RESOLVER}\n{pom}")
     # Resolved: class archives (`class_archives`) hold for jars at one path.
-    folder = (cache / "kafka" / f"{version}-{digest}").resolve()
+    folder = (cache / "kafka" / f"{name}-{named}").resolve()
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder.parent / f"{folder.name}.lock"):
             if not folder.is_dir():
-                _resolve(text, folder, tools)
+                _resolve(pom, folder, tools)
     return folder
+
+
+def digest(text: str) -> str:
+    """Return a short name of a text, for a folder that is made of it."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 @contextmanager

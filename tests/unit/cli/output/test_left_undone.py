@@ -38,6 +38,7 @@ def test_a_problem_counts_unless_it_is_as_declared(reason: ProblemReason, counts
         (ActionKind.TOPIC_GONE, True),
         (ActionKind.LEADERS_KEPT, True),
         (ActionKind.STEP_OUTDATED, True),
+        (ActionKind.CONFIG_REFUSED, True),
         (ActionKind.STAGE_FINISHED, False),
         (ActionKind.RUN_ENDED, False),
     ],

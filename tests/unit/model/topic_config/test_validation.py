@@ -9,6 +9,7 @@ from poolkeeper.model.topic_config.validation import (
     check,
     check_all,
     default_of,
+    doubtful_keys,
     is_owned_by_executor,
     known_keys,
 )
@@ -77,10 +78,10 @@ def test_how_many_keys_each_version_knows(count, versions):
             id="too-new-for-the-version",
         ),
         pytest.param(
-            "max.compaction.lag.ms",
+            "local.retention.ms",
             between("2.0", "2.8"),
-            "'max.compaction.lag.ms' exists since Kafka 2.3 (this cluster may run 2.0)",
-            id="too-new-for-a-part-of-the-range",
+            "'local.retention.ms' exists since Kafka 3.0 (this cluster may run up to 2.8)",
+            id="too-new-for-the-whole-range",
         ),
         pytest.param(
             "leader.replication.throttled.replicas",
@@ -95,11 +96,41 @@ def test_keys_that_are_refused(key, version, problem):
     assert check(key, "1", version) == problem
 
 
+def test_a_key_that_only_some_releases_of_a_range_know_is_accepted_and_named():
+    config = {"max.compaction.lag.ms": "1", "retention.ms": "1", "no.such.key": "1"}
+    assert check("max.compaction.lag.ms", "1", between("2.0", "2.8")) is None
+    assert doubtful_keys(config, between("2.0", "2.8")) == {"max.compaction.lag.ms": V("2.3")}
+    assert doubtful_keys(config, between("2.3", "2.8")) == {}
+    assert doubtful_keys(config, V("2.0")) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("1", None),
+        (
+            "0",
+            "for Kafka 2.3: '0' is out of range "
+            "(expected a whole number from 1 to 9223372036854775807)",
+        ),
+    ],
+)
+def test_its_value_is_judged_by_the_releases_that_know_it(value, problem):
+    assert check("max.compaction.lag.ms", value, between("2.0", "2.8")) == problem
+
+
+def test_a_value_that_stops_some_release_is_refused_where_no_version_is_known():
+    assert check_all({"retention.ms": "-5"}, SUPPORTED) == {
+        "retention.ms": "for Kafka 2.2: '-5' is out of range "
+        "(expected a whole number from -1 to 9223372036854775807)"
+    }
+
+
 def test_only_the_throttle_lists_belong_to_the_executor():
-    assert [key for key in KEYS if is_owned_by_executor(key)] == [
+    assert {key for key in KEYS if is_owned_by_executor(key)} == {
         "leader.replication.throttled.replicas",
         "follower.replication.throttled.replicas",
-    ]
+    }
     assert not is_owned_by_executor("no.such.key")
 
 
@@ -228,7 +259,10 @@ REMOTE = {"remote.storage.enable": "true"}
         pytest.param(
             {"local.retention.bytes": "5"},
             between("3.4", "3.7"),
-            {"local.retention.bytes": "'5' keeps more than retention.bytes (expected -2 or -1)"},
+            {
+                "local.retention.bytes": "for Kafka 3.4: '5' keeps more than retention.bytes "
+                "(expected -2 or -1)"
+            },
             id="a-range-takes-the-stricter-rule",
         ),
         pytest.param(
@@ -302,7 +336,10 @@ configs = st.dictionaries(st.sampled_from(sorted(KEYS)), texts, max_size=6)
 
 @given(configs, st.sampled_from(RELEASES[5:]), st.sampled_from(RELEASES[5:]))
 def test_a_range_is_never_laxer_than_its_ends(config, one, other):
-    """Whatever an end refuses, the range refuses too."""
+    """Whatever an end refuses of the keys that it knows, the range refuses too."""
     low, high = sorted((one, other))
     refused = set(check_all(config, VersionRange(low, high)))
-    assert {key for end in (low, high) for key in config if check(key, config[key], end)} <= refused
+    for end in (low, high):
+        known = {key: value for key, value in config.items() if KEYS[key].since <= end}
+        assert {key for key in known if check(key, known[key], end)} <= refused
+        assert not check_all(known, end) or refused

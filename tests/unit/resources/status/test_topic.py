@@ -1,9 +1,11 @@
 """Whole statuses of Topics in every situation."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from poolkeeper.model.topology import RefusedConfig
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.all_resources import statuses
@@ -237,6 +239,40 @@ def test_a_topic_says(
     status = statuses(place, what, at_rest(main, what), NOW_MS)[ORDERS]
     expected = (*says[:2], says[2].format(hash=planned(main, what).hash))
     assert status["conditions"] == conditions(*expected)
+
+
+@pytest.mark.parametrize("found", [None, kafka_topic("orders", (1, 2))], ids=["new", "there"])
+@pytest.mark.parametrize(
+    ("known", "reason", "says"),
+    [
+        pytest.param(
+            {"traced_version": "3.4 to 3.9"},
+            "Invalid",
+            "'0' is out of range (expected a whole number from 1 to 9223372036854775807)",
+            id="a-release-that-it-may-run-does-not-start-with-it",
+        ),
+        pytest.param(
+            {"refused_configs": {"orders": RefusedConfig({"flush.messages": "0"}, "never 0")}},
+            "ConfigRefused",
+            "the brokers refuse it: never 0",
+            id="the-brokers-refuse-it",
+        ),
+    ],
+)
+def test_a_config_that_is_not_written_is_that_topics_condition(
+    found: Any, known: dict[str, Any], reason: str, says: str
+) -> None:
+    counts = {"partitions": 1, "replicationFactor": 2}
+    bad = topic("orders", "fast", config={"flush.messages": "0"}, **counts)
+    good = topic("other", "fast", config={"flush.messages": "1"}, **counts)
+    every = assemble((AUTO, *POOLS, bad, good))
+    what = seen(replace(kafka(() if found is None else (found,)), **known))
+    told_of = statuses(every["main"], what, at_rest(every["main"], what), NOW_MS)
+    found_of = {each["type"]: each for each in told_of[bad.key]["conditions"]}
+    ready, stalled = found_of["Ready"], found_of["Stalled"]
+    assert (ready["status"], ready["reason"], stalled["status"]) == ("False", reason, "True")
+    assert says in ready["message"]
+    assert told_of[good.key]["conditions"][0]["reason"] == "Creating"
 
 
 def test_a_topic_over_the_quota_of_its_pool_is_stalled() -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from builders import desired, pool_spec, topic_spec
+from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import StopRequest
 from poolkeeper.model.execution.waits import WaitReason, has
@@ -244,3 +245,25 @@ def test_a_run_that_was_stopped_is_asked_about_again() -> None:
     assert seen[-1].plan is not None
     assert seen[-1].plan.hash != plan.hash
     assert "topic/old" not in mixed.done()
+
+
+def test_who_approved_is_told_where_a_run_begins_and_where_none_does() -> None:
+    mixed = Mixed()
+    plan = mixed.asked()
+    topic, drain = hash_of(plan, "topic/old"), hash_of(plan, "drain")
+    names = {topic: "approved by jane", drain: "approved by joe (unverified)"}
+    mixed.executor.authority = Authority(
+        steps=True, plans=frozenset(names), approved_by_name=frozenset(names), approvers=names
+    )
+    mixed.executor.at_rest = waiting
+    mixed.executor.finish()
+    told = [
+        (action.kind, action.by)
+        for outcome in mixed.executor.seen
+        for action in outcome.did
+        if action.kind in (ActionKind.PLAN_APPROVED, ActionKind.RUN_BEGUN)
+    ]
+    both = "part drain approved by joe (unverified); part topic/old approved by jane"
+    assert told[0] == (ActionKind.RUN_BEGUN, both)
+    assert told[1:] == [(ActionKind.PLAN_APPROVED, "part topic/old approved by jane")]
+    assert mixed.done() == {"drain", "topic/old"}

@@ -3,6 +3,7 @@
 `pytest --update-golden` writes what the command prints now; the difference is to be reviewed.
 """
 
+import json
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,18 @@ def test_plans_are_as_reviewed(case: str, output: str, update_golden: bool) -> N
     if update_golden:
         golden.write_text(ran.stdout, encoding="utf-8")
     assert ran.stdout == golden.read_text(encoding="utf-8")
+
+
+def test_approvals_that_fit_nothing_or_come_too_early_are_told(tmp_path: Path) -> None:
+    folder = GOLDEN / "drain"
+    parts = json.loads((folder / "plan.json").read_text())["parts"]
+    known, unknown = parts[1]["hash"], f"sha256:{'1' * 64}"
+    text = (folder / "manifests.yaml").read_text()
+    approval = f'  approval: {{plans: ["{known}", "{unknown}"]}}\n'
+    (tmp_path / "all.yaml").write_text(text.replace("\nspec:\n", f"\nspec:\n{approval}", 1))
+    words = ["-f", str(tmp_path), "--snapshot", str(folder / "snapshot.json")]
+    ran = CliRunner().invoke(plan, words, standalone_mode=False)
+    assert ran.return_value == 2
+    assert "part balance is approved and comes after drain: approve that, too" in ran.stderr
+    assert f"the approval of {unknown} fits no plan that waits" in ran.stderr
+    assert f"the approval of {known}" not in ran.stderr

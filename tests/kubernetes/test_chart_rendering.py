@@ -219,6 +219,8 @@ def test_with_watched_namespaces_no_right_over_topics_is_cluster_wide():
         "rebalances",
         "rebalances/status",
         "namespaces",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
     }
 
 

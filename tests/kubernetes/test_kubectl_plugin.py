@@ -105,6 +105,26 @@ def test_under_gitops_the_lines_to_commit_are_printed(planned, say):
     assert planned.get("cluster")["spec"]["approval"]["plans"] == [hash_]
 
 
+def test_a_part_is_approved_by_its_name_and_the_others_wait_on(planned, say):
+    planned.create_topic("u", (4, 5))
+    planned.apply(planned.topic("u", "old"))
+    plan = planned.wait(lambda: parted(planned), "a plan has parts")
+    part = next(each for each in plan["parts"] if each["name"].endswith("-new"))
+    assert "no part of the plan" in say("approve", "pool/none", code=1)
+    say("approve", part["name"])
+    approval = planned.get("cluster")["spec"]["approval"]
+    assert (approval["plans"], approval["by"]) == ([part["hash"]], {part["hash"]: "admin"})
+    planned.says("topic", "t")
+    planned.says("topic", "u", "WaitingForApproval")
+    assert planned.holders("u") == {4, 5}
+    assert json.loads(say("history", "-o", "json"))["runs"][0]["moves"] == 3
+
+
+def parted(scene):
+    plan = scene.status("cluster").get("plan") or {}
+    return plan if len(plan.get("parts", ())) > 1 else None
+
+
 def test_a_run_is_stopped_stays_so_whatever_git_says_and_is_let_go_on(scene, say):
     for name in ("a-heavy", "t"):
         scene.create_topic(name, (1, 2), (2, 3), (3, 1))

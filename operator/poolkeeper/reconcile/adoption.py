@@ -27,7 +27,7 @@ def take_over(
     """
     cluster, records = observed.cluster, observed.records
     may_write = authority.steps and not gates.controller(cluster)
-    approved = authority.approved if may_write else frozenset()
+    approved = authority.approvals if may_write else frozenset()
     change = adoptions.hand_over(desired, cluster, records, approved)
     if may_write and change.records:
         context.access.remember_owners(change.records)

@@ -38,18 +38,13 @@ class Authority:
     verified: bool = False
 
     @property
-    def approved(self) -> frozenset[str]:
-        """All hashes that a person approved, one by one."""
-        return self.approved_by_name | (self.plans or frozenset())
-
-    @property
     def awaits_settling(self) -> bool:
         """Whether moves and deletions wait until the declared state has settled."""
         return self.settling and self.plans is None
 
     @property
     def approvals(self) -> frozenset[str]:
-        """The hashes that are approved one by one, of plans and of parts."""
+        """The hashes that are approved one by one: of plans, of parts, of adoptions."""
         return self.approved_by_name | (self.plans or frozenset())
 
     def covers(self, plan: Plan) -> bool:

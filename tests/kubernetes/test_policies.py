@@ -522,7 +522,7 @@ def test_the_server_finds_no_fault_in_the_policies(admin):
         return found if all("typeChecking" in p.get("status", {}) for p in found) else []
 
     found = until(checked, "the controllers checked the types of all policies")
-    assert [item["status"]["typeChecking"] for item in found] == [{}] * 9
+    assert [item["status"]["typeChecking"] for item in found] == [{}] * 10
 
 
 def test_every_file_says_what_it_is_for_and_has_nothing_for_templates():

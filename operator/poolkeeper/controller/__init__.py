@@ -5,6 +5,6 @@ events. One instance leads. All state that matters is in ZooKeeper and the API s
 
 Read `operator` (puts everything together), `watch` (kopf: fills the cache and wakes threads),
 `resource_cache` (the declared resources), `cluster_loops` and `loop` (one loop per cluster; with
-`settle_time`, `transfer_rate` and `audit_notes`), `reporter` and `outage` (statuses and events),
-`rebalance_controller` and `rebalance_reporter` (the same for Rebalances).
+`settle_time`, `transfer_rate` and `audit_notes`), `person_requests` (stop, roll back, resume),
+`rebalance_controller` (Rebalances), `release_check`; then `reporting` (statuses and events).
 """

@@ -27,7 +27,7 @@ from threading import Event, Thread
 
 from poolkeeper.cluster_connections import ClusterConnections, ClusterConnector
 from poolkeeper.controller import loop
-from poolkeeper.controller.reporter import Reporter
+from poolkeeper.controller.reporting.reporter import Reporter
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.settle_time import SettleTime
 from poolkeeper.errors import PoolkeeperError

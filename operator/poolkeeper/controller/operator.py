@@ -21,10 +21,10 @@ from typing import Any
 
 from poolkeeper.cluster_connections import ClusterConnector
 from poolkeeper.controller.cluster_loops import SETTLE_S, ClusterLoops
-from poolkeeper.controller.plan_keeper import PlanKeeper, PlanText
 from poolkeeper.controller.rebalance_controller import RebalanceController
-from poolkeeper.controller.rebalance_reporter import RebalanceReporter
-from poolkeeper.controller.reporter import Reporter, finalizer_writer
+from poolkeeper.controller.reporting.plan_keeper import PlanKeeper, PlanText
+from poolkeeper.controller.reporting.rebalance_reporter import RebalanceReporter
+from poolkeeper.controller.reporting.reporter import Reporter, finalizer_writer
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.watch import KINDS, ResourceWatch
 from poolkeeper.kube.client import discovery, secrets

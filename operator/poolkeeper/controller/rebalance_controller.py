@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from poolkeeper.controller.cluster_loops import ClusterLoops
-from poolkeeper.controller.rebalance_reporter import RebalanceReporter
+from poolkeeper.controller.reporting.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.leadership.leader_election import LeaderRole

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from poolkeeper.controller.rebalance_controller import RebalanceController
-from poolkeeper.controller.rebalance_reporter import RebalanceReporter
+from poolkeeper.controller.reporting.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import RefusalReason, Unavailable
 from poolkeeper.fleet.schedule.budget import ClusterWork, ScheduledStage

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Self
 
-from poolkeeper.controller.background_writer import BackgroundWriter
-from poolkeeper.controller.operator_names import OPERATOR, OperatorName, two_operators
-from poolkeeper.controller.outage import Outages, resources_with_current_status
-from poolkeeper.controller.plan_keeper import PlanKeeper
+from poolkeeper.controller.reporting.background_writer import BackgroundWriter
+from poolkeeper.controller.reporting.operator_names import OPERATOR, OperatorName, two_operators
+from poolkeeper.controller.reporting.outage import Outages, resources_with_current_status
+from poolkeeper.controller.reporting.plan_keeper import PlanKeeper
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import finalizers, request_annotation
 from poolkeeper.kube.objects.events import EventRecorder

@@ -1,6 +1,11 @@
 """Who writes the status of a KafkaCluster, and when two releases are found out."""
 
-from poolkeeper.controller.operator_names import FORGET_S, LAG_S, OperatorName, two_operators
+from poolkeeper.controller.reporting.operator_names import (
+    FORGET_S,
+    LAG_S,
+    OperatorName,
+    two_operators,
+)
 
 
 def test_one_release_is_alone_whatever_an_earlier_one_was_called():

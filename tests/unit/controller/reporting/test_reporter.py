@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from poolkeeper.controller.reporter import Reporter, is_run_possible
+from poolkeeper.controller.reporting.reporter import Reporter, is_run_possible
 from poolkeeper.errors import Unavailable
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.model.execution.actions import Action, ActionKind

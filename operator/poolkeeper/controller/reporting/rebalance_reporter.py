@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from poolkeeper.controller.background_writer import BackgroundWriter
+from poolkeeper.controller.reporting.background_writer import BackgroundWriter
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from threading import Lock
 
-from poolkeeper.controller.background_writer import BackgroundWriter
+from poolkeeper.controller.reporting.background_writer import BackgroundWriter
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import plan_documents
 from poolkeeper.kube.objects.plan_documents import DocumentApi, PlanDocument

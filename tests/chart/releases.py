@@ -63,8 +63,19 @@ def remove_definitions(plane: ControlPlane) -> None:
     """
     for path in map(definition_path, PLURALS):
         if found(plane, path):
-            plane.request("DELETE", path)
+            until(lambda path=path: _is_deleted(plane, path), f"{path} may be deleted")
     until(lambda: not any([_remind(plane, one) for one in PLURALS]), "no definition is left", 120)
+
+
+def _is_deleted(plane: ControlPlane, path: str) -> bool:
+    """Delete; a policy of a release that is gone is enforced for a moment longer."""
+    try:
+        plane.request("DELETE", path)
+    except ApiError as refused:
+        if refused.status != 403:
+            raise
+        return False
+    return True
 
 
 def definition_path(plural: str) -> str:

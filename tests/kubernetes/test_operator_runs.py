@@ -35,6 +35,7 @@ def test_how_far_it_is_can_be_seen_without_yaml(moving):
     assert {**plan, "hash": ""} == {
         "hash": "",
         "approval": "NotNeeded",
+        "approvedBy": "approval policy Auto",
         "moves": 6,
         "movesDone": 0,
         "bytes": 12 * MIB,

@@ -173,7 +173,8 @@ def unlawful(bare: Bare) -> Path:
         plan = plan_json.from_json(body, "plan.json")
         moves = tuple(m._replace(path=(m.source, m.source[:1])) for m in plan.moves)
         changed = replace(plan, moves=moves, hash=plan_json.plan_hash(moves, plan.steps))
-        body.update(plan_json.to_json(changed))
+        del body["parts"]
+        body.update(plan_json.to_json(replace(changed, parts=())))
 
     return with_plan(bare, edit)
 

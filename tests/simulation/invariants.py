@@ -312,7 +312,8 @@ def assignments(server: FakeZooKeeper) -> dict[Partition, Replicas]:
 def everything(server: FakeZooKeeper) -> dict[str, Any]:
     """Return what a run is about: assignments, states, configs and records, by path.
 
-    Left out are versions, epochs, times and the order of an ISR; a config without keys is none.
+    Left out are versions, epochs, zxids, times and the order of an ISR. A config without keys is
+    none.
     """
     found: dict[str, Any] = {}
     for topic in sorted(server.tree.names("/brokers/topics")):
@@ -332,7 +333,8 @@ def everything(server: FakeZooKeeper) -> dict[str, Any]:
         found[f"the record of broker {id_}"] = record | {"missing": missing}
     for topic in sorted(server.tree.names("/poolkeeper/records/topics")):
         path = f"/poolkeeper/records/topics/{topic}"
-        found[path] = _body(server, path)
+        body = _body(server, path)
+        found[path] = {key: value for key, value in body.items() if key != "created_zxid"}
     return found
 
 

@@ -46,6 +46,7 @@ def rows_of_cluster(cluster: Cluster) -> ClusterRows:
     head = {
         "id": cluster.id,
         "kafka_version": cluster.kafka_version,
+        "traced_version": cluster.traced_version,
         "controller": cluster.controller.broker,
         "electing": cluster.electing,
         "reassigning": cluster.reassignment is not None,
@@ -86,6 +87,7 @@ def cluster_of_rows(name: str, rows: ClusterRows) -> Cluster:
         topics=topics_of(bodies[schemas.TOPICS.name], bodies[schemas.PARTITIONS.name]),
         id=head["id"],
         kafka_version=head["kafka_version"],
+        traced_version=head["traced_version"],
         controller=Controller(head["controller"]),
         reassignment=tuple(requests) if head["reassigning"] else None,
         electing=bool(head["electing"]),
@@ -232,6 +234,7 @@ def _broker_row(broker: Broker) -> tuple[Any, ...]:
             {"path": path, "total_bytes": d.total_bytes, "usable_bytes": d.usable_bytes}
             for path, d in sorted(log_dirs.items())
         ],
+        broker.release,
     )
 
 
@@ -245,6 +248,7 @@ def _broker(row: Mapping[str, Any]) -> Broker:
         log_dirs=None
         if log_dirs is None
         else {d["path"]: LogDir(d["total_bytes"], d["usable_bytes"]) for d in log_dirs},
+        release=row["release"],
     )
 
 

@@ -80,6 +80,7 @@ CLUSTERS = TableSchema(
         _nullable("topics", INT, "How many there are."),
         _nullable("partitions", LONG, "How many there are."),
         Column("read_ms", LONG, "When it was read, in milliseconds since 1970."),
+        _nullable("traced_version", TEXT, "The releases that may have written the nodes."),
     ),
 )
 
@@ -93,6 +94,7 @@ BROKERS = TableSchema(
         Column("endpoints", TEXTS, "As it registers them."),
         _nullable("config", TEXT_MAP, "Its dynamic config."),
         _nullable("log_dirs", LOG_DIRS, "Its log directories."),
+        _nullable("release", TEXT, "The release that it reports itself."),
     ),
 )
 

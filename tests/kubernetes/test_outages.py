@@ -241,6 +241,7 @@ class TestOneOperator:
         ]
         assert deleted == []
 
+    @pytest.mark.soak
     def test_who_removes_the_definitions_removes_no_topic_and_moves_none(
         self, site: Site, operator: OperatorProcess, topic_name: str
     ) -> None:

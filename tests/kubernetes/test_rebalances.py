@@ -88,6 +88,7 @@ def test_clusters_are_planned_at_once_approved_by_one_line_and_carried_out(fleet
         fleet.patch(clusters={"names": [fleet.scenes[0].name]})
 
 
+@pytest.mark.soak
 def test_what_is_even_already_needs_no_word_of_anybody(fleet):
     fleet.declare()
     fleet.begin(approval={"policy": "Auto"})
@@ -99,6 +100,7 @@ def test_what_is_even_already_needs_no_word_of_anybody(fleet):
     assert fleet.states() == {"first": "InPlace", "second": "InPlace"}
 
 
+@pytest.mark.soak
 def test_a_cluster_in_mode_plan_only_waits_and_says_so_and_others_go_on(fleet):
     fleet.declare()
     fleet.scenes[0].patch("cluster", mode="PlanOnly")
@@ -116,6 +118,7 @@ def test_a_cluster_in_mode_plan_only_waits_and_says_so_and_others_go_on(fleet):
     assert fleet.even() == [True, True]
 
 
+@pytest.mark.soak
 def test_a_cluster_that_cannot_be_reached_is_told_and_the_others_are_carried_out(fleet):
     fleet.declare()
     lost = fleet.scenes[1].cluster(zookeeper={"connect": "127.0.0.1:1/lost"})
@@ -137,6 +140,7 @@ def test_a_cluster_that_cannot_be_reached_is_told_and_the_others_are_carried_out
     assert fleet.even()[0]
 
 
+@pytest.mark.soak
 def test_what_moved_on_since_is_not_touched_and_the_others_are_carried_out(fleet):
     fleet.declare()
     fleet.begin()
@@ -154,6 +158,7 @@ def test_what_moved_on_since_is_not_touched_and_the_others_are_carried_out(fleet
     assert ("Warning", "ClusterFailed", 1) in fleet.events("ClusterFailed")
 
 
+@pytest.mark.soak
 def test_other_brokers_in_a_pool_are_planned_anew_while_it_waits(fleet):
     fleet.declare()
     fleet.begin()
@@ -168,6 +173,7 @@ def test_other_brokers_in_a_pool_are_planned_anew_while_it_waits(fleet):
     assert len(fleet.maps()) == 1
 
 
+@pytest.mark.soak
 def test_waves_come_one_after_the_other_and_a_pause_holds_the_next_stage(fleet):
     fleet.declare(execution={"maxMoves": 2})
     fleet.scenes[0].make_heavy("orders")
@@ -190,6 +196,7 @@ def test_waves_come_one_after_the_other_and_a_pause_holds_the_next_stage(fleet):
     assert fleet.requested() == MOVING_ALL
 
 
+@pytest.mark.soak
 def test_deleted_in_mid_run_it_is_gone_after_the_stage_in_flight(fleet):
     fleet.declare(execution={"maxMoves": 2})
     fleet.scenes[0].make_heavy("orders")

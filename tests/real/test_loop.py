@@ -95,6 +95,7 @@ def replicas(sandbox: Sandbox, topic: str) -> set[int]:
     return {broker for ids in lists for broker in ids}
 
 
+@pytest.mark.soak
 def test_plan_only_writes_nothing_and_says_what_it_would_do(fresh_kafka):
     sandbox = fresh_kafka(brokers=3)
     with kept(sandbox, declared("t", Mode.PLAN_ONLY)) as loop:

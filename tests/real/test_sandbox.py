@@ -49,6 +49,7 @@ def children(root):
     ]
 
 
+@pytest.mark.soak
 def test_brokers_come_and_go(fresh_kafka):
     sandbox = fresh_kafka(brokers=2, session_timeout_ms=6_000)
     before = registrations(sandbox)[0]

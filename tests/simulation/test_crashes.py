@@ -6,7 +6,9 @@ against the run without faults (`courses`, `invariants`). Lost connections and e
 tried at every write as well, on one release.
 
 `make test` tries every write of every scenario on the newest release, and each release on one
-scenario; `make soak` tries them all on both sides of Kafka 2.4, and more seeds.
+scenario; `make soak` tries them all on both sides of Kafka 2.4, and more seeds. A death before a
+write leaves ZooKeeper as one after the write before it does: `make test` tries those after a write,
+and the one before the first; `make soak` tries the others as well.
 
 A failure names its case with the line that runs this case alone.
 """
@@ -58,9 +60,16 @@ def test_without_faults_every_law_is_kept_and_the_scenario_is_one(name: str, kaf
 
 @pytest.mark.parametrize(("name", "kafka"), CASES)
 def test_a_process_may_die_at_every_write(name: str, kafka: str) -> None:
+    assert check(name, kafka, 1, "died before") == 2
     for number in range(1, plain_course(name, kafka).writes + 1):
-        for trouble in DEATHS:
-            assert check(name, kafka, number, trouble) == 2
+        assert check(name, kafka, number, "died after") == 2
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("name", "kafka"), [(name, NEWEST) for name in SCENARIOS])
+def test_a_process_may_die_before_every_write(name: str, kafka: str) -> None:
+    for number in range(2, plain_course(name, kafka).writes + 1):
+        assert check(name, kafka, number, "died before") == 2
 
 
 @pytest.mark.parametrize("name", ["end of run", "partitions and config", *soak("migration")])

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from threading import Thread
 
+import pytest
+
 from builders import cluster_spec, pool_spec
 from conditions import until
 from poolkeeper.cluster_connections import ClusterConnections

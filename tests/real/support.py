@@ -20,6 +20,7 @@ import builders
 import manifests
 import txnlog
 from builders import pool_spec, topic_spec
+from conditions import until
 from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli.main import main
@@ -148,7 +149,9 @@ def move(sandbox: Sandbox, topic: str, partition: int, *path: tuple[int, ...]) -
 
 
 def assignment(sandbox: Sandbox, topic: str) -> list[tuple[int, ...]]:
-    return [p.replicas for p in seen(sandbox, topic).topics[topic].partitions]
+    """Return the replica lists of a topic, once it was read in one piece: it may be changing."""
+    live = until(lambda: seen(sandbox, topic).topics.get(topic), f"{topic} is read", timeout_s=30)
+    return [p.replicas for p in live.partitions]
 
 
 @contextmanager

@@ -47,6 +47,12 @@ def throttle(zookeeper: KazooClient, topic: str, brokers: Sequence[int], rate: i
     configure(zookeeper, f"topics/{topic}", {} if rate is None else dict.fromkeys(LISTS, "*"))
 
 
+def holds(sandbox: Sandbox, broker: int, topic: str) -> bool:
+    """Whether the broker has a log of the topic's first partition, with something in it."""
+    logs = (sandbox.folder / f"broker-{broker}").rglob(f"{topic}-0/*.log")
+    return any(log.stat().st_size for log in logs)
+
+
 def forget(zookeeper: KazooClient) -> None:
     """Delete the request, then have another controller elected, as impatient people do."""
     epoch = int(zookeeper.get("/controller_epoch")[0])
@@ -73,6 +79,8 @@ def test_a_move_of_others_is_named_and_then_finished(
         entry = {"topic": topic_name, "partition": 0, "replicas": [3, 2]}
         zookeeper.create(REQUEST, json.dumps({"version": 1, "partitions": [entry]}).encode())
         until(lambda: assignment(sandbox, topic_name)[0] == (3, 2, 1), "the move has begun")
+        # A broker that was not told yet may ignore the next controller, which is another story.
+        until(lambda: holds(sandbox, 3, topic_name), "the copy has begun")
         forget(zookeeper)
         throttle(zookeeper, topic_name, (1, 2, 3), None)
         until(lambda: in_sync(sandbox, topic_name) == {1, 2, 3}, "the copy goes on", 60)

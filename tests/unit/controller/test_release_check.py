@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from poolkeeper.controller import release_check
 from poolkeeper.controller.release_check import REVIEWS, ReleaseCheck
 from poolkeeper.errors import Forbidden, Unavailable
 from poolkeeper.kube.leadership.leader_election import microtime
@@ -96,7 +97,8 @@ def test_a_cluster_whose_secret_cannot_be_read(objects, errors, words):
     assert words in cluster.wrong
 
 
-def test_a_zookeeper_that_nobody_answers_for_is_named():
+def test_a_zookeeper_that_nobody_answers_for_is_named(monkeypatch):
+    monkeypatch.setattr(release_check, "DEADLINE_S", 0.5)
     spec = {"zookeeper": {"connect": "127.0.0.1:1/kafka"}}
     *_, cluster = findings(FakeApi(lease(), clusters=[{**CLUSTER, "spec": spec}]))
     assert "127.0.0.1:1" in cluster.wrong

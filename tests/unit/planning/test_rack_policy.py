@@ -95,7 +95,7 @@ def as_found(instance: tuple[Desired, Cluster, frozenset[int]]) -> Desired:
     return replace(wanted, pools=pools)
 
 
-@examples(60)
+@examples(24)
 @given(instances())
 def test_as_found_is_lawful_and_adds_no_more_than_spread(
     instance: tuple[Desired, Cluster, frozenset[int]],
@@ -115,7 +115,7 @@ def test_as_found_is_lawful_and_adds_no_more_than_spread(
             assert new[3] <= old[3]
 
 
-@examples(40)
+@examples(18)
 @given(instances())
 def test_a_pool_that_keeps_everything_moves_nothing(
     instance: tuple[Desired, Cluster, frozenset[int]],

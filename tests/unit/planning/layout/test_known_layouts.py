@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import cluster, desired, pool_spec, topic, topic_spec
+from laws import examples
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.layout import known_layouts
 from poolkeeper.planning.layout.known_layouts import KnownLayouts
@@ -20,6 +21,7 @@ def seen(t: list[list[int]], u: list[list[int]]) -> Cluster:
     return cluster(range(1, 7), topic("t", *t), topic("u", *u))
 
 
+@examples(8)
 @given(st.lists(instances(), min_size=1, max_size=3))
 def test_plans_are_the_same_whatever_was_planned_before(found: list[tuple]) -> None:
     known = KnownLayouts()

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from conditions import until
+
 JSON = "application/json"
 YAML = "application/yaml"
 MERGE = "application/merge-patch+json"
@@ -103,6 +105,18 @@ class Api:
     def dry_create(self, body: Mapping[str, Any]) -> Answer:
         """Ask for a creation that happens nowhere; unknown fields are refused."""
         return self.send("POST", folder(body), body, dryRun="All", fieldValidation="Strict")
+
+    def ensure_namespace(self, name: str) -> None:
+        """Create the namespace unless it is there; wait until what needs it can be created."""
+        body = {"metadata": {"name": name}}
+        probe = {"metadata": {"name": "probe"}}
+
+        def usable() -> bool:
+            self.send("POST", "/api/v1/namespaces", body)
+            path = f"/api/v1/namespaces/{name}/configmaps"
+            return self.send("POST", path, probe, dryRun="All").status == 201
+
+        until(usable, f"namespace {name} is there")
 
     def create(self, body: Mapping[str, Any]) -> Any:
         """Create it and return what the server made of it."""

@@ -34,7 +34,7 @@ def manifests(request, api, clean_cluster):
     files = FOLDERS[request.param]
     bodies = [body for file in files for body in YAML(typ="safe").load_all(file.read_text())]
     for namespace in {body["metadata"].get("namespace", "default") for body in bodies}:
-        api.send("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+        api.ensure_namespace(namespace)
     return files, bodies
 
 

@@ -121,6 +121,24 @@ def test_a_part_is_approved_by_its_name_and_the_others_wait_on(planned, say):
     assert [run["moves"] for run in runs] == [3]
 
 
+def test_what_a_namespace_asks_for_is_told_and_approved_by_its_name(scene, say):
+    scene.create_topic("t", (1, 2), (2, 3), (3, 1))
+    adoption = {"adoption": {"policy": "Approve"}}
+    scene.apply(*resources(scene, **AUTO, **adoption))
+    scene.says("topic", "t", "AdoptionRequired")
+    line = f"kubectl poolkeeper approve adoption/{scene.namespace} -c {scene.name}"
+    told = f"namespace {scene.namespace} asks to take over 1 existing topic: {line}"
+    scene.wait(lambda: told in say("status"), "it is told")
+    assert f"(waiting: adoption/{scene.namespace})" in say("approve", "adoption/no", code=1)
+    hash_ = scene.status("cluster")["adoptions"][0]["hash"]
+    assert say("approve", f"adoption/{scene.namespace}") == (
+        f"approved for {scene.name}: adoption/{scene.namespace} {hash_}\n"
+    )
+    scene.says("topic", "t")
+    assert scene.holders("t") <= set(NEW)
+    assert "asks to take over" not in say("status")
+
+
 def parted(scene):
     plan = scene.status("cluster").get("plan") or {}
     return plan if len(plan.get("parts", ())) > 1 else None

@@ -6,7 +6,7 @@ import pytest
 
 from conditions import until
 from matrices import soak
-from poolkeeper.brokers.config_checks import ConfigCheck
+from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.brokers.requests import BrokerClient
 from real.support import create, declare, kazoo, run, seen, topic_config
 

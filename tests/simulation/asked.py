@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from poolkeeper.brokers.config_checks import ConfigCheck
+from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.brokers.enrich import with_sizes
 from poolkeeper.brokers.sizes import Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported

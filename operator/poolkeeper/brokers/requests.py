@@ -18,8 +18,8 @@ from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.protocol.admin import DescribeLogDirsRequest
 
-from poolkeeper.brokers import config_checks, connections, security
-from poolkeeper.brokers.config_checks import ConfigCheck
+from poolkeeper.brokers import config_validation, connections, security
+from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.model.credentials import BrokerCredentials
@@ -179,8 +179,8 @@ class BrokerClient:
 
         def refused(_: int) -> dict[str, str]:
             timeout_ms = int(deadline_s * 1000)
-            said = config_checks.refused_creations(self._client, new, timeout_ms)
-            return said | config_checks.refused_changes(self._client, changed)
+            said = config_validation.refused_creations(self._client, new, timeout_ms)
+            return said | config_validation.refused_changes(self._client, changed)
 
         answers, failures = self._ask_each((_ANY_BROKER,), refused, deadline_s)
         if failures:

@@ -32,7 +32,7 @@ Now = Callable[[], datetime]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One thing that was looked at: what, and what is wrong with it (empty: nothing)."""
 
     what: str
@@ -45,7 +45,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Right:
+class NeededRight:
     """A right that the operator needs."""
 
     verb: str
@@ -70,57 +70,60 @@ class ReleaseCheck:
     watched: tuple[str, ...] = ()
     now: Now = lambda: datetime.now(UTC)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[CheckResult]:
         """Yield what was found, health first; never raises for what is wrong outside."""
         yield self._health()
         yield self._rights()
         yield from self._clusters()
 
-    def _health(self) -> Finding:
+    def _health(self) -> CheckResult:
         what = f"health: an operator leads (Lease {self.namespace}/{self.lease})"
         path = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases/{self.lease}"
         try:
             found = self.api.get(path)
         except PoolkeeperError as failed:
-            return Finding(what, str(failed))
+            return CheckResult(what, str(failed))
         if found is None:
-            return Finding(what, "there is no Lease: see the logs of the operator's pods")
+            return CheckResult(what, "there is no Lease: see the logs of the operator's pods")
         lease = leader_election.read(found)
         if not lease.holder:
-            return Finding(what, "nobody holds it: see the logs of the operator's pods")
+            return CheckResult(what, "nobody holds it: see the logs of the operator's pods")
         age_s = (self.now() - datetime.fromisoformat(lease.renewed)).total_seconds()
         if age_s > 2 * lease.duration_s:
-            return Finding(what, f"{lease.holder} has not renewed it for {age_s:.0f} s")
-        return Finding(what)
+            return CheckResult(what, f"{lease.holder} has not renewed it for {age_s:.0f} s")
+        return CheckResult(what)
 
-    def _rights(self) -> Finding:
+    def _rights(self) -> CheckResult:
         what = "rights: the operator's account may do what it needs"
         try:
             missing = [str(right) for right in self.needed() if not self._may(right)]
         except PoolkeeperError as failed:
-            return Finding(what, str(failed))
-        return Finding(what, f"it may not {'; '.join(missing)}" if missing else "")
+            return CheckResult(what, str(failed))
+        return CheckResult(what, f"it may not {'; '.join(missing)}" if missing else "")
 
-    def needed(self) -> Sequence[Right]:
+    def needed(self) -> Sequence[NeededRight]:
         """Return the rights without which the operator cannot work."""
         here = self.namespace
         topics = self.watched or ("",)
         return (
-            *(Right(verb, GROUP, kind) for kind in _WHOLE for verb in _READ),
-            *(Right("patch", GROUP, f"{kind}/status") for kind in _WHOLE),
-            *(Right(verb, GROUP, "topics", where) for where in topics for verb in _READ),
-            *(Right("patch", GROUP, "topics/status", where) for where in topics),
-            *(Right("create", "events.k8s.io", "events", where) for where in topics),
-            *(Right(verb, "", "namespaces") for verb in ("list", "watch")),
-            Right("create", "coordination.k8s.io", "leases", here),
+            *(NeededRight(verb, GROUP, kind) for kind in _WHOLE for verb in _READ),
+            *(NeededRight("patch", GROUP, f"{kind}/status") for kind in _WHOLE),
+            *(NeededRight(verb, GROUP, "topics", where) for where in topics for verb in _READ),
+            *(NeededRight("patch", GROUP, "topics/status", where) for where in topics),
+            *(NeededRight("create", "events.k8s.io", "events", where) for where in topics),
+            *(NeededRight(verb, "", "namespaces") for verb in ("list", "watch")),
+            NeededRight("create", "coordination.k8s.io", "leases", here),
             *(
-                Right(verb, "coordination.k8s.io", "leases", here, self.lease)
+                NeededRight(verb, "coordination.k8s.io", "leases", here, self.lease)
                 for verb in ("get", "update")
             ),
-            *(Right(verb, "", "configmaps", here) for verb in ("create", "delete", "get", "patch")),
+            *(
+                NeededRight(verb, "", "configmaps", here)
+                for verb in ("create", "delete", "get", "patch")
+            ),
         )
 
-    def _may(self, right: Right) -> bool:
+    def _may(self, right: NeededRight) -> bool:
         resource, _, subresource = right.resource.partition("/")
         attributes = {
             "verb": right.verb,
@@ -137,22 +140,22 @@ class ReleaseCheck:
         }
         return bool(self.api.create(REVIEWS, body).get("status", {}).get("allowed"))
 
-    def _clusters(self) -> Iterator[Finding]:
+    def _clusters(self) -> Iterator[CheckResult]:
         try:
             bodies = list(self.api.list(collection("KafkaCluster")))
         except PoolkeeperError as failed:
-            yield Finding("ZooKeeper: the KafkaClusters are read", str(failed))
+            yield CheckResult("ZooKeeper: the KafkaClusters are read", str(failed))
             return
         if not bodies:
-            yield Finding("ZooKeeper: no KafkaCluster is declared yet")
+            yield CheckResult("ZooKeeper: no KafkaCluster is declared yet")
         for resource in map(read_object, bodies[:CLUSTERS_MAX]):
             yield self._cluster(resource)
 
-    def _cluster(self, resource: CustomResource) -> Finding:
+    def _cluster(self, resource: CustomResource) -> CheckResult:
         what = f"ZooKeeper: KafkaCluster {resource.name}"
         spec = resource.spec
         if not isinstance(spec, KafkaClusterSpec):
-            return Finding(what, "; ".join(problem.message for problem in resource.problems))
+            return CheckResult(what, "; ".join(problem.message for problem in resource.problems))
         with tempfile.TemporaryDirectory(prefix="poolkeeper-check-") as folder:
             connector = ClusterConnector(
                 read_secret=lambda name: secrets.read(self.api, self.namespace, name),
@@ -164,7 +167,9 @@ class ReleaseCheck:
                 with connector.connections(spec).session() as session:
                     found = session.read("/cluster/id")
             except PoolkeeperError as failed:
-                return Finding(what, str(failed))
+                return CheckResult(what, str(failed))
         if found is None:
-            return Finding(what, "it answers, but there is no Kafka below this path (its chroot?)")
-        return Finding(what)
+            return CheckResult(
+                what, "it answers, but there is no Kafka below this path (its chroot?)"
+            )
+        return CheckResult(what)

@@ -13,8 +13,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.planning.run_state import gates
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext
-from poolkeeper.reconcile.decide import adoptions
-from poolkeeper.reconcile.decide.adoptions import HandOver
+from poolkeeper.reconcile.decide.hand_over import HandOver, hand_over
 from poolkeeper.reconcile.observation import Observation, last_observation_of
 
 
@@ -28,7 +27,7 @@ def take_over(
     cluster, records = observed.cluster, observed.records
     may_write = authority.steps and not gates.controller(cluster)
     approved = authority.approvals if may_write else frozenset()
-    change = adoptions.hand_over(desired, cluster, records, approved)
+    change = hand_over(desired, cluster, records, approved)
     if may_write and change.records:
         context.access.remember_owners(change.records)
         observed = replace(observed, records=change.after(records))
@@ -39,13 +38,13 @@ def take_over(
 
 def foreseen(desired: Desired, observed: Observation, approved: Collection[str]) -> Observation:
     """Return what will be known once all that was approved is recorded; nothing is written."""
-    change = adoptions.hand_over(desired, observed.cluster, observed.records, approved)
+    change = hand_over(desired, observed.cluster, observed.records, approved)
     return replace(observed, records=change.after(observed.records))
 
 
 def last_seen(desired: Desired, observed: Observation) -> LastObservation:
     """Return what statuses report of an observation by which nothing may be written."""
-    change = adoptions.hand_over(desired, observed.cluster, observed.records, frozenset())
+    change = hand_over(desired, observed.cluster, observed.records, frozenset())
     return _with_waits(last_observation_of(observed, None), change)
 
 

@@ -35,7 +35,7 @@ from poolkeeper.reconcile import adoption, approval, config_checks, steps_during
 from poolkeeper.reconcile.act import stall_recovery, writes
 from poolkeeper.reconcile.authority import Authority, approver
 from poolkeeper.reconcile.context import PassContext, PreviewContext
-from poolkeeper.reconcile.decide import adoptions, approved, cool_down, external_plan
+from poolkeeper.reconcile.decide import approved, cool_down, external_plan, hand_over
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
@@ -295,7 +295,7 @@ def _make_plan(
     unknown = approved.unmatched(plan, approvals)
     if unknown:
         unknown -= approval.carried_out(context)
-        unknown -= adoptions.known_hashes(desired, observed.cluster, observed.records)
+        unknown -= hand_over.known_hashes(desired, observed.cluster, observed.records)
     without_effect = approved.waits_of(plan, approvals, unknown)
     return _Due(replace(cooled, plan=plan), desired, authority, without_effect)
 

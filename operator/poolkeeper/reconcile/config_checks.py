@@ -8,7 +8,7 @@ Where no broker answers, the table of keys decides alone.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from poolkeeper.brokers.config_checks import ConfigCheck
+from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.plans import CreateTopic, Plan, SetConfig, Step

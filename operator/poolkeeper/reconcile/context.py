@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from poolkeeper.brokers.config_checks import ConfigCheck
+from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.brokers.sizes import Sizes
 from poolkeeper.model.execution.actions import Action, ActionKind

@@ -41,7 +41,7 @@ from poolkeeper.planning.run_state import disks, gates, left_throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import adoption, approval
 from poolkeeper.reconcile.authority import authority_of
-from poolkeeper.reconcile.decide import adoptions, approved, cool_down
+from poolkeeper.reconcile.decide import approved, cool_down, hand_over
 from poolkeeper.reconcile.gone_brokers import updated_records
 from poolkeeper.reconcile.observation import Observation, observe_cluster
 from poolkeeper.reconcile.recorded_run import (
@@ -155,7 +155,7 @@ def _without_effect(
         return ()
     unknown = approved.unmatched(made, approved.unmatched(asked, approvals))
     if unknown:
-        unknown -= adoptions.known_hashes(desired, seen.cluster, seen.records)
+        unknown -= hand_over.known_hashes(desired, seen.cluster, seen.records)
     return wording.sentences(approved.waits_of(asked, approvals, unknown))
 
 

@@ -1,5 +1,6 @@
 """The person's way to the API server, and what is there of a cluster."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -105,7 +106,7 @@ class UserAccess:
         return f" (there are {first(names, _SHOWN)})" if names else ""
 
 
-def status_of(body: Body) -> Body:
+def status_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """The status of a resource; empty before the first."""
     return body.get("status") or {}
 

@@ -1,7 +1,8 @@
-"""Which hashes approve what a person names: the whole plan, or some of its parts.
+"""Which hashes approve what a person names: the whole plan, some of its parts, or adoptions.
 
 A part that comes after others is not approved without them: it would wait for them, or be planned
-anew once they are done, under another hash.
+anew once they are done, under another hash. What the Topics of a namespace ask to take over is
+named `adoption/NAMESPACE`, beside any plan.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Approval:
+class NamedHash:
     """What is approved: a hash, and what it is called (`plan`, or the name of a part)."""
 
     hash: str
@@ -29,16 +30,31 @@ class Approval:
 WHOLE = "plan"
 
 
+def adoptions(status: Json) -> tuple[Json, ...]:
+    """Return what namespaces ask to take over, as parts that come after nothing."""
+    return tuple(
+        {"name": f"adoption/{each['namespace']}", "hash": each["hash"]}
+        for each in status.get("adoptions") or ()
+    )
+
+
+def is_prefix(given: str, hash_: str) -> bool:
+    """Whether these are the first digits of the hash, and enough of them."""
+    digits = given.removeprefix(ALGORITHM)
+    return len(digits) >= PREFIX_MIN and hash_.removeprefix(ALGORITHM).startswith(digits)
+
+
 def chosen(
     plan_hash: str, parts: Sequence[Json], names: Sequence[str], approved: Sequence[str]
-) -> tuple[Approval, ...]:
+) -> tuple[NamedHash, ...]:
     """Return the approvals of what was named; of the whole plan, if nothing was.
 
-    `approved` are the hashes that are approved already. Raises `Refused` for a name that is none,
-    and for a part whose predecessors are neither named nor approved.
+    `plan_hash` is empty if no plan waits. `approved` are the hashes that are approved already.
+    Raises `Refused` for a name that is none, and for a part whose predecessors are neither named
+    nor approved.
     """
     if not names:
-        return (Approval(plan_hash, WHOLE),)
+        return (NamedHash(plan_hash, WHOLE),)
     found = tuple(_named(plan_hash, parts, name) for name in names)
     hashes = {each.hash for each in found} | set(approved)
     if plan_hash not in hashes:
@@ -47,20 +63,18 @@ def chosen(
     return tuple(dict.fromkeys(found))
 
 
-def _named(plan_hash: str, parts: Sequence[Json], name: str) -> Approval:
-    known = [Approval(plan_hash, WHOLE), *(Approval(p["hash"], p["name"]) for p in parts)]
-    digits = name.removeprefix(ALGORITHM)
+def _named(plan_hash: str, parts: Sequence[Json], name: str) -> NamedHash:
+    whole = [NamedHash(plan_hash, WHOLE)] if plan_hash else []
+    known = [*whole, *(NamedHash(part["hash"], part["name"]) for part in parts)]
     for each in known:
-        if name == each.name:
-            return each
-        if len(digits) >= PREFIX_MIN and each.hash.removeprefix(ALGORITHM).startswith(digits):
+        if name == each.name or is_prefix(name, each.hash):
             return each
     waiting = first([each.name for each in known], _SHOWN)
     raise Refused(f"{name!r} is no part of the plan that waits, nor its hash (waiting: {waiting})")
 
 
 def _refuse_without_predecessors(
-    approval: Approval, parts: Sequence[Json], hashes: set[str]
+    approval: NamedHash, parts: Sequence[Json], hashes: set[str]
 ) -> None:
     by_name = {part["name"]: part for part in parts}
     part = by_name.get(approval.name)
@@ -79,17 +93,17 @@ def _refuse_without_predecessors(
 
 
 def with_approvals(
-    spec: Json, approvals: Sequence[Approval], current: Sequence[str], user: str
+    spec: Json, approvals: Sequence[NamedHash], current: Sequence[str] | None, user: str
 ) -> dict[str, Any]:
     """Return `spec.approval` with these approvals; what is of no plan at hand is left out.
 
-    `current` are the hashes of the plan at hand and its parts. `user` approves, if known. Who
-    approved before is not changed.
+    `current` are the hashes of all that waits; `None`: all earlier approvals stay. `user` approves,
+    if known. Who approved before is not changed.
     """
     before = dict(spec.get("approval") or {})
     approved = before.pop("plans", None) or ()
     known = before.pop("by", None) or {}
-    kept = [each for each in approved if each in current]
+    kept = [each for each in approved if current is None or each in current]
     added = [each.hash for each in approvals if each.hash not in kept]
     by = {hash_: who for hash_, who in known.items() if hash_ in kept}
     if user:

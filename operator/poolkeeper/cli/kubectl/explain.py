@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from poolkeeper.cli.kubectl.tables import HASH_DIGITS
 from poolkeeper.resources.status.conditions import condition_of
 from poolkeeper.text import count
 
@@ -109,7 +110,7 @@ def _planned(why: Explanation) -> Iterator[str]:
     if why.plan is None:
         yield "No plan waits or runs."
         return
-    hash_ = str(why.plan.get("hash", ""))[: len("sha256:") + 8]
+    hash_ = str(why.plan.get("hash", ""))[:HASH_DIGITS]
     if not why.moves and not why.steps:
         yield f"The plan {hash_} does nothing with it."
     else:

@@ -41,6 +41,7 @@ def status(access: UserAccess, cluster: str, output: str) -> None:
     for body in clusters:
         if text := tables.message(body):
             lines += ["", *shown.folded(f"{body['metadata']['name']}: {text}", 2)]
+        lines += tables.adoptions(body)
     if pools:
         lines += ["", *tables.pools(pools, shown)]
     where = "" if all_of_them else f" in namespace {access.namespace}"

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from poolkeeper.cli.kubectl.access import status_of
 from poolkeeper.cli.output.ink import Ink
 from poolkeeper.resources.status.conditions import condition_of
-from poolkeeper.text import size
+from poolkeeper.text import count, size
 
 HASH_DIGITS = len("sha256:") + 8
 TOPICS_MAX = 20
@@ -19,6 +20,17 @@ def clusters(bodies: Sequence[Json], ink: Ink) -> list[str]:
     return ink.table([heading, *map(_cluster, bodies)], names=6)
 
 
+def adoptions(body: Json) -> list[str]:
+    """Return a line for each namespace that asks for existing topics, with what lets it."""
+    name = body["metadata"]["name"]
+    return [
+        f"{name}: namespace {each['namespace']} asks to take over"
+        f" {count(each['topics'], 'existing topic')}: kubectl poolkeeper approve"
+        f" adoption/{each['namespace']} -c {name}"
+        for each in status_of(body).get("adoptions") or ()
+    ]
+
+
 def pools(bodies: Sequence[Json], ink: Ink) -> list[str]:
     """Return a line for each ResourcePool."""
     heading = ("POOL", "CLUSTER", "READY", "REASON", "BROKERS", "TOPICS")
@@ -27,8 +39,8 @@ def pools(bodies: Sequence[Json], ink: Ink) -> list[str]:
             body["metadata"]["name"],
             ((body.get("spec") or {}).get("clusterRef") or {}).get("name", ""),
             *ready(body),
-            _text(_status(body).get("brokers")),
-            _text(_status(body).get("topics")),
+            _text(status_of(body).get("brokers")),
+            _text(status_of(body).get("topics")),
         )
         for body in bodies
     ]
@@ -68,18 +80,18 @@ def runs(bodies: Sequence[Json], ink: Ink) -> list[str]:
 
 def ready(body: Json) -> tuple[str, str]:
     """Return the status and the reason of Ready."""
-    found = condition_of(_status(body), "Ready")
+    found = condition_of(status_of(body), "Ready")
     return found.get("status", "Unknown"), found.get("reason", "")
 
 
 def message(body: Json) -> str:
     """Return the message of Ready."""
-    found: str = condition_of(_status(body), "Ready").get("message", "")
+    found: str = condition_of(status_of(body), "Ready").get("message", "")
     return found
 
 
 def _cluster(body: Json) -> tuple[str, ...]:
-    status = _status(body)
+    status = status_of(body)
     plan = status.get("plan") or {}
     moves = "" if "moves" not in plan else f"{plan.get('movesDone', 0)}/{plan['moves']}"
     return (
@@ -91,10 +103,6 @@ def _cluster(body: Json) -> tuple[str, ...]:
         _text(status.get("brokersUp") or status.get("brokers")),
         moves,
     )
-
-
-def _status(body: Json) -> Json:
-    return body.get("status") or {}
 
 
 def _text(value: object) -> str:

@@ -8,19 +8,18 @@ import click
 from poolkeeper.cli.input import options
 from poolkeeper.cli.kubectl import approvals, gitops, tables
 from poolkeeper.cli.kubectl.access import Body, UserAccess, status_of
-from poolkeeper.cli.kubectl.approvals import Approval
+from poolkeeper.cli.kubectl.approvals import NamedHash
 from poolkeeper.cli.kubectl.options import by_user, cluster_option
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import Forbidden, Refused, Stale
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.model.execution.person_requests import PersonRequest, RequestKind
 from poolkeeper.model.names import REQUEST
+from poolkeeper.resources.status.plan_fields import PARTS_MAX, PlanApproval
 
 ATTEMPTS = 5
 ANSWER_S = 60.0
 POLL_S = 0.5
-PARTS_IN_STATUS = 50
-WAITING = "Waiting"
 
 
 @click.command()
@@ -40,6 +39,8 @@ def approve(
 ) -> None:
     """Approve the plan that waits, or parts of it (see `plan`), by their hashes.
 
+    `adoption/NAMESPACE` lets the Topics of a namespace take over what they ask for (see `status`).
+
     Where the KafkaCluster is applied from Git (Argo CD, Flux), the lines to commit are printed
     instead.
     """
@@ -47,9 +48,8 @@ def approve(
         body = access.cluster(cluster)
         found = _approvals(access, body, parts, expected)
         keeper = gitops.keeper_of(body)
-        current = _hashes(access, body)
         user = "" if keeper and not now else access.user()
-        wanted = approvals.with_approvals(body["spec"], found, current, user)
+        wanted = approvals.with_approvals(body["spec"], found, _current(access, body), user)
         if keeper and not now:
             _print_lines(body, wanted, found, keeper, output)
             return
@@ -116,27 +116,41 @@ def resume(access: UserAccess, cluster: str, no_wait: bool, output: str) -> None
 
 def _approvals(
     access: UserAccess, body: Body, names: Sequence[str], expected: str | None
-) -> tuple[Approval, ...]:
+) -> tuple[NamedHash, ...]:
     status, name = status_of(body), body["metadata"]["name"]
-    plan = status.get("plan") or {}
-    if not plan.get("hash"):
-        raise Refused(f"no plan of {name} waits for approval: {tables.message(body)}")
-    if expected and not _is_prefix(expected, plan["hash"]):
-        raise Refused(f"the plan of {name} is now {plan['hash']}: look at it again")
-    if plan.get("approval") not in (WAITING, None):
-        raise Refused(f"the plan {plan['hash']} of {name} needs no approval: {plan['approval']}")
-    parts = _parts(access, body) if names else ()
+    plan, asked = status.get("plan") or {}, approvals.adoptions(status)
+    if expected or not (names and asked):
+        if not plan.get("hash"):
+            raise Refused(f"no plan of {name} waits for approval: {tables.message(body)}")
+        if expected and not approvals.is_prefix(expected, plan["hash"]):
+            raise Refused(f"the plan of {name} is now {plan['hash']}: look at it again")
+        if not _is_waiting(plan):
+            told = plan["approval"]
+            raise Refused(f"the plan {plan['hash']} of {name} needs no approval: {told}")
+    hash_ = plan["hash"] if _is_waiting(plan) else ""
+    parts = _parts(access, body) if names and hash_ else ()
     approved = (body["spec"].get("approval") or {}).get("plans") or ()
-    return approvals.chosen(plan["hash"], parts, names, approved)
+    return approvals.chosen(hash_, (*parts, *asked), names, approved)
 
 
-def _hashes(access: UserAccess, body: Body) -> list[str]:
+def _is_waiting(plan: Body) -> bool:
+    return bool(plan.get("hash")) and plan.get("approval") in (PlanApproval.WAITING, None)
+
+
+def _current(access: UserAccess, body: Body) -> list[str] | None:
+    """Return the hashes of all that waits; None where earlier approvals may still count.
+
+    They may while an approved plan is carried out, and where its parts may not be read.
+    """
+    status = status_of(body)
+    plan = status.get("plan") or {}
+    if not _is_waiting(plan):
+        return None
     try:
-        parts = _parts(access, body)
+        parts = (*_parts(access, body), *approvals.adoptions(status))
     except Forbidden:
-        # What else is approved may be of a part: it stays.
-        return list((body["spec"].get("approval") or {}).get("plans") or ())
-    return [status_of(body)["plan"]["hash"], *(part["hash"] for part in parts)]
+        return None
+    return [plan["hash"], *(part["hash"] for part in parts)]
 
 
 def _parts(access: UserAccess, body: Body) -> Sequence[Body]:
@@ -145,18 +159,12 @@ def _parts(access: UserAccess, body: Body) -> Sequence[Body]:
     The status names the first of them, which may be read by everybody who reads the cluster.
     """
     told: Sequence[Body] = (status_of(body).get("plan") or {}).get("parts") or ()
-    if told and len(told) < PARTS_IN_STATUS:
+    if told and len(told) < PARTS_MAX:
         return told
     found = access.plan(body)
     plan = {} if found is None else found.plan or {}
     parts: Sequence[Body] = plan.get("parts") or told
     return parts
-
-
-def _is_prefix(given: str, hash_: str) -> bool:
-    digits = given.removeprefix(approvals.ALGORITHM)
-    enough = len(digits) >= approvals.PREFIX_MIN
-    return enough and hash_.removeprefix(approvals.ALGORITHM).startswith(digits)
 
 
 def _patch_approval(access: UserAccess, body: Body, wanted: Body) -> None:
@@ -174,7 +182,7 @@ def _patch_approval(access: UserAccess, body: Body, wanted: Body) -> None:
 
 
 def _print_lines(
-    body: Body, wanted: Body, found: Sequence[Approval], keeper: str, output: str
+    body: Body, wanted: Body, found: Sequence[NamedHash], keeper: str, output: str
 ) -> None:
     name = body["metadata"]["name"]
     if output == printing.JSON:

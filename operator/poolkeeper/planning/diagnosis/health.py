@@ -42,7 +42,7 @@ class ClusterHealth:
 
 def problems(desired: Desired, cluster: Cluster, records: Records) -> tuple[PlanProblem, ...]:
     """What a person is told of a whole cluster: each trouble once, the most general first."""
-    wanted = resolve_conflicts(desired, records)
+    wanted = resolve_conflicts(desired, records, cluster)
     homes = plan_scope(wanted, cluster, records, prune=False).homes
     found = cluster_health(wanted, cluster, {name: home.pool for name, home in homes.items()})
     told = {type(problem.facts) for problem in found.cluster}
@@ -51,7 +51,7 @@ def problems(desired: Desired, cluster: Cluster, records: Records) -> tuple[Plan
     return (*found.cluster, *others)
 
 
-_Sick = dict[TopicPartition, tuple[int, ...]]
+_Unhealthy = dict[TopicPartition, tuple[int, ...]]
 """Partitions in trouble, with the brokers that they miss."""
 
 _KINDS: Mapping[ProblemReason, Callable[[Names, tuple[int, ...]], Facts]] = {
@@ -64,11 +64,11 @@ _KINDS: Mapping[ProblemReason, Callable[[Names, tuple[int, ...]], Facts]] = {
 
 def cluster_health(desired: Desired, cluster: Cluster, homes: Mapping[str, str]) -> ClusterHealth:
     """Return all troubles; `homes`: the pool that each existing topic lives in, or ""."""
-    sick = _sick_partitions(cluster)
+    unhealthy = _unhealthy_partitions(cluster)
     declared = {spec.topic: spec for spec in desired.topics}
     found: dict[str, list[Facts]] = {}
-    for kind, partitions in sick.items():
-        by_topic: dict[str, _Sick] = {}
+    for kind, partitions in unhealthy.items():
+        by_topic: dict[str, _Unhealthy] = {}
         for each, missed in partitions.items():
             by_topic.setdefault(each.topic, {})[each] = missed
         for name, own in by_topic.items():
@@ -78,7 +78,7 @@ def cluster_health(desired: Desired, cluster: Cluster, homes: Mapping[str, str])
         if unreachable is not None:
             found.setdefault(name, []).append(unreachable)
     return ClusterHealth(
-        tuple(PlanProblem("", "", each) for each in _of_cluster(desired, cluster, sick)),
+        tuple(PlanProblem("", "", each) for each in _of_cluster(desired, cluster, unhealthy)),
         {
             pool.name: tuple(
                 PlanProblem(pool.name, "", each) for each in _of_pool(pool, desired, cluster, homes)
@@ -92,10 +92,10 @@ def cluster_health(desired: Desired, cluster: Cluster, homes: Mapping[str, str])
     )
 
 
-def _sick_partitions(cluster: Cluster) -> dict[ProblemReason, _Sick]:
+def _unhealthy_partitions(cluster: Cluster) -> dict[ProblemReason, _Unhealthy]:
     live = cluster.brokers.keys()
     requested = {(entry.topic, entry.partition) for entry in cluster.reassignment or ()}
-    found: dict[ProblemReason, _Sick] = {kind: {} for kind in _KINDS}
+    found: dict[ProblemReason, _Unhealthy] = {kind: {} for kind in _KINDS}
     for name, topic in sorted(cluster.topics.items()):
         for each in topic.partitions if name not in cluster.deleting else ():
             isr = each.isr
@@ -130,7 +130,7 @@ def _trouble(
     return (ProblemReason.UNDER_REPLICATED, missed) if missed and not moving else None
 
 
-def _facts(kind: ProblemReason, partitions: _Sick) -> Facts:
+def _facts(kind: ProblemReason, partitions: _Unhealthy) -> Facts:
     missed = sorted({broker for brokers in partitions.values() for broker in brokers})
     return _KINDS[kind](Names.of(sorted(partitions)), tuple(missed))
 
@@ -163,13 +163,13 @@ def _factor(spec: TopicSpec | None, topic: Topic | None, desired: Desired) -> in
 
 
 def _of_cluster(
-    desired: Desired, cluster: Cluster, sick: Mapping[ProblemReason, _Sick]
+    desired: Desired, cluster: Cluster, unhealthy: Mapping[ProblemReason, _Unhealthy]
 ) -> Iterator[Facts]:
     # A snapshot without a controller and without leaders was not taken of a live cluster.
     observed = cluster.controller.epoch is not None
     if observed and cluster.controller.broker is None:
         yield facts.NoController()
-    for kind, partitions in sick.items():
+    for kind, partitions in unhealthy.items():
         yield _facts(kind, partitions)
     wanted = {b for pool in desired.pools for b in pool.brokers if b not in pool.drain}
     missing = tuple(sorted(wanted - cluster.brokers.keys()))

@@ -48,7 +48,7 @@ from poolkeeper.planning.facts.topics import (
     Unsettled,
 )
 from poolkeeper.planning.problem import internal_topics, topic_ownership
-from poolkeeper.planning.problem.adoptions import AdoptionRequest, adoption_requests
+from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, adoption_requests
 from poolkeeper.planning.problem.topic_ownership import TopicOwners
 
 

@@ -33,11 +33,11 @@ from poolkeeper.planning.run_state.move_progress import MoveState, classify
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import approval, rate_signals
 from poolkeeper.reconcile.act import (
-    config_checks,
     keep_throttles,
     log_dir_requests,
     return_moves,
     stall_recovery,
+    unwritable_configs,
 )
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide import steps
@@ -89,7 +89,7 @@ def write_steps(
     A step that cannot be written keeps no other from being written; of a person's plan all have to
     be: there the error is raised. A config that is refused is left out of both.
     """
-    due, refused = config_checks.judged(context, desired, cluster, decision.steps)
+    due, refused = unwritable_configs.judged(context, desired, cluster, decision.steps)
     result = Result(waits=decision.waits if by_person else (*decision.waits, *refused))
     for step in due:
         try:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from poolkeeper.resources.kinds.custom_resource import ObjectKey
 from poolkeeper.resources.status.conditions import condition_of
+from poolkeeper.resources.status.plan_fields import PlanApproval
 from poolkeeper.resources.status.wording import count
 
 NOTE_MAX = 1024
@@ -79,7 +80,7 @@ def _ready(kind: str, was: Mapping[str, Any], note: str, *, stalled: bool) -> It
 def _cluster(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[StatusEvent]:
     was, now = before.get("plan") or {}, after.get("plan") or {}
     ready, earlier = condition_of(after, "Ready"), condition_of(before, "Ready")
-    if now.get("approval") == "Waiting" and was.get("hash") != now.get("hash"):
+    if now.get("approval") == PlanApproval.WAITING and was.get("hash") != now.get("hash"):
         told = ready["reason"] != earlier.get("reason") and ready["status"] != "True"
         if not told:
             yield StatusEvent("Normal", "PlanChanged", ready["message"])

@@ -30,6 +30,7 @@ from poolkeeper.planning.run_state.log_dir_copies import copies_of
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
 from poolkeeper.resources.status.health import in_place_condition
+from poolkeeper.resources.status.plan_fields import PARTS_MAX, PlanApproval
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs
 from poolkeeper.resources.status.wording import (
     about,
@@ -44,7 +45,6 @@ from poolkeeper.resources.status.wording import (
 from poolkeeper.text import moment
 
 _APPROVER_MAX = 1024
-_PARTS_MAX = 50
 _BALANCE_WAITS = "balanceWaitsUntil"
 _FACTS = (
     "clusterId",
@@ -187,7 +187,8 @@ def _plan(
     progress = outcome.progress
     if progress is not None:
         # Nothing is worked towards while the cluster is being deleted: only the run is.
-        approval = before.get("approval", "NotNeeded") if work is None else work.approval
+        earlier: str = before.get("approval", PlanApproval.NOT_NEEDED.value)
+        approval = earlier if work is None else work.approval.value
         return _run(progress, approval, before)
     plan = None if work is None else work.plan
     if work is None or plan is None or _has_only_elections(plan):
@@ -195,7 +196,7 @@ def _plan(
     same = before.get("hash") == plan.hash and "stage" not in before
     told = before.get("bytes") if same else None
     moved = [each.bytes for each in plan.moves] + [step.bytes for step in copies_of(plan)]
-    found = {"hash": plan.hash, "moves": len(moved), "approval": work.approval}
+    found = {"hash": plan.hash, "moves": len(moved), "approval": work.approval.value}
     return {**found, "bytes": sum(moved) if told is None else told}
 
 
@@ -205,16 +206,16 @@ def _approvals(outcome: Outcome) -> dict[str, Any]:
     if outcome.approved_by:
         found["approvedBy"] = outcome.approved_by[:_APPROVER_MAX]
     if outcome.asked is not None:
-        parts = outcome.asked.parts[:_PARTS_MAX]
+        parts = outcome.asked.parts[:PARTS_MAX]
         found["parts"] = [_part(part, outcome.approved_parts) for part in parts]
     return found
 
 
 def _part(part: Part, approved: frozenset[str]) -> dict[str, Any]:
-    approval = "Approved" if part.name in approved else "Waiting"
+    approval = PlanApproval.APPROVED if part.name in approved else PlanApproval.WAITING
     moves = len(part.moves) + len(part.steps) * (not part.name.startswith(PartKind.TOPIC.of("")))
-    found = {"name": part.name, "hash": part.hash, "moves": moves, "approval": approval}
-    return {**found, "after": list(part.after[:_PARTS_MAX])} if part.after else found
+    found = {"name": part.name, "hash": part.hash, "moves": moves, "approval": approval.value}
+    return {**found, "after": list(part.after[:PARTS_MAX])} if part.after else found
 
 
 def _run(progress: Progress, approval: str, before: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, 
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
 from poolkeeper.planning.diagnosis.health import ClusterHealth, cluster_health
-from poolkeeper.planning.problem.adoptions import AdoptionRequest, adoption_requests
+from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, adoption_requests
 from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.problem.topic_ownership import TopicOwners, only_followed, topic_owners
 from poolkeeper.planning.problem.topic_rights import TopicsFound
@@ -22,6 +22,7 @@ from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.planning.run_state.convergence import Standings, standings
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import topic
+from poolkeeper.resources.status.plan_fields import PlanApproval
 
 _PASSING = frozenset(
     {
@@ -125,14 +126,14 @@ class PlannedWork:
     run_work: dict[str, TopicWork] = field(default_factory=dict)
     plan_work: dict[str, TopicWork] = field(default_factory=dict)
     plan: Plan | None = None
-    approval: str = "NotNeeded"
+    approval: PlanApproval = PlanApproval.NOT_NEEDED
     auto: bool = False
     needed: bool = False
 
     @property
     def waiting(self) -> bool:
         """Whether moves and destructive steps wait for a person's approval."""
-        return self.approval == "Waiting" and self.mode is not Mode.PLAN_ONLY
+        return self.approval is PlanApproval.WAITING and self.mode is not Mode.PLAN_ONLY
 
 
 def work_of(desired: Desired, outcome: Outcome) -> PlannedWork:
@@ -194,18 +195,18 @@ def _count(work: TopicWork, move: Move, *, done: bool) -> None:
         work.bytes_arrived += move.bytes
 
 
-def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) -> str:
-    """Waiting, Approved or NotNeeded."""
+def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) -> PlanApproval:
+    """Whether the plan has the approval that it needs."""
     approval = desired.cluster.approval
     asks = bool(plan.moves) or any(map(is_destructive, plan.steps))
     if approval.policy is ApprovalPolicy.AUTO:
         # Many deletions wait for a person even under Auto.
         asks = waits.has(outcome.waits, waits.WaitReason.APPROVAL_REQUIRED)
     if not asks:
-        return "NotNeeded"
+        return PlanApproval.NOT_NEEDED
     by_person = bool(outcome.approved_by) and approval.policy is ApprovalPolicy.MANUAL
     given = running or by_person or plan.hash in approval.plans
-    return "Approved" if given else "Waiting"
+    return PlanApproval.APPROVED if given else PlanApproval.WAITING
 
 
 def blocking_problem(problems: list[PlanProblem]) -> PlanProblem | None:

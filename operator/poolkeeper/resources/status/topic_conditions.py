@@ -22,7 +22,7 @@ from poolkeeper.model.specs import (
     Mode,
     TopicSpec,
 )
-from poolkeeper.planning.problem.adoptions import is_doomed
+from poolkeeper.planning.problem.adoption_requests import is_doomed
 from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.problem.topic_rights import Right, prefix_of
 from poolkeeper.planning.proposals.identity import is_destructive

@@ -3,7 +3,7 @@
 import pytest
 
 from poolkeeper.cli.kubectl import approvals
-from poolkeeper.cli.kubectl.approvals import Approval
+from poolkeeper.cli.kubectl.approvals import NamedHash
 from poolkeeper.errors import Refused
 
 
@@ -22,20 +22,20 @@ PARTS = (
 @pytest.mark.parametrize(
     ("named", "approved", "found"),
     [
-        pytest.param((), (), [Approval(PLAN, "plan")], id="nothing is the whole plan"),
-        pytest.param(("plan",), (), [Approval(PLAN, "plan")], id="the whole by its name"),
-        pytest.param(("heal",), (), [Approval(HEAL, "heal")], id="a part by its name"),
-        pytest.param((HEAL,), (), [Approval(HEAL, "heal")], id="a part by its hash"),
-        pytest.param(("1" * 8,), (), [Approval(HEAL, "heal")], id="by eight digits"),
+        pytest.param((), (), [NamedHash(PLAN, "plan")], id="nothing is the whole plan"),
+        pytest.param(("plan",), (), [NamedHash(PLAN, "plan")], id="the whole by its name"),
+        pytest.param(("heal",), (), [NamedHash(HEAL, "heal")], id="a part by its name"),
+        pytest.param((HEAL,), (), [NamedHash(HEAL, "heal")], id="a part by its hash"),
+        pytest.param(("1" * 8,), (), [NamedHash(HEAL, "heal")], id="by eight digits"),
         pytest.param(
             ("drain", "heal"),
             (),
-            [Approval(DRAIN, "drain"), Approval(HEAL, "heal")],
+            [NamedHash(DRAIN, "drain"), NamedHash(HEAL, "heal")],
             id="with what comes before it",
         ),
-        pytest.param(("drain",), (HEAL,), [Approval(DRAIN, "drain")], id="which is approved"),
-        pytest.param(("drain",), (PLAN,), [Approval(DRAIN, "drain")], id="with all that there is"),
-        pytest.param(("heal", "heal"), (), [Approval(HEAL, "heal")], id="twice is once"),
+        pytest.param(("drain",), (HEAL,), [NamedHash(DRAIN, "drain")], id="which is approved"),
+        pytest.param(("drain",), (PLAN,), [NamedHash(DRAIN, "drain")], id="with all that there is"),
+        pytest.param(("heal", "heal"), (), [NamedHash(HEAL, "heal")], id="twice is once"),
     ],
 )
 def test_what_is_approved(named, approved, found):
@@ -59,19 +59,54 @@ def test_what_is_refused(named, words):
 def test_what_is_of_no_plan_at_hand_is_dropped_and_the_rest_stays():
     old, kept = hash_of("9"), HEAL
     spec = {"approval": {"policy": "Manual", "plans": [old, kept], "by": {old: "eve", kept: "ann"}}}
-    found = approvals.with_approvals(spec, [Approval(DRAIN, "drain")], [PLAN, HEAL, DRAIN], "bob")
+    found = approvals.with_approvals(spec, [NamedHash(DRAIN, "drain")], [PLAN, HEAL, DRAIN], "bob")
     by = {kept: "ann", DRAIN: "bob"}
     assert found == {"policy": "Manual", "plans": [kept, DRAIN], "by": by}
 
 
+ASKS = hash_of("4")
+ADOPTIONS = approvals.adoptions(
+    {
+        "adoptions": [
+            {"namespace": "shop", "hash": ASKS, "topics": 3000},
+            {"namespace": "x", "hash": PLAN, "topics": 1},
+        ]
+    }
+)
+
+
+@pytest.mark.parametrize("plan", [PLAN, ""], ids=["beside a plan", "where no plan waits"])
+@pytest.mark.parametrize("name", ["adoption/shop", ASKS, "4" * 8])
+def test_what_a_namespace_asks_for_is_approved(plan, name):
+    parts = (*PARTS, *ADOPTIONS) if plan else ADOPTIONS
+    found = approvals.chosen(plan, parts, (name,), ())
+    assert found == (NamedHash(ASKS, "adoption/shop"),)
+
+
+def test_a_namespace_that_asks_for_nothing_is_refused_by_name():
+    words = "'adoption/web' is no part .*waiting: adoption/shop, adoption/x"
+    with pytest.raises(Refused, match=words):
+        approvals.chosen("", ADOPTIONS, ("adoption/web",), ())
+
+
+def test_nobody_asks():
+    assert approvals.adoptions({}) == ()
+
+
+def test_earlier_approvals_stay_where_they_may_still_count():
+    spec = {"approval": {"plans": [PLAN], "by": {PLAN: "ann"}}}
+    found = approvals.with_approvals(spec, [NamedHash(ASKS, "adoption/shop")], None, "bob")
+    assert found == {"plans": [PLAN, ASKS], "by": {PLAN: "ann", ASKS: "bob"}}
+
+
 def test_who_approved_before_is_not_changed():
     spec = {"approval": {"plans": [PLAN], "by": {PLAN: "ann"}}}
-    found = approvals.with_approvals(spec, [Approval(PLAN, "plan")], [PLAN], "bob")
+    found = approvals.with_approvals(spec, [NamedHash(PLAN, "plan")], [PLAN], "bob")
     assert found == {"plans": [PLAN], "by": {PLAN: "ann"}}
 
 
 def test_the_lines_to_commit_are_yaml_with_comments():
-    approval = approvals.with_approvals({}, [Approval(PLAN, "plan")], [PLAN], "ann")
+    approval = approvals.with_approvals({}, [NamedHash(PLAN, "plan")], [PLAN], "ann")
     assert approvals.lines_to_commit(approval, {PLAN: "plan"}) == [
         "spec:",
         "  approval:",

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from builders import cluster, desired, partition, pool_spec, topic, topic_spec
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.problems import ProblemReason
+from poolkeeper.model.specs import Adoption, AdoptionPolicy
 from poolkeeper.model.topology import Broker, Cluster, Controller, LogDir, ReassignmentEntry
-from poolkeeper.planning.diagnosis.health import cluster_health
+from poolkeeper.planning.diagnosis.health import cluster_health, problems
 
 R = ProblemReason
 SIX = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
@@ -168,3 +170,19 @@ def test_fewer_replicas_than_must_be_in_sync_are_told(
     found = cluster_health(desired((FAST,), *specs), cluster(SIX, *topics), {"t": "p"})
     told = [p.facts for p in found.topics.get("t", ())]
     assert [(each.factor, each.needed) for each in told] == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("new", [R.MIN_ISR_UNREACHABLE], id="one-that-nobody-has"),
+        pytest.param("t", [], id="one-that-exists-and-is-not-its-own"),
+    ],
+)
+def test_what_a_topic_may_not_have_is_not_judged_by_it(
+    name: str, expected: list[ProblemReason]
+) -> None:
+    spec = topic_spec(name, replication_factor=1, config={"min.insync.replicas": "2"})
+    asks = Adoption(AdoptionPolicy.APPROVE)
+    found = problems(desired((FAST, SLOW), spec, adoption=asks), WELL, Records())
+    assert [problem.reason for problem in found] == expected

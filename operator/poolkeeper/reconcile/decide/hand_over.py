@@ -1,11 +1,11 @@
 """Which topics change hands in this pass, and which are asked about.
 
-An approval names the hash of a request (`planning.problem.adoptions`), which is one namespace's. It
-is followed wholly or not at all: every topic of the request gets its owner's record, before
-anything is planned. The records of thousands of topics take several transactions, and a process may
-die between two. What is left of the request then has another hash. So each record notes the hash
-under which it was written, and what is left counts as approved if it makes the hash again together
-with these.
+An approval names the hash of a request (`planning.problem.adoption_requests`), which is one
+namespace's. It is followed wholly or not at all: every topic of the request gets its owner's
+record, before anything is planned. The records of thousands of topics take several transactions,
+and a process may die between two. What is left of the request then has another hash. So each record
+notes the hash under which it was written, and what is left counts as approved if it makes the hash
+again together with these.
 
 A record of a topic that is gone is dropped once another topic has its name.
 """
@@ -20,7 +20,7 @@ from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Desired, TopicSpec
 from poolkeeper.model.topology import Cluster, Topic
-from poolkeeper.planning.problem.adoptions import (
+from poolkeeper.planning.problem.adoption_requests import (
     AdoptedTopic,
     AdoptionRequest,
     adoption_hash,

@@ -9,7 +9,7 @@ from builders import cluster_spec, pool_spec, topic, topic_spec
 from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.specs import Adoption, AdoptionPolicy, Claim, Desired, TopicSpec
 from poolkeeper.planning.planner import make_plan
-from poolkeeper.planning.problem.adoptions import adoption_hash, adoption_requests
+from poolkeeper.planning.problem.adoption_requests import adoption_hash, adoption_requests
 from poolkeeper.planning.problem.topic_ownership import topic_owners
 
 ASKED = cluster_spec(adoption=Adoption(AdoptionPolicy.APPROVE), system_topics=())

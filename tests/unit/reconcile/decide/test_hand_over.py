@@ -15,7 +15,7 @@ from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Adoption, AdoptionPolicy, DeletionPolicy, Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.topic_ownership import topic_owners
-from poolkeeper.reconcile.decide.adoptions import HandOver, hand_over
+from poolkeeper.reconcile.decide.hand_over import HandOver, hand_over
 
 ASKED = cluster_spec(adoption=Adoption(AdoptionPolicy.APPROVE), system_topics=())
 NAMES = [f"t{n}" for n in range(6)]

@@ -202,6 +202,6 @@ def test_two_clusters_of_one_zookeeper_are_both_held(scene):
         " delete one of them"
     )
     scene.says("topic", "orders", "Waiting", about="are of one ensemble and chroot")
-    scene.kubectl("delete", "kafkacluster", f"{scene.name}-twin", "--timeout=20s")
+    scene.kubectl("delete", "kafkacluster", f"{scene.name}-twin", "--timeout=180s")
     scene.says("cluster")
     scene.says("topic", "orders")

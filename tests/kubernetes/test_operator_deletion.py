@@ -83,7 +83,7 @@ def test_topics_deleted_while_the_operator_is_down(scene):
     assert scene.get("topic", "orders")
     assert not scene.get("topic", "kept")
     scene.operator.start()
-    scene.says("topic", "orders", "Deleting", about="approve", timeout_s=40)
+    scene.says("topic", "orders", "Deleting", about="approve")
     scene.approve()
     scene.gone("topic", "orders")
     scene.gone("topic", "logs")

@@ -176,7 +176,7 @@ def test_the_log_is_json_and_names_what_it_is_about(scene):
 
 def test_kubectl_wait_and_describe_answer_too(scene):
     scene.apply(*folder(scene))
-    words = ("--for=condition=Ready", "--timeout=30s", "-n", scene.namespace)
+    words = ("--for=condition=Ready", "--timeout=180s", "-n", scene.namespace)
     scene.kubectl("wait", *words, "topic/orders", "topic/logs")
     scene.kubectl("wait", *words, f"kafkacluster/{scene.name}")
     told = scene.wait(lambda: events_of(scene), "the event is there")

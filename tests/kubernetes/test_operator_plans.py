@@ -97,7 +97,7 @@ def test_creations_and_configs_go_at_once_and_moves_wait_for_the_line_that_is_pr
     scene.run_printed(message)
     for kind in ("kafkacluster", "resourcepools", "topics"):
         named = [scene.name] if kind == "kafkacluster" else ["--all", "-n", scene.namespace]
-        scene.kubectl("wait", "--for=condition=Ready", kind, *named, "--timeout=30s")
+        scene.kubectl("wait", "--for=condition=Ready", kind, *named, "--timeout=180s")
     assert sorted(requested(scene)) == [("orders", 0), ("orders", 1), ("orders", 2)]
     assert scene.holders("orders") == set(NEW)
     assert scene.holders("other") == set(OLD)

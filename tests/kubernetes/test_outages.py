@@ -214,7 +214,7 @@ class TestOneOperator:
         site.declare({"p": [1, 2, 3]})
         site.create("Topic", "kept", in_pool("p"))
         site.await_ready(("Topic", "kept"))
-        plane.kubectl("delete", "-f", str(CRDS), "--timeout=30s")
+        plane.kubectl("delete", "-f", str(CRDS), "--timeout=180s")
         until(
             lambda: (
                 operator.page("/readyz")
@@ -357,7 +357,7 @@ class TestOneOperator:
             (tmp_path / f"{number}.json").write_text(json.dumps(body))
         site.plane.apply(tmp_path)
         site.await_ready(*(("Topic", topic) for topic in topics))
-        site.plane.kubectl("delete", "-f", str(tmp_path), f"--cascade={cascade}", "--timeout=30s")
+        site.plane.kubectl("delete", "-f", str(tmp_path), f"--cascade={cascade}", "--timeout=180s")
         for kind in ("Topic", "ResourcePool", "KafkaCluster"):
             assert site.names(kind) == []
         assert all(site.assignment(topic) for topic in topics)

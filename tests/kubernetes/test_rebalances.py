@@ -76,7 +76,7 @@ def test_clusters_are_planned_at_once_approved_by_one_line_and_carried_out(fleet
     assert fleet.even() == [True, True]
     assert fleet.requested() == MOVING_ALL
     fleet.scenes[0].kubectl(
-        "wait", "--for=condition=Ready", "rebalance", fleet.name, "--timeout=30s"
+        "wait", "--for=condition=Ready", "rebalance", fleet.name, "--timeout=180s"
     )
     assert fleet.scenes[0].table("rebalance")[:1] == [
         "NAME | READY | REASON | CLUSTERS | DONE | MOVES | MOVED"

@@ -150,7 +150,7 @@ def move(sandbox: Sandbox, topic: str, partition: int, *path: tuple[int, ...]) -
 
 def assignment(sandbox: Sandbox, topic: str) -> list[tuple[int, ...]]:
     """Return the replica lists of a topic, once it was read in one piece: it may be changing."""
-    live = until(lambda: seen(sandbox, topic).topics.get(topic), f"{topic} is read", timeout_s=30)
+    live = until(lambda: seen(sandbox, topic).topics.get(topic), f"{topic} is read")
     return [p.replicas for p in live.partitions]
 
 

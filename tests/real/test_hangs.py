@@ -160,11 +160,11 @@ def test_a_log_directory_that_fails_under_a_copy_is_named(
         process = subprocess.Popen(words, stdout=file, stderr=subprocess.STDOUT)
     try:
         with BrokerClient.open(sandbox.bootstrap.split(",")) as brokers:
-            held = until(lambda: log_dir_of(brokers, 3), "broker 3 copies", 60)
+            held = until(lambda: log_dir_of(brokers, 3), "broker 3 copies")
             shutil.rmtree(held)
             held.write_text("no directory\n")
         said = f"log directory {held} of broker 3 has failed (storage error); t-0 cannot be copied"
-        until(lambda: said in output.read_text() or process.poll() is not None, said, 90)
+        until(lambda: said in output.read_text() or process.poll() is not None, said)
         assert said in output.read_text()
         status = run("status", "-f", tmp_path / "manifests").out
     finally:

@@ -258,7 +258,7 @@ def test_a_rollback_that_is_cut_off_around_any_write_is_taken_up(
         connections = asking_brokers(sandbox) if with_brokers else access(sandbox)
         cut = cut_off(connections, sandbox.connect, wanted, None, write)
         drive(connections, wanted, None, ignore)
-        until(lambda: assignment(sandbox, topic_name) == first, "it is back", timeout_s=5)
+        until(lambda: assignment(sandbox, topic_name) == first, "it is back")
         assert_nothing_left(sandbox, topic_name)
         write += every
     assert write > 5

@@ -215,7 +215,7 @@ def drained(consumer: KafkaConsumer, count: int) -> set[tuple[int, bytes]]:
             found.update((record.partition, record.value) for record in records)
         return len(found) >= count
 
-    until(enough, f"{count} records", timeout_s=30)
+    until(enough, f"{count} records")
     if consumer.config["group_id"]:
         consumer.commit()
     consumer.close()

@@ -16,7 +16,7 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.decide.external_plan import ExternalPlan, declaration
+from poolkeeper.reconcile.decide.external_plan import ExternalPlan, declaration, receivers
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import Event
@@ -294,9 +294,40 @@ def test_its_rate_is_kept_by_throttles_that_are_gone_in_the_end(ground: Ground) 
         for broker in (1, 2, 3)
         if ground.cluster.exists(f"/config/brokers/{broker}")
     }
-    receivers = {b for move in ground.plan.moves for b in set(move.target) - set(move.source)}
-    assert receivers == {3}
+    assert receivers(ground.plan) == 1
     assert rates[3] == "4000000"
     ground.executor(offer).finish()
     assert ground.even()
     assert ground.cluster.read("/config/brokers/3")["config"] == {}
+
+
+def test_its_rate_changes_in_mid_stage_and_stays_while_the_plan_cannot_be_read(
+    ground: Ground,
+) -> None:
+    for partition in range(6):
+        ground.cluster.simulation.set_size("t", partition, 400_000_000)
+    offers = [
+        ground.offer(bytes_per_s=4_000_000, offer=1),
+        ground.offer(bytes_per_s=2_000_000, offer=2),
+        ExternalPlan(ground.plan.hash, bytes_per_s=1_000_000, offer=3),
+        ground.offer(bytes_per_s=8_000_000, offer=4),
+    ]
+    at, passes, told = [0], [0], list[tuple[int, int]]()
+
+    def next_offer(outcome: Outcome) -> bool:
+        run = outcome.progress
+        if run is not None and run.throttle_highest_bytes_per_s is not None:
+            assert outcome.external is not None
+            assert outcome.external.offer == at[0] + 1
+            told.append((at[0], run.throttle_highest_bytes_per_s))
+            passes[0] += 1
+            if passes[0] % 20 == 0:
+                at[0] = min(at[0] + 1, len(offers) - 1)
+        return ended(outcome)
+
+    ground.executor(lambda: offers[at[0]], at_rest=next_offer).finish()
+    assert ground.even()
+    last = dict(told)
+    assert last == {0: 4_000_000, 1: 2_000_000, 2: 2_000_000, 3: 8_000_000}
+    # Until the lower rate is in force everywhere, the higher one is told.
+    assert (1, 4_000_000) in told

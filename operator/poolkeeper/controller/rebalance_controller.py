@@ -37,6 +37,7 @@ from poolkeeper.rebalances.lifecycle import KnownCluster
 from poolkeeper.rebalances.metrics import RebalanceMetrics, metrics_of
 from poolkeeper.rebalances.planning.engines import PlanningEngine
 from poolkeeper.rebalances.planning.planning_task import PlanningTask
+from poolkeeper.rebalances.rate_shares import ClusterRate
 from poolkeeper.rebalances.records import RebalanceRecords, Record
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.resources.checks.assembly import Assembly
@@ -63,7 +64,7 @@ class _RebalanceEntry:
     """One Rebalance as this process knows it.
 
     `reported_version`: its generation, deletion and finalizer when its status was last reported.
-    `reason` is the reason reported then.
+    `reason` is the reason reported then. `rates`: what is known of the rates of its clusters.
     """
 
     uid: str
@@ -72,6 +73,7 @@ class _RebalanceEntry:
     record: Record | None = None
     reported_version: tuple[int, bool, bool] | None = None
     reason: str = ""
+    rates: Mapping[str, ClusterRate] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -292,7 +294,17 @@ class RebalanceController:
             entry.record = None
         if not resource.has_finalizer:
             return {}  # without our finalizer it could disappear and leave its runs behind
-        return rebalances_offers.external_plans(entry.state, due, entry.record, spec, self.now_ms())
+        rates = rebalances_offers.observed_rates(
+            entry.rates, entry.state, entry.record, self.cluster_loops.outcome
+        )
+        offered = rebalances_offers.external_plans(
+            entry.state, due, entry.record, spec, self.now_ms(), rates
+        )
+        entry.rates = {
+            name: rate.offered(offered[name].bytes_per_s) if name in offered else rate
+            for name, rate in rates.items()
+        }
+        return offered
 
     def _withdraw(
         self, entry: _RebalanceEntry

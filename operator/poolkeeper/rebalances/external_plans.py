@@ -1,14 +1,40 @@
 """Which plans a Rebalance offers to clusters' loops, and what remains when it is deleted."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 
 from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome
 from poolkeeper.model.execution.waits import Wait, WaitReason
-from poolkeeper.model.rebalances import BudgetSpec, ClusterRebalance, RebalanceSpec, RebalanceState
+from poolkeeper.model.rebalances import ClusterRebalance, RebalanceSpec, RebalanceState
 from poolkeeper.planning.run_state import windows
+from poolkeeper.rebalances.rate_shares import (
+    NO_RATE,
+    ClusterRate,
+    RateClaim,
+    RateOffer,
+    limits_of,
+    shares,
+)
 from poolkeeper.rebalances.records import Record
-from poolkeeper.reconcile.decide.external_plan import ExternalPlan
+from poolkeeper.reconcile.decide.external_plan import ExternalPlan, receivers
+
+
+def observed_rates(
+    rates: Mapping[str, ClusterRate],
+    rebalance_state: RebalanceState,
+    record: Record | None,
+    outcome_of: Callable[[str], Outcome | None],
+) -> Mapping[str, ClusterRate]:
+    """What is known of the rates of all clusters that have not ended, with their last passes."""
+    found = {}
+    for part in rebalance_state.parts:
+        if _is_open(part):
+            rate = rates.get(part.cluster, ClusterRate())
+            plan = None if record is None else record.plan(part.cluster)
+            if plan is not None:
+                rate = rate.observed(outcome_of(part.cluster), part.hash, receivers(plan))
+            found[part.cluster] = rate
+    return found
 
 
 def external_plans(
@@ -17,57 +43,55 @@ def external_plans(
     record: Record | None,
     spec: RebalanceSpec,
     now_ms: int,
+    rates: Mapping[str, ClusterRate],
 ) -> Mapping[str, ExternalPlan]:
-    """The plan offered to each cluster whose turn it is, or that has begun."""
-    turn = [
-        p
-        for p in rebalance_state.parts
-        if not p.state.is_final and (p.cluster in due or p.has_begun)
-    ]
-    at_it = [part.cluster for part in turn]
+    """The plan offered to each cluster whose turn it is, or that has begun.
+
+    `rates`: what is known of the rate of each cluster that has not ended.
+    """
+    turn = sorted(
+        (p for p in rebalance_state.parts if _is_open(p) and (p.cluster in due or p.has_begun)),
+        key=lambda part: (not part.has_begun, part.wave, part.cluster),
+    )
+    limits = limits_of(spec.budget, [part.cluster for part in turn], now_ms)
+    claims = [_claim(part, rates[part.cluster]) for part in turn]
+    shared = shares(claims, limits)
     why = wait_before_stage(spec, now_ms)
-    return {
-        part.cluster: external_plan_of(
-            part, record, why, rate_of(part.cluster, at_it, spec.budget, now_ms)
-        )
-        for part in turn
-    }
+    found = {}
+    for part in turn:
+        share = shared[part.cluster]
+        wait = why or (Wait(WaitReason.REBALANCE_RATE_IN_USE) if share == 0 else None)
+        offer = rates[part.cluster].offered(share).offers[-1]
+        found[part.cluster] = external_plan_of(part, record, wait, offer)
+    return found
+
+
+def _is_open(part: ClusterRebalance) -> bool:
+    return not part.state.is_final
+
+
+def _claim(part: ClusterRebalance, rate: ClusterRate) -> RateClaim:
+    return RateClaim(part.cluster, part.has_begun, rate.may_copy, rate.unreachable)
 
 
 def external_plan_of(
-    part: ClusterRebalance, record: Record | None, wait: Wait | None, rate: int | None = None
+    part: ClusterRebalance,
+    record: Record | None,
+    wait: Wait | None,
+    rate: RateOffer = NO_RATE,
 ) -> ExternalPlan:
     """The offer of one cluster; without a plan while the record cannot be read."""
     plan = None if record is None else record.plan(part.cluster)
     declared = "" if record is None else record.declared.get(part.cluster, "")
-    return ExternalPlan(part.hash, plan, declared, part.has_begun, wait, bytes_per_s=rate)
-
-
-def rate_of(cluster: str, moving: Collection[str], budget: BudgetSpec, now_ms: int) -> int | None:
-    """The bytes per second that the cluster may copy: an even part of the fleet's and site's rates.
-
-    `moving`: the clusters that move now, itself included.
-    """
-    rate = fleet_rate(budget, now_ms)
-    shares = [] if rate is None else [rate // max(1, len(moving))]
-    for site in budget.sites:
-        if cluster in site.clusters and site.rate_bytes_per_s is not None:
-            there = sum(each in site.clusters for each in moving)
-            shares.append(site.rate_bytes_per_s // max(1, there))
-    return max(1, min(shares)) if shares else None
-
-
-def fleet_rate(budget: BudgetSpec, now_ms: int) -> int | None:
-    """The bytes per second that all clusters together may copy; `None`: no limit.
-
-    The highest rate of all open windows counts; a window without a rate has the fleet's.
-    """
-    now = datetime.fromtimestamp(now_ms / 1000, UTC)
-    opened = [each for each in budget.windows if windows.is_open((each.window,), now)]
-    rates = [each.rate_bytes_per_s or budget.rate_bytes_per_s for each in opened]
-    rates = rates or [budget.rate_bytes_per_s]
-    known = [rate for rate in rates if rate is not None]
-    return max(known) if len(known) == len(rates) else None
+    return ExternalPlan(
+        part.hash,
+        plan,
+        declared,
+        part.has_begun,
+        wait,
+        bytes_per_s=rate.bytes_per_s,
+        offer=rate.number,
+    )
 
 
 def wait_before_stage(spec: RebalanceSpec, now_ms: int) -> Wait | None:

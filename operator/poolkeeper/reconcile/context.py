@@ -294,6 +294,7 @@ def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:
         bytes_done=sum(memory.bytes_done.values()) + sum(p.copied_bytes for p in copied),
         bytes_total=sum(move.bytes for move in plan.moves) + sum(step.bytes for step in copies),
         throttle_bytes_per_s=run.rates[0] if run.rates else None,
+        throttle_highest_bytes_per_s=max(run.rates, default=None),
         throttle_reason=run.rate_reason,
         arrived=frozenset(memory.arrived),
         bytes_in_flight=_bytes_in_flight(memory, plan, run) + copying,

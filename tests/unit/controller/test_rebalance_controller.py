@@ -226,7 +226,7 @@ def test_from_planning_to_the_end(ground):
     assert ground.look() == "Moving"
     assert ground.loops.offers == {
         name: ExternalPlan(
-            PLAN.hash, replace(PLAN, cluster=name), declaration(ground.desired(name), PLAN)
+            PLAN.hash, replace(PLAN, cluster=name), declaration(ground.desired(name), PLAN), offer=1
         )
         for name in ("a", "b")
     }
@@ -300,7 +300,7 @@ def test_while_the_record_cannot_be_read_what_runs_is_held_all_the_same(ground):
     ground.server.away = True
     assert ground.look() == "Paused"
     assert ground.loops.offers["a"] == ExternalPlan(
-        PLAN.hash, wait=Wait(WaitReason.REBALANCE_PAUSED)
+        PLAN.hash, wait=Wait(WaitReason.REBALANCE_PAUSED), offer=1
     )
 
 

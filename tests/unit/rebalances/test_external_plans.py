@@ -17,39 +17,13 @@ from poolkeeper.model.rebalances import (
     ClusterRebalance,
     PartState,
     RebalanceSpec,
-    Site,
 )
 from poolkeeper.model.specs import Window
-from poolkeeper.rebalances.external_plans import may_run, rate_of, wait_before_stage
+from poolkeeper.rebalances.external_plans import may_run, wait_before_stage
 
 HOUR_MS = 3_600_000
 NIGHT = BudgetWindow(Window("0 22 * * *", 8 * 3600), 600)
-EVENING = BudgetWindow(Window("0 18 * * *", 8 * 3600), 100)
 PLAIN = BudgetWindow(Window("0 12 * * *", 3600))
-EAST = Site("east", ("a", "b"), 500)
-
-
-@pytest.mark.parametrize(
-    ("budget", "at_it", "hour", "expected"),
-    [
-        pytest.param(BudgetSpec(), "abc", 0, None, id="no-limit"),
-        pytest.param(BudgetSpec(900), "a", 0, 900, id="all-of-it-for-one"),
-        pytest.param(BudgetSpec(900), "abc", 0, 300, id="an-even-part"),
-        pytest.param(BudgetSpec(2), "abc", 0, 1, id="never-nothing"),
-        pytest.param(BudgetSpec(9000, sites=(EAST,)), "abc", 0, 250, id="the-site-s-is-less"),
-        pytest.param(BudgetSpec(sites=(Site("x", ("c",), 9),)), "abc", 0, None, id="another-site"),
-        pytest.param(BudgetSpec(900, windows=(PLAIN,)), "a", 12, 900, id="a-window-without-a-rate"),
-        pytest.param(BudgetSpec(900, windows=(NIGHT,)), "a", 23, 600, id="the-window-s"),
-        pytest.param(
-            BudgetSpec(900, windows=(NIGHT, EVENING)), "a", 23, 600, id="the-highest-of-two"
-        ),
-        pytest.param(
-            BudgetSpec(windows=(PLAIN, NIGHT)), "a", 12, None, id="an-open-window-without-limit"
-        ),
-    ],
-)
-def test_rates(budget, at_it, hour, expected):
-    assert rate_of("a", at_it, budget, hour * HOUR_MS) == expected
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ class Progress:
     """How far a run is; `bytes_done` counts replicas in sync and the measured parts of others.
 
     `rate_bytes_per_s`, `seconds_left`: `None` until they are known.
+    `throttle_highest_bytes_per_s`: the earlier rate, while it is the higher one and a change of the
+    throttle is not settled; else the throttle's.
     `arrived`: the positions, in the plan, of the moves that are done.
     `bytes_in_flight`: what the present request has still to copy.
     `still_s`: for how long nothing has moved, once that is long; no time left is known then.
@@ -37,6 +39,7 @@ class Progress:
     bytes_done: int
     bytes_total: int
     throttle_bytes_per_s: int | None = None
+    throttle_highest_bytes_per_s: int | None = None
     throttle_reason: RateReason | None = None
     rate_bytes_per_s: float | None = None
     seconds_left: float | None = None
@@ -79,12 +82,14 @@ class Result:
 class ExternalPlanStatus:
     """The state of an offered plan, by its hash, after one pass, and why.
 
-    A withdrawn plan of which no run is left is DONE too.
+    A withdrawn plan of which no run is left is DONE too. `offer`: the number of the offer of a rate
+    that the pass worked with; 0 without.
     """
 
     plan: str
     state: ExternalPlanState
     why: tuple[Why, ...] = ()
+    offer: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -262,6 +262,8 @@ class WaitReason(StrEnum):
     """`spec.paused` of the Rebalance is true."""
     OUTSIDE_REBALANCE_WINDOW = "OutsideRebalanceWindow"
     """No window of the Rebalance's budget is open; the next opens at `until`."""
+    REBALANCE_RATE_IN_USE = "RebalanceRateInUse"
+    """The rate of the Rebalance's budget is in use by clusters that began before."""
     OWN_PLAN_RUNNING = "OwnPlanRunning"
     """A run of the cluster's own plan is under way."""
     OWN_PLAN_URGENT = "OwnPlanUrgent"

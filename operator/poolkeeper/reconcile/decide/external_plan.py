@@ -40,7 +40,7 @@ class ExternalPlan:
     done already, so that the cluster differs from the one it was planned for. `wait`: why no stage
     of it may start now; empty if one may. `withdrawn`: its Rebalance no longer wants it; a run of
     it ends after its stage in flight. `bytes_per_s`: the rate at which all brokers of the cluster
-    together may receive its replicas.
+    together may receive its replicas; `offer`: its number, which grows with each other rate.
     """
 
     hash: str
@@ -50,15 +50,22 @@ class ExternalPlan:
     wait: Wait | None = None
     withdrawn: bool = False
     bytes_per_s: int | None = None
+    offer: int = 0
 
     def status(self, state: ExternalPlanState, *why: Why) -> ExternalPlanStatus:
         """Return the plan's state after a pass."""
-        return ExternalPlanStatus(self.hash, state, why)
+        return ExternalPlanStatus(self.hash, state, why, self.offer)
 
 
 def declaration(desired: Desired, plan: Plan) -> str:
     """The digest of the declared state that the plan depends on."""
     return plan_json.concern(desired, plan.moves, None, ())
+
+
+def receivers(plan: Plan) -> int:
+    """How many brokers take replicas, at least 1."""
+    brokers = {b for move in plan.moves for b in set(move.target) - set(move.source)}
+    return max(1, len(brokers))
 
 
 def with_rate(desired: Desired, external: ExternalPlan) -> Desired:
@@ -70,8 +77,7 @@ def with_rate(desired: Desired, external: ExternalPlan) -> Desired:
     """
     if external.bytes_per_s is None or external.plan is None:
         return desired
-    receivers = {b for move in external.plan.moves for b in set(move.target) - set(move.source)}
-    share = max(1, external.bytes_per_s // max(1, len(receivers)))
+    share = max(1, external.bytes_per_s // receivers(external.plan))
     throttle = desired.cluster.execution.throttle
     known = throttle.mode is not ThrottleMode.NONE
     if (
@@ -80,15 +86,24 @@ def with_rate(desired: Desired, external: ExternalPlan) -> Desired:
     ):
         return desired
     rate = min(throttle.rate_bytes_per_s, share) if known else share
-    execution = replace(desired.cluster.execution, throttle=Throttle(ThrottleMode.FIXED, rate))
-    return replace(desired, cluster=replace(desired.cluster, execution=execution))
+    return _with_throttle(desired, Throttle(ThrottleMode.FIXED, rate))
 
 
 def desired_for_run(desired: Desired, run: Run, external: ExternalPlan | None) -> Desired:
-    """The declared state; with the external plan's throttle if the run executes that plan."""
+    """The declared state; with the external plan's throttle if the run executes that plan.
+
+    While the plan cannot be read, the throttle stays as it is.
+    """
     if external is None or run.plan != external.hash:
         return desired
+    if external.plan is None and external.bytes_per_s is not None and run.rates:
+        return _with_throttle(desired, Throttle(ThrottleMode.FIXED, run.rates[0]))
     return with_rate(desired, external)
+
+
+def _with_throttle(desired: Desired, throttle: Throttle) -> Desired:
+    execution = replace(desired.cluster.execution, throttle=throttle)
+    return replace(desired, cluster=replace(desired.cluster, execution=execution))
 
 
 def guard_of(guard: RunGuard, run: Run, external: ExternalPlan | None) -> RunGuard:

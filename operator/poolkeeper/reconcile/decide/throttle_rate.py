@@ -3,8 +3,9 @@
 A declared rate that a person changes while the run is under way counts from the next pass on, also
 for a run that is being wound up: what is in flight may take hours. The run records which declared
 rate it began from, so that a change is noticed after a restart too. Under an adaptive throttle the
-changed rate is the new start. A throttle that is turned off, or on, counts for the next run.
-While the cluster is paused the rate stays: an external plan's own rate may not be known yet.
+changed rate is the new start; a throttle that becomes fixed has the declared rate at once. A
+throttle that is turned off, or on, counts for the next run. While the cluster is paused the rate
+stays: an external plan's own rate may not be known yet.
 """
 
 from poolkeeper.model.execution.runs import RateReason
@@ -51,15 +52,12 @@ def before_request(at: RunSituation) -> tuple[int, ...]:
 
 
 def _redeclared(at: RunSituation) -> int | None:
-    """Return the declared rate if it is another one than the run began from.
-
-    A run of a release that did not record it has its fixed rate from the declaration.
-    """
+    """Return the declared rate if it is another one than the run began from, or has fixed."""
     throttle = at.desired.cluster.execution.throttle
     if at.paused or not _is_steady(at) or throttle.mode is ThrottleMode.NONE:
         return None
-    fixed = at.run.rates[0] if throttle.mode is ThrottleMode.FIXED else 0
-    began = at.run.declared_rate or fixed or throttle.rate_bytes_per_s
+    fixed = throttle.mode is ThrottleMode.FIXED
+    began = at.run.rates[0] if fixed else at.run.declared_rate or throttle.rate_bytes_per_s
     return None if began == throttle.rate_bytes_per_s else throttle.rate_bytes_per_s
 
 

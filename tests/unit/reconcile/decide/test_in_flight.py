@@ -198,6 +198,12 @@ def test_before_the_rate_is_changed_it_is_measured_how_the_cluster_bears_it():
             id="an-adapted-one-stays",
         ),
         pytest.param(
+            flying(AT_WORK, declared_rate=100 * MIB, rates=(300 * MIB,)),
+            FIXED,
+            ChangeThrottle((100 * MIB, 300 * MIB), reason=R_DECLARED, declared=100 * MIB),
+            id="an-adapted-one-that-is-fixed-now-does-not",
+        ),
+        pytest.param(
             flying(AT_WORK, declared_rate=50 * MIB, rates=(50 * MIB,)),
             {"throttle": Throttle(ThrottleMode.NONE, 100 * MIB)},
             None,

@@ -28,11 +28,15 @@ def health(cluster: Cluster) -> Health:
     """Return every partition whose ISR is known and too small.
 
     While a partition moves, its origin replicas must be in sync. The broker's default of
-    `min.insync.replicas` is not in ZooKeeper: a topic without the key counts as 1.
+    `min.insync.replicas` is not in ZooKeeper: a topic without the key counts as 1. A topic that is
+    queued for deletion is not damaged: Kafka takes its leaders away first, and where a replica is
+    not live, that lasts.
     """
     under_replicated = []
     under_min_isr = []
     for topic in cluster.topics.values():
+        if topic.name in cluster.deleting:
+            continue
         needed = min_insync(topic)
         for partition in topic.partitions:
             if partition.isr is None:

@@ -73,6 +73,17 @@ def move(number=0, path=((1, 2), (3, 2)), urgency=4) -> Move:
             id="foreign-request",
         ),
         pytest.param(
+            cluster(
+                partition(0, 1, 99, isr=(1,), leader=-1),
+                config={"min.insync.replicas": "2"},
+                deleting=frozenset({"t"}),
+            ),
+            HEALTHY,
+            (),
+            (),
+            id="a-topic-whose-deletion-hangs-is-no-damage",
+        ),
+        pytest.param(
             cluster(reassignment=()),
             HEALTHY,
             (),

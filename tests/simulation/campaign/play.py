@@ -216,6 +216,10 @@ def _with_sizes(s: Situation, cluster: Cluster) -> Cluster:
     return replace(cluster, topics=topics)
 
 
+REPAIRED = (WaitReason.FAILED, WaitReason.ISR_OUTSIDE_REPLICAS)
+"""What `poolkeeper repair` mends."""
+
+
 def _put_right(s: Situation, outcome: Outcome) -> None:
     """Undo what people can undo: brokers return, strangers go, everything is allowed."""
     for id_ in s.dead:
@@ -228,7 +232,7 @@ def _put_right(s: Situation, outcome: Outcome) -> None:
     if strange and s.cluster.exists(REQUEST):
         s.cluster.delete(REQUEST)
         s.cluster.delete("/controller")
-    if has(outcome.waits, WaitReason.FAILED):
+    if any(wait.reason in REPAIRED for wait in outcome.waits):
         repairs.repair(s)
     if has(outcome.waits, WaitReason.TOPIC_QUEUED_FOR_DELETION):
         repairs.remove_topics(s, tools.NOBODY)

@@ -15,14 +15,14 @@ from hypothesis import settings
 from xdist.remote import Producer
 
 import scheduling
-from laws import AT_LENGTH, USUAL
+from laws import AT_LENGTH, FEW
 from servers import chroot, topic_name, zookeeper
 
 __all__ = ["chroot", "topic_name", "zookeeper"]
 
 # Wall time says nothing on a machine that also runs JVMs.
 # A few examples, the same in every run; `make soak` draws many others.
-settings.register_profile("poolkeeper", deadline=None, derandomize=True, max_examples=USUAL)
+settings.register_profile("poolkeeper", deadline=None, derandomize=True, max_examples=FEW)
 settings.register_profile("soak", deadline=None, max_examples=AT_LENGTH)
 settings.load_profile("poolkeeper")
 

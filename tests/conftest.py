@@ -9,6 +9,7 @@ In which order tests run, and where, is told in `scheduling`.
 import gc
 import logging
 import signal
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
@@ -16,9 +17,9 @@ from xdist.remote import Producer
 
 import scheduling
 from laws import AT_LENGTH, FEW
-from servers import chroot, topic_name, zookeeper
+from servers import chroot, end_idle, shared_servers, topic_name, zookeeper
 
-__all__ = ["chroot", "topic_name", "zookeeper"]
+__all__ = ["chroot", "shared_servers", "topic_name", "zookeeper"]
 
 # Little of what tests make is garbage in circles, and to look for it in all that imports made takes
 # a tenth of the time.
@@ -56,6 +57,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> schedul
     # In the order of the tests, not by their number.
     config.option.loadscopereorder = False
     return scheduling.Scheduling(config, log)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, None, None]:
+    try:
+        return (yield)
+    finally:
+        end_idle(item, nextitem)
 
 
 @pytest.fixture(scope="session")

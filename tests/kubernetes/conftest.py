@@ -1,4 +1,4 @@
-"""A real Kubernetes for tests: a control plane per worker process, with our CRDs, as long as needed.
+"""A real Kubernetes for tests: a control plane per worker process, with our CRDs, while needed.
 
     def test_account(control_plane, namespace):
         control_plane.kubectl("create", "serviceaccount", "x", "-n", namespace)

@@ -9,20 +9,25 @@ In which order tests run, and where, is told in `scheduling`.
 import gc
 import logging
 import signal
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
 from xdist.remote import Producer
 
 import scheduling
-from laws import AT_LENGTH, USUAL
-from servers import chroot, topic_name, zookeeper
+from laws import AT_LENGTH, FEW
+from servers import chroot, end_idle, shared_servers, topic_name, zookeeper
 
-__all__ = ["chroot", "topic_name", "zookeeper"]
+__all__ = ["chroot", "shared_servers", "topic_name", "zookeeper"]
+
+# Little of what tests make is garbage in circles, and to look for it in all that imports made takes
+# a tenth of the time.
+gc.set_threshold(50_000)
 
 # Wall time says nothing on a machine that also runs JVMs.
 # A few examples, the same in every run; `make soak` draws many others.
-settings.register_profile("poolkeeper", deadline=None, derandomize=True, max_examples=USUAL)
+settings.register_profile("poolkeeper", deadline=None, derandomize=True, max_examples=FEW)
 settings.register_profile("soak", deadline=None, max_examples=AT_LENGTH)
 settings.load_profile("poolkeeper")
 
@@ -52,6 +57,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> schedul
     # In the order of the tests, not by their number.
     config.option.loadscopereorder = False
     return scheduling.Scheduling(config, log)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, None, None]:
+    try:
+        return (yield)
+    finally:
+        end_idle(item, nextitem)
 
 
 @pytest.fixture(scope="session")

@@ -5,15 +5,18 @@
     def test_no_pool_is_above_its_cap(instance): ...
 
 A law without a number has as many as its profile says (`conftest`). One with a number, as its
-instances are cheap or expensive, has more or fewer in the same proportion, in the soak as well.
+instances are cheap or expensive, has more or fewer in proportion to `USUAL`: in `make unit` it has
+`FEW` for `USUAL`, in the soak `AT_LENGTH`.
 """
 
 from hypothesis import settings
 
 USUAL = 18
+FEW = 9
+LEAST = 3
 AT_LENGTH = 1000
 
 
 def examples(number: int, **more: object) -> settings:
-    """Return the settings of a law that is tried `number` times in `make unit`."""
-    return settings(max_examples=number * settings().max_examples // USUAL, **more)
+    """Return the settings of a law that is tried `number` times where others are `USUAL` times."""
+    return settings(max_examples=max(LEAST, number * settings().max_examples // USUAL), **more)

@@ -19,10 +19,13 @@ from xdist.scheduler import LoadScopeScheduling
 HERE = Path(__file__).parent
 ROOMS = ("real", "kubernetes", "fleet", "simulation", "contracts", "unit", "soak", "bench")
 AHEAD = 3
+SERVERS = ROOMS.index("fleet")
+"""The last room whose tests share servers."""
 TOGETHER = {
     "real/three brokers": (
         *("execution", "brokers", "cli_reading", "logdirs", "loop"),
         *("observe", "resume", "sandbox_ready", "usable_topics", "throttles", "hangs", "outages"),
+        *("config_checks", "orphans"),
     ),
     "real/four brokers": ("simulation", "source_d3"),
     "kubernetes/four brokers": ("outages", "failover"),
@@ -37,6 +40,16 @@ GROUPS = {
     for group, names in TOGETHER.items()
     for name in names
 }
+
+
+def is_last_of_unit(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """Return whether what comes next is not given to the worker together with this."""
+    return nextitem is None or _unit(item) != _unit(nextitem)
+
+
+def is_last_of_servers(nextitem: pytest.Item | None) -> bool:
+    """Return whether this worker has no test that shares servers before it any more."""
+    return nextitem is None or ROOMS.index(_room(nextitem)) > SERVERS
 
 
 class Scheduling(LoadScopeScheduling):
@@ -70,9 +83,13 @@ def _unit_of(path: Path) -> str:
 
 
 def _rank(item: pytest.Item) -> tuple[int, bool, bool]:
-    room = item.path.relative_to(HERE).parts[0]
+    room = _room(item)
     is_long = item.get_closest_marker("long") is not None
     return ROOMS.index(room), _unit(item) not in TOGETHER, not is_long
+
+
+def _room(item: pytest.Item) -> str:
+    return item.path.relative_to(HERE).parts[0]
 
 
 def _mixed(ranks: dict[str, tuple[int, bool, bool]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Fixtures of real servers: started once per worker process, shared, ended with it.
+"""Fixtures of real servers: shared by the tests of a worker process, ended as soon as may be.
 
     def test_nodes(chroot): ...                # "127.0.0.1:20001/test-1f…", an empty chroot
     def test_more(zookeeper): zookeeper.zookeeper, zookeeper.transaction_log()
@@ -12,13 +12,14 @@
 
 Both factories return a `poolkeeper.sandbox.Sandbox` (`.connect`, `.bootstrap`, `.log_dirs(1)`, …)
 and take `settings`, pairs for every broker's configuration. `kafka` gives the same cluster for the
-same arguments, within a worker if there is room: name your topics after your test, leave no
-request, throttle or dead broker behind.
+same arguments, within a file or a line of `scheduling.TOGETHER`: name your topics after your test,
+leave no request, throttle or dead broker behind.
 `fresh_kafka` may be called several times. `topic_name` is a name no other test uses.
 To wait for something: `from conditions import until`.
 
 Every worker process of pytest-xdist has servers of its own. They die with it, however it ends;
-folders that a killed run leaves are removed by the next sandbox.
+folders that a killed run leaves are removed by the next sandbox. An idle broker takes a hundredth
+of a processor, a control plane three: `end_idle` ends what no test to come takes.
 """
 
 import uuid
@@ -28,6 +29,7 @@ from contextlib import ExitStack
 import pytest
 from kazoo.client import KazooClient
 
+import scheduling
 from archives import archive_classes
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 
@@ -61,8 +63,8 @@ def topic_name() -> str:
 class Kept:
     """The clusters of one worker, by what was asked for, the one asked for last at the end.
 
-    A start takes seconds of every processor, an idle broker 100 MB and next to no time. To make
-    room for another cluster, those go that were not asked for in the file at hand.
+    A start takes seconds of every processor, an idle broker 100 MB. To make room for another
+    cluster, those go that were not asked for in the file at hand.
     """
 
     def __init__(self) -> None:
@@ -92,11 +94,29 @@ class Kept:
                 self._running.pop(spec).close()
 
 
-@pytest.fixture(scope="package")
+KEPT = Kept()
+SHARED = ExitStack()
+"""What the tests of servers share until the last of them."""
+
+
+def end_idle(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End the servers of this worker that none of its tests to come takes."""
+    if scheduling.is_last_of_unit(item, nextitem):
+        KEPT.end()
+    if scheduling.is_last_of_servers(nextitem):
+        SHARED.close()
+
+
+@pytest.fixture(scope="session")
 def kept_kafka() -> Iterator[Kept]:
-    kept = Kept()
-    yield kept
-    kept.end()
+    yield KEPT
+    KEPT.end()
+
+
+@pytest.fixture(scope="session")
+def shared_servers() -> Iterator[ExitStack]:
+    yield SHARED
+    SHARED.close()
 
 
 @pytest.fixture(scope="module")

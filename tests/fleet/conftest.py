@@ -37,7 +37,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "tables")
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def spark() -> Iterator[TaskEngine]:
     java = {"spark.driver.extraJavaOptions": archives.spark_java(record=True)}
     with engines.open_engine("local[2]", conf={**SMALL, **java}) as engine:

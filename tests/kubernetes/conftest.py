@@ -1,4 +1,4 @@
-"""A real Kubernetes for tests: a control plane per worker process, with our CRDs, ended with it.
+"""A real Kubernetes for tests: a control plane per worker process, with our CRDs, while needed.
 
     def test_account(control_plane, namespace):
         control_plane.kubectl("create", "serviceaccount", "x", "-n", namespace)
@@ -23,6 +23,7 @@ fails with the reason where it cannot be built. That wait is none of the test's 
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,9 @@ from control_plane.planes import ControlPlane
 from operated import FOUR_BROKERS
 from operated_resources import Operated, Scene, operated_by
 from poolkeeper.sandbox import Sandbox
+from servers import Kept, kept_kafka
+
+__all__ = ["kept_kafka"]
 
 HERE = Path(__file__).parent
 CRDS = HERE.parents[1] / "crds"
@@ -59,12 +63,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def control_plane() -> Iterator[ControlPlane]:
+def control_plane(shared_servers: ExitStack) -> ControlPlane:
     # Programs in Go collect garbage a fifth of their time, if they are kept small.
     os.environ.setdefault("GOGC", "400")
-    with ControlPlane.start() as plane:
-        plane.apply_crds(CRDS)
-        yield plane
+    plane = shared_servers.enter_context(ControlPlane.start())
+    plane.apply_crds(CRDS)
+    return plane
 
 
 @pytest.fixture(scope="module")
@@ -99,17 +103,16 @@ def scene(operated: Operated) -> Iterator[Scene]:
         yield found
 
 
-@pytest.fixture(scope="session")
-def four_brokers() -> Iterator[Sandbox]:
+@pytest.fixture(scope="module")
+def four_brokers(kept_kafka: Kept) -> Sandbox:
     """Real brokers that move data as slowly as a test's throttle says."""
-    with Sandbox.start(FOUR_BROKERS) as running:
-        yield running
+    kept_kafka.begin_file()
+    return kept_kafka.get(FOUR_BROKERS)
 
 
 @pytest.fixture(scope="session")
-def kubelet(control_plane: ControlPlane) -> Iterator[Kubelet]:
-    with Kubelet.start(control_plane, IMAGES) as running:
-        yield running
+def kubelet(control_plane: ControlPlane, shared_servers: ExitStack) -> Kubelet:
+    return shared_servers.enter_context(Kubelet.start(control_plane, IMAGES))
 
 
 @pytest.fixture

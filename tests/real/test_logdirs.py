@@ -67,7 +67,7 @@ def d(sandbox: Sandbox, broker: int, number: int) -> str:
     return str(sandbox.log_dirs(broker)[number])
 
 
-@pytest.mark.parametrize("version", ["3.9.2", "2.0.1"])
+@pytest.mark.parametrize("version", ["3.9.2", *soak("2.0.1")])
 def test_a_drained_directory_gets_empty_and_the_rest_is_evened_out(
     kafka, topic_name: str, tmp_path: Path, version: str
 ):

@@ -291,6 +291,13 @@ poisons = pytest.mark.parametrize(
 )
 
 
+def in_turn(poisons: Poisons, turn: int) -> Poisons:
+    """Return all poisons, or every third of `SOME`: others at the next turn, all after three."""
+    if len(poisons) > len(SOME):
+        return poisons
+    return {name: poisons[name] for name in SOME[turn % 3 :: 3]}
+
+
 def run_with(**changes: object) -> bytes:
     """The run node with fields of another value."""
     return runs.encode_run(replace(RUN, **changes))

@@ -5,10 +5,11 @@ scenario is run again with one fault there; another process takes over, and the 
 against the run without faults (`courses`, `invariants`). Lost connections and ended sessions are
 tried at every write as well, on one release.
 
-`make test` tries every write of every scenario on the newest release, and each release on one
-scenario; `make soak` tries them all on both sides of Kafka 2.4, and more seeds. A death before a
-write leaves ZooKeeper as one after the write before it does: `make test` tries those after a write,
-and the one before the first; `make soak` tries the others as well.
+`make test` tries every write of the scenarios of `WHOLE` and every third of the others on the
+newest release, and each release on one scenario; `make soak` tries them all on both sides of Kafka
+2.4, and more seeds. A death before a write leaves ZooKeeper as one after the write before it does:
+`make test` tries those after a write, and the one before the first; `make soak` tries the others as
+well. Losses come in turn in `make test`, another at each write; in `make soak` all at each.
 
 A failure names its case with the line that runs this case alone.
 """
@@ -16,6 +17,7 @@ A failure names its case with the line that runs this case alone.
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import cycle
 
 import pytest
 
@@ -36,10 +38,16 @@ LOSSES = {
 }
 FAULTS = DEATHS | LOSSES
 NEWEST, MIDDLE, OLDEST = "3.9.2", "2.0.1", "0.10.2.2"
+WHOLE = ("migration", "end of run", "stop")
+EVERY, THIRD = 1, 3
 CASES = [
-    *((name, NEWEST) for name in SCENARIOS),
-    *(("migration", kafka) for kafka in (MIDDLE, OLDEST)),
-    *soak(*((name, MIDDLE) for name in SCENARIOS if name != "migration")),
+    *((name, NEWEST, EVERY if name in WHOLE else THIRD) for name in SCENARIOS),
+    *(("migration", kafka, THIRD) for kafka in (MIDDLE, OLDEST)),
+    *soak(
+        *((name, NEWEST, EVERY) for name in SCENARIOS if name not in WHOLE),
+        *((name, MIDDLE, EVERY) for name in SCENARIOS),
+        ("migration", OLDEST, EVERY),
+    ),
 ]
 SEEDS = [0, *soak(*range(1, 6))]
 # Taking over is a write; a run that was not recorded to its end is removed and recorded again.
@@ -58,10 +66,10 @@ def test_without_faults_every_law_is_kept_and_the_scenario_is_one(name: str, kaf
     assert broken_laws(plain, plain, PER_FAULT) == []
 
 
-@pytest.mark.parametrize(("name", "kafka"), CASES)
-def test_a_process_may_die_at_every_write(name: str, kafka: str) -> None:
+@pytest.mark.parametrize(("name", "kafka", "step"), CASES)
+def test_a_process_may_die_at_every_write(name: str, kafka: str, step: int) -> None:
     assert check(name, kafka, 1, "died before") == 2
-    for number in range(1, plain_course(name, kafka).writes + 1):
+    for number in range(1, plain_course(name, kafka).writes + 1, step):
         assert check(name, kafka, number, "died after") == 2
 
 
@@ -72,7 +80,18 @@ def test_a_process_may_die_before_every_write(name: str, kafka: str) -> None:
         assert check(name, kafka, number, "died before") == 2
 
 
-@pytest.mark.parametrize("name", ["end of run", "partitions and config", *soak("migration")])
+LOSING = ("end of run", "partitions and config", "migration")
+
+
+@pytest.mark.parametrize("name", LOSING[:2])
+def test_a_connection_or_a_session_may_be_lost_at_a_write(name: str) -> None:
+    troubles = cycle(LOSSES)
+    for number in range(1, plain_course(name, NEWEST).writes + 1):
+        check(name, NEWEST, number, next(troubles))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", LOSING)
 def test_a_connection_or_a_session_may_be_lost_at_every_write(name: str) -> None:
     for number in range(1, plain_course(name, NEWEST).writes + 1):
         for trouble in LOSSES:

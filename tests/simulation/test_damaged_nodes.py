@@ -116,26 +116,27 @@ def test_every_poison_is_damage(path: str) -> None:
     assert max(len(str(each)) for damage in found.values() for each in damage.values()) < 400
 
 
+COMMANDS = {
+    "status": ("status",),
+    "status-json": ("status", "--output", "json"),
+    "plan": ("plan",),
+    "plan-json": ("plan", "--output", "json"),
+    "show": ("show", PLAN.hash),
+    "stop": ("stop",),
+    "rollback": ("rollback",),
+    "apply": ("apply", "--yes"),
+    "apply-json": ("apply", "--yes", "--output", "json"),
+}
+
+
 @pytest.mark.parametrize("path", NODES)
-@pytest.mark.parametrize(
-    "words",
-    [
-        pytest.param(("status",), id="status"),
-        pytest.param(("status", "--output", "json"), id="status-json"),
-        pytest.param(("plan",), id="plan"),
-        pytest.param(("plan", "--output", "json"), id="plan-json"),
-        pytest.param(("show", PLAN.hash), id="show"),
-        pytest.param(("stop",), id="stop"),
-        pytest.param(("rollback",), id="rollback"),
-        pytest.param(("apply", "--yes"), id="apply"),
-        pytest.param(("apply", "--yes", "--output", "json"), id="apply-json"),
-    ],
-)
+@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
 @poisons
 def test_commands_name_it_and_only_those_stop_that_need_it(
     say: Say, path: str, words: tuple[str, ...], poisons: Poisons
 ) -> None:
-    for name, poison in poisons.items():
+    turn = NODES.index(path) + [*COMMANDS.values()].index(words)
+    for name, poison in our_tree.in_turn(poisons, turn).items():
         tree = planted(path, poison(whole(path)))
         before = tree.read(path)
         is_damaged = path in damaged(tree)
@@ -437,7 +438,8 @@ def test_kafkas_nodes_may_hold_anything_as_well(
     say: Say, path: str, tmp_path: Path, poisons: Poisons
 ) -> None:
     original = {**our_tree.KAFKA, **REQUESTS}[path]
-    for number, (name, poison) in enumerate(poisons.items()):
+    turn = [*KAFKA, *REQUESTS].index(path)
+    for number, (name, poison) in enumerate(our_tree.in_turn(poisons, turn).items()):
         tree = OurTree.plant({**OURS, path: poison(original)})
         for words in (
             ("status",),

@@ -28,6 +28,8 @@ NAME = "foreign throttles"
 RECORDS = "/poolkeeper/records/throttles"
 RUN = "/poolkeeper/run"
 FOREIGN_REQUEST = b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,3]}]}'
+CASES = [("3.9.2", 3), *soak(*((kafka, 1) for kafka in ("3.9.2", "2.8.2", "2.0.1", "0.10.2.2")))]
+"""The release, and how far from one write at which the process dies to the next."""
 Throttles = Mapping[str, Mapping[str, str]]
 
 
@@ -111,13 +113,13 @@ def remove_damaged_run(cluster: SimulatedCluster) -> None:
         cluster.delete_all(RUN)
 
 
-@pytest.mark.parametrize("kafka", ["3.9.2", *soak("2.8.2", "2.0.1", "0.10.2.2")])
+@pytest.mark.parametrize(("kafka", "step"), CASES)
 @pytest.mark.parametrize("harm", HARMS)
 def test_whatever_happens_to_a_run_its_throttles_are_named_and_taken_off(
-    harm: str, kafka: str
+    harm: str, kafka: str, step: int
 ) -> None:
     left_ours = 0
-    for number in range(1, plain_course(NAME, kafka).writes + 1):
+    for number in range(1, plain_course(NAME, kafka).writes + 1, step):
         cluster, wanted = SCENARIOS[NAME].made(kafka)
         before, foreign = throttles(cluster), others(cluster)
         death = faults.at_writes({number: Fault(FaultKind.DIED, done=True)})
@@ -138,13 +140,13 @@ def test_whatever_happens_to_a_run_its_throttles_are_named_and_taken_off(
     assert bool(left_ours) == (harm in ("run removed", "document truncated"))
 
 
-@pytest.mark.parametrize("kafka", ["3.9.2", *soak("2.8.2", "2.0.1", "0.10.2.2")])
+@pytest.mark.parametrize(("kafka", "step"), CASES)
 @pytest.mark.parametrize("harm", ["run removed", "document truncated"])
 def test_repair_alone_restores_what_was_before_the_run(
-    harm: str, kafka: str, tmp_path: Path
+    harm: str, kafka: str, step: int, tmp_path: Path
 ) -> None:
     restored = 0
-    for number in range(1, plain_course(NAME, kafka).writes + 1):
+    for number in range(1, plain_course(NAME, kafka).writes + 1, step):
         cluster, wanted = SCENARIOS[NAME].made(kafka)
         before, foreign = throttles(cluster), others(cluster)
         death = faults.at_writes({number: Fault(FaultKind.DIED, done=True)})

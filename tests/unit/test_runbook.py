@@ -36,18 +36,19 @@ def texts(node: ast.expr) -> Iterator[str]:
 def said(*classes: str) -> set[str]:
     """Return the reasons that the code gives to values of these classes, and returns by helpers."""
     found: set[str] = set()
+    helpers = "ReadyCondition" in classes
+    words = (*classes, "_reason(") if helpers else classes
     for file in CODE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        text = file.read_text(encoding="utf-8")
+        if not any(word in text for word in words):
+            continue  # to parse all of the code takes a second
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 position = POSITIONS.get(node.func.id)
                 if node.func.id in classes and position is not None:
                     for argument in node.args[position : position + 1]:
                         found.update(texts(argument))
-            elif (
-                "ReadyCondition" in classes
-                and isinstance(node, ast.FunctionDef)
-                and node.name.endswith("_reason")
-            ):
+            elif helpers and isinstance(node, ast.FunctionDef) and node.name.endswith("_reason"):
                 for each in ast.walk(node):
                     if isinstance(each, ast.Return) and each.value is not None:
                         found.update(texts(each.value))

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import builders
 from builders import partition, pool_spec, topic, topic_spec
+from laws import examples
 from poolkeeper.model.execution.records import BrokerRecord, Records
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.problems import ProblemReason
@@ -132,8 +133,8 @@ def test_a_broker_with_a_failed_directory_is_given_no_replicas_but_leads_on():
     assert [move.target[0] for move in plan.moves] == [1, 1, 2]
 
 
+@examples(60)
 @given(st.data())
-@settings(max_examples=60, deadline=None)
 def test_a_plan_after_a_plan_is_empty_and_nothing_goes_to_the_broker(data):
     count = data.draw(st.integers(4, 6))
     ids = tuple(range(1, count + 1))

@@ -7,9 +7,16 @@ import pytest
 from poolkeeper.errors import Refused
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import plan_documents
-from poolkeeper.kube.objects.plan_documents import CHUNK_BYTES, CHUNKS_MAX, PlanDocument
+from poolkeeper.kube.objects.plan_documents import CHUNKS_MAX, PlanDocument
 
 MAIN = Reference("KafkaCluster", "", "main", "uid-1")
+CHUNK_BYTES = 9 * 1024
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    """A hundredth of what they are: to make and pack megabytes takes seconds."""
+    monkeypatch.setattr(plan_documents, "CHUNK_BYTES", CHUNK_BYTES)
 
 
 class FakeApi:
@@ -49,7 +56,7 @@ def test_a_plan_is_read_as_it_was_written_and_the_same_is_not_written_again():
 
 def test_chunks_are_small_and_those_that_are_left_over_go():
     api = FakeApi()
-    large = document(4 << 20)
+    large = document(40 << 10)
     plan_documents.write(api, "ops", MAIN, large)
     assert names(api) == [f"poolkeeper-plan-main-{number}" for number in range(3)]
     assert plan_documents.read(api, "ops", "main") == large
@@ -59,7 +66,7 @@ def test_chunks_are_small_and_those_that_are_left_over_go():
 
 def test_a_plan_that_does_not_fit_is_kept_as_text():
     api = FakeApi()
-    plan_documents.write(api, "ops", MAIN, document(16 << 20))
+    plan_documents.write(api, "ops", MAIN, document(160 << 10))
     assert len(api.objects) <= CHUNKS_MAX
     assert plan_documents.read(api, "ops", "main") == PlanDocument(
         "main", "sha256:ab", "the plan", None
@@ -67,15 +74,15 @@ def test_a_plan_that_does_not_fit_is_kept_as_text():
 
 
 def test_a_plan_never_takes_more_than_its_bound():
-    large = document(16 << 20, text=incompressible(3 << 20))
+    large = document(160 << 10, text=incompressible(30 << 10))
     assert len(plan_documents.pack(large)) <= CHUNK_BYTES * CHUNKS_MAX
 
 
 def test_a_plan_that_is_being_replaced_is_not_read():
     api = FakeApi()
-    plan_documents.write(api, "ops", MAIN, document(4 << 20))
+    plan_documents.write(api, "ops", MAIN, document(40 << 10))
     other = FakeApi()
-    plan_documents.write(other, "ops", MAIN, document(4 << 20, text="another"))
+    plan_documents.write(other, "ops", MAIN, document(40 << 10, text="another"))
     last = "/api/v1/namespaces/ops/configmaps/poolkeeper-plan-main-2"
     api.objects[last] = other.objects[last]
     assert plan_documents.read(api, "ops", "main") is None

@@ -14,8 +14,9 @@ from poolkeeper.model.rebalances import (
     RebalanceStep,
     ResourceSelection,
 )
+from poolkeeper.rebalances.planning import planning_task
 from poolkeeper.rebalances.planning.engines import LOCAL, SPARK, choose_engine
-from poolkeeper.rebalances.planning.planning_task import CLUSTERS_MAX, RETRY_S, PlanningTask
+from poolkeeper.rebalances.planning.planning_task import RETRY_S, PlanningTask
 from poolkeeper.rebalances.planning.response import ClusterPlan, RebalanceResponse
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.status.conditions import ReadyStatus
@@ -171,10 +172,12 @@ def test_a_person_must_act(ground, objects, spec, reason):
     assert ground.engine.questions == []
 
 
-def test_a_status_has_room_for_so_many_clusters(ground):
+def test_a_status_has_room_for_so_many_clusters(ground, monkeypatch):
+    few = 10
+    monkeypatch.setattr(planning_task, "CLUSTERS_MAX", few)
     fleet = [
         each
-        for number in range(CLUSTERS_MAX + 1)
+        for number in range(few + 1)
         for each in (
             kafka_cluster(f"c{number}", f"zk{number}:2181"),
             pool(f"p{number}", 1, cluster=f"c{number}"),

@@ -270,6 +270,7 @@ PARTS = {
     "events": ("create", "events.k8s.io", "events"),
     "leases": ("get create update", "coordination.k8s.io", "leases"),
     "secrets": ("get", "", "secrets"),
+    "plans": ("create delete get patch", "", "configmaps"),
 }
 RBAC = "rbac.authorization.k8s.io"
 

@@ -1,20 +1,13 @@
 """The loop that keeps a cluster as declared: modes, approvals, edits, ZooKeeper going away."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from threading import Thread
 
 import pytest
 
 from builders import cluster_spec, pool_spec
 from conditions import until
-from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.controller import loop as controller_loop
-from poolkeeper.controller.loop import LoopConfig
-from poolkeeper.model.execution.outcomes import Outcome, State
-from poolkeeper.model.execution.waits import WaitReason, has
+from poolkeeper.model.execution.waits import WaitReason
 from poolkeeper.model.specs import (
     Approval,
     ApprovalPolicy,
@@ -28,59 +21,10 @@ from poolkeeper.model.specs import (
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
+from real.kept import kept
 
 AUTO = Approval(ApprovalPolicy.AUTO)
 NO_THROTTLE = Execution(throttle=Throttle(ThrottleMode.NONE))
-
-
-class Loop:
-    """A kept cluster: `desired` may be replaced while it runs, also in the middle of a pass."""
-
-    def __init__(self, sandbox: Sandbox, desired: Desired) -> None:
-        self.desired = self._looked_at = desired
-        self._reported: list[tuple[Desired, Outcome]] = []
-        access = ClusterConnections(lambda: Session.open(sandbox.connect, timeout_s=15))
-        self.kept = LoopConfig(access, self._look, self._report)
-        self.thread = Thread(target=controller_loop.run_loop, args=(self.kept,))
-
-    def declare(self, desired: Desired) -> None:
-        self.desired = desired
-        self.again()
-
-    def again(self) -> None:
-        """Forget what was reported, and have it look."""
-        self._reported.clear()
-        self.kept.wake.set()
-
-    @property
-    def outcomes(self) -> list[Outcome]:
-        """What it reported of that which is declared now."""
-        return [outcome for of, outcome in list(self._reported) if of is self.desired]
-
-    def waits(self, reason: WaitReason) -> bool:
-        return any(has(outcome.waits, reason) for outcome in self.outcomes)
-
-    def converged(self) -> bool:
-        return any(outcome.state is State.CONVERGED for outcome in self.outcomes)
-
-    def _look(self) -> Desired:
-        self._looked_at = self.desired
-        return self._looked_at
-
-    def _report(self, outcome: Outcome) -> None:
-        self._reported.append((self._looked_at, outcome))
-
-
-@contextmanager
-def kept(sandbox: Sandbox, desired: Desired) -> Iterator[Loop]:
-    loop = Loop(sandbox, desired)
-    loop.thread.start()
-    try:
-        yield loop
-    finally:
-        loop.kept.end()
-        loop.thread.join(120)
-    assert not loop.thread.is_alive()
 
 
 def declared(topic: str, mode: Mode, approval: Approval = AUTO, brokers=(1, 2)) -> Desired:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote_plus, unquote_plus
 
+from java_classes import compiled, pom_of
 from poolkeeper.sandbox.servers import artifacts
 
 LAST_PATCHES = {
@@ -43,7 +44,6 @@ LAST_PATCHES = {
 
 SOURCE = Path(__file__).with_name("TopicConfigs.java")
 ASK_TIMEOUT_S = 120
-_COMPILER = ("org.eclipse.jdt:ecj:3.33.0",)
 _LIBRARIES = ("com.yammer.metrics:metrics-core:2.2.0", "org.slf4j:slf4j-api:1.7.36")
 _CODECS = ("com.github.luben:zstd-jni:1.5.6-4", "org.xerial.snappy:snappy-java:1.1.10.5")
 """From 3.8 on a broker that loads a config makes its codec."""
@@ -86,7 +86,7 @@ class Answers:
 def ask(release: str, configs: Iterable[Mapping[str, str]] = ()) -> Answers:
     """Ask a release for its keys, and what it says of each config."""
     tools = artifacts.find_tools()
-    path = f"{_program(tools)}:{_class_path(release, tools)}/*"
+    path = f"{compiled(SOURCE)}:{_class_path(release, tools)}/*"
     asked = "".join(f"{_encoded(config)}\n" for config in configs)
     run = subprocess.run(
         [tools.java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path, SOURCE.stem],
@@ -117,7 +117,7 @@ def _class_path(release: str, tools: artifacts.Tools) -> Path:
     patch, cache = LAST_PATCHES[release], artifacts.cache_folder()
     if patch in artifacts.versions():
         return artifacts.class_path(patch, cache, tools)
-    return artifacts.jars(f"topic-configs-{patch}", _pom(_artifacts(patch)), cache, tools)
+    return artifacts.jars(f"topic-configs-{patch}", pom_of(_artifacts(patch)), cache, tools)
 
 
 def _artifacts(patch: str) -> tuple[str, ...]:
@@ -135,39 +135,3 @@ def _artifacts(patch: str) -> tuple[str, ...]:
         *_LIBRARIES,
         *(_CODECS if release >= (3, 8) else ()),
     )
-
-
-def _pom(jars: Iterable[str]) -> str:
-    """Return a pom of these jars alone: nothing of what they depend on is brought."""
-    everything = "<groupId>*</groupId><artifactId>*</artifactId>"
-    dependencies = "".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
-        f"<version>{version}</version><exclusions><exclusion>{everything}</exclusion></exclusions>"
-        "</dependency>\n"
-        for group, name, version in (jar.split(":") for jar in jars)
-    )
-    return (
-        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
-        "<groupId>dev.poolkeeper.tests</groupId><artifactId>topic-configs</artifactId>"
-        f"<version>1</version><packaging>pom</packaging>\n<dependencies>\n{dependencies}"
-        "</dependencies></project>\n"
-    )
-
-
-def _program(tools: artifacts.Tools) -> Path:
-    """Return the folder of the compiled program, compiling it where it is not yet."""
-    cache = artifacts.cache_folder()
-    compiler = artifacts.jars("compiler", _pom(_COMPILER), cache, tools)
-    folder = compiler.with_name(f"topic-configs-{artifacts.digest(SOURCE.read_text())}")
-    with artifacts.locked(folder.with_name(f"{folder.name}.lock")):
-        if not folder.is_dir():
-            unfinished = folder.with_name(f".{folder.name}")
-            main = "org.eclipse.jdt.internal.compiler.batch.Main"
-            options = ("-11", "-nowarn", "-d", str(unfinished), str(SOURCE))
-            subprocess.run(
-                [tools.java, "-cp", f"{compiler}/*", main, *options],
-                timeout=ASK_TIMEOUT_S,
-                check=True,
-            )
-            unfinished.rename(folder)
-    return folder

@@ -22,6 +22,7 @@ from poolkeeper.controller.reporting.outage import Outages, resources_with_curre
 from poolkeeper.controller.reporting.plan_keeper import PlanKeeper
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import finalizers, request_annotation
+from poolkeeper.kube.objects.conditions import canonical
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.model.execution.outcomes import ExternalPlanState, LastObservation, Outcome, State
@@ -113,7 +114,7 @@ class Reporter:
         )
         statuses_of = self._statuses(found, outcome, dependents_outcome)
         self._keep_plan(assembly, outcome, statuses_of)
-        self._note_operator(assembly, statuses_of)
+        statuses_of = self._with_operators(assembly, outcome, statuses_of)
         self._report_decisions(assembly, outcome)
         for key, status in statuses_of.items():
             self._report_status(assembly.objects[key], status)
@@ -134,6 +135,7 @@ class Reporter:
                 del self._decisions[name]
             for name in set(self._inputs) - set(clusters):
                 del self._inputs[name]
+            self._operator.retain(clusters)
             for name in self._outages.names() - set(clusters):
                 self._outages.forget(name)
         if self._plans is not None:
@@ -170,26 +172,36 @@ class Reporter:
         if where:
             statuses_of[cluster.key] = {**status, PLAN_DOCUMENT: where}
 
-    def _note_operator(
-        self, assembly: Assembly, statuses_of: dict[ObjectKey, Mapping[str, Any]]
-    ) -> None:
-        """Say in the status of the KafkaCluster who writes it, and if several releases do."""
-        cluster = assembly.cluster
+    def _with_operators(
+        self,
+        assembly: Assembly,
+        outcome: Outcome,
+        statuses_of: dict[ObjectKey, Mapping[str, Any]],
+    ) -> dict[ObjectKey, Mapping[str, Any]]:
+        """Say in the status of the KafkaCluster who writes it, and if several releases do.
+
+        Where another release writes the statuses, that is all that is said.
+        """
+        cluster, desired = assembly.cluster, assembly.desired
         if cluster is None or cluster.key not in statuses_of or not self._operator.own:
-            return
+            return statuses_of
+        live = cluster.status or {}
         with self._lock:
-            reported = self._reported.get(cluster.key)
-            ours = reported is not None and reported.uid == cluster.uid
-            written = str(reported.status.get(OPERATOR, "")) if reported and ours else ""
-            live = str((cluster.status or {}).get(OPERATOR, ""))
-            names = self._operator.names(cluster.name, written, live, self._clock())
-        status = {**statuses_of[cluster.key], OPERATOR: ", ".join(names)}
-        if len(names) > 1:
+            writers = self._operator.writers(
+                cluster.name, str(live.get(OPERATOR, "")), self._clock()
+            )
+        mode = None if desired is None else desired.cluster.mode
+        is_ours = self._operator.may_write(writers, outcome, mode)
+        status = {**(statuses_of[cluster.key] if is_ours else live), OPERATOR: writers.said}
+        if len(writers.names) > 1:
+            condition = two_operators(writers.names)
             now_ms = time.time_ns() // 1_000_000
-            condition = two_operators(names)
-            generation = cluster.generation
-            status["conditions"] = conditions(condition, generation, cluster.status, now_ms)
-        statuses_of[cluster.key] = status
+            status["conditions"] = conditions(condition, cluster.generation, live, now_ms)
+            if writers.is_news:
+                self._record(cluster, StatusEvent("Warning", condition.reason, condition.message))
+        if is_ours:
+            return {**statuses_of, cluster.key: status}
+        return {} if canonical(status) == canonical(dict(live)) else {cluster.key: status}
 
     def _reported_status(self, resource: CustomResource) -> Mapping[str, Any] | None:
         with self._lock:

@@ -11,7 +11,6 @@ from typing import Any, Literal
 from poolkeeper.resources.kinds.custom_resource import ObjectKey
 from poolkeeper.resources.status.conditions import condition_of
 from poolkeeper.resources.status.plan_fields import PlanApproval
-from poolkeeper.resources.status.wording import count
 
 NOTE_MAX = 1024
 
@@ -43,6 +42,8 @@ def status_events(
 
 _PAST = {"Creating": "Created", "Configuring": "Configured", "Moving": "Moved"}
 _WARNED = frozenset({"Unreachable", "NoController", "BrokersMissing", "TooFewLiveBrokers"})
+_TOLD_ELSEWHERE = frozenset({"Creating", "AdoptionRequired"})
+"""What a Topic in place was before: `Created` tells it, or `TopicsAdopted` of the cluster."""
 _BEGUN: Mapping[str, frozenset[str]] = {
     # What concerns all Topics at once is an event of their KafkaCluster alone.
     "KafkaCluster": frozenset(
@@ -73,7 +74,7 @@ def _condition(
 def _ready(kind: str, was: Mapping[str, Any], note: str, *, stalled: bool) -> Iterator[StatusEvent]:
     if stalled or (was.get("reason") == "Unreachable" and kind == "KafkaCluster"):
         yield StatusEvent("Normal", "Recovered", note)
-    elif was.get("status") == "False" and (kind, was["reason"]) != ("Topic", "Creating"):
+    elif was.get("status") == "False" and (kind != "Topic" or was["reason"] not in _TOLD_ELSEWHERE):
         yield StatusEvent("Normal", _PAST.get(was["reason"], "InPlace"), note)
 
 
@@ -87,9 +88,10 @@ def _cluster(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[St
     asking = {each["namespace"] for each in before.get("adoptions", ())}
     for each in after.get("adoptions", ()):
         if each["namespace"] not in asking:  # another topic of a namespace is no news
-            topics = count(each["topics"], "existing topic")
-            asked = f"namespace {each['namespace']} asks to take over {topics}"
-            note = f"{asked}: to let it, approve {each['hash']}"
+            # More Topics may follow: a hash or a number would be of the first of them.
+            namespace = each["namespace"]
+            asked = f"namespace {namespace} asks to take over topics that exist"
+            note = f"{asked}: to let it, kubectl poolkeeper approve adoption/{namespace}"
             yield StatusEvent("Normal", "AdoptionRequired", note)
     if "stage" in was and "stage" not in now and ready["status"] != "Unknown":
         note = f"the run of plan {was['hash']} has ended after stage {was['stage']}"

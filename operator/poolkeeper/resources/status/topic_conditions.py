@@ -22,7 +22,7 @@ from poolkeeper.model.specs import (
     Mode,
     TopicSpec,
 )
-from poolkeeper.planning.problem.adoption_requests import is_doomed
+from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, is_doomed
 from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.problem.topic_rights import Right, prefix_of
 from poolkeeper.planning.proposals.identity import is_destructive
@@ -47,6 +47,7 @@ _OF_CONFIG = (ProblemReason.INVALID_CONFIG, ProblemReason.CONFIG_REFUSED)
 """Problems that a person mends in this Topic, whatever else is done for it meanwhile."""
 
 _NOTHING = TopicWork()
+_NAMED_BY_HASH_MAX = 10
 _APPLY = "set spec.mode to Apply to go on"
 
 
@@ -133,13 +134,22 @@ def _if_without_right(at: TopicSituation) -> ReadyCondition | None:
     request = next((r for r in found.adoptions if r.namespace == at.spec.namespace), None)
     if request is None or all(each.topic != topic for each in request.topics):
         return None
-    others = len(request.topics) - 1
-    beside = f" and {count(others, 'other topic')} of this namespace" if others else ""
-    message = (
-        f"{_existing_text(at)}: approve {request.hash} in {at.cluster} to let this Topic have it"
-        f"{beside}; until then nothing is done to it"
-    )
+    message = f"{_existing_text(at)}: {_asking_text(at, request)}; until then nothing is done to it"
     return ReadyCondition(ReadyStatus.RECONCILING, "AdoptionRequired", message)
+
+
+def _asking_text(at: TopicSituation, request: AdoptionRequest) -> str:
+    """Say what to approve. Of many Topics none names the hash or how many they are.
+
+    Both change with each of them: thousands of statuses would be written again for one more Topic.
+    """
+    others = len(request.topics) - 1
+    if others >= _NAMED_BY_HASH_MAX:
+        approve = f"kubectl poolkeeper approve adoption/{request.namespace}"
+        rest = "and whatever else its namespace asks for"
+        return f"in {at.cluster} a person may let this Topic have it, {rest} ({approve})"
+    beside = f" and {count(others, 'other topic')} of this namespace" if others else ""
+    return f"approve {request.hash} in {at.cluster} to let this Topic have it{beside}"
 
 
 def _existing_text(at: TopicSituation) -> str:

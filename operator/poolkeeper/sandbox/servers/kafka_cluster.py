@@ -292,10 +292,7 @@ class Sandbox:
         config = home / "server.properties"
         text = settings.broker_config(self.spec, broker, self.zookeeper, port, log_dirs)
         config.write_text(text, encoding="utf-8")
-        heap = self.spec.broker_heap_mib
-        command = settings.broker_command(
-            self._java, self._jars, heap, config, archive=self.spec.archive_classes
-        )
+        command = settings.broker_command(self._java, self._jars, self.spec, config)
         child = self._processes.start(f"broker-{broker.id}", command, home / "broker.out")
         self._children[broker.id] = child
 

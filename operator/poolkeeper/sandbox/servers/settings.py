@@ -44,6 +44,7 @@ class SandboxSpec:
     listen nowhere; `kafka` may be any release then. `tree` is a folder of ZooKeeper's data (a
     `version-2`) on a copy of which the server starts. `archive_classes`: the servers end gracefully
     and leave archives of their classes, with which later ones start faster (`class_archives`).
+    `classes` is a folder of classes that brokers have beside their own: policies, for example.
     """
 
     brokers: tuple[BrokerSpec, ...] = ()
@@ -61,6 +62,7 @@ class SandboxSpec:
     speed: float = 1.0
     tree: Path | None = None
     archive_classes: bool = False
+    classes: Path | None = None
 
 
 def spread(count: int, racks: Iterable[str] = "abc", first: int = 1) -> tuple[BrokerSpec, ...]:
@@ -142,15 +144,16 @@ def zookeeper_command(
     )
 
 
-def broker_command(
-    java: str, jars: Path, heap_mib: int, config: Path, *, archive: bool
-) -> tuple[str, ...]:
-    """Return the command line of a broker; `archive`: it records its classes."""
+def broker_command(java: str, jars: Path, spec: SandboxSpec, config: Path) -> tuple[str, ...]:
+    """Return the command line of a broker."""
+    archive = spec.archive_classes
+    # An archive of classes holds for a class path that begins with its own.
+    path = f"{jars}/*" if spec.classes is None else f"{jars}/*:{spec.classes}"
     return (
-        *_java(java, heap_mib),
+        *_java(java, spec.broker_heap_mib),
         *class_archives.options(java, jars, class_archives.BROKER, record=archive),
         "-Xss256k",
-        *("-cp", f"{jars}/*", "kafka.Kafka", str(config)),
+        *("-cp", path, "kafka.Kafka", str(config)),
     )
 
 

@@ -1,5 +1,6 @@
 """What reaches the writers of statuses and events when clusters come and go, and leaders do."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -73,13 +74,14 @@ class NoServer:
 class Room:
     """A reporter, what it reports to, and a clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, operator: str = "") -> None:
         self.writer, self.recorder, self.now_s = Writer(), Recorder(), 1000.0
         self.reporter = Reporter(
             NoServer(),
             self.writer,  # type: ignore[arg-type]
             self.recorder,  # type: ignore[arg-type]
             Metrics(),
+            operator=operator,
             clock=lambda: self.now_s,
         )
 
@@ -277,3 +279,45 @@ def test_a_deletion_that_cannot_look_says_how_to_let_the_cluster_go(room: Room) 
     line = "kubectl annotate kafkacluster main poolkeeper.dev/deletion=abandon --overwrite"
     assert message.startswith("no server of zk:2181 answers")
     assert message.endswith(line)
+
+
+HELD_ELSEWHERE = Outcome(
+    State.WAITING, waits=(Wait(WaitReason.EXECUTOR_ACTIVE, detail="`poolkeeper run`"),)
+)
+
+
+def test_of_two_releases_the_one_that_holds_the_cluster_writes_the_statuses() -> None:
+    """Both rounds last longer than any outage that Topics are not told of."""
+    rooms = [Room("a/pk"), Room("b/pk")]
+    outcomes = HELD_ELSEWHERE, running(main(), SEEN, 1)
+    live: tuple[CustomResource, ...] = OBJECTS
+    writes: Counter[str] = Counter()
+    said = []
+    for number in range(20):
+        for room, outcome in zip(rooms, outcomes, strict=True):
+            room.now_s += 8
+            room.reporter.report(main(live), outcome)
+            found, room.writer.written = room.writer.written, {}
+            live = tuple(replace(each, status=found.get(each.name, each.status)) for each in live)
+            writes.update(list(found) if number > 3 else ())
+        said.append(condition_of(live[0].status, "Ready")["reason"])
+    assert said[-16:] == ["TwoOperators"] * 16
+    for room in rooms:
+        assert ("main", "TwoOperators") in room.recorder.events
+    assert writes.keys() <= {"main"}
+    assert writes["main"] <= 4
+    assert condition_of(live[-1].status, "Ready")["reason"] == "Moving"
+    assert live[0].status is not None
+    assert (live[0].status["operator"], live[0].status["plan"]["stage"]) == ("a/pk, b/pk", 2)
+
+    room = rooms[1]  # the other one is uninstalled
+    for _ in range(30):
+        room.now_s += 10
+        room.reporter.report(main(live), outcomes[1])
+        found, room.writer.written = room.writer.written, {}
+        live = tuple(replace(each, status=found.get(each.name, each.status)) for each in live)
+    assert live[0].status is not None
+    assert live[0].status["operator"] == "b/pk"
+    assert condition_of(live[0].status, "Ready")["reason"] == "Moving"
+    for each in rooms:
+        each.reporter.__exit__(None, None, None)

@@ -60,6 +60,30 @@ def test_what_a_namespace_asks_for_is_one_question() -> None:
     ]
 
 
+def test_of_many_topics_none_says_what_changes_with_each_of_them() -> None:
+    def said(count: int) -> tuple[str, ...]:
+        names = [f"t{number}" for number in range(count)]
+        objects = (APPROVE, *POOLS, *(topic(name, "slow") for name in names))
+        found = of(ORDERS, (*objects, GRASPING), IN_FAST, *(kafka_topic(n, (1,)) for n in names))
+        (request,) = of(MAIN, objects, IN_FAST, *(kafka_topic(n, (1,)) for n in names))["adoptions"]
+        assert request["topics"] == count
+        ready = found["conditions"][0]
+        return ready["status"], ready["reason"], ready["message"]
+
+    assert said(9)[2].endswith(
+        "to let this Topic have it and 9 other topics of this namespace; until then nothing is done"
+        " to it"
+    )
+    assert said(12) == (
+        "False",
+        "AdoptionRequired",
+        "Kafka topic orders exists, and nobody declared it: in KafkaCluster main a person may let"
+        " this Topic have it, and whatever else its namespace asks for (kubectl poolkeeper approve"
+        " adoption/shop); until then nothing is done to it",
+    )
+    assert said(13) == said(12)
+
+
 @pytest.mark.parametrize(
     ("spec", "wanted", "owners", "says"),
     [

@@ -65,6 +65,7 @@ WAITS = {"hash": "sha256:aa", "approval": "Waiting"}
             id="a-topic-created",
         ),
         pytest.param(TOPIC, status("Busy", "Moving"), IN_PLACE, [("Normal", "Moved")], id="moved"),
+        pytest.param(TOPIC, status("Busy", "AdoptionRequired"), IN_PLACE, [], id="taken-over"),
         pytest.param(
             CLUSTER,
             IN_PLACE,

@@ -70,6 +70,13 @@ def test_heaps_are_options():
     )
     assert "-Xmx2048m" in command
     assert command[-2:] == ("org.apache.zookeeper.server.quorum.QuorumPeerMain", "/zoo.cfg")
-    assert "-Xmx96m" in settings.broker_command(
-        sys.executable, Path("/jars"), 96, Path("/b"), archive=False
-    )
+    spec = SandboxSpec(broker_heap_mib=96)
+    command = settings.broker_command(sys.executable, Path("/jars"), spec, Path("/b"))
+    assert "-Xmx96m" in command
+    assert command[-3:] == ("/jars/*", "kafka.Kafka", "/b")
+
+
+def test_a_broker_has_classes_beside_its_own():
+    spec = SandboxSpec(classes=Path("/policies"))
+    command = settings.broker_command(sys.executable, Path("/jars"), spec, Path("/b"))
+    assert command[-3:] == ("/jars/*:/policies", "kafka.Kafka", "/b")

@@ -23,10 +23,11 @@ class Evidence:
     def __str__(self) -> str:
         sizes = " + ".join(map(str, self.requests)) or "no"
         rates = ", ".join(f"{rate / 1024**2:.3g} MiB/s" for rate in sorted(self.rates_bytes_per_s))
+        topics = f"{len(self.topics)} topic{'s' * (len(self.topics) != 1)}"
         return (
             f"{len(self.requests)} reassignment request{'s' * (len(self.requests) != 1)} "
             f"({sizes} partitions), throttled meanwhile: "
-            f"{len(self.brokers)} brokers at {rates or 'no rate'}, {len(self.topics)} topics"
+            f"{len(self.brokers)} brokers at {rates or 'no rate'}, {topics}"
         )
 
     def check(self) -> Check:

@@ -68,6 +68,15 @@ class LazyGroup(click.Group):
         assert isinstance(found, click.Command)
         return found
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; for a misspelt one name those that are like it."""
+        name = args[0]
+        if not name.startswith("-") and name not in COMMANDS | HIDDEN:
+            raise click.exceptions.NoSuchCommand(name, possibilities=COMMANDS, ctx=ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing any of them."""
         with formatter.section("Commands"):

@@ -321,11 +321,15 @@ def _follow_external_plan(
     if status is not None:
         own = _follow_plan(context, owned, authority, observed, None)
         return replace(own, external=status)
+    # After a pass that wrote steps it is the external plan's turn, if it may begin.
+    turn, context.memory.wrote_early = context.memory.wrote_early, False
     steps_only = replace(authority, plans=frozenset())
-    own = _follow_plan(context, owned, steps_only, observed, None)
+    allowed = replace(steps_only, steps=False) if turn else steps_only
+    own = _follow_plan(context, owned, allowed, observed, None)
     if own.state is State.PROGRESSED or own.plan is None:
         return replace(own, external=external.status(ExternalPlanState.WAITING, *own.waits))
     if external_plan.has_urgent(own.plan) and approved.is_approved(own.plan, authority):
+        context.memory.wrote_early = turn
         own = _follow_plan(context, owned, authority, observed, None)
         urgent = Wait(WaitReason.OWN_PLAN_URGENT)
         return replace(own, external=external.status(ExternalPlanState.WAITING, urgent))
@@ -337,6 +341,8 @@ def _follow_external_plan(
         return replace(own, external=status)
     if begun.state is State.PROGRESSED:
         return replace(begun, external=external.status(ExternalPlanState.MOVING, *begun.waits))
+    if turn:
+        own = _follow_plan(context, owned, steps_only, observed, None)
     status = external.status(ExternalPlanState.WAITING, *begun.waits)
     return replace(own, waits=_without_approval(own, authority), external=status)
 

@@ -119,6 +119,8 @@ class PassMemory:
     """The hash of the approved plan that was told last."""
     deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
     has_begun: bool = False
+    wrote_early: bool = False
+    """Whether the last pass wrote creations, partitions or configs, and so came to nothing else."""
     stall: SeenStall | None = None
     orphans: tuple[tuple[Orphan, ...], int] = ((), 0)
     """The orphaned moves that can be finished, and since when these are the same."""

@@ -3,6 +3,10 @@
 Early steps come first: creations, added partitions, configs. Then a run begins, if the plan has
 moves that are allowed, between brokers or between log directories. Late steps, elections and
 deletions, come when nothing is left to move.
+
+Whoever edits Topics again and again gives every pass something to write early. So a pass that wrote
+early steps gives its turn to the rest: the next one writes early steps only if no run begins and
+nothing is due late.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,12 +45,33 @@ def carry_out(
     by_person: bool,
 ) -> Outcome:
     """Do what is allowed of the plan now: early steps, then a run, then late steps."""
-    access, cluster = context.access, observed.cluster
+    memory, cluster = context.memory, observed.cluster
     if authority.steps or (authority.covers(plan) and not plan.empty):
-        access.remember_brokers(observed.records)
+        context.access.remember_brokers(observed.records)
+    wrote_early, memory.wrote_early = memory.wrote_early, False
+    if wrote_early:
+        rest = _do_rest(context, desired, authority, plan, observed, Result(), by_person=by_person)
+        if rest.state is State.PROGRESSED:
+            return rest
     result = _do_early(context, desired, authority, plan, cluster, by_person=by_person)
+    memory.wrote_early = bool(result.did)
     if result.did:
         return Outcome(State.PROGRESSED, result.did, result.waits, plan)
+    return _do_rest(context, desired, authority, plan, observed, result, by_person=by_person)
+
+
+def _do_rest(
+    context: PassContext,
+    desired: Desired,
+    authority: Authority,
+    plan: Plan,
+    observed: Observation,
+    result: Result,
+    *,
+    by_person: bool,
+) -> Outcome:
+    """Begin a run, or write the late steps; `result` is that of the early steps."""
+    access, cluster = context.access, observed.cluster
     if authority.steps:
         access.remember_owners(steps.owners_to_record(desired, plan, observed))
     moved = all(p.state in ENDED_STATES for p in classify(plan.moves, cluster))

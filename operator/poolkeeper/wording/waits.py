@@ -83,7 +83,7 @@ def _throttled(wait: Wait) -> str:
 
 def _settling(wait: Wait) -> str:
     if wait.brokers:
-        return f"the throttle rate is not in force yet on broker {joined(wait.brokers)}"
+        return f"the throttle rate is not in force yet on {named('broker', wait.brokers)}"
     return (
         "the brokers are applying the throttle: they are asked for their rates; lists of topics"
         " cannot be asked for, and are given a few seconds"

@@ -65,6 +65,12 @@ def test_usage_errors_as_data(capsys):
     }
 
 
+def test_a_misspelt_command_is_guessed(capsys):
+    code, out, err = run(capsys, "aply")
+    said = "poolkeeper: No such command 'aply'. Did you mean 'apply'? (see poolkeeper --help)\n"
+    assert (code, out, err) == (1, "", said)
+
+
 def test_help_without_a_command_is_an_error_and_lists_all(capsys):
     code, out, err = run(capsys)
     assert (code, out) == (1, "")

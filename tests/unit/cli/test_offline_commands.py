@@ -258,6 +258,11 @@ def test_a_broker_may_be_supposed_gone_and_another_there(run, manifests, snapsho
             id="both",
         ),
         pytest.param(
+            ["--without", "77"],
+            "--without 77: there is no such broker (live: 1, 2, 3, 4)",
+            id="it-is-not-there",
+        ),
+        pytest.param(
             ["--with-broker", "x:a"],
             "poolkeeper plan: Invalid value for --with-broker: 'x:a' (expected ID:RACK) "
             "(see poolkeeper plan --help)",

@@ -24,7 +24,17 @@ def suppose_brokers(observed: Observation, what: SupposedBrokers) -> Observation
         raise Refused(f"--with-broker {present[0]}: this broker is live already")
     if contradictory := sorted(set(added) & what.without):
         raise Refused(f"--with-broker and --without both name broker {contradictory[0]}")
+    if unknown := sorted(what.without - _known(observed)):
+        live = ", ".join(map(str, sorted(observed.cluster.brokers)))
+        raise Refused(f"--without {unknown[0]}: there is no such broker (live: {live})")
     brokers = {n: b for n, b in observed.cluster.brokers.items() if n not in what.without}
     brokers |= {n: Broker(n, rack) for n, rack in added.items()}
     cluster = replace(observed.cluster, brokers=dict(sorted(brokers.items())))
     return replace(observed, cluster=cluster, gone=(observed.gone | what.without) - set(added))
+
+
+def _known(observed: Observation) -> set[int]:
+    """The brokers that are live, were seen before, or hold replicas."""
+    topics = observed.cluster.topics.values()
+    held = {b for topic in topics for each in topic.partitions for b in each.replicas}
+    return held | observed.cluster.brokers.keys() | observed.records.brokers.keys() | observed.gone

@@ -103,7 +103,8 @@ class UserAccess:
 
     def _there_are(self) -> str:
         names = [each["metadata"]["name"] for each in self.clusters()]
-        return f" (there are {first(names, _SHOWN)})" if names else ""
+        verb = "is" if len(names) == 1 else "are"
+        return f" (there {verb} {first(names, _SHOWN)})" if names else ""
 
 
 def status_of(body: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,6 +13,11 @@ from poolkeeper.errors import Forbidden, Refused, Unavailable
 from poolkeeper.kube.objects.plan_documents import PlanDocument
 
 KINDS = ("topic", "topics", "pkt")
+OTHER_KINDS = frozenset(
+    f"{kind}{plural}"
+    for kind in ("pool", "resourcepool", "cluster", "kafkacluster", "rebalance", "adoption")
+    for plural in ("", "s")
+)
 
 
 @click.command()
@@ -132,6 +137,8 @@ def whole_plan(access: UserAccess, cluster: Body) -> PlanDocument | None:
 
 def _topic(access: UserAccess, named: str) -> Body:
     kind, slash, rest = named.partition("/")
+    if slash and kind.lower() in OTHER_KINDS:
+        raise Refused(f"why is about Topics, not {named}: see `kubectl poolkeeper status`")
     if not slash or kind not in KINDS:
         rest = named
     namespace, slash, name = rest.rpartition("/")

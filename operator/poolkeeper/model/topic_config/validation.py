@@ -20,7 +20,7 @@ import functools
 from collections.abc import Mapping
 
 from poolkeeper.model.topic_config.table import KEYS, ConfigKey
-from poolkeeper.model.topic_config.values import elements, flag, whole
+from poolkeeper.model.topic_config.values import elements, flag, shown, whole
 from poolkeeper.model.versions import KafkaVersion, Version, VersionRange, releases
 
 RETENTION = {"local.retention.ms": "retention.ms", "local.retention.bytes": "retention.bytes"}
@@ -66,7 +66,7 @@ def check(key: str, value: str, version: Version) -> str | None:
     if row is None or row.since > version.high.release:
         return _missing_key(key, row, version)
     if row.owned_by_executor:
-        return f"{key!r} is set by Poolkeeper while replicas move (expected: not declared)"
+        return f"{shown(key)} is set by Poolkeeper while replicas move (expected: not declared)"
     for release in releases(version):
         problem = row.kinds.at(release).problem(value, release) if row.since <= release else None
         if problem:
@@ -100,12 +100,12 @@ def _said_of(problem: str, release: KafkaVersion, version: Version) -> str:
 def _missing_key(key: str, row: ConfigKey | None, version: Version) -> str:
     runs = "may run up to" if isinstance(version, VersionRange) else "runs"
     if row is not None:
-        return f"{key!r} exists since Kafka {row.since} (this cluster {runs} {version.high})"
+        return f"{shown(key)} exists since Kafka {row.since} (this cluster {runs} {version.high})"
     declarable = [name for name in known_keys(version.high) if not is_owned_by_executor(name)]
     close = difflib.get_close_matches(key, declarable, n=1)
     if close:
-        return f"unknown key {key!r} (did you mean {close[0]!r}?)"
-    return f"unknown key {key!r} (expected a topic config key of Kafka {version})"
+        return f"unknown key {shown(key)} (did you mean {close[0]!r}?)"
+    return f"unknown key {shown(key)} (expected a topic config key of Kafka {version})"
 
 
 def defaults_of(release: KafkaVersion) -> dict[str, str]:

@@ -34,6 +34,9 @@ _INTERNAL_VERSIONS = {
 """How many internal versions (-IV0, -IV1, …) each release has."""
 
 
+SHOWN_MAX = 60
+
+
 class ValueKind(Protocol):
     """The type of a config key's values."""
 
@@ -64,9 +67,9 @@ class Whole:
         expected = f"(expected {beside}a whole number from {self.low} to {self.high})"
         number = whole(value)
         if number is None:
-            return f"{value!r} is not a whole number {expected}"
+            return f"{shown(value)} is not a whole number {expected}"
         if number != self.beside and not self.low <= number <= self.high:
-            return f"{value!r} is out of range {expected}"
+            return f"{shown(value)} is out of range {expected}"
         return None
 
 
@@ -82,9 +85,9 @@ class Fraction:
         expected = f"(expected a number from {self.low:g} to {self.high:g})"
         text = trimmed(value)
         if not _FRACTION.fullmatch(text):
-            return f"{value!r} is not a number {expected}"
+            return f"{shown(value)} is not a number {expected}"
         if not self.low <= float(text.rstrip("fFdD")) <= self.high:
-            return f"{value!r} is out of range {expected}"
+            return f"{shown(value)} is out of range {expected}"
         return None
 
 
@@ -99,8 +102,10 @@ class Flag:
         answer = flag(value)
         if self.only_false:
             expected = "(expected false: a cluster on ZooKeeper refuses anything else)"
-            return None if answer is False else f"{value!r} is not possible {expected}"
-        return f"{value!r} is no truth value (expected true or false)" if answer is None else None
+            return None if answer is False else f"{shown(value)} is not possible {expected}"
+        return (
+            f"{shown(value)} is no truth value (expected true or false)" if answer is None else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,7 @@ class OneOf:
         """Refuse any other word."""
         if trimmed(value) in self.words:
             return None
-        return f"{value!r} is unknown (expected one of {', '.join(self.words)})"
+        return f"{shown(value)} is unknown (expected one of {', '.join(self.words)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +131,7 @@ class SomeOf:
         """Refuse a list with any other word."""
         if all(element in self.words for element in elements(value)):
             return None
-        return f"{value!r} is unknown (expected a list of {', '.join(self.words)})"
+        return f"{shown(value)} is unknown (expected a list of {', '.join(self.words)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +148,15 @@ class FormatVersion:
         count = _INTERNAL_VERSIONS.get(name)
         expected = f"(expected a Kafka version up to {release})"
         if count is None or (dash and internal not in {f"IV{number}" for number in range(count)}):
-            return f"{value!r} is no message format {expected}"
+            return f"{shown(value)} is no message format {expected}"
         if KafkaVersion.parse(name) > release.release:
-            return f"{value!r} is newer than the broker {expected}"
+            return f"{shown(value)} is newer than the broker {expected}"
         return None
+
+
+def shown(value: str) -> str:
+    """The value in quotes, shortened: whoever may create Topics may write 8,000 characters."""
+    return repr(value) if len(value) <= SHOWN_MAX else f"{value[:SHOWN_MAX]!r}…"
 
 
 def trimmed(value: str) -> str:

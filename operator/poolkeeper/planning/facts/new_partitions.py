@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.specs import Headroom
-from poolkeeper.planning.facts.phrases import advised, brokers, counted, joined, lost
+from poolkeeper.planning.facts.phrases import advised, brokers, counted, joined, lost, needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +162,7 @@ class FewerBrokers:
     usable: tuple[int, ...]
 
     def __str__(self) -> str:
-        said = (
-            f"{self.factor} replicas need {self.factor} brokers; usable in pool {self.pool}:"
-            f" {joined(self.usable) or 'none'}"
-        )
+        said = f"{needed(self.factor)}; usable in pool {self.pool}: {joined(self.usable) or 'none'}"
         lacking = counted(self.factor - len(self.usable), "broker")
         return advised(said, (f"add {lacking}", "take as many out of spec.drain"))
 

@@ -17,6 +17,11 @@ def joined(parts: Iterable[object]) -> str:
     return ", ".join(map(str, parts))
 
 
+def needed(factor: int) -> str:
+    """`3 replicas need 3 brokers`."""
+    return "1 replica needs 1 broker" if factor == 1 else f"{factor} replicas need {factor} brokers"
+
+
 def advised(said: str, ways: Iterable[str]) -> str:
     """`Broker 1 is full. Add a broker, or drain it`: what is so, and what a person can do."""
     advice = ", or ".join(ways)

@@ -10,7 +10,7 @@ from typing import ClassVar
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import GoalKind
 from poolkeeper.planning.facts.conflicts import Witness
-from poolkeeper.planning.facts.phrases import Names, advised, brokers, counted, joined
+from poolkeeper.planning.facts.phrases import Names, advised, brokers, counted, joined, needed
 from poolkeeper.text import duration, named
 
 
@@ -125,8 +125,8 @@ class CannotLeave:
 
     def __str__(self) -> str:
         return (
-            f"{counted(self.replicas, 'replica')} cannot leave broker {joined(self.brokers)}:"
-            f" {self.factor} replicas need {self.factor} brokers; usable: {self.usable}"
+            f"{counted(self.replicas, 'replica')} cannot leave {named('broker', self.brokers)}:"
+            f" {needed(self.factor)}; usable: {self.usable}"
         )
 
 

@@ -4,9 +4,14 @@ Whoever may create Topics could stop everybody else by their number or size. So 
 (`spec.limits.perTopic`, `perNamespace`). What one Topic declares is held against the first; then
 the Topics of a namespace count against the second, one by one: those that exist in Kafka already
 first, then by name. A Topic beyond a limit is refused, which is said in its status; nobody else
-notices. What Kafka has already is never refused for its partitions, only more of them.
+notices. What Kafka has already is never refused for being there or for its partitions, only for
+more of them; its config and its manual lists count as everybody's do.
+
+No Topic alone may put more replicas on a broker than `replicasPerBroker`, whatever the policy of
+the limits is: a small broker does not survive 10,000 partitions that somebody pinned to it.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -40,8 +45,11 @@ def beyond_limits(
     namespaces: dict[str, list[_Share]] = {}
     for each in topics:
         if isinstance(each.spec, TopicSpec) and not each.deleting:
-            share = _share(each, each.spec, pools.get(each.spec.pool))
-            said = _beyond(share, cluster.topic_limits)
+            pool = pools.get(each.spec.pool)
+            share = _share(each, each.spec, pool)
+            said = _beyond(share, cluster.topic_limits) or (
+                "" if pool is None else _crowded(share, each.spec, pool, cluster)
+            )
             if said:
                 refused[each.key] = said
             else:
@@ -78,6 +86,37 @@ def _beyond(share: _Share, limits: DeclarationLimits) -> str:
     return ""
 
 
+def _crowded(
+    share: _Share, spec: TopicSpec, pool: ResourcePoolSpec, cluster: KafkaClusterSpec
+) -> str:
+    """Why the Topic alone is too much for a broker; lists are counted, and else evenly spread."""
+    most, partitions = cluster.limits.replicas_per_broker, share.amounts["partitions"]
+    if spec.manual:
+        listed = Counter(broker for replicas in spec.manual for broker in replicas)
+        broker, count = max(listed.items(), key=lambda each: (each[1], -each[0]))
+        where = f"broker {broker}"
+    else:
+        factor = spec.replication_factor or pool.defaults.replication_factor or 1
+        count = -(-partitions * factor // max(len(pool.brokers), 1))
+        where = f"each broker of pool {pool.name}"
+        if partitions <= share.has:
+            return ""
+    if count <= most:
+        return ""
+    return (
+        f"it alone would put {count} replicas on {where}, the KafkaCluster has {most} as the limit:"
+        " declare fewer, or have its spec.limits.replicasPerBroker raised"
+    )
+
+
+def _granted(share: _Share) -> tuple[str, ...]:
+    """The limits of a namespace that a Topic does not exceed with what Kafka has already."""
+    if not share.has:
+        return ()
+    grown = share.amounts["partitions"] > share.has
+    return ("topics",) if grown else ("topics", "partitions")
+
+
 def _beyond_in(
     namespace: str, shares: Iterable[_Share], limits: DeclarationLimits
 ) -> Iterator[tuple[ObjectKey, str]]:
@@ -86,8 +125,8 @@ def _beyond_in(
     for share in sorted(shares, key=lambda each: (not each.has, each.key.name)):
         after = {name: held[name] + share.amounts[name] for name in held}
         over = [each for each in _FIELDS if after[each[0]] > getattr(limits, each[0])]
-        grown = share.amounts["partitions"] > share.has
-        if not over or (share.has and not grown):
+        over = [each for each in over if each[0] not in _granted(share)]
+        if not over:
             held = after
             continue
         name, field, noun = over[0]

@@ -5,12 +5,14 @@ tells which to write. The only times in a status are those of transitions.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, State
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import kafka_cluster, resource_pool
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
+from poolkeeper.resources.status.conditions import is_stalled
 from poolkeeper.resources.status.kafka_cluster import cluster_status
 from poolkeeper.resources.status.resource_pool import pool_status
 from poolkeeper.resources.status.status_inputs import StatusInputs, status_inputs_of, work_of
@@ -36,11 +38,19 @@ def statuses(
     if found.desired is not None and found.observation is not None:
         work = work_of(found.desired, outcome)
 
+    pools = {
+        key: pool_status(found, work, outcome, each, now_ms)
+        for key, each in assembly.objects.items()
+        if each.kind == resource_pool.KIND
+    }
+    stalled = sorted(key.name for key, status in pools.items() if is_stalled(status))
+    of_cluster = replace(found, stalled_pools=tuple(stalled)) if stalled else found
+
     def status(each: CustomResource) -> dict[str, Any]:
         if each.kind == kafka_cluster.KIND:
-            return cluster_status(found, work, outcome, each, now_ms)
+            return cluster_status(of_cluster, work, outcome, each, now_ms)
         if each.kind == resource_pool.KIND:
-            return pool_status(found, work, outcome, each, now_ms)
+            return pools[each.key]
         return topic_status(found, work, outcome, each, now_ms)
 
     return {key: status(each) for key, each in assembly.objects.items()}

@@ -76,6 +76,11 @@ def condition_of(status: Mapping[str, Any] | None, kind: str) -> Mapping[str, An
     return next((each for each in conditions_of(status) if each.get("type") == kind), {})
 
 
+def is_stalled(status: Mapping[str, Any]) -> bool:
+    """Whether a person must act, as far as a status says."""
+    return condition_of(status, "Stalled").get("status") == "True"
+
+
 def _since(before: Mapping[str, Any], status: str) -> str:
     found: str = before.get("lastTransitionTime", "") if before.get("status") == status else ""
     return found

@@ -42,7 +42,7 @@ from poolkeeper.resources.status.wording import (
     size,
     summary,
 )
-from poolkeeper.text import moment
+from poolkeeper.text import moment, named
 
 _APPROVER_MAX = 1024
 _BALANCE_WAITS = "balanceWaitsUntil"
@@ -371,6 +371,9 @@ def _in_place(inputs: StatusInputs, outcome: Outcome, *said: str) -> ReadyCondit
     """The condition of a cluster as declared: with what is wrong, limits, throttles left on it."""
     last = outcome.last_observation
     throttles = () if last is None else wording.sentences(last.unaccounted)
+    if inputs.stalled_pools:
+        stalled = named("ResourcePool", inputs.stalled_pools)
+        said = (f"{said[0]}, but for {stalled}: see there", *said[1:])
     problems = [p for p in outcome.problems if not p.pool and not p.topic]
     return in_place_condition(said, [*inputs.health.cluster, *problems], list(throttles))
 

@@ -43,7 +43,8 @@ class StatusInputs:
     that are being deleted. `topics_of_pool`: the Topics that name each pool.
     `topic_of_metric_name`: the existing Kafka topic by the name that it has in Kafka's metrics.
     `health`: what is wrong although it may be as declared.
-    `adoptions`: what Topics ask to take over, and nobody has approved.
+    `adoptions`: what Topics ask to take over, and nobody has approved. `stalled_pools`: the
+    ResourcePools that a person must see to, for the status of the KafkaCluster.
     """
 
     assembly: Assembly
@@ -56,6 +57,7 @@ class StatusInputs:
     topic_of_metric_name: Mapping[str, str] = field(default_factory=dict)
     health: ClusterHealth = field(default_factory=ClusterHealth)
     adoptions: tuple[AdoptionRequest, ...] = ()
+    stalled_pools: tuple[str, ...] = ()
 
     @property
     def found(self) -> TopicsFound:

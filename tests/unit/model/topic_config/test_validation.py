@@ -343,3 +343,10 @@ def test_a_range_is_never_laxer_than_its_ends(config, one, other):
         known = {key: value for key, value in config.items() if KEYS[key].since <= end}
         assert {key for key in known if check(key, known[key], end)} <= refused
         assert not check_all(known, end) or refused
+
+
+def test_no_message_grows_with_what_is_declared():
+    """Whoever may create Topics may write 8,000 characters into a value, or into a key."""
+    for key in (*KEYS, "k" * 60_000):
+        for value in ("x" * 8_000, "9" * 8_000, "1," * 4_000):
+            assert all(len(each) < 500 for each in check_all({key: value}, SUPPORTED).values())

@@ -91,6 +91,56 @@ def test_those_that_exist_come_first_and_another_namespace_has_its_own() -> None
 
 
 @pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        pytest.param({"partitions": 6, "replicationFactor": 2}, "", id="spread"),
+        pytest.param(
+            {"partitions": 7, "replicationFactor": 2}, "5 replicas on each broker", id="too-many"
+        ),
+        pytest.param(
+            {"partitions": 7, "replicationFactor": 2, "status": {**EXISTS, "partitions": 7}},
+            "",
+            id="there-already",
+        ),
+        pytest.param(
+            {"placement": {"strategy": "Manual", "assignment": [[2, 1]] * 4}}, "", id="pinned"
+        ),
+        pytest.param(
+            {
+                "placement": {"strategy": "Manual", "assignment": [[2]] * 5},
+                "status": {**EXISTS, "partitions": 5},
+            },
+            "5 replicas on broker 2",
+            id="pinned-to-one",
+        ),
+    ],
+)
+def test_no_topic_alone_is_too_much_for_a_broker(wanted: dict[str, Any], said: str) -> None:
+    found = refused(limited(replicasPerBroker=4), topic("big", "fast", **wanted))
+    assert list(found) == (["big"] if said else [])
+    assert said in found.get("big", "")
+
+
+@pytest.mark.parametrize(
+    ("limits", "wanted", "names"),
+    [
+        pytest.param({"topics": 1}, {}, [], id="there-already"),
+        pytest.param({"partitions": 9}, {"partitions": 8}, [], id="as-many-partitions"),
+        pytest.param({"partitions": 9}, {"partitions": 9}, ["b"], id="more-partitions"),
+        pytest.param({"configBytes": 20}, {"config": {"retention.ms": "1"}}, ["b"], id="config"),
+        pytest.param({"manualLists": 5}, {"placement": PINNED}, ["b"], id="lists"),
+    ],
+)
+def test_a_topic_that_exists_gets_no_more_than_the_namespace_has_left(
+    limits: dict[str, int], wanted: dict[str, Any], names: list[str]
+) -> None:
+    topics = [
+        topic(name, "fast", status={**EXISTS, "topicName": name}, **wanted) for name in ("a", "b")
+    ]
+    assert list(refused(limited(perNamespace=limits), *topics)) == names
+
+
+@pytest.mark.parametrize(
     ("wanted", "field"),
     [
         pytest.param({"partitions": 17_066}, None, id="as-many-as-fit"),

@@ -63,6 +63,16 @@ def test_a_cluster_in_place() -> None:
     )
 
 
+def test_a_cluster_in_place_names_the_pools_that_a_person_must_see_to() -> None:
+    pools = (pool("fast", 1, 2, 3, drain=[1, 2, 3]), *POOLS[1:])
+    found = of(MAIN, (AUTO, *pools, WANTED), IN_FAST)
+    ready = next(each for each in found["conditions"] if each["type"] == "Ready")
+    assert (ready["status"], ready["message"].split(";")[0]) == (
+        "True",
+        "in place, but for ResourcePool fast: see there",
+    )
+
+
 def test_a_cluster_in_place_with_throttles_that_nobody_accounts_for() -> None:
     objects = (AUTO, *POOLS, WANTED)
     throttled = (Wait(WaitReason.THROTTLES_UNACCOUNTED, brokers=(3,)),)

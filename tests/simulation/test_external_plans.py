@@ -16,6 +16,7 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan, declaration, receivers
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
@@ -331,3 +332,26 @@ def test_its_rate_changes_in_mid_stage_and_stays_while_the_plan_cannot_be_read(
     assert last == {0: 4_000_000, 1: 2_000_000, 2: 2_000_000, 3: 8_000_000}
     # Until the lower rate is in force everywhere, the higher one is told.
     assert (1, 4_000_000) in told
+
+
+POOLS = (POOL, pool_spec("q", 4, cluster="c"))
+
+
+@dataclass(slots=True)
+class Edited(Executor):
+    """Somebody edits the config of another topic before every pass: each has something to write."""
+
+    def _pass(self, context: PassContext) -> Outcome:
+        other = topic_spec("other", "q", config={"retention.ms": str(10**9 + self.passes)})
+        self.desired = Desired(CLUSTER, POOLS, (other, TOPIC))
+        return Executor._pass(self, context)
+
+
+def test_edits_before_every_pass_do_not_keep_it_from_beginning() -> None:
+    ground = made()
+    ground.cluster.create_topic("other", [4])
+    told = declaration(Desired(CLUSTER, POOLS, (TOPIC,)), ground.plan)
+    offer = ground.offer(declaration=told)
+    executor = Edited(ground.cluster, DESIRED, NOTHING_APPROVED, at_rest=ended, offer=lambda: offer)
+    executor.finish(passes_max=150)
+    assert ground.even(), executor.seen[-1].external

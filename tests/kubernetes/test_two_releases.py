@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(1200, func_only=True)]
 NAMES = ("t0", "t1", "t2", "t3", "t4", "t5")
 WRITES = ("create", "update", "patch", "delete")
 QUICK = ("--log-format=json", "--settle=1s")
-LEAVES_S = FORGET_S + ANSWER_S + 120
+LEAVES_S = 2 * (FORGET_S + ANSWER_S) + 180
 
 
 def release(plane: ControlPlane, name: str) -> OperatorProcess:

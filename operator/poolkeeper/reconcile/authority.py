@@ -1,17 +1,21 @@
 """What a pass is allowed to do, from the cluster's mode, approval policy and approvals."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from poolkeeper.model.plans import DeleteTopic, Plan
 from poolkeeper.model.specs import Approval, ApprovalPolicy, Desired, Mode
+from poolkeeper.reconcile.context import Deletion
 from poolkeeper.telemetry.audit import AuditTrail
 
 DELETIONS_MAX = 10
-"""The most topics deleted within `DELETIONS_WITHIN_MS` without a person's approval.
+"""The most topics of a namespace deleted within `DELETIONS_WITHIN_MS` without a person's approval.
 
 It bounds the damage of a mistake under the policy Auto.
 """
+DELETIONS_OF_ALL_MAX = 30
+"""The same for all namespaces that keep within theirs, so that none alone holds up the others."""
 DELETIONS_WITHIN_MS = 600_000
 BY_HASH = "approved by its hash"
 
@@ -51,17 +55,28 @@ class Authority:
         """Whether the moves and destructive steps of this plan are allowed."""
         return self.plans is None or plan.hash in self.plans
 
-    def covers_deletions(self, plan: Plan, deletions_ms: Iterable[int], now_ms: int) -> bool:
-        """Whether the topics that this plan deletes may be deleted.
+    def may_delete(
+        self,
+        plan: Plan,
+        namespaces: Mapping[str, str],
+        earlier: Iterable[Deletion],
+        now_ms: int,
+    ) -> frozenset[str]:
+        """Return the topics that this plan may delete.
 
-        `deletions_ms`: the times of earlier deletions. Too many within `DELETIONS_WITHIN_MS` need a
+        `namespaces`: of whom each topic is. Too many deletions within `DELETIONS_WITHIN_MS` need a
         person's approval, even where every plan is approved.
         """
+        due = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
         if self.plans is not None or plan.hash in self.approved_by_name:
-            return self.covers(plan)
-        due = sum(isinstance(step, DeleteTopic) for step in plan.steps)
-        recent = sum(now_ms - at_ms < DELETIONS_WITHIN_MS for at_ms in deletions_ms)
-        return recent + due <= DELETIONS_MAX
+            return frozenset(due) if self.covers(plan) else frozenset()
+        counts = Counter(namespaces.get(topic, "") for topic in due)
+        recent = [each for each in earlier if now_ms - each.at_ms < DELETIONS_WITHIN_MS]
+        counts.update(each.namespace for each in recent)
+        within = {name for name, count in counts.items() if count <= DELETIONS_MAX}
+        if sum(counts[name] for name in within) > DELETIONS_OF_ALL_MAX:
+            return frozenset()
+        return frozenset(topic for topic in due if namespaces.get(topic, "") in within)
 
 
 def authority_of(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.brokers.requests import BrokerClient
@@ -39,6 +40,13 @@ IN_FLIGHT_STATES = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 ENDED_STATES = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
 """The states of a move that needs nothing more."""
 UNCLEAN_MAX = 1000
+
+
+class Deletion(NamedTuple):
+    """A topic that was deleted, in milliseconds since 1970, and whose it was."""
+
+    at_ms: int
+    namespace: str
 
 
 @dataclass(slots=True)
@@ -117,7 +125,7 @@ class PassMemory:
     """The hashes of plans that were carried out, as far as that is known; None: not read yet."""
     told_approval: str = ""
     """The hash of the approved plan that was told last."""
-    deletions_ms: deque[int] = field(default_factory=lambda: deque(maxlen=100))
+    deletions: deque[Deletion] = field(default_factory=lambda: deque(maxlen=100))
     has_begun: bool = False
     wrote_early: bool = False
     """Whether the last pass wrote creations, partitions or configs, and so came to nothing else."""

@@ -22,6 +22,7 @@ from poolkeeper.planning.audit import audit
 from poolkeeper.planning.audit.audit import Violation
 from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
 from poolkeeper.planning.parts.choose import rest_of
+from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
 from poolkeeper.planning.run_state import step_progress
 from poolkeeper.planning.run_state.log_dir_copies import CopyState, classify_copies, copies_of
 from poolkeeper.planning.run_state.move_progress import MoveState, classify
@@ -134,17 +135,19 @@ def _do_late(
     by_person: bool,
 ) -> Outcome:
     """Write the late steps, and report whether everything is done."""
-    memory, now_ms = context.memory, context.now_ms()
-    deleting = authority.covers_deletions(plan, memory.deletions_ms, now_ms)
+    memory = context.memory
+    namespaces = namespaces_of_doomed(desired)
+    deleting = authority.may_delete(plan, namespaces, memory.deletions, context.now_ms())
 
     def hold(step: Step) -> Wait | None:
         if isinstance(step, ElectLeaders) and cluster.restart_locked:
             lock = desired.cluster.execution.restart_lock
             return Wait(WaitReason.RESTART_LOCKED, path=lock or "")
-        deletes = isinstance(step, DeleteTopic)
-        if deletes and authority.awaits_settling:
-            return Wait(WaitReason.SETTLING)
-        allowed = deleting if deletes else authority.steps
+        allowed = authority.steps
+        if isinstance(step, DeleteTopic):
+            if authority.awaits_settling:
+                return Wait(WaitReason.SETTLING)
+            allowed = step.topic in deleting
         return None if allowed else steps.needs_approval(step)
 
     late = steps.decide(steps.late_steps(plan), cluster, hold, memory.elections)

@@ -7,9 +7,11 @@ import pytest
 import builders
 from builders import pool_spec
 from poolkeeper.model.execution.records import BrokerRecord, Records
+from poolkeeper.model.plans import DeleteTopic, Plan
 from poolkeeper.model.specs import Approval, ApprovalPolicy, Desired, Heal, Mode
 from poolkeeper.model.topology import Broker, Cluster
-from poolkeeper.reconcile.authority import Authority, authority_of
+from poolkeeper.reconcile.authority import DELETIONS_WITHIN_MS, Authority, authority_of
+from poolkeeper.reconcile.context import Deletion
 from poolkeeper.reconcile.gone_brokers import gone_brokers, updated_records
 
 NOW_MS = 10_000_000
@@ -56,6 +58,40 @@ AUTO = Approval(ApprovalPolicy.AUTO)
 )
 def test_a_loop_may_do_what_mode_and_approval_say(mode, approval, handed_over, expected):
     assert authority_of(desired(mode, approval), handed_over) == expected
+
+
+EARLIER = 1 - DELETIONS_WITHIN_MS
+
+
+def doomed(**counts: int) -> dict[str, str]:
+    """Topics that are being deleted, with their namespaces."""
+    return {f"{name}-{n}": name for name, count in counts.items() for n in range(count)}
+
+
+@pytest.mark.parametrize(
+    ("due", "before", "at_ms", "allowed"),
+    [
+        pytest.param({"a": 10}, {}, 0, {"a"}, id="ten-of-one"),
+        pytest.param({"a": 11}, {}, 0, set(), id="eleven-of-one"),
+        pytest.param({"a": 11, "b": 1}, {}, 0, {"b"}, id="one-does-not-hold-up-another"),
+        pytest.param({"a": 1, "b": 1}, {"a": 10}, 0, {"b"}, id="with-those-before"),
+        pytest.param({"a": 1, "b": 1}, {"a": 10}, EARLIER - 1, {"a", "b"}, id="long-before"),
+        pytest.param({"a": 10, "b": 10}, {"c": 10}, 0, {"a", "b"}, id="thirty-of-three"),
+        pytest.param({"a": 10, "b": 10, "d": 1}, {"c": 10}, 0, set(), id="more-of-all"),
+        pytest.param({"a": 11, "b": 10}, {"c": 20}, 0, {"b"}, id="who-waits-is-not-counted"),
+    ],
+)
+def test_many_deletions_wait_for_a_person(due, before, at_ms, allowed):
+    namespaces = doomed(**due)
+    plan = Plan("c", "sha256:a", "f", steps=tuple(map(DeleteTopic, namespaces)))
+    earlier = [Deletion(at_ms, name) for name in doomed(**before).values()]
+    auto = Authority(steps=True, plans=None)
+    found = auto.may_delete(plan, namespaces, earlier, 0)
+    assert {namespaces[topic] for topic in found} == allowed
+    by_name = replace(auto, approved_by_name=frozenset({plan.hash}))
+    assert by_name.may_delete(plan, namespaces, earlier, 0) == set(namespaces)
+    manual = replace(by_name, plans=frozenset())
+    assert manual.may_delete(plan, namespaces, earlier, 0) == frozenset()
 
 
 NAMED = Approval(plans=("sha256:a",), by={"sha256:a": "jane", "sha256:old": "joe"})

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from poolkeeper.model.execution.records import Records, TopicRecord
-from poolkeeper.model.specs import AdoptionPolicy, KafkaClusterSpec
+from poolkeeper.model.specs import AdoptionPolicy, Desired, KafkaClusterSpec
 from poolkeeper.model.topology import Cluster
 
 SYSTEM_MARK = "_"
@@ -128,6 +128,11 @@ def _matches(
     if namespaces is not None and namespace not in namespaces:
         return False
     return topics is None or any(re.fullmatch(each, topic) for each in topics)
+
+
+def namespaces_of_doomed(desired: Desired) -> dict[str, str]:
+    """By topic, the namespace of the Topic that is being deleted with it."""
+    return {claim.topic: namespace_of(claim.owner) for claim in desired.doomed}
 
 
 def namespace_of(owner: str) -> str:

@@ -26,6 +26,7 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import disks, gates, throttles
 from poolkeeper.planning.run_state.log_dir_copies import CopyState, copies_of
@@ -39,7 +40,7 @@ from poolkeeper.reconcile.act import (
     stall_recovery,
     unwritable_configs,
 )
-from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
+from poolkeeper.reconcile.context import Deletion, PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
@@ -114,7 +115,8 @@ def _write_step(context: PassContext, desired: Desired, cluster: Cluster, step: 
             access.set_config(step, steps.record_for(desired, cluster, step))
         case DeleteTopic():
             access.delete_topic(step, cluster)
-            memory.deletions_ms.append(context.now_ms())
+            namespace = namespaces_of_doomed(desired).get(step.topic, "")
+            memory.deletions.append(Deletion(context.now_ms(), namespace))
         case ElectLeaders():
             partitions = tuple(TopicPartition(*each) for each in step.partitions)
             memory.elections.update(partitions)

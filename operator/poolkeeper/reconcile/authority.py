@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from poolkeeper.model.execution.actions import Deletion
 from poolkeeper.model.plans import DeleteTopic, Plan
 from poolkeeper.model.specs import Approval, ApprovalPolicy, Desired, Mode
-from poolkeeper.reconcile.context import Deletion
 from poolkeeper.telemetry.audit import AuditTrail
 
 DELETIONS_MAX = 10

@@ -9,12 +9,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
 
 from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.brokers.sizes import Sizes
-from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, Result, State
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.runs import Run, RunDocument
@@ -40,13 +39,6 @@ IN_FLIGHT_STATES = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 ENDED_STATES = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
 """The states of a move that needs nothing more."""
 UNCLEAN_MAX = 1000
-
-
-class Deletion(NamedTuple):
-    """A topic that was deleted, in milliseconds since 1970, and whose it was."""
-
-    at_ms: int
-    namespace: str
 
 
 @dataclass(slots=True)

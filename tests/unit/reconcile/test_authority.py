@@ -6,12 +6,12 @@ import pytest
 
 import builders
 from builders import pool_spec
+from poolkeeper.model.execution.actions import Deletion
 from poolkeeper.model.execution.records import BrokerRecord, Records
 from poolkeeper.model.plans import DeleteTopic, Plan
 from poolkeeper.model.specs import Approval, ApprovalPolicy, Desired, Heal, Mode
 from poolkeeper.model.topology import Broker, Cluster
 from poolkeeper.reconcile.authority import DELETIONS_WITHIN_MS, Authority, authority_of
-from poolkeeper.reconcile.context import Deletion
 from poolkeeper.reconcile.gone_brokers import gone_brokers, updated_records
 
 NOW_MS = 10_000_000

@@ -5,6 +5,7 @@ A wait for approval also has actions: those that would be done. `wording` makes 
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from poolkeeper.model.execution.runs import Ending
 from poolkeeper.model.topology import TopicPartition
@@ -111,3 +112,10 @@ class Action:
     ending: Ending | None = None
     by: str = ""
     namespace: str = ""
+
+
+class Deletion(NamedTuple):
+    """A topic that was deleted, in milliseconds since 1970, and whose it was."""
+
+    at_ms: int
+    namespace: str

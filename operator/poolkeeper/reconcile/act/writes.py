@@ -8,7 +8,7 @@ in force.
 from dataclasses import replace
 
 from poolkeeper.errors import Refused, Stale
-from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.runs import Ending, Phase, Run, RunDocument
@@ -40,7 +40,7 @@ from poolkeeper.reconcile.act import (
     stall_recovery,
     unwritable_configs,
 )
-from poolkeeper.reconcile.context import Deletion, PassContext, outcome_of, progress_outcome
+from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,

@@ -189,17 +189,12 @@ def test_when_nothing_can_be_read(fleet: Path, run) -> None:
         ),
     ],
 )
-def test_wrong_requests(words, message, fleet: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "poolkeeper", "fleet", *words, "--processes", "1"],
-        cwd=fleet,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ran.returncode, ran.stdout) == (1, "")
-    assert message in ran.stderr
-    assert len(ran.stderr.splitlines()) == 1
+def test_wrong_requests(run, monkeypatch, words, message, fleet: Path) -> None:
+    monkeypatch.chdir(fleet)
+    code, out, err = run("fleet", *words, "--processes", "1")
+    assert (code, out) == (1, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

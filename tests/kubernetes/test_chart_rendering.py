@@ -1,6 +1,7 @@
 """What the chart becomes for which values; no server is asked."""
 
 import copy
+import json
 import re
 
 import pytest
@@ -15,6 +16,7 @@ from chart.rendering import (
     names,
     of_kind,
     render,
+    rendered,
     the_only,
 )
 
@@ -284,7 +286,8 @@ def test_the_dashboard_is_the_file():
 @pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["defaults", "everything"])
 def test_two_renderings_are_the_same(values):
     """Nothing random and nothing looked up: GitOps tools render again and again."""
-    assert render(values) == render(values)
+    text = json.dumps(values)
+    assert rendered(text) == rendered(text)
 
 
 def test_templates_look_nothing_up_and_hook_into_nothing():

@@ -28,7 +28,11 @@ FOLDERS = {
 }
 
 
-@pytest.fixture(params=list(FOLDERS))
+BY_KUBECTL = ["every-field", "kubernetes", *soak("manifests", "demo")]
+"""Kubectl takes seconds where the API takes none; that alone is asked about all in `make test`."""
+
+
+@pytest.fixture
 def manifests(request, api, clean_cluster):
     """Files, and what is in them; the namespaces that they name exist."""
     files = FOLDERS[request.param]
@@ -50,6 +54,7 @@ def options(files):
 
 # A creation stores no status; where no operator writes one, the server stores its default with the
 # second write, and nobody sees a difference.
+@pytest.mark.parametrize("manifests", FOLDERS, indirect=True)
 def test_server_side_apply_settles(api, manifests):
     _, bodies = manifests
     seen = []
@@ -63,6 +68,7 @@ def test_server_side_apply_settles(api, manifests):
     assert {generation for generation, _ in seen[2]} == {1}
 
 
+@pytest.mark.parametrize("manifests", BY_KUBECTL, indirect=True)
 @pytest.mark.parametrize("side", ["--server-side=false", *soak("--server-side=true")])
 def test_kubectl_apply_settles(control_plane, api, manifests, side):
     files, bodies = manifests
@@ -80,6 +86,7 @@ def test_kubectl_apply_settles(control_plane, api, manifests, side):
         )
 
 
+@pytest.mark.parametrize("manifests", BY_KUBECTL, indirect=True)
 def test_status_is_no_difference(control_plane, api, manifests):
     files, bodies = manifests
     control_plane.kubectl("apply", "--server-side", *options(files))

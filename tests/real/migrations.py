@@ -9,7 +9,8 @@
 
 `check` holds for every fault: each acknowledged record is there, once and in order, both for who
 read along and for who reads from the beginning afterwards; replicas left the ISR of a partition for
-no other reason than that their brokers were not registered; nothing of ours is left over.
+no other reason than that the fault touched their brokers, and these were not registered; nothing of
+ours is left over. A broker that the fault does not touch never leaves an ISR, whatever it does.
 
 Copies are slow enough for faults: brokers fetch single batches of 64 KiB, and a throttle of Kafka's
 lets one second's worth pass at once instead of ten.
@@ -158,6 +159,10 @@ class Migration:
     acknowledged_min: int = 1
     failing: set[int] = field(default_factory=set)
     """Brokers with a log directory that failed, which costs what is in it."""
+    touched: set[int] = field(default_factory=set)
+    """Brokers that the fault killed, stopped or cut off; all, where ZooKeeper was."""
+    lagging: list[tuple[int, int]] = field(default_factory=list)
+    """From when to when, in milliseconds since 1970, any follower may lag for a moment."""
 
     # What is declared and done
 
@@ -273,6 +278,7 @@ class Migration:
 
     def kill(self, *brokers: int) -> None:
         """Kill brokers, and wait until ZooKeeper has forgotten them."""
+        self.touched |= {*brokers}
         for broker in brokers:
             self.sandbox.kill(broker)
         self.sandbox.await_gone(*brokers)
@@ -280,6 +286,7 @@ class Migration:
     def freeze_until_gone(self, broker: int) -> None:
         """Stop a broker where it stands until its session has ended, and let it go on."""
         child = self.sandbox.broker(broker)
+        self.touched.add(broker)
         freeze(child.pid)
         try:
             self.sandbox.await_gone(broker)
@@ -289,6 +296,7 @@ class Migration:
 
     def zookeeper_away(self, seconds: float) -> None:
         """Kill ZooKeeper, and start it again after a while."""
+        self.touched |= self.registered()
         self.sandbox.kill_zookeeper()
         pass_time(seconds)
         self.sandbox.start_zookeeper()
@@ -318,7 +326,8 @@ class Migration:
         assert missing == [], missing
         assert_nothing_left(self.sandbox, TOPIC)
         assert self.zookeeper.get_children(THROTTLES) == []
-        found = reasonless(history(self.sandbox, self.since), self.registered(), self.failing)
+        faults = Faults(frozenset(self.touched), frozenset(self.failing), tuple(self.lagging))
+        found = reasonless(history(self.sandbox, self.since), self.registered(), faults)
         assert found == [], found
 
     def registered(self) -> set[int]:
@@ -326,14 +335,33 @@ class Migration:
         return {broker.id for broker in self.sandbox.spec.brokers}
 
 
+@dataclass(frozen=True)
+class Faults:
+    """What may have cost a replica its place in the ISR.
+
+    `touched`: brokers that lose it while they are not registered. `failing`: those that lose it at
+    any time. `lagging`: from when to when any may (milliseconds since 1970).
+    """
+
+    touched: Set[int] = frozenset()
+    failing: Set[int] = frozenset()
+    lagging: tuple[tuple[int, int], ...] = ()
+
+    def excuse(self, lost: Set[int], there: Set[int], at_ms: int) -> Set[int]:
+        """Return those of the lost replicas that the faults cost; `there` are registered."""
+        if any(since <= at_ms <= until_ for since, until_ in self.lagging):
+            return lost
+        return lost & (self.failing | (self.touched - there))
+
+
 def reasonless(
-    changes: Sequence[Change], registered: set[int], failing: Set[int] = frozenset(), size: int = 2
+    changes: Sequence[Change], registered: set[int], faults: Faults, size: int = 2
 ) -> list[str]:
     """Return where a partition had fewer replicas in sync than its faults alone cost.
 
-    A replica is missing for a reason if its broker was not registered when it left the ISR, or is
-    `failing`, until it is in it again. All others that a partition had before a move, or has after
-    it, are in sync at any time. `size` is the replication factor: longer lists are those of moves
+    A replica is missing for a reason if the faults excuse its broker when it left the ISR, until it
+    is in it again. All others that a partition had before a move, or has after it, are in sync at
+    any time. `size` is the replication factor: longer lists are those of moves
     under way.
     """
     found: list[str] = []
@@ -348,7 +376,8 @@ def reasonless(
                 before |= _lists(change, size)
             case ["", "brokers", "topics", topic, "partitions", p, "state"] if topic == TOPIC:
                 isr = set(change.body["isr"])
-                hurt[p] = (hurt[p] | ((isrs[p] - isr) - (there - failing))) - isr
+                lost = faults.excuse(isrs[p] - isr, there, change.time_ms)
+                hurt[p] = (hurt[p] | lost) - isr
                 isrs[p] = isr
                 later = (_lists(each, size).get(p) for each in changes[at:])
                 after = next((lists for lists in later if lists), before[p])

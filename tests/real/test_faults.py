@@ -3,13 +3,15 @@
 A migration from brokers 1 and 2 to a pool of brokers 3, 4 and 5 is begun, something goes wrong, and
 in the end it is as declared. What holds for each of them is in `Migration.check`: no acknowledged
 record is lost, no partition has fewer replicas in sync than the fault alone cost, no throttle, run,
-request or record is left over. `ELSEWHERE` names the faults that other tests show.
+request or record is left over. Each says which brokers it touches; all others never leave an ISR.
+`ELSEWHERE` names the faults that other tests show.
 """
 
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,27 @@ MEDIUM = {"throttle": {"mode": "Fixed", "rate": "96Ki"}}
 HERE = Path(__file__).parent
 
 
+class Touched(Enum):
+    """The brokers that a fault itself kills, stops or cuts off."""
+
+    NONE = "none"
+    ONE = "one"
+    TARGETS = "targets"
+    ALL = "all"
+
+    def allows(self, touched: set[int]) -> bool:
+        """Whether a fault that says this may have touched these."""
+        match self:
+            case Touched.NONE:
+                return not touched
+            case Touched.ONE:
+                return len(touched) == 1
+            case Touched.TARGETS:
+                return touched <= {3, 4, 5}
+            case Touched.ALL:
+                return True
+
+
 @dataclass(frozen=True)
 class Fault:
     """What is done in the middle of a migration, and what must hold besides what always does."""
@@ -37,6 +60,7 @@ class Fault:
     holds: str
     do: Do
     on: tuple[int, ...] = (3, 4, 5)
+    touches: Touched = Touched.NONE
     batches_more: int = 0
     """So many batches does partition 0 hold beyond those of the others."""
 
@@ -45,30 +69,37 @@ FAULTS = (
     Fault(
         *("controller-dies", ALL, "kill -9 of the controller, which returns"),
         *("the executor goes on", lives_on(faults.controller_dies_and_returns)),
+        touches=Touched.ONE,
     ),
     Fault(
         *("controller-stays-away", ENDS, "kill -9 of the controller, a source, until the end"),
         *("the next controller takes the request up", faults.controller_stays_away),
+        touches=Touched.ONE,
     ),
     Fault(
         *("controller-stands-still", ALL, "SIGSTOP of the controller until its session has ended"),
         *("the old controller does no harm", lives_on(faults.controller_stands_still)),
+        touches=Touched.ONE,
     ),
     Fault(
         *("targets-die", ALL, "kill -9 of all targets, which return"),
         *("the executor goes on", lives_on(faults.targets_die_and_return)),
+        touches=Touched.TARGETS,
     ),
     Fault(
         *("target-stands-still", ENDS, "SIGSTOP of a target until its session has ended"),
         *("the executor goes on", lives_on(faults.target_stands_still)),
+        touches=Touched.ONE,
     ),
     Fault(
         *("origin-dies", ALL, "kill -9 of a leader, which returns"),
         *("the other source leads", lives_on(faults.origin_dies_and_returns)),
+        touches=Touched.ONE,
     ),
     Fault(
         *("everything-dies", ALL, "kill -9 of all brokers, ZooKeeper and the executor"),
         *("another executor resumes the run", faults.everything_dies),
+        touches=Touched.ALL,
     ),
     Fault(
         *("executor-overtaken", ENDS, "SIGSTOP of the executor until another one has its journal"),
@@ -81,30 +112,37 @@ FAULTS = (
     Fault(
         *("dead-target-stopped", ALL, "a target is dead; the run is stopped, then `stop --now`"),
         *("it says what to do; all is as it was", faults.stopped_with_a_dead_target),
+        touches=Touched.ONE,
     ),
     Fault(
         *("dead-target-removed", ALL, "a target is dead and leaves its pool's brokers"),
         *("what waits for it is cancelled", faults.removed_from_its_pool, (3, 4)),
+        touches=Touched.ONE,
     ),
     Fault(
         *("zookeeper-15-s", ALL, "ZooKeeper is killed, and started after 15 s"),
         *("the executor takes its journal again", zookeeper_away(15)),
+        touches=Touched.ALL,
     ),
     Fault(
         *("zookeeper-60-s", ENDS, "ZooKeeper is killed, and started after a minute"),
         *("the executor takes its journal again", zookeeper_away(60)),
+        touches=Touched.ALL,
     ),
     Fault(
         *("zookeeper-5-min", ENDS, "ZooKeeper is killed, and started after five minutes"),
         *("the executor takes its journal again", zookeeper_away(300)),
+        touches=Touched.ALL,
     ),
     Fault(
         *("zookeeper-cut-off", ALL, "SIGSTOP of ZooKeeper for longer than all sessions"),
         *("it goes on; deaf brokers are named and restarted", faults.zookeeper_cut_off),
+        touches=Touched.ALL,
     ),
     Fault(
         *("zookeeper-disk-full", ENDS, "ZooKeeper's files cannot grow; it dies, and gets room"),
         *("the executor goes on", lives_on(faults.zookeeper_disk_full)),
+        touches=Touched.ALL,
     ),
     Fault(
         *("plan-cut", ENDS, "the executor is killed, and half of the stored plan is gone"),
@@ -138,6 +176,7 @@ FAULTS = (
         *("log-directory-full", ALL, "the files of a target cannot grow any more"),
         *("the directory is named; with room it goes on", faults.log_directory_is_full),
         batches_more=24,
+        touches=Touched.ONE,
     ),
     Fault(
         *("folder-empty", ENDS, "the manifests of `run` disappear, and come back"),
@@ -231,6 +270,7 @@ def test_a_fault_is_lived_through(
         execution = under_way.declared["execution"]
         under_way.declare(execution=execution | FAST)
         under_way.apply()
+        assert fault.touches.allows(under_way.touched), under_way.touched
         under_way.check(fault.on)
         if missing := under_way.registered() - set(fault.on) - {1, 2}:
             for broker in missing:

@@ -102,6 +102,7 @@ def run(name: str, kafka: str, plans: Callable[[int], Faults]) -> Course:
             *invariants.out_of_sync(trail, first),
             *invariants.half_way(trail, first),
             *invariants.unrecorded(trail),
+            *invariants.unknown_requests(trail),
             *invariants.unlisted(trail),
             *invariants.unsettled(trail, SETTLE_MS),
             *invariants.rethrottled(trail),

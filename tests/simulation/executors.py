@@ -115,6 +115,9 @@ class Executor:
         server = self.cluster.server
         assert self.cluster.clock.run_until(lambda: not server.is_alive(session), 60_000)
 
+    def _now_ms(self) -> int:
+        return self.cluster.clock.now_ms()
+
     def _open(self, plan: Faults) -> FakeSession:
         return FakeSession(self.cluster.server, self.cluster.clock, plan=plan)
 
@@ -122,7 +125,7 @@ class Executor:
         session.close()
 
     def _hold(self, session: FakeSession, passes_max: int, lost: set[int]) -> None:
-        now_ms, news = self.cluster.clock.now_ms, NewsBudget()
+        now_ms, news = self._now_ms, NewsBudget()
         with journal.hold(session, "apply", now_ms(), patience_s=30, lost=lost) as held:
             access = ZooKeeperAccess(held)
             context = PassContext(access, now_ms, self.brokers, self.enrich, plan=self.plan)

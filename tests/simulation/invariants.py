@@ -10,6 +10,7 @@ breaks it, in sentences; an empty answer is a run that kept it.
 * *Not half way*: in the end, each list is the one of the beginning or one that was requested.
 * *In sync*: our processes die, brokers do not; so a partition never has fewer replicas in sync than
   the shorter of its first and its last list holds, and is never without a leader.
+* *Known*: what a run requests is in the record of its request before, which survives the run.
 * *Recorded*: a request comes in one transaction with the step of the run that names as many moves,
   and with checks of the controller epoch and of every topic node concerned; so does an election
   with the run.
@@ -39,6 +40,7 @@ FIRST_NODES = ("/poolkeeper", EPOCH, "/poolkeeper/records", "/poolkeeper/records
 TOPICS = "/brokers/topics/"
 CONFIGS = ("/config/topics/", "/config/brokers/")
 THROTTLES = "/poolkeeper/records/throttles/"
+RECORD_OF_REQUEST = "/poolkeeper/records/request"
 CONTROLLER_EPOCH = "/controller_epoch"
 LOG_DIRS = "replica.alter.log.dirs.io.max.bytes.per.second"
 ELECTION = "/admin/preferred_replica_election"
@@ -209,6 +211,25 @@ def unrecorded(trail: Trail) -> list[str]:
     return found
 
 
+def unknown_requests(trail: Trail) -> list[str]:
+    """Name the requests of runs that their record does not tell of."""
+    found = []
+    for transaction in trail.ours:
+        paths = {o.path: o for o in transaction.changes if o.kind is not TransactionKind.DELETE}
+        if REQUEST not in paths or RUN not in paths:
+            continue
+        node = trail.server.tree.at(RECORD_OF_REQUEST, transaction.zxid)
+        topics = {} if node is None else json.loads(node.data)["topics"]
+        known = {
+            (topic, partition, tuple(wanted))
+            for topic, body in topics.items()
+            for partition, _, wanted, _ in body["moves"]
+        }
+        if set(_entries(paths[REQUEST])) != known:
+            found.append(f"zxid {transaction.zxid}: requested, and recorded are {sorted(known)}")
+    return found
+
+
 def unlisted(trail: Trail) -> list[str]:
     """Name the ends of runs that left no entry in the history, and entries that no run left."""
     found = []
@@ -293,7 +314,8 @@ def _throttle_record(entity: str) -> str:
 
 def leftovers(server: FakeZooKeeper, allowed: tuple[str, ...] = ()) -> list[str]:
     """Name the nodes that only exist while something is going on."""
-    transient = (RUN, HOLDER, "/poolkeeper/stopped", "/poolkeeper/approvals", REQUEST, ELECTION)
+    passing = ("/poolkeeper/stopped", "/poolkeeper/approvals", RECORD_OF_REQUEST)
+    transient = (RUN, HOLDER, *passing, REQUEST, ELECTION)
     left = [p for p in transient if p not in allowed and server.tree.find(p) is not None]
     marked = server.tree.names("/admin/delete_topics")
     records = server.tree.names(THROTTLES.rstrip("/")) if server.tree.find(THROTTLES[:-1]) else ()

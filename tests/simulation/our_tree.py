@@ -17,6 +17,7 @@ from manifests import kafka_cluster, resource_pool, topic
 from poolkeeper.cli import main
 from poolkeeper.cli.input import cluster_reading
 from poolkeeper.model.execution.history import FinishedRun
+from poolkeeper.model.execution.records import RequestRecord
 from poolkeeper.model.execution.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.planning.proposals import plan_json
@@ -72,6 +73,9 @@ RECORDS: Mapping[str, bytes] = {
         version=1, brokers={str(n): {"rack": f"r{n}", "missing_since_s": None} for n in (1, 2, 3)}
     ),
     "/poolkeeper/records/balance": _json(version=1, started_ms=1_700_000_000_000),
+    znodes.RECORD_OF_REQUEST: runs.encode_request(
+        RequestRecord(PLAN.hash, PLAN.fingerprint, MOVES, "confirmed by jane")
+    ),
     "/poolkeeper/records/topics/t": _json(
         version=1, owner="default/t", declared=["retention.ms"], deletion_policy="Retain"
     ),

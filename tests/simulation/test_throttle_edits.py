@@ -103,7 +103,7 @@ def rates(cluster: SimulatedCluster) -> dict[int, dict[str, int]]:
 def left_of(cluster: SimulatedCluster) -> tuple[Throttled, Throttled]:
     with FakeSession(cluster.server, cluster.clock) as session:
         reading = journal.read_status(session).throttles
-        left = left_throttles.find(observe.cluster(session, "c").cluster, reading, None)
+        left = left_throttles.find(observe.cluster(session, "c").cluster, reading, ())
     return left.ours, left.others
 
 

@@ -54,6 +54,7 @@ from poolkeeper.reconcile.context import (
     untimed,
 )
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
+from poolkeeper.reconcile.observation import lost_run_of
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.zk import history, journal, znodes
@@ -156,11 +157,12 @@ def _drive(
         steps=confirmed_plan is not None,
         plans=frozenset(() if confirmed_plan is None else (confirmed_plan.hash,)),
         approved_by_name=frozenset(desired.cluster.approval.plans),
+        ends_runs=confirmed_plan is None,
     )
     pace, news = TransferRate(), NewsBudget()
     stale_in_a_row = 0
     while True:
-        if confirmed_plan is None and journal.read_run(session) is None:
+        if confirmed_plan is None and not _is_under_way(context, desired):
             return Outcome(State.CONVERGED)
         try:
             outcome = reconcile_cluster(context, desired, authority, confirmed_plan)
@@ -178,6 +180,16 @@ def _drive(
         if outcome.state is State.WAITING:
             Event().wait(news.pause_s(time.monotonic()))
             session.wait(WATCHED, _pause_s(outcome))
+
+
+def _is_under_way(context: PassContext, desired: Desired) -> bool:
+    """Whether a run is recorded, or something goes on of one that is not recorded any more."""
+    view = context.access
+    if view.read_run() is not None:
+        return True
+    return view.read_request_record() is not None and bool(
+        lost_run_of(view, view.observe(desired.cluster.name, want_configs=False).cluster).in_flight
+    )
 
 
 def _pause_s(outcome: Outcome) -> float:

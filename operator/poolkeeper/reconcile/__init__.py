@@ -7,5 +7,6 @@ are in `context`, `authority`, `access`, `observation` (which refuses another cl
 declared one) and `gone_brokers`. `steps_during_run` is what goes on beside a run, `recorded_run`
 what a preview tells of one. `adoption` hands topics over that exist, before a plan is made.
 `approval` stores the plan that waits for it. `rate_signals` measures what the adaptive throttle
-goes by. `config_checks` asks the brokers about topic configs.
+goes by. `config_checks` asks the brokers about topic configs. `clock_jumps` sees that a clock was
+set back.
 """

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from poolkeeper.model.execution.history import FinishedRun
-from poolkeeper.model.execution.records import BalanceRecord, Records, TopicRecord
+from poolkeeper.model.execution.records import BalanceRecord, Records, RequestRecord, TopicRecord
 from poolkeeper.model.execution.runs import (
     Run,
     RunDocument,
@@ -43,6 +43,9 @@ class ClusterView(Protocol):
 
     def read_balance(self) -> BalanceRecord | None:
         """Return when the last run began that evened something out."""
+
+    def read_request_record(self) -> RequestRecord | None:
+        """Return what a run requested last; None if it has ended."""
 
     def read_throttle_records(self) -> ThrottleReading:
         """Return which throttles are recorded as ours, and those of all brokers."""
@@ -79,6 +82,12 @@ class ClusterAccess(ClusterView, Protocol):
 
     def begin_run(self, run: Run, document: RunDocument) -> Run:
         """Record a new run and then its document; return the run as recorded."""
+
+    def resume_lost_run(self, run: Run, document: RunDocument) -> Run:
+        """Record a run with its document at once; return it as recorded."""
+
+    def forget_request(self) -> None:
+        """Remove the record of a request of which nothing goes on."""
 
     def rewrite_run(self, before: Run, after: Run, balance: BalanceRecord | None = None) -> Run:
         """Replace the recorded run, and record when balance began if it is given.

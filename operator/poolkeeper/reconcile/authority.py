@@ -30,7 +30,8 @@ class Authority:
     one. `paused`: a run finishes its stage in flight, and nothing else starts. `settling`:
     resources may still be arriving or disappearing one by one. Until that has settled no run begins
     and no topic is deleted without approval. `approvers`: who approved, by hash; for people.
-    `verified`: an admission policy makes sure of them.
+    `verified`: an admission policy makes sure of them. `ends_runs`: what is under way is wound up,
+    and nothing is begun.
     """
 
     steps: bool = False
@@ -40,6 +41,7 @@ class Authority:
     approved_by_name: frozenset[str] = frozenset()
     approvers: Mapping[str, str] = field(default_factory=dict)
     verified: bool = False
+    ends_runs: bool = False
 
     @property
     def awaits_settling(self) -> bool:
@@ -50,6 +52,11 @@ class Authority:
     def approvals(self) -> frozenset[str]:
         """The hashes that are approved one by one: of plans, of parts, of adoptions."""
         return self.approved_by_name | (self.plans or frozenset())
+
+    @property
+    def resumes(self) -> bool:
+        """Whether a run that lost its record is taken up."""
+        return self.ends_runs or self.steps or bool(self.plans)
 
     def covers(self, plan: Plan) -> bool:
         """Whether the moves and destructive steps of this plan are allowed."""

@@ -31,8 +31,14 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
 from poolkeeper.planning.run_state import gates, left_throttles, requests, step_progress
 from poolkeeper.planning.run_state.log_dir_copies import copies_of
-from poolkeeper.reconcile import adoption, approval, config_checks, steps_during_run
-from poolkeeper.reconcile.act import stall_recovery, writes
+from poolkeeper.reconcile import (
+    adoption,
+    approval,
+    clock_jumps,
+    config_checks,
+    steps_during_run,
+)
+from poolkeeper.reconcile.act import lost_runs, stall_recovery, writes
 from poolkeeper.reconcile.authority import Authority, approver
 from poolkeeper.reconcile.context import PassContext, PreviewContext
 from poolkeeper.reconcile.decide import approved, cool_down, external_plan, hand_over
@@ -78,6 +84,7 @@ def _reconcile(
     confirmed_plan: Plan | None,
     external: ExternalPlan | None,
 ) -> Outcome:
+    clock_jumps.note(context)
     run = context.access.read_run()
     if run is not None:
         guard = _run_guard(context, desired, authority, confirmed_plan)
@@ -88,7 +95,7 @@ def _reconcile(
         if confirmed_plan is not None:
             own = run.fingerprint == confirmed_plan.fingerprint
             return _given_up(outcome) if own else outcome
-        outcome = steps_during_run.with_steps(context, desired, authority, outcome)
+        outcome = steps_during_run.with_steps(context, desired, authority, run, outcome)
         return external_plan.with_status(outcome, run, external)
     if authority.paused:
         return _observe_only(context, desired)
@@ -117,6 +124,9 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
         return writes.discard_run(context, run)
     if document is None:
         raise Stale("the run was changed or removed while it was being read")
+    present = clock_jumps.with_times_of_now(run, context.now_ms())
+    if present != run:
+        run = context.access.rewrite_run(run, present)
     view = observe_run(context, desired, run, document)
     while True:
         at = RunSituation(
@@ -131,6 +141,7 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
             adapted_ms=context.memory.adapted_ms,
             throttles=context.memory.throttles,
             copies=context.memory.copies,
+            electing_since_ms=context.memory.electing_since_ms,
         )
         decision = runs.decide(at)
         if not isinstance(decision, NeededInput):
@@ -190,14 +201,17 @@ def _follow_plan(
 
     `desired` has no resources that lose a conflict.
     """
-    closed = (*gates.controller(observed.cluster), *_foreign(observed))
-    left = observed.left
+    left, lost = observed.left, observed.lost_run
+    if lost.in_flight and authority.resumes:
+        name, health = observed.cluster.name, gates.health(observed.cluster)
+        return lost_runs.take_up(context, name, lost, health)
+    closed = (*gates.controller(observed.cluster), *lost.waits(), *_foreign(observed))
     if closed:
         cured = stall_recovery.recover_foreign(context, desired, authority, observed)
         waits = (*closed, *cured.waits, *left_throttles.waits_for_ours(left))
         return Outcome(State.WAITING, cured.did, waits, confirmed_plan)
-    if left.recorded:
-        taken = writes.take_off_throttles(context, left)
+    if left.recorded or lost.record is not None:
+        taken = writes.clear_after_lost_run(context, left)
         return Outcome(State.PROGRESSED, taken.did, plan=confirmed_plan)
     finished = stall_recovery.finish_orphans(context, desired, authority, observed, confirmed_plan)
     if finished.did or finished.waits:
@@ -257,7 +271,7 @@ class _Due:
 def _foreign(observed: Observation) -> tuple[Wait, ...]:
     """Name what others have requested and what they move."""
     known = requests.known_brokers(observed.cluster, observed.records.brokers)
-    return gates.foreign(observed.cluster, (), known)
+    return gates.foreign(observed.cluster, observed.lost_run.owned, known)
 
 
 def _make_plan(

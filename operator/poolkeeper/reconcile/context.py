@@ -132,11 +132,30 @@ class PassMemory:
     gone_read_ms: int = 0
     unheard_since_ms: int | None = None
     """Since when brokers that shall cancel moves do not answer."""
+    electing_since_ms: int | None = None
+    """Since when a request for elections is there, while the run elects leaders."""
     last_observation: LastObservation | None = None
     unclean: tuple[TopicPartition, ...] = ()
     """Partitions whose leader was elected uncleanly; not told yet."""
     plan_during_run: PlanDuringRun | None = None
     pending: PendingPlan = field(default_factory=PendingPlan)
+    now_ms: int = 0
+    """The time of the last pass."""
+
+    def forget_times(self) -> None:
+        """Forget what counts from a time that this process noted: its clock was set back."""
+        self.adapted_ms = 0
+        self.looks.clear()
+        self.throttles = replace(self.throttles, checked_ms=0)
+        self.stall = None
+        self.orphans = ((), 0)
+        self.disks = SeenDisks()
+        self.copies = CopyMemory()
+        self.configs = ConfigMemory()
+        self.gone, self.gone_read_ms = None, 0
+        self.unheard_since_ms = None
+        self.electing_since_ms = None
+        self.plan_during_run = None
 
     def observe(self, seen: LastObservation) -> None:
         """Remember what was observed, and note what leaders were elected uncleanly since."""
@@ -196,6 +215,7 @@ class PassMemory:
         self.gone = None
         self.disks = SeenDisks()
         self.copies = CopyMemory()
+        self.electing_since_ms = None
 
 
 Enrich = Callable[[Cluster], Cluster]

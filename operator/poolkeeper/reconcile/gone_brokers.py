@@ -26,8 +26,10 @@ def updated_records(records: Records, cluster: Cluster, desired: Desired, now_ms
             brokers[id_] = BrokerRecord(rack=live.rack, log_dirs_failed_s=failed)
         elif known.missing_since_s is None:
             brokers[id_] = replace(known, missing_since_s=now_ms // 1000)
-        else:
-            brokers[id_] = known
+        else:  # a time ahead is that of a wrong clock
+            brokers[id_] = replace(
+                known, missing_since_s=min(known.missing_since_s, now_ms // 1000)
+            )
     return replace(records, cluster_id=records.cluster_id or cluster.id, brokers=brokers)
 
 
@@ -35,7 +37,10 @@ def _failed_since(known: BrokerRecord, live: Broker, now_s: int) -> Mapping[str,
     """Return since when directories failed; as known of a broker that was not asked."""
     if live.log_dirs is None:
         return known.log_dirs_failed_s
-    return {path: known.log_dirs_failed_s.get(path, now_s) for path in sorted(live.failed_log_dirs)}
+    return {
+        path: min(known.log_dirs_failed_s.get(path, now_s), now_s)
+        for path in sorted(live.failed_log_dirs)
+    }
 
 
 def with_lost_log_dirs(

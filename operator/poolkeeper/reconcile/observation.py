@@ -23,12 +23,13 @@ from poolkeeper.model.execution.runs import (
     misfit,
 )
 from poolkeeper.model.execution.throttles import LeftThrottles
+from poolkeeper.model.execution.waits import damage_wait
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.parts.split import Circumstances
-from poolkeeper.planning.run_state import gates, left_throttles, orphans, throttles
+from poolkeeper.planning.run_state import gates, left_throttles, lost_runs, orphans, throttles
 from poolkeeper.planning.run_state.adaptive_rate import RateSignals
 from poolkeeper.planning.run_state.disks import NOT_LOOKED, SeenDisks, TargetDisks
 from poolkeeper.planning.run_state.log_dir_copies import (
@@ -37,6 +38,7 @@ from poolkeeper.planning.run_state.log_dir_copies import (
     classify_copies,
     copies_of,
 )
+from poolkeeper.planning.run_state.lost_runs import NO_LOST_RUN, LostRun
 from poolkeeper.planning.run_state.move_progress import MoveProgress, classify
 from poolkeeper.planning.run_state.orphans import Orphans
 from poolkeeper.planning.run_state.returns import UNSETTLED, ReturnState, classify_returns
@@ -68,7 +70,8 @@ class Observation:
     """One reading of the cluster, our records, and what follows from both.
 
     `balanced`: when the last run began that balanced the cluster. `left`: the throttles that no
-    run accounts for. `orphans`: moves of others that lost their request.
+    run accounts for. `orphans`: moves of others that lost their request. `lost_run`: what a run of
+    ours requested whose record is lost.
     """
 
     reading: ClusterReading
@@ -78,6 +81,7 @@ class Observation:
     balanced: BalanceRecord | None = None
     left: LeftThrottles = field(default_factory=LeftThrottles)
     orphans: Orphans = field(default_factory=Orphans)
+    lost_run: LostRun = NO_LOST_RUN
 
     def circumstances(self, desired: Desired) -> Circumstances:
         """What a plan for this cluster is made from."""
@@ -90,11 +94,11 @@ def observe_cluster(
     now_ms: int,
     enrich: Enrich,
     *,
-    running: str | None = None,
+    running: Collection[str] = (),
 ) -> Observation:
     """Observe the cluster, check its id, and conclude which brokers are gone.
 
-    `running`: the plan of the run under way, as far as its document can be read.
+    `running`: the plans of the run under way, as far as its document can be read.
     """
     spec = desired.cluster
     reading = view.observe(spec.name, restart_lock=spec.execution.restart_lock)
@@ -118,8 +122,19 @@ def observe_cluster(
     gone = gone_brokers(records, desired, now_ms)
     cluster = with_lost_log_dirs(cluster, records, desired, now_ms)
     left = left_throttles.find(cluster, view.read_throttle_records(), running)
-    lost = Orphans() if running is not None else _orphans(cluster, desired)
-    return Observation(reading, cluster, records, gone, balance_of(view, now_ms), left, lost)
+    balanced = balance_of(view, now_ms)
+    if running:
+        return Observation(reading, cluster, records, gone, balanced, left)
+    orphaned, lost = _orphans(cluster, desired), lost_run_of(view, cluster)
+    return Observation(reading, cluster, records, gone, balanced, left, orphaned, lost)
+
+
+def lost_run_of(view: ClusterView, cluster: Cluster) -> LostRun:
+    """Return what goes on of a run that is not recorded any more; nothing of a damaged record."""
+    try:
+        return lost_runs.find(cluster, view.read_request_record())
+    except DamagedNode as damaged:
+        return LostRun(damage=damaged.damage)
 
 
 def _orphans(cluster: Cluster, desired: Desired) -> Orphans:
@@ -157,8 +172,11 @@ def last_observation_of(observed: Observation, before: LastObservation | None) -
     if kept:
         topics = dict(sorted({**cluster.topics, **kept}.items()))
         cluster = replace(cluster, topics=topics, torn=cluster.torn - kept.keys())
+    damage = observed.lost_run.damage
     told = (
         *gates.disagreements(observed.cluster),
+        *(() if damage is None else (damage_wait(damage),)),
+        *observed.lost_run.waits(),
         *observed.orphans.waits(),
         *left_throttles.waits(observed.left),
     )
@@ -354,6 +372,9 @@ def _observe_leaders(context: PassContext, desired: Desired, document: RunDocume
     plan = document.plan
     names = sorted({topic for topic, _ in led_partitions(plan)})
     reading = context.access.observe(desired.cluster.name, topics=names)
+    memory = context.memory
+    since_ms = context.now_ms() if memory.electing_since_ms is None else memory.electing_since_ms
+    memory.electing_since_ms = since_ms if reading.cluster.electing else None
     progress = classify(plan.moves, reading.cluster)
     for m, p in enumerate(progress):
         context.memory.note_progress(plan, m, p, reading.cluster)

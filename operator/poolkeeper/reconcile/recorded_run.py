@@ -104,12 +104,13 @@ def waits_of(
     Names the remedy that a stuck request waits for, if it is not allowed.
     """
     cluster = observed.cluster
-    ours = NOTHING_OWNED if recorded is None else recorded.owned
+    ours = observed.lost_run.owned if recorded is None else recorded.owned
     known = requests.known_brokers(cluster, observed.records.brokers)
     stall = stalls.foreign_stall_of(cluster, known) if recorded is None else None
     return (
         *gates.controller(cluster),
         *gates.disagreements(cluster),
+        *observed.lost_run.waits(),
         *gates.foreign(cluster, ours, known),
         *stalls.waits_for_remedy(stall, remedies),
     )

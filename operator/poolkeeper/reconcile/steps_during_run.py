@@ -12,6 +12,7 @@ from functools import partial
 
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
+from poolkeeper.model.execution.runs import Run
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, Step
 from poolkeeper.model.specs import Desired
@@ -34,14 +35,14 @@ LOOK_AGAIN_MS = 2_000
 
 
 def with_steps(
-    context: PassContext, desired: Desired, authority: Authority, outcome: Outcome
+    context: PassContext, desired: Desired, authority: Authority, run: Run, outcome: Outcome
 ) -> Outcome:
     """Write the steps that are allowed during the run; return the combined outcome."""
     if outcome.state is not State.WAITING or outcome.plan is None:
         return outcome
     known = context.memory.plan_during_run
     if known is None or known.desired is not desired or context.now_ms() >= known.until_ms:
-        observed, owned, plan, adopted = _plan_again(context, desired, authority, outcome.plan)
+        observed, owned, plan, adopted = _plan_again(context, desired, authority, run, outcome.plan)
         result = Result(adopted) + _write(context, owned, authority, observed, plan, outcome.plan)
         again = bool(result.did or observed.cluster.torn)
         until_ms = context.now_ms() + (LOOK_AGAIN_MS if again else LOOK_EVERY_MS)
@@ -56,7 +57,7 @@ def with_steps(
 
 
 def _plan_again(
-    context: PassContext, desired: Desired, authority: Authority, running: Plan
+    context: PassContext, desired: Desired, authority: Authority, run: Run, running: Plan
 ) -> tuple[Observation, Desired, Plan, tuple[Action, ...]]:
     """Observe the cluster; return also what is declared without conflicts, and the plan of it.
 
@@ -64,7 +65,7 @@ def _plan_again(
     """
     with context.timed("observe"):
         observed = observe_cluster(
-            context.access, desired, context.now_ms(), context.enrich, running=running.hash
+            context.access, desired, context.now_ms(), context.enrich, running=run.plans
         )
     observed, adopted = adoption.take_over(context, desired, authority, observed)
     observed = config_checks.with_refusals(context, desired, observed)

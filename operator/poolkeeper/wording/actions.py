@@ -56,6 +56,10 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     ),
     _A.RUN_BEGUN: lambda action: f"run begun: {action.hash}",
     _A.RUN_DISCARDED: lambda action: "discarded a run that was not recorded to its end",
+    _A.RUN_TAKEN_UP: lambda action: (
+        f"took up {counted(action.count, 'move')} in flight of run {action.hash}, whose record was"
+        " lost"
+    ),
     _A.STAGE_REQUESTED: lambda action: (
         f"stage {action.stage} requested: {counted(action.count, 'partition')}"
     ),

@@ -199,6 +199,15 @@ def _foreign_move(wait: Wait) -> str:
     return f"a foreign reassignment moves {few_of(wait.partitions)}{hanging}"
 
 
+def _lost_run(wait: Wait) -> str:
+    hanging = f"; {brokers_are(wait.brokers)} not live" if wait.brokers else ""
+    return (
+        f"the record of run {wait.hash} is lost, and what it requested goes on:"
+        f" {few_of(wait.partitions)}{hanging}; `poolkeeper apply` or `run` takes it up, and keeps"
+        " its throttles until it has ended"
+    )
+
+
 def _orphaned(wait: Wait) -> str:
     remedy = "set spec.execution.remedies.finishOrphanedMoves: true"
     if wait.path:
@@ -268,6 +277,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.FOREIGN_MOVE: _foreign_move,
     **REQUESTS,
     _R.ORPHANED_MOVES: _orphaned,
+    _R.RUN_LOST: _lost_run,
     _R.ORPHANED_MOVES_AWAITED: _orphaned_awaited,
     _R.LEFT_ALONE: lambda wait: (
         f"{few_of(wait.partitions)} was moved by somebody else and is left alone"

@@ -9,14 +9,15 @@ Orders that matter, and why:
 * A topic's config node is created with its topic node, in one transaction: the controller sees the
   new topic only with its config. A config node that an interrupted creation of somebody else left
   behind is overwritten.
-* The request and the run's step go together: a request of ours without its step cannot exist.
+* The request and the run's step go together: a request of ours without its step cannot exist. What
+  is requested is recorded before, beside the run: it is known as ours although the run is lost.
 * A config and its notification go together: brokers read the config again when notified.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 
 from poolkeeper.errors import RefusalReason, Refused, Stale
-from poolkeeper.model.execution.records import TopicRecord
+from poolkeeper.model.execution.records import RequestRecord, TopicRecord
 from poolkeeper.model.execution.runs import Run
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
@@ -126,6 +127,7 @@ def request(journal: Journal, before: Run, after: Run, plan: Plan, cluster: Clus
     requested = after.requested(plan)
     _refuse_traps(requested, cluster)
     create = Create(znodes.REASSIGNMENT, ReassignmentNode.encode(requested))
+    _record(journal, after, plan)
     return journal.rewrite(before, after, *_unchanged(requested, cluster), create)
 
 
@@ -154,6 +156,8 @@ def replace_request(
     if controller is None:
         raise Stale("no controller is elected", znodes.CONTROLLER)
     version = reading.versions.get(znodes.REASSIGNMENT)
+    if requested:
+        _record(journal, after, plan)
     removed = () if version is None else (Delete(znodes.REASSIGNMENT, version),)
     return journal.rewrite(
         before,
@@ -163,6 +167,15 @@ def replace_request(
         *((Create(znodes.REASSIGNMENT, ReassignmentNode.encode(requested)),) if requested else ()),
         Delete(znodes.CONTROLLER, controller.version),
     )
+
+
+def _record(journal: Journal, run: Run, plan: Plan) -> None:
+    """Record what is about to be requested, so that it is known as ours without the run, too.
+
+    By itself: with the largest request it would not fit into one transaction.
+    """
+    moves, plans = run.requested_moves(plan), run.resumes or run.plan
+    journal.record_request(RequestRecord(plans, run.fingerprint, moves, run.approved_by))
 
 
 def _unchanged(requested: Sequence[ReassignmentEntry], cluster: Cluster) -> list[Operation]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from poolkeeper.model.execution.history import FinishedRun
-from poolkeeper.model.execution.records import BalanceRecord, Records, TopicRecord
+from poolkeeper.model.execution.records import BalanceRecord, Records, RequestRecord, TopicRecord
 from poolkeeper.model.execution.runs import (
     Run,
     RunDocument,
@@ -66,6 +66,10 @@ class ZooKeeperView:
         """Return when the last run began that evened something out."""
         return journal.read_balance(self._session)
 
+    def read_request_record(self) -> RequestRecord | None:
+        """Return what a run requested last; None if it has ended."""
+        return journal.read_request(self._session)
+
     def read_throttle_records(self) -> ThrottleReading:
         """Return which throttles are recorded as ours, and those of all brokers."""
         return throttle_records.read(self._session)
@@ -117,6 +121,16 @@ class ZooKeeperAccess(ZooKeeperView):
         chunks = encode_document(document)
         run = replace(run, digest=digest_of(chunks), chunks=len(chunks))
         return self._journal.begin(run, chunks)
+
+    def resume_lost_run(self, run: Run, document: RunDocument) -> Run:
+        """Record a run with its document at once; return it as recorded."""
+        chunks = encode_document(document)
+        run = replace(run, digest=digest_of(chunks), chunks=len(chunks))
+        return self._journal.begin_whole(run, chunks)
+
+    def forget_request(self) -> None:
+        """Remove the record of a request of which nothing goes on."""
+        self._journal.record_request(None)
 
     def rewrite_run(self, before: Run, after: Run, balance: BalanceRecord | None = None) -> Run:
         """Replace the recorded run, and record when balance began if it is given.

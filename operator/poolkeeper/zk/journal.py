@@ -10,7 +10,8 @@ All of it lies under `/poolkeeper` in the cluster's own chroot:
 * `stopped`: the fingerprint of the plan that a person stopped; a loop does not start it again.
 * `history` and its children: the runs that ended last (`history`).
 * `records`: topic owners, brokers' racks and absences, the cluster's id, when the last run began
-  that balanced the cluster, and the throttles that are set (`throttle_records`).
+  that balanced the cluster, the throttles that are set (`throttle_records`), and what the run
+  requested last, which is removed with the run and survives one that is lost.
 
 Nothing here decides anything: it reads, and it writes what it is given, fenced.
 """
@@ -23,7 +24,13 @@ from typing import TypeVar
 
 from poolkeeper.errors import DamagedNode, NodeDamage, Refused
 from poolkeeper.jsontext import canonical
-from poolkeeper.model.execution.records import BalanceRecord, RecordKind, Records, TopicRecord
+from poolkeeper.model.execution.records import (
+    BalanceRecord,
+    RecordKind,
+    Records,
+    RequestRecord,
+    TopicRecord,
+)
 from poolkeeper.model.execution.runs import (
     CHUNKS_MAX,
     Phase,
@@ -45,6 +52,7 @@ from poolkeeper.zk.codecs.our_nodes import (
     BrokersBody,
     ClusterBody,
     PendingPlanBody,
+    RequestBody,
     TopicRecordBody,
 )
 from poolkeeper.zk.fencing import FencedSession, Holder
@@ -65,6 +73,7 @@ class JournalView:
     stopped: str | None = None
     records: Records = field(default_factory=Records)
     throttles: ThrottleReading = field(default_factory=ThrottleReading)
+    request: RequestRecord | None = None
     damage: tuple[NodeDamage, ...] = ()
     epoch_damage: NodeDamage | None = None
 
@@ -103,6 +112,12 @@ class Journal(FencedSession):
             self.commit(Create(znodes.plan_chunk(i), chunk))
         return replace(run, version=0)
 
+    def begin_whole(self, run: Run, chunks: Sequence[bytes]) -> Run:
+        """Record a new run with a short document in one transaction."""
+        nodes = (Create(znodes.plan_chunk(i), chunk) for i, chunk in enumerate(chunks))
+        self.commit(Create(znodes.RUN, runs.encode_run(run)), *nodes)
+        return replace(run, version=0)
+
     def rewrite(self, before: Run, after: Run, *operations: Operation) -> Run:
         """Rewrite the run node, together with other operations, in one transaction."""
         self.commit(SetData(znodes.RUN, runs.encode_run(after), before.version), *operations)
@@ -111,7 +126,24 @@ class Journal(FencedSession):
     def end(self, run: Run, *operations: Operation) -> None:
         """Remove the run and everything below it, with other operations, in one transaction."""
         removed = (*self.delete_children(znodes.RUN), Delete(znodes.RUN, run.version))
-        self.commit(*removed, *operations)
+        self.commit(*removed, *self._without_request(), *operations)
+
+    def record_request(self, record: RequestRecord | None) -> None:
+        """Record what the run is about to request; None removes the record."""
+        if record is None:
+            if removed := self._without_request():
+                self.commit(*removed)
+            return
+        path, data = znodes.RECORD_OF_REQUEST, runs.encode_request(record)
+        node = self.session.read(path)
+        if node is None:
+            self.commit(Create(path, data))
+        elif node.data != data:
+            self.commit(SetData(path, data, node.version))
+
+    def _without_request(self) -> tuple[Delete, ...]:
+        node = self.session.read(znodes.RECORD_OF_REQUEST)
+        return () if node is None else (Delete(znodes.RECORD_OF_REQUEST, node.version),)
 
     def delete_children(self, path: str) -> tuple[Delete, ...]:
         """Return the operations that delete all children of a node."""
@@ -270,9 +302,10 @@ def read_status(session: Session) -> JournalView:
     epoch_damage = _epoch_damage(session)
     records = read_records(session)
     throttles = throttle_records.read(session)
+    request, request_damage = tried(lambda: read_request(session))
     damage = (
         *(stored.damage, epoch_damage, holder_damage),
-        *(stopped_damage, approvals_damage, pending_damage),
+        *(stopped_damage, approvals_damage, pending_damage, request_damage),
         *records.damage.values(),
         *records.damaged_topics.values(),
         *throttles.damage,
@@ -283,6 +316,7 @@ def read_status(session: Session) -> JournalView:
         stopped=stopped,
         records=records,
         throttles=throttles,
+        request=request,
         damage=tuple(each for each in damage if each is not None),
         epoch_damage=epoch_damage,
     )
@@ -403,6 +437,14 @@ def _body(path: str, node: Node | None, kind: type[T]) -> tuple[T | None, NodeDa
     if node is None:
         return None, None
     return tried(lambda: our_nodes.decode(path, node.data, kind))
+
+
+def read_request(session: Session) -> RequestRecord | None:
+    """Return what a run requested last; `None` if it has ended. Raises `DamagedNode`."""
+    node = session.read(znodes.RECORD_OF_REQUEST)
+    if node is None:
+        return None
+    return our_nodes.decode(znodes.RECORD_OF_REQUEST, node.data, RequestBody).record
 
 
 def read_balance(session: Session) -> BalanceRecord | None:

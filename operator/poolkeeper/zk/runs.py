@@ -19,6 +19,7 @@ from msgspec import Struct
 from poolkeeper import typed_json
 from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.jsontext import canonical
+from poolkeeper.model.execution.records import RequestRecord
 from poolkeeper.model.execution.runs import (
     Ending,
     Health,
@@ -78,6 +79,8 @@ def encode_run(run: Run) -> bytes:
         body["rate_reason"] = run.rate_reason.value
     if run.declared_rate:
         body["declared_rate"] = run.declared_rate
+    if run.resumes:
+        body["resumes"] = run.resumes
     return canonical(body).encode()
 
 
@@ -94,6 +97,24 @@ def decode_run(data: bytes, version: int) -> Run:
         raise our_nodes.damaged(znodes.RUN, f"ending: {shown}")
     read = {"phase": _PHASES[phase], "ending": ending or None}
     return our_nodes.convert(znodes.RUN, {**body, **read, "version": version}, Run)
+
+
+def encode_request(record: RequestRecord) -> bytes:
+    """Encode the body of the record of a run's request, topic by topic."""
+    topics: dict[str, dict[str, Any]] = {}
+    for move in record.moves:
+        of_topic = topics.setdefault(move.topic, {"moves": []})
+        of_topic["moves"].append([move.partition, move.source, move.target, move.bytes])
+        if move.topic_id is not None:
+            of_topic["id"] = move.topic_id
+    body = {
+        "version": VERSION,
+        "plan": record.plan,
+        "fingerprint": record.fingerprint,
+        "approved_by": record.approved_by,
+        "topics": topics,
+    }
+    return canonical(body).encode()
 
 
 def encode_stop(stop: StopRequest) -> bytes:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from real.migrations import ORIGIN, TOPIC, reasonless
+from real.migrations import ORIGIN, TOPIC, Faults, reasonless
 from real.support import Change
 
 BROKERS = {1, 2, 3, 4}
@@ -59,4 +59,19 @@ MOVED = (replicas(3, 4, 1, 2), isr(1, 2, 3), isr(1, 2, 3, 4), isr(2, 3, 4), isr(
     ],
 )
 def test_a_replica_is_missing_for_a_reason(changes: tuple[Change, ...], holds: bool) -> None:
-    assert (reasonless(changes, BROKERS) == []) is holds
+    assert (reasonless(changes, BROKERS, Faults(touched=frozenset(BROKERS))) == []) is holds
+
+
+@pytest.mark.parametrize(
+    ("faults", "holds"),
+    [
+        pytest.param(Faults(), False, id="the-fault-touches-nobody"),
+        pytest.param(Faults(frozenset({2})), False, id="the-fault-touches-another-broker"),
+        pytest.param(Faults(frozenset({1})), True, id="the-fault-touches-it"),
+        pytest.param(Faults(failing=frozenset({1})), True, id="its-directory-failed"),
+        pytest.param(Faults(lagging=((1, 2),)), True, id="all-may-lag-at-that-time"),
+        pytest.param(Faults(lagging=((2, 3),)), False, id="all-may-lag-later"),
+    ],
+)
+def test_a_broker_is_missing_for_the_fault_alone(faults: Faults, holds: bool) -> None:
+    assert (reasonless((dies(1), isr(2)), BROKERS, faults) == []) is holds

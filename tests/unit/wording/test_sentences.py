@@ -67,6 +67,10 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.ORPHANED_MOVES_AWAITED, partitions=T[:1]),
         Wait(R.ORPHANED_MOVES_AWAITED, partitions=T, brokers=(3,)),
     ],
+    R.RUN_LOST: [
+        Wait(R.RUN_LOST, hash="sha256:1", partitions=T[:1]),
+        Wait(R.RUN_LOST, hash="sha256:1", partitions=T, brokers=(3,)),
+    ],
     R.SOURCES_NOT_LIVE: [
         Wait(R.SOURCES_NOT_LIVE, partitions=T[:1], brokers=(1,)),
         Wait(R.SOURCES_NOT_LIVE, partitions=T, brokers=(1, 2)),

@@ -34,6 +34,7 @@ from poolkeeper.model.specs import ApprovalPolicy, Desired, LoadSource, Mode
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state import gates, left_throttles, requests, step_progress
+from poolkeeper.planning.run_state.lost_runs import LostRun
 from poolkeeper.reconcile import adoption, approval
 from poolkeeper.reconcile.context import PendingPlan
 from poolkeeper.reconcile.decide import stalls
@@ -127,7 +128,7 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         )
     printing.warn((*map(str, before.damage), *observed.reading.notes, *enriching.warnings))
     if plan is None:
-        return _end_other_run(command, before, check)
+        return _end_other_run(command, before, observed.lost_run, check)
     if plan.empty and not resumed:
         return _report_no_changes(command, observed, plan, before.holder)
     if command.output == printing.TEXT:
@@ -169,11 +170,13 @@ def _choose_plan(
     )
     if before.run is not None:
         stored = before.document.plan if before.document else None
-        if stored is None or before.run.fingerprint != wanted:
+        if stored is None or before.run.fingerprint != wanted or before.run.resumes:
             return None, False
         if command.file is not None and _read(command.file).hash != stored.hash:
             raise Refused(f"another plan is under way: {stored.hash}")
         return stored, True
+    if observed.lost_run.in_flight:
+        return None, False
     if command.file is None:
         asking = cluster_reading.config_questions(command.target)
         plan = planning_command.audited_plan(
@@ -218,10 +221,18 @@ def _read(file: Path) -> Plan:
     return plan_json.decode(body, str(file))
 
 
-def _end_other_run(command: ApplyOptions, before: JournalView, check: interrupts.Check) -> int:
-    """End a run that is for other manifests or was not recorded completely; then start again."""
-    assert before.run is not None
-    if before.document is not None:
+def _end_other_run(
+    command: ApplyOptions, before: JournalView, lost: LostRun, check: interrupts.Check
+) -> int:
+    """End a run that is for other manifests or was not recorded completely; then start again.
+
+    `lost`: what goes on of a run whose record is lost.
+    """
+    if before.run is None or before.run.resumes:
+        told = wording.sentences(lost.waits()) or ["what a lost run requested is ended first"]
+        printing.warn(told)
+        confirmation.confirm("Type yes to wait until it has ended", yes=command.yes)
+    elif before.document is not None:
         printing.warn([f"run {before.run.plan} is for other manifests: it is ended first"])
         confirmation.confirm("Type yes to end it after its stage in flight", yes=command.yes)
     with progress.printer(_stream(command)) as printer:

@@ -139,7 +139,7 @@ def plan(
         body = document(made, desired, seen, waits_until_ms, look.waits)
         output_files.write(out, json.dumps(body, indent=1) + "\n")
     show(made, desired, seen, output, waits_until_ms, look.waits)
-    if not made.empty or seen.left.ours or seen.orphans.due():
+    if not made.empty or _to_do(seen):
         return CHANGES
     undone = look.waits or left_undone.of_plan(made) or _damage(seen)
     return left_undone.EXIT_CODE if undone else 0
@@ -157,6 +157,11 @@ def _without_effect(
     if unknown:
         unknown -= hand_over.known_hashes(desired, seen.cluster, seen.records)
     return wording.sentences(approved.waits_of(asked, approvals, unknown))
+
+
+def _to_do(seen: Observation) -> bool:
+    """Whether `apply` has something to do beside the plan."""
+    return bool(seen.left.ours or seen.orphans.due() or seen.lost_run.in_flight)
 
 
 def _damage(seen: Observation) -> tuple[left_undone.Undone, ...]:
@@ -250,8 +255,7 @@ def document(
     body.setdefault("parts", [])
     body["room"] = [capacity_table.as_data(room) for room in left]
     as_declared = plan.empty and not left_undone.of_plan(plan) and not waits
-    to_do = bool(observed.left.ours or observed.orphans.due())
-    body["asDeclared"] = as_declared and not to_do and not _damage(observed)
+    body["asDeclared"] = as_declared and not _to_do(observed) and not _damage(observed)
     body["blocked"] = left_undone.as_data(left_undone.of_waits(waits))
     if lost := observed.orphans.found:
         body["orphanedMoves"] = [str(each.partition) for each in lost]
@@ -326,7 +330,10 @@ def _of_cluster(target: Target, desired: Desired) -> Look:
     damage = [
         each
         for each in status.damage
-        if each.path not in named and not each.path.startswith(f"{znodes.RECORDS}/")
+        if each.path not in named
+        and (
+            each.path == znodes.RECORD_OF_REQUEST or not each.path.startswith(f"{znodes.RECORDS}/")
+        )
     ]
     warnings = (*map(str, damage), *seen.reading.notes, *enriching.warnings)
     if recorded is None:

@@ -18,6 +18,7 @@ from poolkeeper.planning.run_state import (
     gates,
     left_throttles,
     log_dir_copies,
+    lost_runs,
     orphans,
     requests,
 )
@@ -137,10 +138,12 @@ def _run(
 ) -> tuple[RunStatus | None, tuple[Wait, ...]]:
     waits = [*gates.controller(cluster), *gates.disagreements(cluster)]
     run, document = journal.run, journal.document
+    lost = lost_runs.find(cluster, None if journal.stored.running else journal.request)
+    waits.extend(lost.waits())
     known = requests.known_brokers(cluster, journal.records.brokers)
     if run is None:
         stall = stalls.foreign_stall_of(cluster, known)
-        waits.extend(gates.foreign(cluster, (), known))
+        waits.extend(gates.foreign(cluster, lost.owned, known))
         allowed = context.remedies.finish_orphaned_moves
         waits.extend(orphans.find(cluster, context.factors, allowed=allowed).waits())
         return None, (*waits, *stalls.waits_for_remedy(stall, context.remedies))
@@ -150,6 +153,7 @@ def _run(
     step = run.step if document is not None else ()
     owned = stalls.owned_by(moves, step, run.returning)
     named = Owned({*owned.partitions, *_run_moves(moves, progress)}, owned.targets)
+    named = named if document is not None else lost.owned
     waits.extend(gates.foreign(cluster, named, known))
     if step and not run.returning:
         of_step = [progress[m] for m, _ in step]

@@ -41,6 +41,8 @@ class ActionKind(StrEnum):
     """A run of the plan `hash` was recorded; `by` says who allowed it."""
     RUN_DISCARDED = "RunDiscarded"
     """A run that was not recorded to its end was removed; nothing of it had been done."""
+    RUN_TAKEN_UP = "RunTakenUp"
+    """The run of plan `hash` lost its record; one was made of its `count` moves in flight."""
     STAGE_REQUESTED = "StageRequested"
     """Stage `stage` was requested, `count` partitions."""
     STAGE_FINISHED = "StageFinished"

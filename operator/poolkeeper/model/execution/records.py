@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from poolkeeper.errors import NodeDamage
+from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import DeletionPolicy
 from poolkeeper.model.topology import Topic
 
@@ -66,6 +67,22 @@ class BalanceRecord:
     """
 
     started_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecord:
+    """What the run under way asked the controller for last.
+
+    It is read apart from `Records`, as no plan depends on it, and survives the node of its run.
+
+    `plan`, `fingerprint`, `approved_by`: of the run. `moves`: each from the list that the request
+    found to the one that it asks for.
+    """
+
+    plan: str
+    fingerprint: str
+    moves: tuple[Move, ...]
+    approved_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from poolkeeper.errors import NodeDamage
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.topology import ReassignmentEntry, TopicPartition
 from poolkeeper.typed_json import Milliseconds
 
@@ -74,6 +74,8 @@ class Run:
     release began the run.
     `ending`: why the run ends; `None` before that.
     `approved_by`: who allowed the plan, for people to read.
+    `resumes`: the plan of the run whose lost record this one replaces (`planning.run_state.
+    lost_runs`); empty otherwise.
     `version`: of the znode or object that holds the record, for a conditional write.
     """
 
@@ -96,6 +98,24 @@ class Run:
     approved_by: str = ""
     rate_reason: RateReason | None = None
     declared_rate: _Count = 0
+    resumes: str = ""
+
+    @property
+    def plans(self) -> frozenset[str]:
+        """The plans whose throttles this run accounts for: its own, and the one it resumes."""
+        return frozenset({self.plan, self.resumes} - {""})
+
+    def requested_moves(self, plan: Plan) -> tuple[Move, ...]:
+        """Return the request in flight as moves from list to list; cancelled ones go back."""
+        return tuple(
+            self._one_step(plan.moves[m], index, m in self.returning) for m, index in self.step
+        )
+
+    @staticmethod
+    def _one_step(move: Move, index: int, back: bool) -> Move:
+        path = move.path[index - 1 : index + 1]
+        size = move.replica_bytes * move.replicas_added[index - 1]
+        return move._replace(path=path[::-1] if back else path, bytes=size)
 
     def requested(self, plan: Plan) -> tuple[ReassignmentEntry, ...]:
         """Return what the request in flight asks for: the next list, or the one before."""
@@ -199,6 +219,6 @@ class StoredRun:
     damage: NodeDamage | None = None
 
     @property
-    def running(self) -> str | None:
-        """The plan of the run if its document can be read."""
-        return None if self.document is None else self.document.plan.hash
+    def running(self) -> frozenset[str]:
+        """The plans that the run accounts for if its document can be read; otherwise none."""
+        return frozenset() if self.run is None or self.document is None else self.run.plans

@@ -88,6 +88,11 @@ class WaitReason(StrEnum):
     """
     ORPHANED_MOVES_AWAITED = "OrphanedMovesAwaited"
     """The same, and they are finished soon; `brokers` must be in sync before."""
+    RUN_LOST = "RunLost"
+    """The record of the run of plan `hash` is lost; what it requested of `partitions` goes on.
+
+    `brokers`: targets that are not live.
+    """
     LEFT_ALONE = "LeftAlone"
     """Somebody else moved `partitions`; the run leaves them alone."""
     THROTTLES_LEFT = "ThrottlesLeft"
@@ -363,7 +368,7 @@ _AWAITED = frozenset(
         *(_R.PREDECESSORS_NOT_APPROVED, _R.APPROVAL_UNMATCHED),
         *(_R.APPROVAL_REQUIRED, _R.PAUSED, _R.PLAN_ONLY, _R.STOPPED_BY_PERSON, _R.SETTLING),
         *(_R.OUTSIDE_WINDOW, _R.RESTART_LOCKED, _R.FOREIGN_REQUEST, _R.FOREIGN_MOVE),
-        *(_R.ORPHANED_MOVES, _R.ORPHANED_MOVES_AWAITED),
+        *(_R.ORPHANED_MOVES, _R.ORPHANED_MOVES_AWAITED, _R.RUN_LOST),
         *(_R.LEFT_ALONE, _R.RUN_RECORDED, _R.REPLICA_NOT_IN_SYNC, _R.PARTITION_STATE_UNKNOWN),
         *(_R.THROTTLES_YIELDED, _R.THROTTLES_NOT_KEPT, _R.THROTTLES_UNACCOUNTED),
         _R.CONFIG_REFUSED,

@@ -6,6 +6,8 @@ nothing. A rate without a list throttles nothing either, but it is named: the ne
 count.
 """
 
+from collections.abc import Collection
+
 from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
 from poolkeeper.model.execution.runs import ThrottleValues
 from poolkeeper.model.execution.throttles import (
@@ -23,14 +25,18 @@ DEFAULT_CONFIG = "/config/brokers/<default>"
 """Where the default of all brokers is."""
 
 
-def find(cluster: Cluster, reading: ThrottleReading, running: str | None) -> LeftThrottles:
-    """Return the throttles that no run accounts for; `running` is the plan of the run under way.
+def find(cluster: Cluster, reading: ThrottleReading, running: Collection[str]) -> LeftThrottles:
+    """Return the throttles that no run accounts for; `running`: the plans of the run under way.
 
-    It is None without a run, and for a run whose document is lost. Topics are looked at as far as
-    `cluster` knows their config.
+    There is none without a run, and for a run whose document is lost. Topics are looked at as far
+    as `cluster` knows their config.
     """
-    topics = {name: each for name, each in reading.topics.items() if each.record.plan != running}
-    brokers = {id_: each for id_, each in reading.brokers.items() if each.record.plan != running}
+    topics = {
+        name: each for name, each in reading.topics.items() if each.record.plan not in running
+    }
+    brokers = {
+        id_: each for id_, each in reading.brokers.items() if each.record.plan not in running
+    }
     ours = Throttled(
         tuple(sorted(name for name, each in topics.items() if _is_in_force(each))),
         tuple(sorted(id_ for id_, each in brokers.items() if _is_in_force(each))),
@@ -66,16 +72,16 @@ def _is_limited(values: ThrottleValues) -> bool:
     return any(value for key, value in values.items() if key != LOG_DIRS_RATE)
 
 
-def changed(reading: ThrottleReading, running: str | None) -> tuple[Wait, ...]:
+def changed(reading: ThrottleReading, running: Collection[str]) -> tuple[Wait, ...]:
     """Name the throttles of the run under way that somebody else has changed to another value."""
     topics = (name for name, each in sorted(reading.topics.items()) if _is_changed(each, running))
     brokers = (id_ for id_, each in sorted(reading.brokers.items()) if _is_changed(each, running))
     return _named(WaitReason.THROTTLES_YIELDED, Throttled(tuple(topics), tuple(brokers)))
 
 
-def _is_changed(recorded: RecordedThrottles, running: str | None) -> bool:
+def _is_changed(recorded: RecordedThrottles, running: Collection[str]) -> bool:
     record, live = recorded.record, recorded.live or {}
-    return record.plan == running and any(
+    return record.plan in running and any(
         value is not None and not is_value(value, record.ours.get(key))
         for key, value in live.items()
     )

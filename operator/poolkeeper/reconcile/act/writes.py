@@ -125,9 +125,10 @@ def _write_step(context: PassContext, desired: Desired, cluster: Cluster, step: 
             raise Refused("moves between log directories are made by a run")
 
 
-def take_off_throttles(context: PassContext, left: LeftThrottles) -> Result:
-    """Restore what was before the throttles that runs of ours left."""
+def clear_after_lost_run(context: PassContext, left: LeftThrottles) -> Result:
+    """Restore what was before the throttles that runs of ours left; nothing of them goes on."""
     context.access.take_off_throttles(left)
+    context.access.forget_request()
     count = len(left.ours)
     return Result((Action(ActionKind.THROTTLES_TAKEN_OFF, count=count),) if count else ())
 

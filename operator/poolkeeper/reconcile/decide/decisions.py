@@ -29,6 +29,7 @@ class RunSituation:
     `paused`: the stage in flight is finished, and no other starts. `asks_brokers`: their protocol
     can be spoken. `reported_stage`: the stage whose end was reported last, and how many of its
     partitions had arrived. `adapted_ms`: the time at which the adaptive throttle was last checked.
+    `electing_since_ms`: since when a request for elections is there at every look.
     `throttles`: what is known of the run's. `copies`: what is known of its moves between log
     directories.
     """
@@ -44,6 +45,7 @@ class RunSituation:
     adapted_ms: int = 0
     throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
     copies: CopyMemory = field(default_factory=CopyMemory)
+    electing_since_ms: int | None = None
 
     @property
     def plan(self) -> Plan:

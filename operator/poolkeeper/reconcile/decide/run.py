@@ -58,6 +58,8 @@ from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX, IGNORED_PAUSE_MS
 from poolkeeper.reconcile.observation import led_partitions
 
 WAITS_MAX = 10
+ELECTION_PATIENCE_MS = 60_000
+"""How long a run waits, its throttles on, for elections that a controller never gets done."""
 OPEN = (MoveState.PENDING, MoveState.ORPHANED)
 """The states of a move whose next step a stage may request."""
 
@@ -226,12 +228,14 @@ def _failed_targets(at: RunSituation) -> tuple[Wait, ...]:
 
 
 def _while_electing(at: RunSituation) -> RunDecision:
-    if at.view.cluster.electing:
+    since_ms = at.electing_since_ms
+    lasting = since_ms is not None and at.now_ms - since_ms >= ELECTION_PATIENCE_MS
+    if at.view.cluster.electing and not lasting:
         return DoNothing((Wait(WaitReason.ELECTION_IN_PROGRESS),))
     wanted = led_partitions(at.plan)
     due = sorted(set(step_progress.due_elections(wanted, at.view.cluster)))
     rounds = 2 + len(set(wanted)) // ELECTION_PARTITIONS_MAX
-    if not due or at.run.attempts >= rounds:
+    if not due or lasting or at.run.attempts >= rounds:
         kept = (Action(ActionKind.LEADERS_KEPT, count=len(due)),) if due else ()
         return EnterPhase(Phase.RESTORING, found=kept)
     return Elect(tuple(due[:ELECTION_PARTITIONS_MAX]), len(due))

@@ -20,9 +20,10 @@ from msgspec import Meta, Struct
 
 from poolkeeper import typed_json
 from poolkeeper.errors import DamagedNode, InvalidInput, NodeDamage
-from poolkeeper.model.execution.records import BrokerRecord, TopicRecord
+from poolkeeper.model.execution.records import BrokerRecord, RequestRecord, TopicRecord
 from poolkeeper.model.execution.runs import CHUNKS_MAX
 from poolkeeper.model.execution.throttles import ThrottleRecord
+from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import DeletionPolicy
 from poolkeeper.typed_json import BrokerId, Milliseconds
 from poolkeeper.zk import znodes
@@ -32,11 +33,17 @@ VERSION = 1
 PROBLEMS_SHOWN = 2
 PROBLEM_CHARACTERS_MAX = 200
 EPOCH_DIGITS_MAX = 18
+LOST = "requested by a run whose record was lost"
+"""Why the moves of a recorded request are made, where nothing else tells it any more."""
 
 Version = Literal[1]
 Chunks = Annotated[int, Meta(ge=0, le=CHUNKS_MAX, description=f"a count of at most {CHUNKS_MAX}")]
 Count = Annotated[int, Meta(ge=0, le=2**62, description="an integer of 0 or more")]
 Name = Annotated[str, Meta(max_length=300, description="a short text")]
+Fingerprint = Annotated[
+    str, Meta(pattern="^sha256:[0-9a-f]{64}$", description="a fingerprint, sha256:…")
+]
+_BrokerNumber = Annotated[int, Meta(ge=0, le=2**31 - 1, description="the id of a broker")]
 _Pid = Annotated[int, Meta(ge=0, le=2**31 - 1, description="the id of a process")]
 _Seconds = Annotated[int, Meta(ge=0, le=253_402_300_799, description="seconds since 1970")]
 _FINGERPRINT = re.compile(r"sha256:[0-9a-f]{64}")
@@ -125,6 +132,38 @@ class BalanceBody(Struct):
 
     version: Version
     started_ms: Milliseconds
+
+
+_Replicas = Annotated[
+    tuple[_BrokerNumber, ...], Meta(min_length=1, description="a list of one broker or more")
+]
+
+
+class _MovesBody(Struct):
+    """The moves of one topic: partition, list found, list asked for, and bytes."""
+
+    moves: tuple[tuple[Count, _Replicas, _Replicas, Count], ...]
+    id: Name | None = None
+
+
+class RequestBody(Struct):
+    """`records/request`."""
+
+    version: Version
+    plan: Name
+    fingerprint: Fingerprint
+    topics: dict[Name, _MovesBody]
+    approved_by: str
+
+    @property
+    def record(self) -> RequestRecord:
+        """The record of this body."""
+        moves = tuple(
+            Move(topic, body.id, partition, (before, after), size, LOST)
+            for topic, body in self.topics.items()
+            for partition, before, after, size in body.moves
+        )
+        return RequestRecord(self.plan, self.fingerprint, moves, self.approved_by)
 
 
 class ThrottlesBody(Struct):

@@ -4,7 +4,7 @@ Most of them are kept for comfort and can be removed: the next executor asks aga
 again. Two are not: without its node or its document a run cannot be taken further. A run node can
 be made again from a document that is whole: the run is then wound up as any other run that is no
 longer wanted, its throttles restored. Without the document the run is removed. What it has in
-flight ends by itself.
+flight is known by the record of its request, and the next executor takes it up.
 """
 
 from collections.abc import Iterator
@@ -25,6 +25,9 @@ _REMOVED = {
     znodes.APPROVALS: "it is removed: plans that were approved beside an executor need it again",
     znodes.ASKED: "it is removed: the plan that waits for approval is asked about again",
     znodes.RECORD_OF_CLUSTER: "it is removed: the next executor records the present id, {id}",
+    znodes.RECORD_OF_REQUEST: (
+        "it is removed: should the run be lost as well, what it requested counts as somebody else's"
+    ),
     znodes.RECORD_OF_BROKERS: (
         "it is removed: racks are recorded again from live brokers, absences from now on"
     ),
@@ -122,8 +125,7 @@ def _run(examined: Examined, damage: NodeDamage) -> Finding:
     node = session.read(znodes.RUN)
     if stored is None or node is None:
         effect = (
-            "the run is removed: moves in flight end by themselves, and what is left of the plan is"
-            " planned again"
+            "the run is removed: the next executor takes up what is in flight and plans the rest"
         )
         return _removed(session, znodes.RUN, f"{damage.path}: {damage.found}", effect)
     run = _wound_up(stored, examined)

@@ -3,7 +3,8 @@
 What a run of ours left is restored to what its records say was before. What nobody accounts for may
 be a person's: it is unset only on request. A damaged record says nothing any more: it is removed,
 and what is still set beside it is told as what nobody accounts for. While a run is recorded, all of
-it waits: the run restores what is its own.
+it waits: the run restores what is its own. While moves of a lost run go on, what is ours waits for
+the executor that takes them up.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from poolkeeper.errors import NodeDamage
 from poolkeeper.model.execution.runs import ThrottleValues
 from poolkeeper.model.execution.throttles import LeftThrottles, RecordedThrottles
-from poolkeeper.planning.run_state import left_throttles, throttles
+from poolkeeper.planning.run_state import left_throttles, lost_runs, throttles
 from poolkeeper.zk import journal, throttle_records, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.repair import our_findings
@@ -21,6 +22,10 @@ from poolkeeper.zk.throttle_records import DEFAULT, Entity
 FLAG = "--remove-unaccounted-throttles"
 _CHARACTERS_MAX = 60
 _RUN = "a run is recorded, which may write it again: `poolkeeper apply` or `rollback` ends the run"
+_NEEDED = (
+    "what that run requested goes on: `poolkeeper apply` or `run` takes it up, and takes them off"
+    " once it has ended"
+)
 _RECORD_REMOVED = (
     "it is removed: what was before is not known any more, and throttles that are still set beside"
     " it are then told as such that no run accounts for"
@@ -36,15 +41,16 @@ def findings(examined: Examined) -> Iterator[Finding]:
         yield _damaged(session, damage, kept=kept)
     if kept:
         return
-    left = left_throttles.find(cluster, view.throttles, None)
+    left = left_throttles.find(cluster, view.throttles, ())
     moving = session.exists(znodes.REASSIGNMENT) or any(
         partition.moving for topic in cluster.topics.values() for partition in topic.partitions
     )
     also = "; what is being moved now is limited no more" if moving else ""
+    needed = bool(lost_runs.find(cluster, view.request).in_flight)
     for name in left.recorded.topics:
-        yield _left(session, name, view.throttles.topics[name], also)
+        yield _left(session, name, view.throttles.topics[name], also, needed=needed)
     for id_ in left.recorded.brokers:
-        yield _left(session, id_, view.throttles.brokers[id_], also)
+        yield _left(session, id_, view.throttles.brokers[id_], also, needed=needed)
     yield from _unreadable(left)
     for name in left.others.topics:
         config = cluster.topics[name].config or {}
@@ -69,7 +75,10 @@ def _damaged(session: Session, damage: NodeDamage, *, kept: bool) -> Finding:
     return Finding(damage.path, damage.found, Remedy.REMOVE, _RECORD_REMOVED, version)
 
 
-def _left(session: Session, entity: Entity, recorded: RecordedThrottles, also: str) -> Finding:
+def _left(
+    session: Session, entity: Entity, recorded: RecordedThrottles, also: str, *, needed: bool
+) -> Finding:
+    """Restore what was before; what moves of a lost run still `needed` is left."""
     record, live = recorded.record, recorded.live or {}
     restored = throttles.restored(live, record.original, [record.ours])
     found = f"the throttles of a run that is gone are not set on {_name(entity)} any more"
@@ -80,6 +89,8 @@ def _left(session: Session, entity: Entity, recorded: RecordedThrottles, also: s
         effect = f"what was before is restored: {_shown(restored)}{also}"
     path = throttle_records.record_path(entity)
     version = _version(session, path)
+    if needed:
+        return Finding(path, found, Remedy.NONE, _NEEDED, version)
     return Finding(path, found, Remedy.RESTORE, effect, version, throttled=entity)
 
 

@@ -80,7 +80,7 @@ def stall_of(
         if m in returned:
             states.append(Stall.STALE if returned[m] else None)
         elif p.state is MoveState.DIVERGED and (moves[m].topic, moves[m].partition) in held:
-            states.append(None)
+            states.append(None if _may_be_begun(moves[m], index, cluster) else Stall.IGNORED)
         else:
             states.append(_state_of_ours(moves[m], index, p, cluster))
     if None in states:
@@ -117,6 +117,18 @@ def is_untouched(move: Move, index: int, cluster: Cluster) -> bool:
     if partition is None or partition.moving:
         return False
     return partition.replicas == move.path[index - 1]
+
+
+def _may_be_begun(move: Move, index: int, cluster: Cluster) -> bool:
+    """Whether the controller may work on an entry for a partition that has another list now.
+
+    Not if the list lacks the target: the topic was deleted, and another one of its name was made.
+    """
+    topic = cluster.topics.get(move.topic)
+    partition = None if topic is None else topic.partition(move.partition)
+    if partition is None:
+        return True
+    return partition.moving or set(move.path[index]) <= set(partition.replicas)
 
 
 def foreign_stall_of(cluster: Cluster, known: Collection[int] | None = None) -> Stall | None:

@@ -204,6 +204,16 @@ def test_a_target_that_never_comes_back_does_not_hold_a_lost_run(kafka: str) -> 
     assert invariants.leftovers(cluster.server) == []
 
 
+@pytest.mark.parametrize("command", ["stop", "rollback"])
+def test_a_lost_run_is_told_to_who_would_stop_it(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster, _ = lost_in_flight(NEWEST)
+    tree = OurTree(cluster.server, cluster.clock, cluster.client)
+    said = tree.said(capsys, command, "fake:2181")
+    assert "`poolkeeper apply` takes it up" in said.out, said
+
+
 @pytest.mark.parametrize("kafka", [NEWEST, OLDER, *soak("2.8.2")])
 def test_a_lost_run_that_was_taken_up_can_be_taken_back(kafka: str) -> None:
     """Up to 2.3 what can still arrive does so first, as in any run that sets no throttles."""

@@ -62,9 +62,9 @@ def rollback(address: ClusterSelection, allow_failover: bool, audit_log: Emit, o
 def _request(address: ClusterSelection, request: StopRequest, output: str, emit: Emit) -> None:
     target = targets.target(address)
     with cluster_reading.session(target) as session:
-        damage = journal.read_status(session).run_damage
-        if damage is not None:
-            raise DamagedNode(damage)
+        before = journal.read_status(session)
+        if before.run_damage is not None:
+            raise DamagedNode(before.run_damage)
         run = journal.request_stop(session, request)
         holder = fencing.who_holds(session)
     if run is not None:
@@ -75,10 +75,18 @@ def _request(address: ClusterSelection, request: StopRequest, output: str, emit:
         printing.emit_json(
             {"plan": run.plan if run else None, "holder": str(holder) if holder else None}
         )
+    elif run is None and before.request is not None:
+        printing.emit(_LOST)
     elif run is None:
         printing.emit("no run is recorded: nothing to stop")
     else:
         printing.emit(_sentence(run, holder, request))
+
+
+_LOST = (
+    "no run is recorded, but what a run requested whose record is lost (`poolkeeper status` says"
+    " what goes on of it): `poolkeeper apply` takes it up, and then it can be stopped"
+)
 
 
 def _sentence(run: Run, holder: Holder | None, request: StopRequest) -> str:

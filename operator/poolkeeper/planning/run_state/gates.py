@@ -210,14 +210,18 @@ def hanging(
 ) -> tuple[Wait, ...]:
     """Name the brokers that died while replicas were being copied to them, or from them alone.
 
-    `step`: each move with the index of the list that it goes to; `progress` is that of the step.
+    And the topics that somebody deletes meanwhile. `step`: each move with the index of the list
+    that it goes to; `progress` is that of the step.
     """
     targets: dict[int, list[TopicPartition]] = {}
     sources: dict[Replicas, list[TopicPartition]] = {}
+    doomed: list[TopicPartition] = []
     for (move, index), p in zip(step, progress, strict=True):
         if p.state is not MoveState.IN_FLIGHT:
             continue
         name = TopicPartition(move.topic, move.partition)
+        if move.topic in cluster.deleting:
+            doomed.append(name)
         if lost := lost_sources(cluster, name):
             sources.setdefault(lost, []).append(name)
         for broker in set(move.path[index]) - set(cluster.brokers) - set(lost):
@@ -230,6 +234,11 @@ def hanging(
         *(
             Wait(WaitReason.BROKER_NOT_LIVE, brokers=(broker,), partitions=tuple(names))
             for broker, names in sorted(targets.items())
+        ),
+        *(
+            (Wait(WaitReason.TOPIC_QUEUED_FOR_DELETION, partitions=tuple(doomed)),)
+            if doomed
+            else ()
         ),
     )
 

@@ -169,7 +169,9 @@ def _wanted(at: RunSituation) -> list[int]:
 def _candidates(at: RunSituation) -> list[tuple[int, int]]:
     """Return the moves that shall be cancelled, whether that is possible or not."""
     outward = [
-        (m, index) for m, index in at.run.step if at.view.returns.get(m) is ReturnState.OUTWARD
+        (m, index)
+        for m, index in at.run.step
+        if at.view.returns.get(m) is ReturnState.OUTWARD and not _is_doomed(at, m)
     ]
     if _rolls_back(at):
         return outward
@@ -262,21 +264,16 @@ def _carry_back(at: RunSituation) -> Cancelling | None:
     run, cluster, returns = at.run, at.view.cluster, at.view.returns
     if gates.controller(cluster):
         return None
+    back = [(m, index) for m, index in run.step if m in run.returning and not _is_doomed(at, m)]
     outward = [
-        m
-        for m, index in run.step
-        if m in run.returning and returns[m] is ReturnState.OUTWARD and not _lacks(at, m, index)
+        m for m, index in back if returns[m] is ReturnState.OUTWARD and not _lacks(at, m, index)
     ]
-    stuck = [m for m, index in run.step if m in run.returning and _is_stuck(at, m, index)]
+    stuck = [m for m, index in back if _is_stuck(at, m, index)]
     if outward and _brokers_can(at):
         return _cancel(at, outward, stuck)
     if outward or stuck:
         return _freeze(at) if _arriving(at) else _fail_over(at, outward, stuck)
-    disordered = tuple(
-        (m, index)
-        for m, index in run.step
-        if m in run.returning and returns[m] is ReturnState.OUT_OF_ORDER
-    )
+    disordered = tuple((m, index) for m, index in back if returns[m] is ReturnState.OUT_OF_ORDER)
     if not disordered or cluster.reassignment is not None:
         return None
     busy = any(
@@ -351,7 +348,8 @@ def _cancel(at: RunSituation, outward: list[int], stuck: list[int]) -> CancelMov
     step = tuple(
         (m, index)
         for m, index in run.step
-        if (
+        if not _is_doomed(at, m)
+        and (
             returns[m] in back
             and not _dead_origin(at, m, index)
             and not _lost_sources(at, m, index)
@@ -377,6 +375,11 @@ def _goes_on(at: RunSituation, m: int, index: int) -> bool:
     partition = partition_of(move, at.view.cluster)
     begun = () if partition is None else partition.replicas
     return not _dead_targets(at, m, index) - set(begun)
+
+
+def _is_doomed(at: RunSituation, m: int) -> bool:
+    """Whether somebody deletes the topic: no controller moves it any more, to nowhere."""
+    return at.plan.moves[m].topic in at.view.cluster.deleting
 
 
 def _name(move: Move) -> TopicPartition:

@@ -1,7 +1,7 @@
 """Everything here needs the fleet extra: Arrow, and for `spark` Java as well.
 
-One Spark session for all tests of a worker process; it takes about ten seconds to start, so that
-all tests that take it are in one file.
+One Spark session for all tests of a file; it takes about ten seconds to start, so that all tests
+that take it are in one file.
 """
 
 import os

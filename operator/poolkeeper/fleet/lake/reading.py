@@ -1,0 +1,128 @@
+"""The rows of one cluster, opened by URI by whoever needs them: a task, or the driver.
+
+A file holds several small clusters one after the other, or a part of a giant. Its row groups know
+between which names theirs lie, so that only those of the cluster are decoded. A task of many small
+clusters finds them in the same row groups: the last few are kept.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from poolkeeper.errors import Refused
+from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
+from poolkeeper.fleet.storage import parquet, schemas
+from poolkeeper.fleet.storage.schemas import TableSchema
+
+CLUSTER = schemas.CLUSTER.name
+KEPT_BYTES = 64 * 1024**2
+LONG_NAME = 60
+
+
+class DamagedFile(Refused):
+    """A file of the lake that cannot be read: missing, cut off, or not what it should be."""
+
+    def __init__(self, path: str, why: str) -> None:
+        self.path = path
+        super().__init__(f"{path} is damaged ({why}): the next run makes it again")
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads rows of clusters below a root; for one thread."""
+
+    root: str
+    storage: Storage
+    _open: dict[str, Any] = field(default_factory=dict)
+    _kept: "OrderedDict[tuple[str, int, tuple[str, ...]], pa.Table]" = field(
+        default_factory=OrderedDict
+    )
+
+    def rows(
+        self, entry: Entry, table: TableSchema, columns: Iterable[str] | None = None
+    ) -> pa.Table:
+        """The rows of a cluster, in their order; none where it has no file of that table.
+
+        Raises `DamagedFile` for a file that cannot be read, `Refused` for another version.
+        """
+        names = [c.name for c in table.columns] if columns is None else list(columns)
+        files = entry.of_table(table)
+        parts = [
+            part for file in files for part in self._of_file(file.path, entry.cluster, table, names)
+        ]
+        if not parts:
+            schema = parquet.arrow(table)
+            return pa.schema([schema.field(name) for name in names]).empty_table()
+        return pa.concat_tables(parts)
+
+    def _of_file(
+        self, path: str, cluster: str, table: TableSchema, names: Sequence[str]
+    ) -> list[pa.Table]:
+        try:
+            file = self._file(path)
+            there = [name for name in names if name in file.schema_arrow.names]
+            parts = []
+            for group in range(file.metadata.num_row_groups):
+                held = _holding(file, group, cluster) if table.of_clusters else _Held.ALONE
+                if held is _Held.NONE:
+                    continue
+                wanted = (CLUSTER, *there) if held is _Held.AMONG else tuple(there)
+                content = self._group(file, path, group, wanted)
+                if held is _Held.AMONG:
+                    content = _of_cluster(content, cluster)
+                if content.num_rows:
+                    parts.append(parquet.completed(content, table, names, path))
+        except (OSError, ValueError, pa.ArrowException) as failed:
+            raise DamagedFile(path, str(failed).partition("\n")[0]) from failed
+        return parts
+
+    def _file(self, path: str) -> Any:
+        if path not in self._open:
+            files, base = open_filesystem(self.root, self.storage)
+            if len(self._open) >= 16:
+                self._open.pop(next(iter(self._open))).close()
+            self._open[path] = pq.ParquetFile(files.open_input_file(f"{base}/{path}"))
+        return self._open[path]
+
+    def _group(self, file: Any, path: str, group: int, columns: tuple[str, ...]) -> pa.Table:
+        key = (path, group, columns)
+        if key not in self._kept:
+            found = file.read_row_group(group, list(columns), use_threads=False)
+            while self._kept and sum(t.nbytes for t in self._kept.values()) > KEPT_BYTES:
+                self._kept.popitem(last=False)
+            self._kept[key] = found
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+
+class _Held(Enum):
+    """Which rows of a row group are a cluster's."""
+
+    NONE = "none"
+    AMONG = "some, among others"
+    ALONE = "all"
+
+
+def _holding(file: Any, group: int, cluster: str) -> _Held:
+    """Which rows of the group are the cluster's, as far as the group knows its names."""
+    place = file.schema_arrow.names.index(CLUSTER)  # columns before it are none of several leaves
+    known = file.metadata.row_group(group).column(place).statistics
+    if known is None or not known.has_min_max:
+        return _Held.AMONG
+    if not known.min <= cluster <= known.max:
+        return _Held.NONE
+    # A long name may have been cut off in what the group knows.
+    alone = known.min == cluster == known.max and len(cluster) < LONG_NAME
+    return _Held.ALONE if alone else _Held.AMONG
+
+
+def _of_cluster(content: pa.Table, cluster: str) -> pa.Table:
+    own = pc.equal(content.column(CLUSTER), cluster)
+    return content.drop_columns([CLUSTER]).filter(own)

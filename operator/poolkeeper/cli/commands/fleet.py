@@ -12,7 +12,7 @@ import click
 from poolkeeper.cli import timing
 from poolkeeper.cli.commands import fleet_answer, fleet_waves
 from poolkeeper.cli.input import options, snapshot_files
-from poolkeeper.cli.output import printing
+from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.model.specs import Desired
 from poolkeeper.resources.checks import folder
@@ -267,14 +267,15 @@ def _snapshot(
             day,
             name,
             now_ms,
-            file=str(files[name].absolute()) if name in files else "",
+            # One that is declared and has no file is a cluster that cannot be read.
+            file=str(files.get(name, snapshots / f"{name}.json").absolute()) if snapshots else "",
             client_config=str(client_config.absolute()) if client_config else "",
             timeout_s=timeout_s,
             deadline_s=deadline_s,
         )
-        for name in (sorted(set(names) & set(files)) if snapshots else names)
+        for name in names
     ]
-    if not tasks:
+    if snapshots and not set(names) & set(files):
         raise Refused("none of these snapshots is of a declared cluster")
     outcome: FleetOutcome = pipeline.snapshot(engine, work.store, tasks, again=work.again)
     return outcome
@@ -340,7 +341,10 @@ def _print_outcomes(
     outcomes: Sequence["FleetOutcome"],
     more: Sequence[tuple[str, Mapping[str, Any]]] = (),
 ) -> None:
-    """Print the result of every cluster; raises if a step failed for all of them."""
+    """Print the result of every cluster.
+
+    Raises if a step failed for all of them, and ends with exit code 4 if it did for some.
+    """
     if work.output == printing.JSON:
         data = [*map(_outcome_data, outcomes), *(told for _, told in more)]
         printing.emit_json({"steps": data})
@@ -353,6 +357,8 @@ def _print_outcomes(
         if outcome.lines and len(outcome.failed) == len(outcome.lines):
             kind = Unavailable if outcome.step == "snapshot" else Refused
             raise kind(f"{outcome.step} failed for every cluster")
+    if any(outcome.failed for outcome in outcomes):
+        raise click.exceptions.Exit(left_undone.EXIT_CODE)
 
 
 def _outcome_data(outcome: "FleetOutcome") -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from poolkeeper.brokers import enrich
-from poolkeeper.errors import PoolkeeperError
+from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.fleet.engines import deadlines
 from poolkeeper.fleet.stages.plan import desired_of
 from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas, snapshot_file
@@ -95,8 +95,12 @@ def perform(task: SnapshotTask) -> SnapshotResult:
 
 
 def is_made(store: Store, task: SnapshotTask) -> bool:
-    """Whether the task was done, from the same input; raises `Refused` for an unreadable file."""
-    return store.is_made(schemas.CLUSTERS, task.day, task.cluster, input_of(store, task))
+    """Whether the task was done, from the same input; who does it finds out what cannot be read."""
+    try:
+        digest = input_of(store, task)
+    except Refused:
+        return False
+    return store.is_made(schemas.CLUSTERS, task.day, task.cluster, digest)
 
 
 def input_of(store: Store, task: SnapshotTask) -> str:

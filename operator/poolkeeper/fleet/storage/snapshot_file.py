@@ -44,6 +44,8 @@ def read(path: Path) -> Cluster:
     Raises `Refused` for another kind of file or one that cannot be read, `InvalidInput` for one
     that is no snapshot; both name the file.
     """
+    if not path.exists():
+        raise Refused(f"{path}: there is no such snapshot (expected {', '.join(SUFFIXES)})")
     if path.suffix != ".parquet":
         return snapshots.read(path)
     try:

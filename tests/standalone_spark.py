@@ -2,6 +2,7 @@
 
     def test_tables(standalone_spark):
         done = standalone_spark.submit("run", "-f", folder, "--out", out)     # by spark-submit
+        with standalone_spark.submitted("run", "-f", folder, "--out", out) as driver: ...
         standalone_spark.applications()     # what the master has seen: {"poolkeeper-fleet": …}
         standalone_spark.kill_executor(0)   # of the worker on 127.0.0.1
 
@@ -16,8 +17,8 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -76,19 +77,31 @@ class StandaloneSpark:
         self, *words: object, conf: Mapping[str, object] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run `poolkeeper fleet WORDS` by `spark-submit`, in client mode."""
-        return subprocess.run(
-            self.command(*words, conf=conf),
+        with self.submitted(*words, conf=conf) as driver:
+            out, err = driver.communicate(timeout=SUBMIT_S)
+        return subprocess.CompletedProcess(driver.args, driver.returncode, out, err)
+
+    @contextmanager
+    def submitted(
+        self, *words: object, conf: Mapping[str, object] | None = None
+    ) -> Iterator[subprocess.Popen[str]]:
+        """Begin to; the driver does not outlive the block."""
+        driver = subprocess.Popen(
+            self._command(words, conf or {}),
             env=_environment(),
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=SUBMIT_S,
-            check=False,
         )
+        with driver:
+            try:
+                yield driver
+            finally:
+                driver.kill()
 
-    def command(self, *words: object, conf: Mapping[str, object] | None = None) -> list[str]:
-        """Return the command line of `submit`."""
-        settings = {**CONF, **(conf or {})}
+    def _command(self, words: Iterable[object], conf: Mapping[str, object]) -> list[str]:
+        settings = {**CONF, **conf}
         given = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
         submit = [spark_home() / "bin" / "spark-submit", "--master", self.master]
         return [str(word) for word in (*submit, "--deploy-mode", "client", *given, FILE, *words)]

@@ -13,13 +13,22 @@ import pyarrow.parquet as pq
 import pytest
 
 import damaged_snapshots
+from builders import cluster_spec, pool_spec, topic_spec
 from damaged_snapshots import GOOD
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Refused
 from poolkeeper.fleet.storage import cluster_rows, snapshot_file
 from poolkeeper.model import snapshots
-from poolkeeper.model.topology import Broker, LogDir
+from poolkeeper.model.execution.records import Records
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Broker, Cluster, LogDir
+from poolkeeper.planning.planner import make_plan
 
 CLUSTER = snapshots.from_json(GOOD)
+DESIRED = Desired(
+    cluster_spec("main", default_pool="p"),
+    (pool_spec("p", 1, 2, 3, cluster="main", drain=frozenset({2})),),
+    (topic_spec("t", "p", partitions=2), topic_spec("u", "p", partitions=3)),
+)
 REST = b"poolkeeper.snapshot"
 Change = Callable[[pa.Table], pa.Table]
 TELLING = (
@@ -151,7 +160,20 @@ def test_a_folder_that_is_named_like_a_snapshot(tmp_path: Path) -> None:
             snapshot_file.read(folder)
 
 
-def test_what_is_read_fits_into_tables_and_comes_back() -> None:
+def settled(cluster: Cluster) -> Cluster:
+    """The cluster with nothing in flight, so that it is planned."""
+    topics = {
+        name: replace(
+            topic,
+            partitions=tuple(p._replace(adding=(), removing=()) for p in topic.partitions),
+        )
+        for name, topic in cluster.topics.items()
+    }
+    return replace(cluster, name="main", topics=topics, reassignment=None, electing=False)
+
+
+def test_what_is_read_fits_into_tables_comes_back_and_can_be_planned() -> None:
+    made = []
     for damage in damaged_snapshots.changed(*TELLING):
         try:
             cluster = snapshots.decode(damage.text, "main.json")
@@ -159,6 +181,8 @@ def test_what_is_read_fits_into_tables_and_comes_back() -> None:
             continue
         rows = cluster_rows.rows_of_cluster(cluster)
         assert cluster_rows.cluster_of_rows(cluster.name, rows) == cluster, damage.id
+        made.append(len(make_plan(DESIRED, settled(cluster), Records()).moves))
+    assert max(made) > 0
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_it_is_a_row_a_warning_a_line_of_the_report_and_an_exit_code(
 ) -> None:
     happen(fleet / "snapshots" / "west.json")
     for made in ("", ", 1 as they were"):
-        code, out, err = run("fleet", "run", *where(fleet), *DAY)
+        code, out, err = run("fleet", "run", *where(fleet), *DAY, "--processes", 1)
         assert code == EXIT_CODE
         assert out.startswith(f"snapshot {cases.DAY}: 1 of 2 clusters, 200 partitions{made}\n")
         assert f"warning: snapshot west: {fleet / 'snapshots'}/{reason}" in err
@@ -52,6 +52,6 @@ def test_files_of_none_of_the_declared_clusters_are_a_wrong_request(fleet: Path,
     for name in ("east", "west"):
         file = fleet / "snapshots" / f"{name}.json"
         file.rename(file.with_name(f"other-{name}.json"))
-    code, _, err = run("fleet", "run", *where(fleet), *DAY)
+    code, _, err = run("fleet", "run", *where(fleet), *DAY, "--processes", 1)
     assert code == 1
     assert "none of these snapshots is of a declared cluster" in err

@@ -89,3 +89,42 @@ def test_half_a_character_is_not_taken_over_from_any_node(
     data = text.encode(encoding, errors="surrogatepass")
     if cluster := observed(path, data):
         require_kept(cluster, file)
+
+
+NAMES = (
+    "-1",
+    "abc",
+    "01",
+    "99999999999",
+    "9" * 5000,
+    "\u0663",
+    "\u00b2",
+    "\u00e9",
+    "a\nb",
+    "x" * 300,
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "like"),
+    [
+        pytest.param("/brokers/ids/{}", "/brokers/ids/1", id="broker"),
+        pytest.param("/brokers/topics/{}", "/brokers/topics/t", id="topic"),
+        pytest.param(
+            "/brokers/topics/t/partitions/{}/state",
+            "/brokers/topics/t/partitions/0/state",
+            id="partition",
+        ),
+        pytest.param("/config/topics/{}", "/config/topics/t", id="topic-config"),
+        pytest.param("/config/brokers/{}", "/config/topics/t", id="broker-config"),
+        pytest.param("/admin/delete_topics/{}", "/cluster/id", id="deletion"),
+    ],
+)
+def test_a_node_with_an_odd_name_does_not_keep_the_cluster_from_being_read(
+    file: Path, path: str, like: str
+) -> None:
+    for name in NAMES:
+        cluster = observed(path.format(name), NODES[like])
+        assert cluster is not None, name
+        assert sorted(cluster.brokers) == [1, 2, 3]
+        require_kept(cluster, file)

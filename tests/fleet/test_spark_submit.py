@@ -8,7 +8,7 @@ import pytest
 from fleet import cases
 from fleet.test_cli import DAY, NAMES, fleet, run, where
 from poolkeeper.errors import Refused
-from standalone_spark import StandaloneSpark, standalone_spark
+from standalone_spark import SUBMIT_S, StandaloneSpark, standalone_spark
 
 __all__ = ["fleet", "run", "standalone_spark"]
 
@@ -32,6 +32,19 @@ def test_a_submitted_run_makes_the_plans_of_this_machine(
     assert hashes(done.stdout) == hashes(told)
     assert sorted(hashes(told)) == list(NAMES)
     assert standalone_spark.applications() == {"poolkeeper-fleet": "FINISHED"}
+
+
+def test_an_executor_that_is_killed_costs_no_plan(
+    fleet: Path, run, standalone_spark: StandaloneSpark
+) -> None:
+    words = ("run", *where(fleet), *DAY, "-o", "json", "--master", standalone_spark.master)
+    speculation = {"spark.speculation": "true", "spark.speculation.interval": "500ms"}
+    with standalone_spark.submitted(*words, conf=speculation) as driver:
+        standalone_spark.kill_executor(0)
+        told, _ = driver.communicate(timeout=SUBMIT_S)
+    assert driver.returncode == 0, told[-3000:]
+    _, ours, _ = run("fleet", "run", *where(fleet), *DAY, "-o", "json", "--again")
+    assert hashes(told) == hashes(ours)
 
 
 def test_the_exit_code_and_the_error_are_the_commands(

@@ -44,7 +44,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "tables")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def spark() -> Iterator[TaskEngine]:
     java = {"spark.driver.extraJavaOptions": archives.spark_java(record=True)}
     conf = {**SMALL, **java, "spark.jars": jars()}

@@ -143,7 +143,7 @@ class StandaloneSpark:
         try:
             with urllib.request.urlopen(address, timeout=30) as answer:
                 found = json.load(answer)
-        except OSError:
+        except (OSError, ValueError):  # its pages come after its port: until then there is no JSON
             return None
         assert isinstance(found, dict)
         return found

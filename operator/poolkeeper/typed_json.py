@@ -18,6 +18,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -56,8 +57,10 @@ _WORDS = {
     dict: "an object",
 }
 _VALUE_CHARACTERS_MAX = 60
+_PROBLEMS_MAX = 100
 _UNIQUE = "unique"
 _NO_TEXT = "has a text with half a character, which UTF-8 does not have"
+_NO_TEXT_KEY = "is a key with half a character, which UTF-8 does not have"
 _Wrong = Iterator[tuple[str, str]]
 """Places and messages."""
 
@@ -80,14 +83,17 @@ def refuse_twice(names: Iterable[object]) -> None:
         raise ValueError(f"has {name} twice")
 
 
-def decode(data: bytes, kind: type[T], file: str = "") -> T:
-    """Read a JSON text; raises `InvalidInput`, which names `file`, with every problem."""
+def decode(data: bytes, kind: type[T], file: str = "", *, halves: bool = True) -> T:
+    """Read a JSON text; raises `InvalidInput`, which names `file`, with every problem.
+
+    `halves`: whether texts may hold halves of surrogate pairs, which cannot be written as UTF-8.
+    """
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # What is wrong is told below. Python's own parser says where; and it reads NaN and halves
         # of surrogate pairs, which Python's own writer wrote into older documents.
-        return convert(parse(data, file), kind, file)
+        return convert(parse(data, file), kind, file, halves=halves)
 
 
 def parse(data: bytes, file: str = "") -> Any:
@@ -104,15 +110,66 @@ def parse(data: bytes, file: str = "") -> Any:
         raise InvalidInput([Problem(file, 0, "", "has a number that is too long")]) from None
 
 
-def convert(value: object, kind: type[T], file: str = "") -> T:
-    """Return the plain values as declared; raises `InvalidInput` with every problem."""
+def convert(value: object, kind: type[T], file: str = "", *, halves: bool = True) -> T:
+    """Return the plain values as declared; raises `InvalidInput` with every problem.
+
+    `halves`: as for `decode`.
+    """
+    if not halves and (no_text := _problems(file, _half_characters(value, ""))):
+        raise InvalidInput(no_text)
     try:
         return msgspec.convert(value, kind, str_keys=True)
     except msgspec.ValidationError as first:
-        found = [Problem(file, 0, place, message) for place, message in _wrong(value, kind, "")]
+        found = _problems(file, _wrong(value, kind, ""))
         raise InvalidInput(found or [Problem(file, 0, "", str(first))]) from None
     except UnicodeEncodeError:
         raise InvalidInput([Problem(file, 0, "", _NO_TEXT)]) from None
+
+
+def _problems(file: str, wrong: _Wrong) -> list[Problem]:
+    """Return the problems; of very many the first ones, and that there are more."""
+    found = [Problem(file, 0, place, message) for place, message in islice(wrong, _PROBLEMS_MAX)]
+    if next(wrong, None):
+        found.append(Problem(file, 0, "", f"has more than {_PROBLEMS_MAX} problems, these first"))
+    return found
+
+
+def _half_characters(value: Any, place: str) -> _Wrong:
+    """Give every text in the value, of keys as well, that cannot be written as UTF-8."""
+    left = [(value, place)]  # of its own: the value may be nested as deeply as calls may be
+    while left:
+        item, place = left.pop()
+        if isinstance(item, Mapping):
+            below = [(each, key, _below(place, key)) for key, each in item.items()]
+            yield from ((there, _NO_TEXT_KEY) for _, key, there in below if _is_half(key))
+            left += [(each, there) for each, _, there in below]
+        elif isinstance(item, list | tuple):
+            left += [(each, f"{place}[{number}]") for number, each in enumerate(item)]
+        elif _is_half(item):
+            yield place, _NO_TEXT
+
+
+def _is_half(value: object) -> bool:
+    if not isinstance(value, str) or value.isascii():
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _below(place: str, key: object) -> str:
+    """Return the place of a key's value, in characters that can be printed and of bounded length.
+
+    A key of an object comes from the document, as anything else there.
+    """
+    name = str(key)
+    if len(name) > _VALUE_CHARACTERS_MAX:
+        name = f"{name[: _VALUE_CHARACTERS_MAX - 1]}…"
+    if not name.isprintable():
+        name = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+    return f"{place}.{name}" if place else name
 
 
 def _wrong(value: object, kind: Any, place: str) -> _Wrong:
@@ -177,13 +234,13 @@ def _wrong_names(value: Iterable[object], field: str, place: str) -> _Wrong:
 def _wrong_items(value: Mapping[Any, object], kinds: tuple[Any, ...], place: str) -> _Wrong:
     for key, item in value.items():
         if _why({key: None}, dict[kinds[0], Any]):  # type: ignore[valid-type]
-            yield f"{place}.{key}", f"is no key here (expected {_described(kinds[0])})"
-        yield from _wrong(item, kinds[1], f"{place}.{key}")
+            yield _below(place, key), f"is no key here (expected {_described(kinds[0])})"
+        yield from _wrong(item, kinds[1], _below(place, key))
 
 
 def _wrong_fields(value: Mapping[Any, object], kind: type[Struct], place: str) -> _Wrong:
     for field in msgspec.structs.fields(kind):
-        there = f"{place}.{field.encode_name}" if place else field.encode_name
+        there = _below(place, field.encode_name)
         item = value.get(field.encode_name)
         if item is None and field.required:
             expected = _described(field.type)

@@ -1,6 +1,6 @@
-"""The programs that the tests of Kubernetes need, compiled or brought once and kept in the cache.
+"""The programs that the tests of Kubernetes and of object stores need, compiled or brought once.
 
-    python3 tests/control_plane/building.py [control-plane|helm|promtool|all]
+    python3 tests/control_plane/building.py [control-plane|helm|promtool|versitygw|all]
 
 Distributions have no current API server, so it is compiled from source (`main.go`): on two cores
 about four minutes of an otherwise idle machine, once. `make test` therefore starts this first, in
@@ -11,6 +11,7 @@ Whoever needs a program asks for it by function, and waits or learns here why it
 * helm, from Helm's own Go module, in `helm/VERSION/`
 * promtool, as it is on the search path, else from Debian's package `prometheus` in
   `debian/prometheus/`: unpacked, not installed, so that no root is needed and no server starts
+* versitygw, an S3 server over a folder, from its own Go module, in `versitygw/VERSION/`; built last
 
 HASH covers the module's files, the way of building and the version of Go. A folder is filled under
 another name and renamed when it is whole: a folder that exists is complete. A lock file makes
@@ -34,6 +35,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parent
 CHECKOUT = SOURCE.parents[1]
 HELM_VERSION = "v4.3.1"
+VERSITYGW_VERSION = "v1.8.0"
 GO_LEAST = (1, 26)
 GO_TIMEOUT_S = 2400.0
 APT_TIMEOUT_S = 300.0
@@ -74,14 +76,12 @@ def control_plane(source: Path = SOURCE, cache: Path | None = None) -> Path:
 
 def helm() -> Path:
     """Return the program `helm`, building it at the first call. Raises BuildError."""
-    go, _ = find_go()
+    return _installed("helm", "helm.sh/helm/v4/cmd/helm", HELM_VERSION)
 
-    def build(work: Path) -> None:
-        command = [go, "install", f"helm.sh/helm/v4/cmd/helm@{HELM_VERSION}"]
-        _run(command, "helm", GO_TIMEOUT_S, environment=_for_go({"GOBIN": str(work)}))
 
-    folder = cache_folder() / "helm" / HELM_VERSION
-    return _once(folder, f"building helm {HELM_VERSION}", build) / "helm"
+def versitygw() -> Path:
+    """Return the program `versitygw`, building it at the first call. Raises BuildError."""
+    return _installed("versitygw", "github.com/versity/versitygw/cmd/versitygw", VERSITYGW_VERSION)
 
 
 def promtool() -> Path:
@@ -132,6 +132,18 @@ def _for_go(more: Mapping[str, str]) -> dict[str, str]:
     """Return our environment without what would make another binary of the same source."""
     fixed = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
     return {**os.environ, **fixed, "GOFLAGS": "-trimpath -buildvcs=false", **more}
+
+
+def _installed(name: str, package: str, version: str) -> Path:
+    """Return the program that Go installs from a module's package, at exactly this version."""
+    go, _ = find_go()
+
+    def build(work: Path) -> None:
+        command = [go, "install", f"{package}@{version}"]
+        _run(command, name, GO_TIMEOUT_S, environment=_for_go({"GOBIN": str(work)}))
+
+    folder = cache_folder() / name / version
+    return _once(folder, f"building {name} {version}", build) / name
 
 
 def _of_prometheus(name: str) -> Path:
@@ -216,6 +228,7 @@ PROGRAMS: dict[str, Callable[[], Path]] = {
     "control-plane": control_plane,
     "helm": helm,
     "promtool": promtool,
+    "versitygw": versitygw,  # minutes of work, and needed late: behind everything else
 }
 
 

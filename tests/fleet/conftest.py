@@ -1,7 +1,10 @@
 """Everything here needs the fleet extra: Arrow, and for `spark` Java as well.
 
-One Spark session for all tests of a file; it takes about ten seconds to start, so that all tests
-that take it are in one file.
+One Spark session for all tests of a worker process; it takes about ten seconds to start, so that
+all tests that take it are in one worker (`scheduling.TOGETHER`). It has the jars for s3a.
+
+`s3` is a bucket of a real S3 server (`s3_server`), which is built in the background by `make test`:
+that wait is none of a test's own time.
 """
 
 import os
@@ -18,12 +21,14 @@ from poolkeeper.fleet.engines.engines import Engine
 from poolkeeper.fleet.lake.filesystems import root_of
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import ArrowObjects
+from s3_server import jars, s3, s3_server
 from servers import chroot
 
-__all__ = ["chroot"]
+__all__ = ["chroot", "s3", "s3_server"]
 
 HERE = Path(__file__).parent
 IMPORTED = (HERE.parent, HERE.parents[1] / "examples" / "demo")
+TEST_S = 600
 SMALL = {
     "spark.executorEnv.PYTHONPATH": os.pathsep.join(map(str, IMPORTED)),  # tasks of these tests
     "spark.driver.memory": "512m",
@@ -34,6 +39,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.fleet)
+            if "s3_server" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
 
 
 @pytest.fixture
@@ -62,9 +69,10 @@ def java_options() -> str:
     return archives.spark_java()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def spark() -> Iterator[Engine]:
     java = {"spark.driver.extraJavaOptions": archives.spark_java(record=True)}
-    with engines.open_engine("local[2]", conf={**SMALL, **java}) as engine:
+    conf = {**SMALL, **java, "spark.jars": jars()}
+    with engines.open_engine("local[2]", conf=conf) as engine:
         yield engine
     archives.publish_spark()

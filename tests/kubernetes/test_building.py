@@ -68,6 +68,7 @@ def test_without_any_tool_every_program_is_named_with_the_reason(tmp_path):
         f"control-plane: {no_go}",
         f"helm: {no_go}",
         f"promtool: {no_debian}",
+        f"versitygw: {no_go}",
     ]
     assert run.returncode == 1
     assert run.stdout == ""
@@ -87,7 +88,7 @@ def test_a_go_that_is_too_old_is_named_with_its_version(tmp_path):
 
 def test_an_unknown_program_is_refused(tmp_path):
     run = script(tmp_path, "helm", "tiller")
-    assert run.stderr == "no tiller here: only control-plane, helm, promtool, all\n"
+    assert run.stderr == "no tiller here: only control-plane, helm, promtool, versitygw, all\n"
     assert run.returncode == 2
 
 

@@ -37,6 +37,7 @@ BROKER_KEYS = (LEADER_RATE, FOLLOWER_RATE, LOG_DIRS_RATE)
 EVERY = "*"
 
 _PAIR = re.compile(r"([0-9]+):([0-9]+)")
+_DIGITS_MAX = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,10 @@ def parse(value: str) -> ReplicaList:
         raise Refused(f"{value!r} is no list of replicas {expected}")
     if EVERY in value:
         return ReplicaList(every=True)
-    return ReplicaList(frozenset((int(p), int(b)) for p, b in _PAIR.findall(value)))
+    pairs = _PAIR.findall(value)
+    if any(len(number) > _DIGITS_MAX for pair in pairs for number in pair):
+        raise Refused("a list of replicas has a number that no partition or broker has")
+    return ReplicaList(frozenset((int(p), int(b)) for p, b in pairs))
 
 
 def list_value(pairs: Iterable[tuple[int, int]]) -> str:

@@ -1,6 +1,8 @@
 """The fields of a snapshot as declared types: `decode` and `convert` give the cluster.
 
-A `null` counts as absent. Unknown keys are ignored. All problems are reported at once.
+A `null` counts as absent. Unknown keys are ignored. All problems are reported at once. Whatever can
+be read from ZooKeeper can be read from a snapshot: a request may name partition -1, and a state
+leader -7. Texts that UTF-8 does not have are refused, as no table or file could hold them.
 """
 
 from typing import Annotated, Literal
@@ -31,18 +33,24 @@ from poolkeeper.typed_json import (
 
 VERSION = 1
 
-_Leader = Annotated[int, Meta(ge=-2, le=INTEGER_MAX, description="a broker id, or -1 for none")]
+_Leader = Annotated[
+    int, Meta(ge=-INTEGER_MAX, le=INTEGER_MAX, description="a broker id, or -1 for none")
+]
+_Controller = Annotated[int, Meta(ge=-INTEGER_MAX, le=INTEGER_MAX, description="a broker id")]
+_RequestedPartition = Annotated[
+    int, Meta(ge=-INTEGER_MAX, le=INTEGER_MAX, description="the number of a partition")
+]
 _Rate = Annotated[float, Meta(ge=0, le=2**53, description="a number from 0 to 2^53")]
 
 
 def decode(data: bytes, file: str) -> Cluster:
     """Return the cluster of a JSON text; raises `InvalidInput` naming `file`."""
-    return _cluster(typed_json.decode(data, _Snapshot, file))
+    return _cluster(typed_json.decode(data, _Snapshot, file, halves=False))
 
 
 def convert(data: object, file: str) -> Cluster:
     """Return the cluster of plain values; raises `InvalidInput` naming `file`."""
-    return _cluster(typed_json.convert(data, _Snapshot, file))
+    return _cluster(typed_json.convert(data, _Snapshot, file, halves=False))
 
 
 class _About(JsonObject):
@@ -50,7 +58,7 @@ class _About(JsonObject):
     id: str | None = None
     kafka_version: str | None = None
     traced_version: str | None = None
-    controller: BrokerId | None = None
+    controller: _Controller | None = None
 
 
 class _LogDir(JsonObject):
@@ -91,7 +99,7 @@ class _Topic(JsonObject):
 
 class _Requested(JsonObject):
     topic: str
-    partition: PartitionNumber
+    partition: _RequestedPartition
     replicas: BrokerIds
 
 

@@ -24,6 +24,8 @@ from poolkeeper.model import snapshot_fields
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Partition, Topic
 
 VERSION = snapshot_fields.VERSION
+BYTES_MAX = 1 << 30
+"""Of a snapshot as text: some five million partitions, twenty times the largest clusters."""
 
 
 def to_json(cluster: Cluster) -> dict[str, Any]:
@@ -60,6 +62,11 @@ def from_json(data: object, file: str = "") -> Cluster:
     return snapshot_fields.convert(data, file)
 
 
+def decode(text: bytes, file: str) -> Cluster:
+    """Return the cluster of a JSON text; raises `InvalidInput` naming `file`."""
+    return snapshot_fields.decode(text, file)
+
+
 def write(path: Path | str, cluster: Cluster) -> None:
     """Write `.json` or `.json.gz`; see `output_files`.
 
@@ -67,7 +74,10 @@ def write(path: Path | str, cluster: Cluster) -> None:
     """
     path = Path(path)
     compressed = _is_compressed(path)
-    text = _text(to_json(cluster)).encode()
+    try:
+        text = _text(to_json(cluster)).encode()
+    except ValueError as wrong:  # no number of JSON, or no text of UTF-8
+        raise Refused(f"{path}: cannot be written: {wrong}") from wrong
     body = gzip.compress(text, compresslevel=6, mtime=0) if compressed else text
     output_files.write(path, body)
 
@@ -81,13 +91,15 @@ def read(path: Path | str) -> Cluster:
     path = Path(path)
     compressed = _is_compressed(path)
     try:
-        body = path.read_bytes()
-        text = gzip.decompress(body) if compressed else body
+        with gzip.open(path) if compressed else path.open("rb") as opened:
+            text = opened.read(BYTES_MAX + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as wrong:
         raise InvalidInput([Problem(str(path), 0, "", "is not a gzip file, or cut off")]) from wrong
     except OSError as failed:
         raise Refused(f"{path}: cannot be read: {failed.strerror}") from failed
-    return snapshot_fields.decode(text, str(path))
+    if len(text) > BYTES_MAX:
+        raise InvalidInput([Problem(str(path), 0, "", f"has more than {BYTES_MAX:,} bytes")])
+    return decode(text, str(path))
 
 
 def _is_compressed(path: Path) -> bool:

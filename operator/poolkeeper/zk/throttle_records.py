@@ -89,7 +89,8 @@ def _configured_brokers(session: Session) -> list[int]:
         names = session.children(znodes.BROKER_CONFIGS) or ()
     except Forbidden:
         return []
-    return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
+    ids = (name for name in names if name.isascii() and name.isdecimal() and len(name) <= 10)
+    return sorted(map(int, ids))
 
 
 def values_of(config: Mapping[str, str] | None, keys: Sequence[str]) -> ThrottleValues | None:

@@ -74,6 +74,13 @@ def test_invalid_lists(value):
     )
 
 
+def test_a_list_with_a_number_that_nothing_has_is_refused():
+    value = f"0:1,{'9' * 5000}:1"
+    assert is_valid(value)
+    with pytest.raises(Refused, match="has a number that no partition or broker has"):
+        parse(value)
+
+
 def test_what_a_list_covers():
     assert ReplicaList(every=True).covers(7, 7)
     some = parse("0:1,1:2")

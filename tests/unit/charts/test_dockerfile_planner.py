@@ -7,11 +7,12 @@ import pytest
 
 from poolkeeper.cli.main import COMMANDS, HIDDEN
 from poolkeeper.kube.jobs.planner_pods import POD_SECURITY
+from poolkeeper.sandbox.servers import artifacts
 from unit.charts.test_dockerfile import ROOT, instructions, lint
 
 DOCKERFILE = ROOT / "Dockerfile.planner"
 STAGES = instructions(DOCKERFILE.read_text(encoding="utf-8"))
-JAVA, BUILD, FINAL = STAGES[1:]
+JAVA, JARS, BUILD, FINAL = STAGES[1:]
 
 
 def said(stage, *names):
@@ -36,9 +37,11 @@ def test_all_bases_are_arguments():
     assert said(STAGES[0], "ARG") == [
         "BASE=python:3.11-slim-bookworm",
         "JAVA=eclipse-temurin:17-jre-jammy",
+        "MAVEN=maven:3.9-eclipse-temurin-17",
     ]
-    assert [stage[0][1].split()[0] for stage in (JAVA, BUILD, FINAL)] == [
+    assert [stage[0][1].split()[0] for stage in (JAVA, JARS, BUILD, FINAL)] == [
         "${JAVA}",
+        "${MAVEN}",
         "${BASE}",
         "${BASE}",
     ]
@@ -70,3 +73,17 @@ def test_every_package_that_is_installed_is_locked():
 def test_the_image_holds_spark(name):
     lock = Path(ROOT / "requirements" / "fleet.txt").read_text(encoding="utf-8")
     assert re.search(rf"^{name}==", lock, re.MULTILINE)
+
+
+def test_the_image_holds_the_jars_for_object_stores():
+    assert said(JARS, "COPY") == ["requirements/s3a.xml pom.xml"]
+    assert [artifacts.RESOLVER in run for run in said(JARS, "RUN")] == [True]
+    assert "--from=jars /jars/lib /jars" in said(BUILD, "COPY")
+
+
+def test_the_jars_are_of_the_hadoop_that_spark_has():
+    pom = Path(ROOT / "requirements" / "s3a.xml").read_text(encoding="utf-8")
+    lock = Path(ROOT / "requirements" / "fleet.txt").read_text(encoding="utf-8")
+    (hadoop,) = re.findall(r"<hadoop>(.+)</hadoop>", pom)
+    (spark,) = re.findall(r"^pyspark==(\S+)", lock, re.MULTILINE)
+    assert (spark, hadoop) == ("4.3.0", "3.5.0"), "renew s3a.xml with pyspark: see docs/fleet.md"

@@ -13,7 +13,7 @@ import click
 from poolkeeper.cli import timing
 from poolkeeper.cli.commands import fleet_answer, fleet_reading, fleet_waves
 from poolkeeper.cli.input import options, snapshot_files
-from poolkeeper.cli.output import printing
+from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.model.specs import Desired
 from poolkeeper.resources.checks import folder
@@ -434,7 +434,10 @@ def _print_outcomes(
     outcomes: Sequence["FleetOutcome"],
     more: Sequence[tuple[str, Mapping[str, Any]]] = (),
 ) -> None:
-    """Print the result of every cluster; raises if a step failed for all of them."""
+    """Print the result of every cluster.
+
+    Raises if a step failed for all of them, and ends with exit code 4 if it did for some.
+    """
     if work.output == printing.JSON:
         data = [*map(_outcome_data, outcomes), *(told for _, told in more)]
         printing.emit_json({"steps": data})
@@ -447,6 +450,8 @@ def _print_outcomes(
         if outcome.lines and len(outcome.failed) == len(outcome.lines):
             kind = Unavailable if outcome.step == "snapshot" else Refused
             raise kind(f"{outcome.step} failed for every cluster")
+    if any(outcome.failed for outcome in outcomes):
+        raise click.exceptions.Exit(left_undone.EXIT_CODE)
 
 
 def _outcome_data(outcome: "FleetOutcome") -> Mapping[str, Any]:

@@ -85,7 +85,7 @@ def open_engine(
         raise Refused(
             f"{missing.name} is not installed (expected pip install 'poolkeeper[fleet]')"
         ) from missing
-    lazy = session.LazySession(master or f"local[{processes or '*'}]", conf)
+    lazy = session.LazySession(master or (f"local[{processes}]" if processes else None), conf)
     try:
         yield spark.Spark(lazy)
     finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -40,7 +40,7 @@ _LOGGING = Path(__file__).with_name("log4j2.properties")
 class LazySession:
     """A session that starts when it is first needed: what is wrong before that is told at once."""
 
-    def __init__(self, master: str, conf: Mapping[str, str] | None = None) -> None:
+    def __init__(self, master: str | None, conf: Mapping[str, str] | None = None) -> None:
         self._master, self._conf = master, dict(conf or {})
         self._stack = ExitStack()
         self._session: SparkSession | None = None
@@ -58,10 +58,11 @@ class LazySession:
 
 
 @contextmanager
-def session(master: str, conf: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+def session(master: str | None, conf: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
     """A session for the time of the block; `conf` overrides `CONF`.
 
-    One that is there already is used, and stays: there is one in a process.
+    One that is there already is used, and stays: there is one in a process. What `spark-submit` was
+    told counts before `CONF`; its master counts where there is no other.
     """
     there = SparkSession.getActiveSession()
     if there is not None and SparkContext._active_spark_context is not None:
@@ -74,11 +75,17 @@ def session(master: str, conf: Mapping[str, str] | None = None) -> Iterator[Spar
     # Unless somebody has said otherwise: the JVM tells of its start, and a terminal is for results.
     os.environ.setdefault("SPARK_SUBMIT_OPTS", f'"-Dlog4j2.configurationFile={_LOGGING}"')
     # On one machine Spark tries a task once, whatever is configured, unless the master says more.
-    master = re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{ATTEMPTS}]", master)
+    given = _submitted()
+    master = re.sub(
+        r"^local\[([^,\]]+)\]$",
+        rf"local[\1,{ATTEMPTS}]",
+        master or given.get("spark.master", "local[*]"),
+    )
     builder = SparkSession.builder.master(master).appName(APP)
     local = {"spark.driver.host": "127.0.0.1"} if master.startswith("local") else {}
-    for name, value in {**CONF, **local, **(conf or {})}.items():
-        builder = builder.config(name, value)
+    for name, value in {**CONF, **local, **given, **(conf or {})}.items():
+        if name not in ("spark.master", "spark.app.name"):  # the application names itself
+            builder = builder.config(name, value)
     try:
         found = builder.getOrCreate()
     except (PySparkException, Py4JError, OSError) as failed:
@@ -88,6 +95,14 @@ def session(master: str, conf: Mapping[str, str] | None = None) -> Iterator[Spar
         yield found
     finally:
         found.stop()
+
+
+def _submitted() -> dict[str, str]:
+    """What `spark-submit` was told, if it started this process: its JVM is there already."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return {}
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
 
 
 def checked(what: str, action: Callable[[], T]) -> T:

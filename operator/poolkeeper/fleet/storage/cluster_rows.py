@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from poolkeeper.errors import Refused
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
 from poolkeeper.model.topology import (
@@ -41,7 +42,17 @@ class ClusterRows:
 
 
 def rows_of_cluster(cluster: Cluster) -> ClusterRows:
-    """The cluster as rows; its name is not among them."""
+    """The cluster as rows; its name is not among them.
+
+    Raises `Refused` for values that the columns cannot hold.
+    """
+    try:
+        return _rows_of_cluster(cluster)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError) as wrong:
+        raise Refused(f"cluster {cluster.name} does not fit into tables: {wrong}") from wrong
+
+
+def _rows_of_cluster(cluster: Cluster) -> ClusterRows:
     topics = [topic for _, topic in sorted(cluster.topics.items())]
     head = {
         "id": cluster.id,

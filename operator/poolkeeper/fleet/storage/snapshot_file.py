@@ -5,22 +5,28 @@ The rows are those of `partitions`, so that any tool can read them. Everything e
 same JSON as in the other forms, its topics without partitions.
 """
 
-import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
 from poolkeeper.jsontext import compact
 from poolkeeper.model import snapshots
 from poolkeeper.model.topology import Cluster
+from poolkeeper.text import few
+from poolkeeper.typed_json import INTEGER_MAX
 
 SUFFIXES = (".json", ".json.gz", ".parquet")
+BYTES_MAX = 1 << 53
+"""Of sizes, and of rates by second, as in the other forms."""
 _REST = b"poolkeeper.snapshot"
+_ID_LISTS = ("replicas", "adding", "removing", "isr")
 
 
 def write(path: Path, cluster: Cluster) -> None:
@@ -36,12 +42,20 @@ def read(path: Path) -> Cluster:
     """Read a snapshot of any form.
 
     Raises `Refused` for another kind of file or one that cannot be read, `InvalidInput` for one
-    that is no snapshot.
+    that is no snapshot; both name the file.
     """
+    if not path.exists():
+        raise Refused(f"{path}: there is no such snapshot (expected {', '.join(SUFFIXES)})")
     if path.suffix != ".parquet":
         return snapshots.read(path)
-    content = parquet.read(path, schemas.PARTITIONS)
-    bare = snapshots.from_json(_rest(path), str(path))
+    try:
+        content = parquet.read(path, schemas.PARTITIONS)
+        content.validate(full=True)  # what Arrow has read may still be no UTF-8
+        bare = snapshots.decode(_rest(path), str(path))
+    except (pa.ArrowException, UnicodeDecodeError) as wrong:
+        raise Refused(f"{path}: is damaged: {wrong}") from wrong
+    if wrong_rows := [*_wrong_values(content), *_wrong_order(content, bare)]:
+        raise InvalidInput(Problem(str(path), 0, *each) for each in wrong_rows)
     counts = {
         row["values"]: row["counts"] for row in content.column("topic").value_counts().to_pylist()
     }
@@ -56,9 +70,49 @@ def read(path: Path) -> Cluster:
     return replace(bare, topics=cluster_rows.topics_of(topics, content))
 
 
-def _rest(path: Path) -> Any:
+def _rest(path: Path) -> bytes:
     try:
         metadata = pq.read_schema(path).metadata or {}
-        return json.loads(metadata[_REST])
-    except (OSError, pa.ArrowException, KeyError, ValueError) as wrong:
+        return bytes(metadata[_REST])
+    except (OSError, pa.ArrowException, KeyError) as wrong:
         raise Refused(f"{path}: is no snapshot of a cluster: {wrong!r}") from wrong
+
+
+def _wrong_values(content: pa.Table) -> Iterator[tuple[str, str]]:
+    """The columns that hold what no snapshot holds, and what; as strict as the other forms."""
+    ranges = (
+        ("partition", content.column("partition"), INTEGER_MAX),
+        ("bytes", content.column("bytes"), BYTES_MAX),
+        ("bytes_in_per_s", content.column("bytes_in_per_s"), BYTES_MAX),
+        *((name, pc.list_flatten(content.column(name)), INTEGER_MAX) for name in _ID_LISTS),
+    )
+    for name, column, most in ranges:
+        inside = pc.and_(pc.greater_equal(column, 0), pc.less_equal(column, most))
+        if pc.all(inside).as_py() is False:
+            yield name, f"has values that are not from 0 to {most}"
+        if name in _ID_LISTS and column.null_count:
+            yield name, "has lists with nulls (expected broker ids)"
+    if content.num_rows and pc.min(pc.list_value_length(content.column("replicas"))).as_py() == 0:
+        yield "replicas", "has empty lists (expected at least one broker id)"
+    places = [each.items for each in content.column("log_dirs").chunks]
+    if any(each.null_count for each in places):
+        yield "log_dirs", "has nulls (expected paths)"
+
+
+def _wrong_order(content: pa.Table, bare: Cluster) -> Iterator[tuple[str, str]]:
+    """Whether each topic's rows follow each other as the topics do, and its partitions by number.
+
+    Rows in another order would be read as partitions of another topic.
+    """
+    topic = content.column("topic").combine_chunks().dictionary_encode()
+    names = topic.dictionary.to_pylist()
+    if unknown := sorted(set(names) - bare.topics.keys()):
+        yield "topic", f"names topics that the snapshot does not have: {few(unknown)}"
+        return
+    place = topic.indices.to_numpy()
+    number = content.column("partition").to_numpy()
+    step, ascends = np.diff(place), np.diff(number.astype(np.int64)) > 0
+    if names != sorted(names) or (step < 0).any():
+        yield "topic", "is not in the order of names"
+    elif not ascends[step == 0].all():
+        yield "partition", "is not in ascending order within its topic"

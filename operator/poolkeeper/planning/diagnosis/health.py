@@ -20,6 +20,7 @@ from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.specs import Desired, ResourcePoolSpec, TopicSpec
+from poolkeeper.model.topic_config.values import whole
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic, TopicPartition
 from poolkeeper.planning.facts import health as facts
 from poolkeeper.planning.facts.phrases import Names
@@ -142,11 +143,11 @@ def _beyond_factor(
     config = {} if spec is None else spec.config
     if _MIN_ISR not in config:
         config = {} if topic is None else topic.config or {}
-    value = config.get(_MIN_ISR, "").strip()
+    value = whole(config.get(_MIN_ISR, ""))
     factor = _factor(spec, topic, desired)
-    if not value.isdigit() or factor is None or factor >= int(value):
+    if value is None or factor is None or factor >= value:
         return None
-    return facts.MinIsrUnreachable(factor, int(value))
+    return facts.MinIsrUnreachable(factor, value)
 
 
 def _factor(spec: TopicSpec | None, topic: Topic | None, desired: Desired) -> int | None:

@@ -130,7 +130,8 @@ def additions(
         try:
             if home.role is TopicRole.UNTOUCHED:
                 raise _Refusal(TopicUntouched())
-            lists = _added_lists(spec, cluster, wanted, counts)
+            existing = [p.replicas for p in cluster.topics[name].partitions]
+            lists = _added_lists(spec, scope.pools[spec.pool], existing, counts)
         except _Refusal as why:
             facts = NotExtended(found, wanted, why.facts)
             problems.append(PlanProblem(spec.pool, why.law, facts, name))
@@ -169,9 +170,9 @@ def _new_lists(
 
 
 def _added_lists(
-    spec: TopicSpec, cluster: Cluster, wanted: int, counts: PlacementCounts
+    spec: TopicSpec, pool: ResourcePoolSpec, existing: list[Replicas], counts: PlacementCounts
 ) -> tuple[Replicas, ...]:
-    existing = [p.replicas for p in cluster.topics[spec.topic].partitions]
+    wanted = spec.declared_partitions or 0
     added = wanted - len(existing)
     if added < 0:
         raise _Refusal(NeverShrinks())
@@ -186,7 +187,11 @@ def _added_lists(
         _check_size((*existing, *(spec.manual or ())[len(existing) :]))
         lists = _manual_lists(spec, usable, len(existing), counts.by_broker)
     else:
-        factor = spec.replication_factor or len(existing[0])
+        # A topic without any partition is one that somebody has made by hand.
+        of_pool = pool.defaults.replication_factor
+        factor = spec.replication_factor or (len(existing[0]) if existing else of_pool)
+        if factor is None:
+            raise _Refusal(FactorUndeclared(pool.name))
         _check_size(existing, added, factor, usable.racks)
         _check_brokers(usable, spec.pool, factor)
         lists = _automatic_lists(spec, usable, added, factor, existing, counts.by_broker)

@@ -18,6 +18,7 @@ from poolkeeper.model.execution.runs import Health
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move, Urgency
 from poolkeeper.model.specs import Desired
+from poolkeeper.model.topic_config.values import whole
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
 from poolkeeper.planning.run_state import orphans, requests, windows
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
@@ -291,5 +292,5 @@ def _only_dead_missing(cluster: Cluster, name: TopicPartition) -> bool:
 
 def min_insync(topic: Topic) -> int:
     """Return the `min.insync.replicas` that the topic itself sets, else 1."""
-    declared = (topic.config or {}).get("min.insync.replicas", "1")
-    return int(declared) if declared.strip().isdigit() else 1
+    declared = whole((topic.config or {}).get("min.insync.replicas", "1"))
+    return 1 if declared is None or declared < 0 else declared

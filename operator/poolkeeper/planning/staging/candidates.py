@@ -15,6 +15,7 @@ from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
 from poolkeeper.planning.rules import Rules
+from poolkeeper.planning.run_state.gates import min_insync
 from poolkeeper.planning.staging.disk_reserve import Guard
 from poolkeeper.planning.staging.excess_ledger import Disks, Ledger
 from poolkeeper.planning.staging.limits import Bounds, Entry, TopicCaps
@@ -95,7 +96,7 @@ def _in_sync_check(topics: Mapping[str, Topic]) -> Callable[[Entry], Wait | None
         if partition is not None and partition.isr is not None:
             in_sync = set(partition.isr) if partition.replicas == entry.before else in_sync
         stay = len(in_sync & set(entry.after))
-        needed = min(_min_in_sync(topic) + 1, len(entry.after))
+        needed = min(min_insync(topic) + 1, len(entry.after))
         if stay >= needed:
             return None
         return Wait(
@@ -107,8 +108,3 @@ def _in_sync_check(topics: Mapping[str, Topic]) -> Callable[[Entry], Wait | None
         )
 
     return problem
-
-
-def _min_in_sync(topic: Topic) -> int:
-    told = (topic.config or {}).get("min.insync.replicas", "1").strip()
-    return int(told) if told.isdigit() else 1

@@ -33,18 +33,20 @@ def parse(data: bytes) -> dict[str, Any]:
         raise Refused(f"the node is not JSON: {wrong}") from wrong
     if not isinstance(body, dict):
         raise Refused(f"the node is {shown(body)} (expected a JSON object)")
-    if b"\\u" in data and not _is_text(body):
-        raise Refused("the node holds half a character (expected text that UTF-8 has)")
+    # Python's parser takes halves of surrogate pairs as escapes, and as bytes that UTF-8 forbids.
+    if b"\\u" in data or b"\0" in data or not data.isascii():
+        _require_text(body)
     return body
 
 
-def _is_text(body: dict[str, Any]) -> bool:
-    """Whether all texts can be written as UTF-8; escapes can name halves of surrogate pairs."""
+def _require_text(body: dict[str, Any]) -> None:
+    """Refuse texts that cannot be written as UTF-8."""
     try:
         json.dumps(body, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        raise Refused("the node holds half a character (expected text that UTF-8 has)") from None
+    except RecursionError:
+        raise Refused("the node is nested too deeply") from None
 
 
 def plain_integer(data: bytes) -> int:

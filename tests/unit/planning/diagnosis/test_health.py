@@ -155,6 +155,8 @@ def test_a_broker_that_is_drained_may_be_off() -> None:
         pytest.param({}, ("3", 2), (2, 3), id="as-found"),
         pytest.param(None, ("3", 2), (2, 3), id="claimed-by-a-pool"),
         pytest.param({}, ("1", 1), None, id="one-of-one"),
+        pytest.param({}, ("\u00b2", 1), None, id="no-number-that-kafka-reads"),
+        pytest.param({}, ("9" * 5000, 1), None, id="a-number-of-5000-digits"),
     ],
 )
 def test_fewer_replicas_than_must_be_in_sync_are_told(

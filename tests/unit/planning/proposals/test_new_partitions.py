@@ -6,7 +6,7 @@ import builders
 from builders import cluster, pool_spec, topic, topic_spec
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import CreateTopic, Plan
-from poolkeeper.model.specs import Balancing, Capacity, Desired
+from poolkeeper.model.specs import Balancing, Capacity, Desired, TopicDefaults
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan
@@ -67,3 +67,24 @@ def test_the_next_plan_creates_it() -> None:
     first = make_plan(wanted, crowded())
     second = make_plan(wanted, after(first, crowded()))
     assert (created(first), created(second)) == ([], ["new.0"])
+
+
+@pytest.mark.parametrize(
+    ("factor", "added", "said"),
+    [
+        pytest.param(2, [(2, 2)], [], id="the-pools"),
+        pytest.param(None, [], ["replicationFactor"], id="nobodys"),
+    ],
+)
+def test_a_topic_without_any_partition_gets_them_with_the_factor_of_its_pool(
+    factor: int | None, added: list[tuple[int, int]], said: list[str]
+) -> None:
+    pool = pool_spec("p", 1, 2, defaults=TopicDefaults(replication_factor=factor))
+    wanted = builders.desired(pool, topic_spec("t", "p", partitions=2))
+    seen = cluster((1, 2), topic("t"))
+    plan = make_plan(wanted, seen)
+    assert check_plan(plan, wanted, seen, Records()) == ()
+    assert [tuple(map(len, step.replicas)) for step in plan.steps if step.topic == "t"] == added
+    assert [word in problem.message for problem in plan.problems for word in said] == [True] * len(
+        said
+    )

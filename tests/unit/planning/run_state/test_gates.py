@@ -265,3 +265,25 @@ def test_a_failover_is_not_caused_over_damage_that_would_stop_the_next_controlle
         Wait(R.NO_REPLICAS_WANTED, partitions=T0),
         Wait(R.MOVES_WITHOUT_REQUEST, count=1),
     )
+
+
+@pytest.mark.parametrize(
+    ("told", "needed"),
+    [
+        pytest.param("2", 2, id="a-number"),
+        pytest.param(" 3 ", 3, id="with-blanks"),
+        pytest.param("0", 0, id="zero"),
+        *(
+            pytest.param(told, 1, id=name)
+            for name, told in {
+                "nothing": "",
+                "below-zero": "-1",
+                "a-fraction": "2.0",
+                "a-superscript": "\u00b2",
+                "5000-digits": "9" * 5000,
+            }.items()
+        ),
+    ],
+)
+def test_the_replicas_in_sync_that_a_topic_needs(told: str, needed: int) -> None:
+    assert gates.min_insync(topic("t", (1, 2), config={"min.insync.replicas": told})) == needed

@@ -152,7 +152,7 @@ def test_one_bad_snapshot_is_a_warning(fleet: Path, run) -> None:
     (fleet / "snapshots" / "west.json").write_text("{")
     (fleet / "snapshots" / "north.json").write_text("{}")
     code, out, err = run("fleet", "run", *where(fleet), *DAY, "--processes", 1)
-    assert code == 0
+    assert code == 4
     assert out.splitlines()[0] == "snapshot 2026-03-01: 1 of 2 clusters, 200 partitions"
     assert [line.partition(": ")[0] for line in err.splitlines()] == ["warning"] * 3
     assert "north.json: nothing is declared for cluster north" in err

@@ -1,8 +1,10 @@
 """`poolkeeper fleet budget` and `fleet report`: their options and their output files."""
 
+import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,37 @@ BUDGET = (
         "--begin", metavar="TIME", help="ISO 8601; default: the end of the day of the plans, UTC."
     ),
 )  # fmt: skip
+
+
+REPORT = (
+    click.option(
+        "--until",
+        metavar="YYYY-MM-DD",
+        type=click.DateTime(["%Y-%m-%d"]),
+        help="The day until which brokers to add are counted; default: 90 days on.",
+    ),
+    click.option(
+        "--pages",
+        metavar="N",
+        type=click.IntRange(min=0),
+        default=50,
+        show_default=True,
+        help="For how many plans, the first to move, a page is written.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """The options of a report as given."""
+
+    until: date | None = None
+    pages: int = 50
+
+
+def report_options(until: datetime | None, pages: int) -> ReportOptions:
+    """Read the options."""
+    return ReportOptions(until.date() if until else None, pages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +146,42 @@ def budget(out: Path, day: str, fleet_budget: FleetBudget) -> tuple[str, dict[st
     }
 
 
-def report(out: Path, day: str, sites: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-    """Write the report of a day as HTML and Markdown below the tables."""
-    waves = snapshot_files.fleet("stages.waves")
-    from poolkeeper.report import fleet_report
+def report(
+    out: Path, day: str, sites: Mapping[str, str], options: ReportOptions
+) -> tuple[str, dict[str, Any]]:
+    """Write the report of a day, the pages of its plans and its tables below the tables."""
+    day_report = snapshot_files.fleet("stages.day_report")
+    plan_pages = snapshot_files.fleet("stages.plan_pages")
+    from poolkeeper.report import fleet_report, gaps
 
-    found = waves.fleet_report_of(snapshot_files.fleet("storage.store").Store(out), day, sites)
-    page, text = out / f"report-{day}.html", out / f"report-{day}.md"
+    store = snapshot_files.fleet("storage.store").Store(out)
+    made_ms = time.time_ns() // 1_000_000
+    until = options.until or _end_of(day).date() + timedelta(days=day_report.HORIZON_DAYS - 1)
+    found = day_report.day_report(store, day, day_report.ReportOptions(sites, made_ms, until))
+    made, missing = [], []
+    for each in plan_pages.plan_pages(store, found, plan_pages.chosen(found, options.pages)):
+        if each.missing is not None:
+            missing.append(each.missing)
+            continue
+        made.append(each.cluster)
+        file = out / plan_pages.folder_of(day) / f"{each.cluster}.html"
+        output_files.make_folder(file.parent)
+        output_files.write(file, each.page)
+        output_files.write(file.with_name(f"{each.cluster}.json"), json.dumps(each.plan) + "\n")
+    found = plan_pages.with_pages(found, frozenset(made), missing)
+    day_report.write_tables(store, day, found)
+    page, text = out / plan_pages.report_of(day), out / f"report-{day}.md"
     output_files.write(page, fleet_report.fleet_page(found))
     output_files.write(text, fleet_report.fleet_markdown(found))
     return f"report {day}: {page}, {text}", {
         "step": "report",
         "day": day,
         "files": [str(page), str(text)],
+        "plans": len(made),
+        "missing": [
+            {"reason": each.gap, "cluster": each.cluster or None, "message": gaps.sentence(each)}
+            for each in found.missing
+        ],
     }
 
 

@@ -1,13 +1,13 @@
-"""The budget and the report of a day: from the tables of all clusters to waves and to pages.
+"""The budget of a day: from the tables of all clusters to waves; and what a report shows of plans.
 
-Both read only what was planned, cluster by cluster, in one process. A cluster without a plan has no
-work in the budget, and its reason in the report.
+Only what was planned is read, cluster by cluster, in one process. A cluster without a plan has no
+work in the budget, and its reason in the report (`day_report`).
 """
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
-from poolkeeper.errors import Refused
 from poolkeeper.fleet.schedule.budget import Bound, Budget, ClusterWork, LeftOut, Schedule, Turn
 from poolkeeper.fleet.schedule.schedule import schedule
 from poolkeeper.fleet.schedule.timeline import budget_text, timeline_of
@@ -18,7 +18,7 @@ from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
 from poolkeeper.fleet.storage.store import OK, Store, input_digest
 from poolkeeper.model.plans import Plan, PlanProblem, PoolCertificate
 from poolkeeper.model.problems import Recorded
-from poolkeeper.report.values import ClusterReport, FleetReport, Holding, Timeline
+from poolkeeper.report.values import ClusterReport, Holding, Timeline
 
 Sites = Mapping[str, str]
 """Site by cluster."""
@@ -44,17 +44,12 @@ def schedule_day(store: Store, day: str, budget: Budget, sites: Sites, begin: da
     return _read_schedule(store, day)
 
 
-def fleet_report_of(store: Store, day: str, sites: Sites) -> FleetReport:
-    """What was planned that day, and the schedule if a budget was made for it."""
-    names = store.clusters(schemas.PLANS, day)
-    if not names:
-        raise Refused(f"{store.root}: holds no plans of {day} (poolkeeper fleet plan makes them)")
-    timeline = None
-    if store.file(schemas.BUDGETS, day, "").exists():
-        (head,) = rows_of(store.read(schemas.BUDGETS, day, ""))
-        timeline = _timeline(_read_schedule(store, day), head["budget"])
-    clusters = tuple(_cluster(store, day, name, sites.get(name, "")) for name in names)
-    return FleetReport(day, clusters, timeline)
+def timeline_of_day(store: Store, day: str) -> Timeline | None:
+    """The schedule of that day for a report, or None if no budget was made for it."""
+    if not store.file(schemas.BUDGETS, day, "").exists():
+        return None
+    (head,) = rows_of(store.read(schemas.BUDGETS, day, ""))
+    return _timeline(_read_schedule(store, day), head["budget"])
 
 
 def _timeline(made: Schedule, budget: str) -> Timeline:
@@ -75,14 +70,15 @@ def _has_plan(store: Store, day: str, name: str) -> bool:
     return head is not None and head["status"] == OK
 
 
-def _plan(store: Store, day: str, name: str) -> Plan:
+def plan_of_day(store: Store, day: str, name: str) -> Plan:
+    """The cluster's plan; raises `InvalidInput` if what it says of itself is not so."""
     rows = {t.name: store.read(t, day, name) for t in (schemas.PLANS, *plan_rows.BODIES)}
     return plan_rows.plan_of_rows(name, rows)
 
 
 def _work(store: Store, day: str, name: str, site: str) -> ClusterWork:
     execution = desired_of(store, name).cluster.execution
-    plan, brokers = _plan(store, day, name), _holdings(store, day, name)
+    plan, brokers = plan_of_day(store, day, name), _holdings(store, day, name)
     return work_of(plan, brokers, site, execution.windows, cut_of(execution))
 
 
@@ -91,10 +87,10 @@ def _holdings(store: Store, day: str, name: str) -> tuple[Holding, ...]:
     return tuple(Holding(**row) for row in rows_of(columns))
 
 
-def _cluster(store: Store, day: str, name: str, site: str) -> ClusterReport:
-    (head,) = rows_of(store.read(schemas.PLANS, day, name))
-    if head["status"] != OK:
-        return ClusterReport(name, site, failed=head["reason"])
+def cluster_report(
+    store: Store, day: str, name: str, site: str, head: Mapping[str, Any]
+) -> ClusterReport:
+    """The numbers of the cluster's plan, whose row of `plans` is `head`."""
     steps = store.read(schemas.STEPS, day, name, ["destructive"]).column(0).to_pylist()
     return ClusterReport(
         name,

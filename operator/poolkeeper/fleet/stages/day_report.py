@@ -6,6 +6,7 @@ absence. A step counts as missing where this day has it for other clusters, or a
 it: who never makes features or budgets misses none.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -220,9 +221,12 @@ def _unscheduled(
         if moving and _is_made(store, schemas.BUDGETS, day):
             yield Missing(Gap.NO_BUDGET)
         return
-    timed = {bar.cluster for bar in timeline.bars} | {each.cluster for each in timeline.omitted}
+    timed: Counter[str] = Counter()
+    for entry in (*timeline.bars, *timeline.omitted):
+        timed[entry.cluster] += entry.bytes
     for each in moving:
-        if each.name not in timed:
+        # A schedule has all bytes of the plan that it was made from, in time or left out.
+        if each.name not in timed or timed[each.name] != each.bytes:
             yield Missing(Gap.NOT_SCHEDULED, each.name)
 
 

@@ -121,7 +121,7 @@ def _days(days: float | None, capacity: int | None, growth: float | None) -> Cel
     """Days with the heat of their nearness, or why there are none."""
     if days is not None:
         later = sum(days > limit for limit in _SOON_DAYS)
-        shown = f"{days:,.1f}" if days < 10 else f"{days:,.0f}"
+        shown = f"{days:,.1f}".removesuffix(".0") if days < 10 else f"{days:,.0f}"
         return number(shown, 5 - later, days)
     return number(_UNKNOWN if capacity is None or growth is None else _NEVER)
 

@@ -67,7 +67,7 @@ def _notes(report: FleetReport, planned: Sequence[ClusterReport]) -> Iterator[st
         " by that line where an operator keeps it, by the one on the plan's page elsewhere."
     )
     if any(each.page for each in planned):
-        yield "A cluster's name leads to the page of its plan."
+        yield "A cluster's name leads to the page of its plan, in the folder beside this report."
     if report.pages_left_out:
         plans = count(report.pages_left_out, "more plan")
         yield f"There is no page of {plans}, the last to move (--pages raises how many there are)."

@@ -78,10 +78,13 @@ def _value(measured: Measured, value: float) -> Cell:
 
 
 def skew(report: FleetReport, rows_max: int) -> Section | None:
-    """The brokers furthest above their share, by pool and measure."""
-    if not report.skews:
+    """The brokers furthest above their share, by pool and measure; none where none is above it."""
+    ranked = sorted(
+        (each for each in report.skews if each.ratio > 1),
+        key=lambda each: (-each.ratio, each[:3]),
+    )
+    if not ranked:
         return None
-    ranked = sorted(report.skews, key=lambda each: (-each.ratio, each[:3]))
     columns = ("Cluster", "Pool", "What", "Broker", "Holds", "Its share", "Times")
     rows = map(_skew_row, ranked)
     tables = table("The broker furthest above its share", columns, rows, rows_max, "row", 0)

@@ -13,10 +13,11 @@ from poolkeeper.text import fine_duration, more, percent, size
 
 
 class CellKind(Enum):
-    """The kind of a cell: prose, a user's name, a number."""
+    """The kind of a cell: prose, a user's name, a line for a shell, a number."""
 
     TEXT = "text"
     NAME = "name"
+    COMMAND = "command"
     NUMBER = "number"
 
 

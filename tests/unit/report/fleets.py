@@ -66,8 +66,8 @@ def loads(name: str, growth_gib: float | None = 0.1) -> tuple[BrokerLoad, ...]:
             *(20 * GIB, replicas * 1000.0),
         )
         for broker, rack, weight, replicas in (
-            (1, "a", 0.0, 12),
-            (2, "a", 1.0, 8),
+            (1, "a", 0.0, 2),
+            (2, "a", 1.0, 18),
             (3, "b", 1.0, 8),
         )
     )

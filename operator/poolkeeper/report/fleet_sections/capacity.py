@@ -37,7 +37,7 @@ def section(report: FleetReport, pools_max: int, brokers_max: int) -> Section | 
         "Pool",
         *heads,
         "At the limit in days",
-        "A broker full in",
+        "A broker full in days",
         f"To add{until}",
     )
     tables = (
@@ -131,4 +131,6 @@ def _adding(pool: PoolForecast) -> Cell:
         return number(pool.brokers_to_add, 4 if pool.brokers_to_add else -1)
     if pool.limit is None:
         return number("unknown capacity")
-    return number("unknown growth" if pool.growth is None else f"above {TO_ADD_MAX:,}", 5)
+    if pool.growth is None:
+        return number("unknown growth")
+    return number(f"above {TO_ADD_MAX:,}", 5, TO_ADD_MAX + 1)

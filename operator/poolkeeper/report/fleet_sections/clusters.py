@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from poolkeeper.report.document import (
     Cell,
+    CellKind,
     Row,
     Section,
     byte_count,
@@ -21,7 +22,7 @@ _COLUMNS = (
     *("Cluster", "Site", "Begins", "Ends", "Waves", "Partitions", "Moves", "Bytes"),
     *("Destructive", "Undone", "Approved by"),
 )
-_WAVES_SHOWN = 2
+_WAVES_SHOWN = 1
 
 
 def section(report: FleetReport, rows_max: int) -> Section | None:
@@ -44,8 +45,11 @@ def approval(cluster: str, plan_hash: str, file: str) -> Section:
     return Section(
         "How it is approved",
         items=(
-            (Cell("where an operator keeps the cluster:"), name(_line(cluster, plan_hash))),
-            (Cell("elsewhere, with the file beside this page:"), name(run)),
+            (
+                Cell("where an operator keeps the cluster:"),
+                Cell(_line(cluster, plan_hash), CellKind.COMMAND),
+            ),
+            (Cell("elsewhere, with the file beside this page:"), Cell(run, CellKind.COMMAND)),
         ),
     )
 
@@ -99,10 +103,13 @@ def _times(
     begin = timeline.begin + timedelta(seconds=_begin_s(turns))
     end = timeline.begin + timedelta(seconds=max(bar.end_s for bar in turns))
     waves = sorted({bar.wave for bar in turns})
-    return moment(begin), moment(end), number(few(waves, _WAVES_SHOWN), order=waves[0])
+    shown = number(few(waves, _WAVES_SHOWN), order=waves[0])
+    if begin.astimezone(UTC).date() == end.astimezone(UTC).date():
+        return moment(begin), number(f"{end.astimezone(UTC):%H:%M}", order=end.timestamp()), shown
+    return moment(begin), moment(end), shown
 
 
 def _approval(cluster: ClusterReport) -> Cell:
     if not cluster.hash or not (cluster.moves or cluster.steps):
         return Cell("nothing to do")
-    return name(_line(cluster.name, cluster.hash))
+    return Cell(_line(cluster.name, cluster.hash), CellKind.COMMAND)

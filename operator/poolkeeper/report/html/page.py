@@ -129,7 +129,7 @@ def _inline(cell: Cell) -> str:
 
 
 def _unlinked(cell: Cell) -> str:
-    if cell.kind is not CellKind.NAME:
+    if cell.kind not in (CellKind.NAME, CellKind.COMMAND):
         return text(cell.text)
     if len(cell.text) > _NAME_MAX:
         return element("code", text(cell.text), class_="long")
@@ -164,7 +164,9 @@ def _table(table: ReportTable) -> str:
 def _cell(cell: Cell) -> str:
     classes = ["n"] if cell.kind is CellKind.NUMBER else []
     if cell.kind is CellKind.NAME and len(cell.text) > _NAME_MAX:
-        classes.append("l")
+        classes.append("t")
+    if cell.kind is CellKind.COMMAND:
+        classes.append("c")
     if cell.kind is CellKind.TEXT and len(cell.text) > _TEXT_NARROW:
         classes.append("t")
     if cell.heat >= 0:

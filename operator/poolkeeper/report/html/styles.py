@@ -37,7 +37,8 @@ ul.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem,
 .tile b { display: block; font-size: 1.35rem; line-height: 1.3; }
 .tile span { color: var(--soft); font-size: .88rem; display: block; }
 .tile.good b { color: var(--good); } .tile.bad b { color: var(--bad); }
-table { border-collapse: collapse; margin: .5rem 0; font-size: .92rem; min-width: 40%; }
+table { border-collapse: separate; border-spacing: 0; margin: .5rem 0;
+  font-size: .92rem; min-width: 40%; }
 caption { text-align: left; color: var(--soft); padding: .3rem 0; }
 th, td { padding: .28rem .7rem .28rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--line); }
@@ -54,7 +55,10 @@ td.h5 { background: var(--h5); color: var(--h5-ink); }
 .scroll.long { max-height: 34rem; overflow: auto; border-bottom: 1px solid var(--line); }
 .scroll.long thead th { position: sticky; top: 0; background: var(--paper); z-index: 1;
   box-shadow: 0 1px 0 var(--line); }
-td.l { min-width: 25rem; } td.l code { font-size: .8em; } td.t { min-width: 16rem; }
+td.t { min-width: 16rem; }
+td.c code { font-size: .85em; white-space: nowrap; }
+table[data-by="0"] tr > :first-child { position: sticky; left: 0; background: var(--paper); }
+.scroll.long table[data-by="0"] th:first-child { z-index: 2; } 
 a { color: var(--after); } a code { text-decoration: underline; }
 .find { position: sticky; top: 0; z-index: 2; background: var(--paper); padding: .5rem 0;
   display: flex; flex-wrap: wrap; gap: .3rem 1rem; align-items: baseline; color: var(--soft); }
@@ -98,8 +102,10 @@ footer { margin-top: 2.5rem; padding-top: .8rem; border-top: 1px solid var(--lin
 @media print { html { font-size: 11px; } body { max-width: none; padding: 0; font-size: 1rem; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   figure, tr, .tile { break-inside: avoid; } h2 { break-after: avoid; }
-  .scroll, .scroll.long { overflow: visible; max-height: none; } td.l, td.t { min-width: 0; }
-  .find, th button::after { display: none; } svg { min-width: 0; }
+  .scroll, .scroll.long { overflow: visible; max-height: none; }
+  td.t { min-width: 0; } td.c code { white-space: normal; }
+  .find, th button::after { display: none; } table[data-by] tr > * { position: static !important; }
+  svg { min-width: 0; }
   details::details-content { content-visibility: visible; block-size: auto; } }
 """
 )

@@ -7,10 +7,11 @@ it: who never makes features or budgets misses none.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar
 
 from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.fleet.report_tables.broker_loads import broker_loads
@@ -48,7 +49,10 @@ from poolkeeper.report.values import (
     Timeline,
 )
 
+T = TypeVar("T")
 HORIZON_DAYS = 90
+READERS = 8
+"""How many clusters are read at one time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ def day_report(store: Store, day: str, options: ReportOptions) -> FleetReport:
     names = _fleet(store, day)
     if not names:
         raise Refused(f"{store.root}: holds nothing of {day} (poolkeeper fleet run makes it)")
-    found = [_figures(store, day, name, options.sites.get(name, "")) for name in names]
+    found = _each(lambda name: _figures(store, day, name, options.sites.get(name, "")), names)
     timeline = waves.timeline_of_day(store, day)
     reports = tuple(each.report for each in found)
     loads = [load for each in found for load in each.loads]
@@ -109,6 +113,12 @@ def write_tables(store: Store, day: str, report: FleetReport) -> None:
     """Keep the data behind the report."""
     for name, rows in day_rows(report).items():
         store.write(schemas.TABLES[name], day, "", rows)
+
+
+def _each(figures: Callable[[str], T], names: Sequence[str]) -> list[T]:
+    """The figures of every cluster: thousands of small files, whose reading is mostly waiting."""
+    with ThreadPoolExecutor(READERS) as readers:
+        return list(readers.map(figures, names))
 
 
 def _fleet(store: Store, day: str) -> list[str]:
@@ -222,12 +232,14 @@ def _unscheduled(
             yield Missing(Gap.NO_BUDGET)
         return
     timed: Counter[str] = Counter()
-    for entry in (*timeline.bars, *timeline.omitted):
-        timed[entry.cluster] += entry.bytes
-    for each in moving:
+    for bar in timeline.bars:
+        timed[bar.cluster] += bar.bytes
+    for each in timeline.omitted:
+        timed[each.cluster] += each.bytes
+    for planned in moving:
         # A schedule has all bytes of the plan that it was made from, in time or left out.
-        if each.name not in timed or timed[each.name] != each.bytes:
-            yield Missing(Gap.NOT_SCHEDULED, each.name)
+        if planned.name not in timed or timed[planned.name] != planned.bytes:
+            yield Missing(Gap.NOT_SCHEDULED, planned.name)
 
 
 def _differences(store: Store, day: str, now: Sequence[ClusterDay]) -> Differences | None:
@@ -235,7 +247,7 @@ def _differences(store: Store, day: str, now: Sequence[ClusterDay]) -> Differenc
     if not earlier:
         return None
     since = earlier[-1]
-    before = (_earlier_day(store, since, name) for name in sorted(_there(store, since)))
+    before = _each(lambda name: _earlier_day(store, since, name), sorted(_there(store, since)))
     return differences(since, before, now)
 
 
@@ -244,7 +256,13 @@ def _earlier_day(store: Store, day: str, name: str) -> ClusterDay:
         head = _head(store, schemas.CLUSTERS, day, name)
         if head is None or head["status"] != OK:
             return ClusterDay(name)
-        report, _ = _planned(store, day, name, "")
+        plan = _head(store, schemas.PLANS, day, name)
+        if plan is None or plan["status"] != OK:
+            return ClusterDay(name, int(head["partitions"] or 0))
+        brokers = waves.holdings_of_day(store, day, name)
+        problems = waves.problems_of_day(store, day, name, plan)
+        moves, copied = plan["moves"], plan["bytes"]
+        report = ClusterReport(name, moves=moves, bytes=copied, problems=problems, brokers=brokers)
         return _cluster_day(head, report)
     except PoolkeeperError:
         return ClusterDay(name)  # nothing is known of that day; of today's tables it would be told

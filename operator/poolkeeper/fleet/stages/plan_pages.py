@@ -16,8 +16,6 @@ from poolkeeper.report.fleet_sections import clusters
 from poolkeeper.report.plan_report import plan_page
 from poolkeeper.report.values import ClusterReport, FleetReport, Gap, Missing
 
-PAGES_MAX = 50
-
 
 @dataclass(frozen=True, slots=True)
 class PlanPage:

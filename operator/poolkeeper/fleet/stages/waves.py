@@ -78,20 +78,37 @@ def plan_of_day(store: Store, day: str, name: str) -> Plan:
 
 def _work(store: Store, day: str, name: str, site: str) -> ClusterWork:
     execution = desired_of(store, name).cluster.execution
-    plan, brokers = plan_of_day(store, day, name), _holdings(store, day, name)
+    plan, brokers = plan_of_day(store, day, name), holdings_of_day(store, day, name)
     return work_of(plan, brokers, site, execution.windows, cut_of(execution))
 
 
-def _holdings(store: Store, day: str, name: str) -> tuple[Holding, ...]:
+def holdings_of_day(store: Store, day: str, name: str) -> tuple[Holding, ...]:
+    """The cluster's brokers before its plan and after it."""
     columns = store.read(schemas.BALANCES, day, name, Holding._fields)
     return tuple(Holding(**row) for row in rows_of(columns))
+
+
+def problems_of_day(
+    store: Store, day: str, name: str, head: Mapping[str, Any]
+) -> tuple[PlanProblem, ...]:
+    """The problems of the cluster's plan, whose row of `plans` is `head`."""
+    if not head["problems"]:
+        return ()
+    return tuple(
+        PlanProblem(row["pool"], row["law"], Recorded(row["message"]), row["topic"])
+        for row in rows_of(store.read(schemas.PROBLEMS, day, name))
+    )
 
 
 def cluster_report(
     store: Store, day: str, name: str, site: str, head: Mapping[str, Any]
 ) -> ClusterReport:
     """The numbers of the cluster's plan, whose row of `plans` is `head`."""
-    steps = store.read(schemas.STEPS, day, name, ["destructive"]).column(0).to_pylist()
+    steps = (
+        store.read(schemas.STEPS, day, name, ["destructive"]).column(0).to_pylist()
+        if head["steps"]
+        else ()
+    )
     return ClusterReport(
         name,
         site,
@@ -104,11 +121,8 @@ def cluster_report(
         certificates=tuple(
             PoolCertificate(**row) for row in rows_of(store.read(schemas.CERTIFICATES, day, name))
         ),
-        problems=tuple(
-            PlanProblem(row["pool"], row["law"], Recorded(row["message"]), row["topic"])
-            for row in rows_of(store.read(schemas.PROBLEMS, day, name))
-        ),
-        brokers=_holdings(store, day, name),
+        problems=problems_of_day(store, day, name, head),
+        brokers=holdings_of_day(store, day, name),
     )
 
 

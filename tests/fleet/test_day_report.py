@@ -275,7 +275,7 @@ def test_a_whole_report_exits_with_0_and_has_a_page_for_each_plan(store: Store, 
     assert "There is no page of 2 more plans" in page
     folder = store.root / f"report-{cases.DAY}"
     assert sorted(file.name for file in folder.iterdir()) == ["came.html", "came.json"]
-    kept = plan_json.from_json(json.loads((folder / "came.json").read_text()))
+    kept = plan_json.decode((folder / "came.json").read_bytes(), "came.json")  # as `apply` does
     assert kept == cases.kept(store, "came")
     line = f"kubectl poolkeeper approve --cluster came --plan {kept.hash}"
     assert line in page
@@ -285,6 +285,13 @@ def test_a_whole_report_exits_with_0_and_has_a_page_for_each_plan(store: Store, 
     assert main.main([*words, "--day", cases.DAY]) == 0
     names = ["came.html", "moving.html", "still.html"]
     assert sorted(file.name for file in folder.glob("*.html")) == names
+
+
+def test_a_forecast_does_not_end_before_the_day(store: Store, capsys):
+    words = ["fleet", "report", "--out", str(store.root), "--day", cases.DAY]
+    assert main.main([*words, "--until", BEFORE]) == 1
+    told = f"--until {BEFORE} is before the day of the report, {cases.DAY}"
+    assert told in capsys.readouterr().err
 
 
 def test_the_tables_of_a_report_are_what_it_shows(store: Store):

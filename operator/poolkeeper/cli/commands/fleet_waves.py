@@ -157,6 +157,8 @@ def report(
     store = snapshot_files.fleet("storage.store").Store(out)
     made_ms = time.time_ns() // 1_000_000
     until = options.until or _end_of(day).date() + timedelta(days=day_report.HORIZON_DAYS - 1)
+    if until < date.fromisoformat(day):
+        raise Refused(f"--until {until} is before the day of the report, {day}")
     found = day_report.day_report(store, day, day_report.ReportOptions(sites, made_ms, until))
     made, missing = [], []
     for each in plan_pages.plan_pages(store, found, plan_pages.chosen(found, options.pages)):
@@ -177,7 +179,7 @@ def report(
         "step": "report",
         "day": day,
         "files": [str(page), str(text)],
-        "plans": len(made),
+        "pages": len(made),
         "missing": [
             {"reason": each.gap, "cluster": each.cluster or None, "message": gaps.sentence(each)}
             for each in found.missing

@@ -17,7 +17,8 @@ def broker_loads(tables: ClusterTables, loads: PartitionLoads) -> tuple[BrokerLo
     live = {row["broker"]: row for row in rows_of(tables.brokers)}
     pools = tables.desired.pools if tables.desired else ()
     pool_of = {broker: pool for pool in pools for broker in pool.brokers}
-    ids = np.unique(np.array([*live, *pool_of, *loads.replica.tolist()], dtype=np.int64))
+    known = np.array([*live, *pool_of], dtype=np.int64)
+    ids = np.union1d(known, loads.replica)
     counts = _Counts(ids, loads)
     return tuple(
         BrokerLoad(

@@ -20,9 +20,16 @@ def hottest(
     The pool is that of the broker of a partition's first replica, of a topic's first partition.
     """
     pool_of = {each.broker: each.pool for each in brokers}
-    pools = [pool_of.get(broker, "") for broker in _first_replicas(loads).tolist()]
+    first = _first_replicas(loads)
     return tuple(
-        Hot(cluster, pools[row], measured, loads.topics[loads.topic[row]], partition, value)
+        Hot(
+            cluster,
+            pool_of.get(int(first[row]), ""),
+            measured,
+            loads.topics[loads.topic[row]],
+            partition,
+            value,
+        )
         for measured, values in ((Measured.BYTES_IN, loads.rate), (Measured.BYTES, loads.size))
         for row, partition, value in (*_ones(loads, values, most), *_wholes(loads, values, most))
     )

@@ -28,6 +28,14 @@ def write(file: Path, body: str | bytes, mode: int = 0o666) -> None:
         raise Refused(f"{file}: cannot be written ({error.strerror})") from error
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, if it is not there; raises Refused."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refused(f"{folder}: cannot be made ({error.strerror})") from error
+
+
 def _is_replaced(file: Path) -> bool:
     try:
         return stat.S_ISREG(file.lstat().st_mode)

@@ -216,6 +216,7 @@ def test_views_are_of_every_table_that_there_is(engine: str, fleet: Path, run) -
     views = [line for line in out.splitlines() if line.startswith("create or replace view")]
     names = {line.split()[4].removeprefix("fleet_") for line in views}
     assert {"current", "manifests", "clusters", "partitions", "plans", "moves", "turns"} <= names
+    assert {"missing", "snapshot_states", "pool_forecasts", "differences"} <= names
     assert names <= schemas.TABLES.keys()
     assert run("fleet", "ddl", "--out", fleet / "empty")[0] == 1
 

@@ -9,23 +9,30 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from poolkeeper.text import more
+from poolkeeper.text import fine_duration, more, percent, size
 
 
 class CellKind(Enum):
-    """The kind of a cell: prose, a user's name, a number."""
+    """The kind of a cell: prose, a user's name, a line for a shell, a number."""
 
     TEXT = "text"
     NAME = "name"
+    COMMAND = "command"
     NUMBER = "number"
 
 
 class Cell(NamedTuple):
-    """The text of a cell; `heat` is its colour from 0 (good) to 5 (bad), -1 for none."""
+    """The text of a cell; `heat` is its colour from 0 (good) to 5 (bad), -1 for none.
+
+    `order`: what its column is sorted by, where the text alone would not do; None: unknown, last.
+    `link`: the path of another page, beside this one.
+    """
 
     text: str
     kind: CellKind = CellKind.TEXT
     heat: int = -1
+    order: float | None = None
+    link: str = ""
 
 
 Row = tuple[Cell, ...]
@@ -33,12 +40,16 @@ Row = tuple[Cell, ...]
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """Rows under their columns; `more` says what was cut off, empty for nothing."""
+    """Rows under their columns; `more` says what was cut off, empty for nothing.
+
+    `found_by`: the column by whose names readers find their rows; -1: none.
+    """
 
     caption: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     more: str = ""
+    found_by: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,32 +85,62 @@ class Tile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The whole report."""
+    """The whole report.
+
+    `filter`: what the names in columns of `found_by` are; tables can then be sorted and filtered.
+    `back`: text and path of the page that leads to this one.
+    """
 
     title: str
     lead: str
     tiles: tuple[Tile, ...] = ()
     sections: tuple[Section, ...] = ()
     foot: str = ""
+    filter: str = ""
+    back: tuple[str, str] | None = None
 
 
-def name(text: str) -> Cell:
+def name(text: str, link: str = "") -> Cell:
     """A cell for a user's name, which may hold anything."""
-    return Cell(text, CellKind.NAME)
+    return Cell(text, CellKind.NAME, link=link)
 
 
-def number(value: int | str, heat: int = -1) -> Cell:
-    """A cell for a number, or a number with its unit."""
-    return Cell(f"{value:,}" if isinstance(value, int) else value, CellKind.NUMBER, heat)
+def number(value: int | str, heat: int = -1, order: float | None = None) -> Cell:
+    """A cell for a number, or a number with its unit and `order`, by which it is sorted."""
+    if isinstance(value, int):
+        return Cell(f"{value:,}", CellKind.NUMBER, heat, value)
+    return Cell(value, CellKind.NUMBER, heat, order)
+
+
+def byte_count(value: float | None, unknown: str = "unknown") -> Cell:
+    """A cell for a size."""
+    if value is None:
+        return number(unknown)
+    sign = "-" if value < 0 else ""
+    return number(f"{sign}{size(abs(value))}", order=value)
+
+
+def share(value: float, heat: int = -1) -> Cell:
+    """A cell for a part, 0 to 1, as a percentage."""
+    return number(percent(100 * value), heat, value)
+
+
+def span(duration_s: float) -> Cell:
+    """A cell for a duration."""
+    return number(fine_duration(duration_s), order=duration_s)
 
 
 def table(
-    caption: str, columns: tuple[str, ...], rows: Iterable[Row], rows_max: int, noun: str
+    caption: str,
+    columns: tuple[str, ...],
+    rows: Iterable[Row],
+    rows_max: int,
+    noun: str,
+    found_by: int = -1,
 ) -> tuple[ReportTable, ...]:
     """A table of the first rows, or none if there are no rows."""
     listed = list(rows)
     if not listed or rows_max <= 0:
         return ()
-    return (
-        ReportTable(caption, columns, tuple(listed[:rows_max]), more(len(listed) - rows_max, noun)),
-    )
+    cut = more(len(listed) - rows_max, noun)
+    return (ReportTable(caption, columns, tuple(listed[:rows_max]), cut, found_by),)

@@ -1,4 +1,7 @@
-"""The report of a fleet: totals, failed clusters, waves, lower bounds, worst pools, problems."""
+"""The report of a fleet: totals, when each cluster moves, capacity, loads, waves, problems.
+
+Sections of their own are in `fleet_sections`; here are the whole and what is about the schedule.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -14,31 +17,36 @@ from poolkeeper.report.document import (
     Row,
     Section,
     Tile,
+    byte_count,
     name,
     number,
+    span,
     table,
 )
+from poolkeeper.report.fleet_sections import capacity, clusters, loads, missing, since, snapshots
 from poolkeeper.report.html import page, pictures, timelines
 from poolkeeper.report.values import URGENCIES, Bar, ClusterReport, FleetReport, Timeline
 from poolkeeper.text import count, fine_duration, more, size
 
 
 class FleetReportLimits(NamedTuple):
-    """The most rows of each table."""
+    """The most rows of each table; `forecasts`: of pools, whose names readers look for."""
 
-    clusters: int = 50
+    clusters: int = 5000
+    forecasts: int = 2000
     pools: int = 30
     problems: int = 50
     waves: int = 30
+    hottest: int = 20
     pictures: int = 3
 
 
 _PAGE = FleetReportLimits()
-_COMMENT = FleetReportLimits(clusters=20, pools=15, problems=20, waves=15, pictures=0)
+_COMMENT = FleetReportLimits(20, 15, 15, 20, 15, 5, pictures=0)
 
 
 def fleet_page(report: FleetReport) -> str:
-    """One self-contained HTML page, some hundred kilobytes for a thousand clusters."""
+    """One self-contained HTML page, two megabytes for a thousand clusters."""
     return page.render(document(report, _PAGE))
 
 
@@ -57,13 +65,18 @@ def document(report: FleetReport, extent: FleetReportLimits) -> Report:
     # Sorted by name first, so that ties do not depend on the order of the input.
     pools.sort(key=lambda pool: (-pool.imbalances[0][0], pool.cluster, pool.pool))
     sections = (
-        _failed(report, extent),
+        missing.section(report, extent.clusters),
+        clusters.section(report, extent.clusters),
+        since.section(report, extent.clusters, extent.problems),
+        snapshots.section(report, extent.clusters),
+        capacity.section(report, extent.forecasts, extent.pools),
+        loads.hottest(report, extent.hottest),
+        loads.skew(report, extent.pools),
         _waves(report.timeline, extent),
         _omitted(report.timeline, extent),
         _worst(pools, extent),
         _proofs(planned, extent),
         _problems(planned, extent),
-        _clusters(planned, extent),
     )
     return Report(
         f"Fleet of {count(len(report.clusters), 'cluster')}, {report.day}",
@@ -71,6 +84,7 @@ def document(report: FleetReport, extent: FleetReportLimits) -> Report:
         tuple(_tiles(report, planned, pools)),
         tuple(section for section in sections if section),
         "Plans go through stage and apply, which check them against the live clusters again.",
+        filter="cluster",
     )
 
 
@@ -92,9 +106,7 @@ def _lead(report: FleetReport, planned: Sequence[ClusterReport]) -> str:
 def _tiles(
     report: FleetReport, planned: Sequence[ClusterReport], pools: Sequence[PoolBalance]
 ) -> Iterator[Tile]:
-    failed = len(report.clusters) - len(planned)
-    if failed:
-        yield Tile(f"{failed:,}", "without a plan", "bad")
+    yield from missing.tiles(report)
     partitions = sum(cluster.partitions for cluster in planned)
     yield Tile(f"{partitions:,}", f"partitions in {count(len(pools), 'pool')}")
     yield from _proof_tiles(planned)
@@ -105,6 +117,9 @@ def _tiles(
     if risky:
         yield Tile(f"{risky:,}", "destructive steps to agree to", "bad")
     yield from report_sections.problems_tile(sum(len(cluster.problems) for cluster in planned))
+    yield from since.tiles(report)
+    yield from capacity.tiles(report)
+    yield from snapshots.tiles(report)
 
 
 def _proof_tiles(planned: Sequence[ClusterReport]) -> Iterator[Tile]:
@@ -113,15 +128,6 @@ def _proof_tiles(planned: Sequence[ClusterReport]) -> Iterator[Tile]:
     total = sum(cluster.bytes for cluster in planned)
     least = sum(proof.bytes_lower_bound for proof in proofs)
     yield Tile(size(total), f"to copy, at least {size(least)} must")
-
-
-def _failed(report: FleetReport, extent: FleetReportLimits) -> Section | None:
-    failed = sorted((c for c in report.clusters if c.failed), key=lambda c: c.name)
-    if not failed:
-        return None
-    rows = ((name(c.name), name(c.site), Cell(c.failed)) for c in failed)
-    tables = table("Clusters", ("Cluster", "Site", "Why"), rows, extent.clusters, "cluster")
-    return Section("Without a plan", tables=tables)
 
 
 def _waves(timeline: Timeline | None, extent: FleetReportLimits) -> Section | None:
@@ -147,9 +153,9 @@ def _figures(bars: Sequence[Bar]) -> Row:
     return (
         number(len({bar.cluster for bar in bars})),
         number(sum(bar.stages for bar in bars)),
-        number(size(sum(bar.bytes for bar in bars))),
-        number(fine_duration(min(bar.begin_s for bar in bars))),
-        number(fine_duration(max(bar.end_s for bar in bars))),
+        byte_count(sum(bar.bytes for bar in bars)),
+        span(min(bar.begin_s for bar in bars)),
+        span(max(bar.end_s for bar in bars)),
     )
 
 
@@ -192,13 +198,14 @@ def _omitted(timeline: Timeline | None, extent: FleetReportLimits) -> Section | 
         (
             name(each.cluster),
             number(each.stages),
-            number(size(each.bytes)),
+            byte_count(each.bytes),
             Cell(each.reason),
         )
         for each in sorted(timeline.omitted, key=lambda each: (-each.bytes, each.cluster))
     )
     columns = ("Cluster", "Stages", "Bytes", "Why")
-    tables = table("Stages that no time was found for", columns, rows, extent.clusters, "cluster")
+    caption = "Stages that no time was found for"
+    tables = table(caption, columns, rows, extent.clusters, "cluster", 0)
     return Section("Not in the budget", tables=tables)
 
 
@@ -244,23 +251,3 @@ def _problems(planned: Sequence[ClusterReport], extent: FleetReportLimits) -> Se
         return None
     cut = more(len(found) - extent.problems, "problem")
     return Section("Not done, and why", items=tuple(found[: extent.problems]), more=cut)
-
-
-def _clusters(planned: Sequence[ClusterReport], extent: FleetReportLimits) -> Section | None:
-    rows = [
-        (
-            name(c.name),
-            name(c.site),
-            number(c.partitions),
-            number(c.moves),
-            number(size(c.bytes)),
-            number(c.destructive),
-            number(len(c.problems)),
-            name(c.hash),
-        )
-        for c in sorted(planned, key=lambda each: (-each.bytes, each.name))
-    ]
-    heads = ("Partitions", "Moves", "Bytes", "Destructive", "Undone", "Plan")
-    columns = ("Cluster", "Site", *heads)
-    tables = table("By bytes to copy", columns, rows, extent.clusters, "cluster")
-    return Section("Clusters", tables=tables) if tables else None

@@ -101,4 +101,5 @@ def _line(row: Row) -> str:
 
 
 def _inline(cell: Cell) -> str:
-    return code(cell.text) if cell.kind is CellKind.NAME else prose(cell.text)
+    verbatim = cell.kind in (CellKind.NAME, CellKind.COMMAND)
+    return code(cell.text) if verbatim else prose(cell.text)

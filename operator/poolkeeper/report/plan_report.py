@@ -50,9 +50,20 @@ _PAGE = PlanReportLimits()
 _COMMENT = PlanReportLimits(topics=40, moves=20, brokers=40, pictures=0, problems=20, stages=10)
 
 
-def plan_page(plan: Plan, desired: Desired, cluster: Cluster) -> str:
-    """One self-contained HTML page; `cluster` is the one that the plan was made from."""
-    return page.render(document(plan, desired, cluster, _PAGE))
+def plan_page(
+    plan: Plan,
+    desired: Desired,
+    cluster: Cluster,
+    first: Section | None = None,
+    back: tuple[str, str] | None = None,
+) -> str:
+    """One self-contained HTML page; `cluster` is the one that the plan was made from.
+
+    `first`: a section before all others. `back`: text and path of the page that leads to this one.
+    """
+    made = document(plan, desired, cluster, _PAGE)
+    sections = (first, *made.sections) if first else made.sections
+    return page.render(replace(made, sections=sections, back=back))
 
 
 def plan_markdown(plan: Plan, desired: Desired, cluster: Cluster) -> str:

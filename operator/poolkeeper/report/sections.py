@@ -4,9 +4,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from poolkeeper.model.plans import PlanProblem, PoolCertificate
 from poolkeeper.report.balance import MEASURES, PoolBalance, heat
-from poolkeeper.report.document import Cell, ReportTable, Row, Tile, name, number, table
+from poolkeeper.report.document import (
+    Cell,
+    ReportTable,
+    Row,
+    Tile,
+    byte_count,
+    name,
+    number,
+    share,
+    table,
+)
 from poolkeeper.report.values import Holding
-from poolkeeper.text import percent, size
 
 
 def moves_tile(proofs: Sequence[PoolCertificate]) -> Tile:
@@ -34,17 +43,16 @@ def certificates_table(
             name(proof.pool),
             number(proof.replica_moves),
             number(proof.replica_moves_lower_bound),
-            number(size(proof.bytes)),
-            number(size(proof.bytes_lower_bound)),
-            number(percent(proof.gap_percent), _gap_heat(proof.gap_percent)),
+            byte_count(proof.bytes),
+            byte_count(proof.bytes_lower_bound),
+            share(proof.gap_percent / 100, _gap_heat(proof.gap_percent)),
             Cell(_clauses(proof.witness)),
         )
         rows.append((name(cluster), *cells) if clusters else cells)
     heads = ("Pool", "Replicas", "At least", "Bytes", "At least", "Gap", "Why so many")
     columns = ("Cluster", *heads) if clusters else heads
-    return table(
-        "Replicas and bytes to copy, and what no plan can beat", columns, rows, rows_max, "pool"
-    )
+    caption = "Replicas and bytes to copy, and what no plan can beat"
+    return table(caption, columns, rows, rows_max, "pool", 0 if clusters else -1)
 
 
 def _gap_heat(gap_percent: float) -> int:
@@ -71,15 +79,13 @@ def balances_table(
     """The imbalance of pools before and after, as numbers on their colour."""
     rows = []
     for pool in pools:
-        cells = [
-            number(percent(100 * value), heat(value)) for pair in pool.imbalances for value in pair
-        ]
+        cells = [share(value, heat(value)) for pair in pool.imbalances for value in pair]
         whose = (name(pool.cluster),) if clusters else ()
         rows.append((*whose, name(pool.pool), number(len(pool.brokers)), *cells))
     heads = [head for measure in MEASURES for head in (measure.name, "then")]
     columns = (*(("Cluster",) if clusters else ()), "Pool", "Brokers", *heads)
     caption = "What is off the brokers' shares, before and then after"
-    return table(caption, columns, rows, rows_max, "pool")
+    return table(caption, columns, rows, rows_max, "pool", 0 if clusters else -1)
 
 
 def brokers_table(brokers: Iterable[Holding], rows_max: int) -> tuple[ReportTable, ...]:
@@ -94,8 +100,8 @@ def brokers_table(brokers: Iterable[Holding], rows_max: int) -> tuple[ReportTabl
             number(each.replicas_after),
             number(each.leaders_before),
             number(each.leaders_after),
-            number(size(each.bytes_before)),
-            number(size(each.bytes_after)),
+            byte_count(each.bytes_before),
+            byte_count(each.bytes_after),
         )
         for each in brokers
     ]

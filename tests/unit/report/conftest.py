@@ -1,5 +1,8 @@
 """Pages and Markdown are read as a browser and a forge do, and must mean what they say."""
 
+import base64
+import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -9,7 +12,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "report"
-VOID = {"meta"}
+VOID = {"meta", "input"}
+PAGE_OF_OURS = re.compile(r"(\.\./)?report-[0-9-]+(/[a-z0-9.-]+)?\.html")
 
 
 @dataclass
@@ -39,7 +43,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag, f"</{tag}> closes another element"
 
     def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
+        if not {"style", "script"} & set(self.open):
             self.texts.append(data)
 
     def handle_comment(self, data: str) -> None:
@@ -61,6 +65,19 @@ def read(markup: str) -> Page:
     return page
 
 
+def _check_policy(page: Page, markup: str) -> None:
+    """A browser runs and styles exactly what is in the page, and asks nobody for anything."""
+    (policy,) = [a["content"] for _, a in page.children if "http-equiv" in a]
+    allowed = ["default-src 'none'"]
+    for tag, source in (("style", "style-src"), ("script", "script-src")):
+        inside = re.findall(f"<{tag}>(.*?)</{tag}>", markup, re.DOTALL)
+        assert len(inside) == sum(name == tag for name, _ in page.children) <= 1
+        for content in inside:
+            digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+            allowed.append(f"{source} 'sha256-{digest}'")
+    assert policy == "; ".join((*allowed, "base-uri 'none'", "form-action 'none'"))
+
+
 @pytest.fixture(scope="session")
 def read_page() -> Callable[[str], Page]:
     """Read a whole page and check what every page of ours must be."""
@@ -73,16 +90,22 @@ def read_page() -> Callable[[str], Page]:
             *("section", "h1", "h2", "p", "ul", "li", "b", "i", "span", "code", "div"),
             *("table", "caption", "thead", "tbody", "tr", "th", "td", "details", "summary"),
             *("figure", "figcaption", "svg", "desc", "path", "text"),
+            *("a", "script", "label", "input", "output"),
         }
-        # Nothing that loads, runs or links: the page is complete and inert.
+        # Nothing that loads, and nothing that runs but our own script: the page is complete.
         assert page.attributes <= {
             *("lang", "charset", "name", "content", "class", "scope", "role", "aria-label"),
-            *("viewbox", "d", "x", "y", "text-anchor"),
+            *("viewbox", "d", "x", "y", "text-anchor", "http-equiv", "href", "type", "hidden"),
+            *("placeholder", "tabindex", "data-by", "data-o"),
         }
         for tag, attributes in page.children:
             if tag == "svg":
                 assert attributes["role"] == "img"
                 assert attributes["aria-label"]
+            if "href" in attributes:
+                assert tag == "a"
+                assert PAGE_OF_OURS.fullmatch(attributes["href"])
+        _check_policy(page, markup)
         assert "http" not in markup.partition("<style>")[2].partition("</style>")[0]
         counts = [sum(tag == wanted for tag, _ in page.children) for wanted in ("table", "caption")]
         assert counts[0] == counts[1]

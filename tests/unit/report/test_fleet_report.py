@@ -1,75 +1,21 @@
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from laws import examples
-from poolkeeper.model.plans import PlanProblem, PoolCertificate
-from poolkeeper.model.problems import Recorded
 from poolkeeper.report import balance
 from poolkeeper.report.fleet_report import fleet_markdown, fleet_page
 from poolkeeper.report.html.markup import clean
 from poolkeeper.report.markdown import COMMENT_MAX
-from poolkeeper.report.values import (
-    Bar,
-    ClusterReport,
-    FleetReport,
-    Holding,
-    Omitted,
-    Timeline,
-)
+from poolkeeper.report.values import FleetReport, Gap, Missing
+from unit.report import fleets
+from unit.report.fleets import holding, small
 
-GIB = 2**30
-BEGIN = datetime(2026, 3, 1, 22, tzinfo=UTC)
 HOSTILE = st.text(st.characters(), max_size=20) | st.sampled_from(
     ["</svg><script>", "a|b", "![x](y)", "@all", "\n# x", "\u202e", "\ud800", "<!--", "`", "\\"]
 )
-
-
-def holding(broker: int, rack: str | None, before: int, after: int, weight: float = 1.0) -> Holding:
-    return Holding(
-        *("fast", broker, rack, True, weight, before, after),
-        *(before // 2, after // 2, before * GIB, after * GIB),
-    )
-
-
-def cluster(name: str, said: str = "") -> ClusterReport:
-    return ClusterReport(
-        name,
-        "north",
-        "",
-        "sha256:" + "7" * 64,
-        100,
-        12,
-        3,
-        1,
-        30 * GIB,
-        (PoolCertificate("fast", 12, 11, 30 * GIB, 20 * GIB, 9.09, "broker 1 must lose 12"),),
-        (PlanProblem("fast", "rack", Recorded(said or "one rack only"), "orders"),),
-        (holding(1, "a", 12, 0, 0.0), holding(2, "a", 8, 14), holding(3, None, 8, 14)),
-    )
-
-
-def small(name: str = "main", said: str = "ZooKeeper did not answer within 30 s") -> FleetReport:
-    return FleetReport(
-        "2026-03-01",
-        (cluster(name, said), cluster("other"), ClusterReport("away", "south", failed=said)),
-        Timeline(
-            BEGIN,
-            (
-                Bar(name, "north", 1, 2, 20 * GIB, 0, 3600, 0, 1),
-                Bar("other", "north", 4, 1, 30 * GIB, 0, 5400, 1, 1),
-                Bar(name, "north", 4, 1, 10 * GIB, 3600, 5400, 0, 2),
-            ),
-            (Omitted("other", 2, 5 * GIB, said),),
-            5400,
-            5000,
-            "the fleet's rate",
-            "10 MiB/s in all",
-        ),
-    )
 
 
 def test_the_page_of_a_small_fleet(golden, read_page):
@@ -90,9 +36,27 @@ def test_an_empty_fleet_has_a_page(read_page, read_markdown):
     assert "Fleet of 0 clusters" in read_markdown(fleet_markdown(nothing)).text
 
 
+def test_the_page_of_a_damaged_plan_is_missed_although_the_plan_is_there(read_page):
+    report = replace(small(), missing=(Missing(Gap.DAMAGED, "main", "moves: cut off"),))
+    told = (
+        "a table of it cannot be read: run its step again, with --again if that does not help:"
+        " moves: cut off"
+    )
+    assert told in read_page(fleet_page(report)).text
+
+
 def test_the_order_of_clusters_does_not_matter():
     report = small()
-    turned = replace(report, clusters=report.clusters[::-1])
+    turned = replace(
+        report,
+        clusters=report.clusters[::-1],
+        snapshots=report.snapshots[::-1],
+        pools=report.pools[::-1],
+        brokers=report.brokers[::-1],
+        hottest=report.hottest[::-1],
+        skews=report.skews[::-1],
+        missing=report.missing[::-1],
+    )
     assert fleet_page(turned) == fleet_page(report)
     assert fleet_markdown(turned) == fleet_markdown(report)
 
@@ -106,19 +70,15 @@ def test_hostile_names_stay_text(read_page, read_markdown, name, said):
     assert " ".join(clean(name).split()) in " ".join(text.split())
 
 
-def test_a_thousand_clusters_are_some_hundred_kilobytes(read_page):
-    clusters = [cluster(f"cluster-{n:04d}") for n in range(1000)]
-    bars = [
-        Bar(f"cluster-{n:04d}", "north", n % 5, 1, GIB, n * 7.0, n * 7.0 + 100, n % 60, n // 60 + 1)
-        for n in range(20_000)
-    ]
-    timeline = Timeline(BEGIN, bars, (), 350_100.0, 320_000.0, "the fleet's rate", "none")
-    report = FleetReport("2026-03-01", clusters, timeline)
+def test_a_thousand_clusters_are_two_megabytes_with_a_row_for_each(read_page):
+    report = fleets.thousand()
     page = fleet_page(report)
-    assert len(page) < 1_500_000
-    text = read_page(page).text
-    for cut in ("and 970 more pools", "and 950 more clusters", "and 20 more lanes"):
-        assert cut in text
+    assert len(page) < 2_500_000
+    read = read_page(page)
+    for cut in ("and 970 more pools", "and 20 more lanes"):
+        assert cut in read.text
+    # When it moves, what changed, its snapshot, its pool.
+    assert read.text.count("cluster-0999") >= 4
     assert len(fleet_markdown(report)) <= COMMENT_MAX
 
 

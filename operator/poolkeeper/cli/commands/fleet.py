@@ -199,26 +199,26 @@ def _with(many: Sequence[Callable[[Function], Function]]) -> Callable[[Function]
 @options.folders(required=True)
 @_with(_READING)
 @_working
-def snapshot(work: _FleetCommand, folders: tuple[Path, ...], **reading: Any) -> None:
+def snapshot(work: _FleetCommand, folders: tuple[Path, ...], **reading: Any) -> int:
     """Read every declared cluster; one that cannot be read is a row with its reason."""
     declared = _load_manifests(folders)
     with work.begun() as begun:
-        _print_outcomes(work, [_snapshot(work, begun, declared, **reading)])
+        return _print_outcomes(work, [_snapshot(work, begun, declared, **reading)])
 
 
 @fleet.command()
 @_with(_LOADING)
 @_working
-def features(work: _FleetCommand, **loading: Any) -> None:
+def features(work: _FleetCommand, **loading: Any) -> int:
     """Make load features: percentiles, growth and days to full, from the history of loads."""
     with work.begun() as begun:
-        _print_outcomes(work, [_features(work, begun, work.latest(begun.lake), **loading)])
+        return _print_outcomes(work, [_features(work, begun, work.latest(begun.lake), **loading)])
 
 
 @fleet.command()
 @options.folders()
 @_working
-def plan(work: _FleetCommand, folders: tuple[Path, ...]) -> None:
+def plan(work: _FleetCommand, folders: tuple[Path, ...]) -> int:
     """Plan every cluster that has a snapshot; the plans are those of `poolkeeper plan`.
 
     With -f, what is declared now counts; else what was when the snapshots were made.
@@ -226,7 +226,7 @@ def plan(work: _FleetCommand, folders: tuple[Path, ...]) -> None:
     declared = _load_manifests(folders)
     with work.begun() as begun:
         _write_manifests(begun.lake, declared)
-        _print_outcomes(work, [_plan(work, begun, work.latest(begun.lake))])
+        return _print_outcomes(work, [_plan(work, begun, work.latest(begun.lake))])
 
 
 @fleet.command()
@@ -234,9 +234,14 @@ def plan(work: _FleetCommand, folders: tuple[Path, ...]) -> None:
 @_with(_READING)
 @_with(_LOADING)
 @_with(fleet_waves.BUDGET)
+@_with(fleet_waves.REPORT)
 @_working
-def run(work: _FleetCommand, folders: tuple[Path, ...], **given: Any) -> None:
-    """Do all steps: snapshot, features, plan, budget, report."""
+def run(work: _FleetCommand, folders: tuple[Path, ...], **given: Any) -> int:
+    """Do all steps: snapshot, features, plan, budget, report.
+
+    Exit code 4: done, and something is missing; the report says what.
+    """
+    shown = fleet_waves.report_options(given.pop("until"), given.pop("pages"))
     loading = {name: given.pop(name) for name in ("samples", "history", "step", "coverage")}
     wanted = {each.name: given.pop(each.name) for each in fields(fleet_waves.BudgetOptions)}
     allowed = fleet_waves.fleet_budget(fleet_waves.BudgetOptions(**wanted))
@@ -247,9 +252,9 @@ def run(work: _FleetCommand, folders: tuple[Path, ...], **given: Any) -> None:
         planned = _plan(work, begun, read.day)
         more = [
             fleet_waves.budget(begun.lake, begun.storage, read.day, allowed),
-            fleet_waves.report(begun.lake, begun.storage, read.day, allowed.sites),
+            fleet_waves.report(begun.lake, begun.storage, read.day, allowed.sites, shown),
         ]
-    _print_outcomes(work, [read, loaded, planned], more)
+    return _print_outcomes(work, [read, loaded, planned], more)
 
 
 _OF_TABLES = (_OPTIONS[0], _OPTIONS[1], _OPTIONS[2], _OPTIONS[4], _OPTIONS[-1])
@@ -282,14 +287,19 @@ def budget(work: _FleetCommand, **wanted: Any) -> None:
 
 @fleet.command()
 @_with(fleet_waves.BUDGET[2:3])
+@_with(fleet_waves.REPORT)
 @_reading
-def report(work: _FleetCommand, sites: Sequence[str]) -> None:
-    """Write one page about the day: totals, worst pools, certificates, waves."""
+def report(work: _FleetCommand, sites: Sequence[str], until: datetime | None, pages: int) -> int:
+    """Write the page about the day, and the page of each plan beside it.
+
+    Exit code 4: something is missing, such as a cluster's snapshot or plan; the page says what.
+    """
     site_of = fleet_waves.sites_of(sites)
+    shown = fleet_waves.report_options(until, pages)
     with work.begun() as begun:
         day = work.latest(begun.lake)
-        made = fleet_waves.report(begun.lake, begun.storage, day, site_of)
-    _print_outcomes(work, [], [made])
+        made = fleet_waves.report(begun.lake, begun.storage, day, site_of, shown)
+    return _print_outcomes(work, [], [made])
 
 
 @fleet.command(
@@ -433,10 +443,10 @@ def _print_outcomes(
     work: _FleetCommand,
     outcomes: Sequence["FleetOutcome"],
     more: Sequence[tuple[str, Mapping[str, Any]]] = (),
-) -> None:
-    """Print the result of every cluster.
+) -> int:
+    """Print the result of every cluster and return the exit code.
 
-    Raises if a step failed for all of them, and ends with exit code 4 if it did for some.
+    Raises if a step failed for all clusters.
     """
     if work.output == printing.JSON:
         data = [*map(_outcome_data, outcomes), *(told for _, told in more)]
@@ -450,8 +460,14 @@ def _print_outcomes(
         if outcome.lines and len(outcome.failed) == len(outcome.lines):
             kind = Unavailable if outcome.step == "snapshot" else Refused
             raise kind(f"{outcome.step} failed for every cluster")
-    if any(outcome.failed for outcome in outcomes):
-        raise click.exceptions.Exit(left_undone.EXIT_CODE)
+    told = {line.cluster for outcome in outcomes for line in outcome.failed}
+    missing = [each for _, data in more for each in data.get("missing", ())]
+    printing.warn(_missing(each) for each in missing if each["cluster"] not in told)
+    return left_undone.EXIT_CODE if told or missing else 0
+
+
+def _missing(told: Mapping[str, Any]) -> str:
+    return f"report {told['cluster']}: {told['message']}" if told["cluster"] else told["message"]
 
 
 def _outcome_data(outcome: "FleetOutcome") -> Mapping[str, Any]:

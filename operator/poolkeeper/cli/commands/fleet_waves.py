@@ -1,8 +1,11 @@
 """`poolkeeper fleet budget` and `fleet report`: their options and their output files."""
 
+import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -56,6 +59,37 @@ BUDGET = (
         "--begin", metavar="TIME", help="ISO 8601; default: the end of the day of the plans, UTC."
     ),
 )  # fmt: skip
+
+
+REPORT = (
+    click.option(
+        "--until",
+        metavar="YYYY-MM-DD",
+        type=click.DateTime(["%Y-%m-%d"]),
+        help="The day until which brokers to add are counted; default: 90 days on.",
+    ),
+    click.option(
+        "--pages",
+        metavar="N",
+        type=click.IntRange(min=0),
+        default=50,
+        show_default=True,
+        help="For how many plans, the first to move, a page is written.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """The options of a report as given."""
+
+    until: date | None = None
+    pages: int = 50
+
+
+def report_options(until: datetime | None, pages: int) -> ReportOptions:
+    """Read the options."""
+    return ReportOptions(until.date() if until else None, pages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,19 +152,46 @@ def budget(
 
 
 def report(
-    lake: "Lake", storage: "Storage", day: str, sites: Mapping[str, str]
+    lake: "Lake",
+    storage: "Storage",
+    day: str,
+    sites: Mapping[str, str],
+    options: ReportOptions,
 ) -> tuple[str, dict[str, Any]]:
-    """Write the report of a day as HTML and Markdown below the tables."""
-    waves = snapshot_files.fleet("stages.waves")
-    from poolkeeper.report import fleet_report
+    """Write the report of a day, the pages of its plans and its tables below the tables."""
+    day_report = snapshot_files.fleet("stages.day_report")
+    plan_pages = snapshot_files.fleet("stages.plan_pages")
+    from poolkeeper.report import fleet_report, gaps
 
-    found = waves.fleet_report_of(lake, storage, day, sites)
-    page = _put(lake, f"report-{day}.html", fleet_report.fleet_page(found))
+    made_ms = time.time_ns() // 1_000_000
+    until = options.until or _end_of(day).date() + timedelta(days=day_report.HORIZON_DAYS - 1)
+    if until < date.fromisoformat(day):
+        raise Refused(f"--until {until} is before the day of the report, {day}")
+    shown = day_report.ReportOptions(sites, made_ms, until)
+    found = day_report.day_report(lake, storage, day, shown)
+    made, missing = [], []
+    names = plan_pages.chosen(found, options.pages)
+    for each in plan_pages.plan_pages(lake, storage, found, names):
+        if each.missing is not None:
+            missing.append(each.missing)
+            continue
+        made.append(each.cluster)
+        file = f"{plan_pages.folder_of(day)}/{each.cluster}"
+        _put(lake, f"{file}.html", each.page)
+        _put(lake, f"{file}.json", json.dumps(each.plan) + "\n")
+    found = plan_pages.with_pages(found, frozenset(made), missing)
+    day_report.publish(lake, day, found)
+    page = _put(lake, plan_pages.report_of(day), fleet_report.fleet_page(found))
     text = _put(lake, f"report-{day}.md", fleet_report.fleet_markdown(found))
     return f"report {day}: {page}, {text}", {
         "step": "report",
         "day": day,
         "files": [page, text],
+        "pages": len(made),
+        "missing": [
+            {"reason": each.gap, "cluster": each.cluster or None, "message": gaps.sentence(each)}
+            for each in found.missing
+        ],
     }
 
 
@@ -138,8 +199,10 @@ def _put(lake: "Lake", name: str, body: str) -> str:
     """Write a page over the one that was there; return where."""
     folder = snapshot_files.fleet("lake.filesystems").local_path(lake.root)
     if folder is not None:
-        output_files.write(folder / name, body)
-        return str(folder / name)
+        file: Path = folder / name
+        output_files.make_folder(file.parent)
+        output_files.write(file, body)
+        return str(file)
     lake.objects.delete(name)
     lake.objects.put(name, body.encode())
     return f"{lake.root}/{name}"

@@ -5,20 +5,27 @@ made        all others: a job of Spark's, its rows written into folders of a new
 published   one object with the entries of all clusters: those kept, those made, the others
 """
 
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from poolkeeper.errors import PoolkeeperError
 from poolkeeper.fleet.engines.engines import Engine, Made
 from poolkeeper.fleet.engines.results import Outcome, RowsDifferError
 from poolkeeper.fleet.lake.entries import Entry, TableFile
 from poolkeeper.fleet.lake.lake import Lake, Run
+from poolkeeper.fleet.lake.reading import DamagedFile
 from poolkeeper.fleet.stages.tasks import Tables
-from poolkeeper.fleet.storage import schemas
+from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.fleet.storage.schemas import FAILED, TableSchema
 
-SNAPSHOT, FEATURES, PLAN, BUDGET = "snapshot", "features", "plan", "budget"
+SNAPSHOT, FEATURES, PLAN = "snapshot", "features", "plan"
+BUDGET, REPORT = "budget", "report"
 TABLES_OF: Mapping[str, tuple[TableSchema, ...]] = {
     SNAPSHOT: (
         schemas.CLUSTERS,
@@ -38,8 +45,20 @@ TABLES_OF: Mapping[str, tuple[TableSchema, ...]] = {
         schemas.STAGES,
     ),
     BUDGET: (schemas.BUDGETS, schemas.TURNS, schemas.LEFT_OUT),
+    REPORT: (
+        schemas.SNAPSHOT_STATES,
+        schemas.MISSING,
+        schemas.POOL_FORECASTS,
+        schemas.BROKER_FORECASTS,
+        schemas.HOTTEST,
+        schemas.SKEWS,
+        schemas.DIFFERENCES,
+    ),
 }
 """The tables that each step writes."""
+
+FLEET = ""
+"""The cluster of the one entry of a budget and of a report, which are of all clusters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +134,7 @@ def carry_out(
         run, outcomes = _written(step, make, todo)
         made = entries_of(step, run, outcomes)
         step.lake.publish(run, {**before, **made}.values())
-        _distrust(step.lake, outcomes)
+        distrust(step.lake, (path for outcome in outcomes for path in outcome.damaged))
     entries = {name: (made.get(name) or kept[name], name in made) for name in step.inputs}
     lines = [_line(entry, new) for _, (entry, new) in sorted(entries.items())]
     return FleetOutcome(step.name, step.day, tuple(lines))
@@ -181,14 +200,38 @@ def _kept(
     return step.lake.whole(alike)
 
 
-def _distrust(lake: Lake, outcomes: Iterable[Outcome]) -> None:
-    """Have the step that wrote a damaged file make its clusters again."""
+def publish_tables(
+    lake: Lake, step: str, day: str, made: Mapping[TableSchema, pa.Table], digest: str = ""
+) -> Entry:
+    """Write the small tables of a step of the whole fleet, and make them what counts."""
+    run = lake.begin(step, day, TABLES_OF[step])
+    files = tuple(_put(lake, run, table, content) for table, content in made.items())
+    versions = {table.name: str(table.version) for table in made}
+    entry = Entry(FLEET, run.id, digest, versions=versions, files=files)
+    lake.publish(run, [entry])
+    return entry
+
+
+def _put(lake: Lake, run: Run, table: TableSchema, content: pa.Table) -> TableFile:
+    sink = io.BytesIO()
+    pq.write_table(content.cast(parquet.stored(table)), sink, compression="zstd")
+    path = f"{run.folder(table)}/part-00000.parquet"
+    lake.objects.put(path, sink.getvalue())
+    return TableFile(table.name, path, len(sink.getvalue()))
+
+
+def damaged_files(wrong: PoolkeeperError) -> tuple[str, ...]:
+    """The file, by its path, that could not be read; none if it is something else."""
+    return (wrong.path,) if isinstance(wrong, DamagedFile) else ()
+
+
+def distrust(lake: Lake, damaged: Iterable[str]) -> None:
+    """Have the steps that wrote these files, by their paths, make their clusters again."""
     step_of = {table.name: step for step, tables in TABLES_OF.items() for table in tables}
     places: dict[tuple[str, str], set[str]] = {}
-    for outcome in outcomes:
-        for path in outcome.damaged:
-            table, day = path.split("/")[:2]
-            places.setdefault((step_of[table], day.removeprefix("day=")), set()).add(path)
+    for path in damaged:
+        table, day = path.split("/")[:2]
+        places.setdefault((step_of[table], day.removeprefix("day=")), set()).add(path)
     for (step, day), paths in places.items():
         lake.distrust(step, day, paths)
 

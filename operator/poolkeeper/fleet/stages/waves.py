@@ -1,22 +1,21 @@
-"""The budget and the report of a day: from small tables of all clusters to waves and to pages.
+"""The budget of a day, from small tables of all clusters to waves; what a report shows of plans.
 
-Both read what was planned, cluster by cluster, in one process: of a plan its stages, its problems
-and certificates, its brokers; never its moves. A cluster without a plan has no work in the budget,
-and its reason in the report.
+What was planned is read cluster by cluster, in one process: of a plan its stages, its problems and
+certificates, its brokers; never its moves. A cluster without a plan has no work in the budget, and
+its reason in the report (`day_report`).
 """
 
-import io
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake import manifests
-from poolkeeper.fleet.lake.entries import Entry, TableFile
+from poolkeeper.fleet.lake.entries import Entry
 from poolkeeper.fleet.lake.filesystems import Storage
-from poolkeeper.fleet.lake.lake import Lake, Run, input_digest
+from poolkeeper.fleet.lake.lake import Lake, input_digest
 from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.schedule.budget import (
     Bound,
@@ -30,19 +29,16 @@ from poolkeeper.fleet.schedule.budget import (
 from poolkeeper.fleet.schedule.schedule import schedule
 from poolkeeper.fleet.schedule.timeline import budget_text, timeline_of
 from poolkeeper.fleet.stages import features
-from poolkeeper.fleet.stages.publishing import BUDGET, FEATURES, PLAN, TABLES_OF
-from poolkeeper.fleet.storage import parquet, plan_rows, schemas
+from poolkeeper.fleet.stages.publishing import BUDGET, FEATURES, FLEET, PLAN, publish_tables
+from poolkeeper.fleet.storage import plan_rows, schemas
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
 from poolkeeper.load.apply import MeasuredLoads
 from poolkeeper.model.plans import Plan, PlanProblem, PoolCertificate
 from poolkeeper.model.problems import Recorded
-from poolkeeper.report.values import ClusterReport, FleetReport, Holding, Timeline
+from poolkeeper.report.values import ClusterReport, Holding, Timeline
 
 Sites = Mapping[str, str]
 """Site by cluster."""
-
-_FLEET = ""
-"""The cluster of the entry of a budget, which is of all of them."""
 
 
 def schedule_day(
@@ -58,29 +54,22 @@ def schedule_day(
         repr((budget, sorted(sites.items()), begin.isoformat())),
         *(f"{name} {entry.run}" for name, entry in sorted(planned.items())),
     )
-    entry = lake.whole(lake.current(BUDGET, day)).get(_FLEET)
+    entry = lake.whole(lake.current(BUDGET, day)).get(FLEET)
     if entry is None or entry.input != digest:
         works = _works(lake, storage, planned, sites)
         made = _tables_of(schedule(works, budget, begin), budget)
-        entry = _publish(lake, day, made, digest)
+        entry = publish_tables(lake, BUDGET, day, made, digest)
     return _read_schedule(Reader(lake.root, storage), entry)
 
 
-def fleet_report_of(lake: Lake, storage: Storage, day: str, sites: Sites) -> FleetReport:
-    """What was planned that day, and the schedule if a budget was made for it."""
-    planned = lake.current(PLAN, day)
-    if not planned:
-        raise Refused(f"{lake.root}: holds no plans of {day} (poolkeeper fleet plan makes them)")
+def timeline_of_day(lake: Lake, storage: Storage, day: str) -> Timeline | None:
+    """The schedule of that day for a report, or None if no budget was made for it."""
+    entry = lake.current(BUDGET, day).get(FLEET)
+    if entry is None:
+        return None
     reader = Reader(lake.root, storage)
-    timeline = None
-    entry = lake.current(BUDGET, day).get(_FLEET)
-    if entry is not None:
-        (head,) = rows_of(reader.rows(entry, schemas.BUDGETS))
-        timeline = _timeline(_read_schedule(reader, entry), head["budget"])
-    clusters = (
-        _cluster(reader, entry, sites.get(name, "")) for name, entry in sorted(planned.items())
-    )
-    return FleetReport(day, tuple(clusters), timeline)
+    head = row_of(reader, entry, schemas.BUDGETS)
+    return _timeline(_read_schedule(reader, entry), head["budget"])
 
 
 def plan_of(lake: Lake, storage: Storage, day: str, cluster: str) -> Plan:
@@ -93,9 +82,13 @@ def plan_of(lake: Lake, storage: Storage, day: str, cluster: str) -> Plan:
         raise Refused(f"{cluster} has no plan of {day} (poolkeeper fleet plan makes one)")
     if not entry.is_ok:
         raise Refused(f"{cluster} has no plan of {day}: {entry.reason}")
-    reader = Reader(lake.root, storage)
+    return plan_of_day(Reader(lake.root, storage), entry)
+
+
+def plan_of_day(reader: Reader, entry: Entry) -> Plan:
+    """The plan of an entry; raises `InvalidInput` if its rows are not of the plan they name."""
     tables = (schemas.PLANS, *plan_rows.BODIES)
-    return plan_rows.plan_of_rows(cluster, {t.name: reader.rows(entry, t) for t in tables})
+    return plan_rows.plan_of_rows(entry.cluster, {t.name: reader.rows(entry, t) for t in tables})
 
 
 def loads_of(lake: Lake, storage: Storage, day: str, cluster: str) -> MeasuredLoads | None:
@@ -133,14 +126,34 @@ def _works(
         yield ClusterWork(name, stages, sites.get(name, ""), windows)
 
 
-def _cluster(reader: Reader, entry: Entry, site: str) -> ClusterReport:
-    name = entry.cluster
-    if not entry.is_ok:
-        return ClusterReport(name, site, failed=entry.reason)
-    (head,) = rows_of(reader.rows(entry, schemas.PLANS))
+def row_of(reader: Reader, entry: Entry, table: schemas.TableSchema) -> dict[str, Any]:
+    """The one row of a table that an entry has; raises `Refused` if there is none."""
+    row = next(rows_of(reader.rows(entry, table)), None)
+    if row is None:
+        raise Refused(f"table {table.name} has no row of run {entry.run}: make it again (--again)")
+    return row
+
+
+def holdings_of_day(reader: Reader, entry: Entry) -> tuple[Holding, ...]:
+    """The cluster's brokers before its plan and after it."""
+    columns = reader.rows(entry, schemas.BALANCES, Holding._fields)
+    return tuple(Holding(**row) for row in rows_of(columns))
+
+
+def problems_of_day(reader: Reader, entry: Entry) -> tuple[PlanProblem, ...]:
+    """The problems of the cluster's plan."""
+    return tuple(
+        PlanProblem(row["pool"], row["law"], Recorded(row["message"]), row["topic"])
+        for row in rows_of(reader.rows(entry, schemas.PROBLEMS))
+    )
+
+
+def cluster_report(reader: Reader, entry: Entry, site: str) -> ClusterReport:
+    """The numbers of the cluster's plan."""
+    head = row_of(reader, entry, schemas.PLANS)
     steps = reader.rows(entry, schemas.STEPS, ["destructive"]).column(0).to_pylist()
     return ClusterReport(
-        name,
+        entry.cluster,
         site,
         hash=head["hash"],
         partitions=head["partitions"],
@@ -151,13 +164,8 @@ def _cluster(reader: Reader, entry: Entry, site: str) -> ClusterReport:
         certificates=tuple(
             PoolCertificate(**row) for row in rows_of(reader.rows(entry, schemas.CERTIFICATES))
         ),
-        problems=tuple(
-            PlanProblem(row["pool"], row["law"], Recorded(row["message"]), row["topic"])
-            for row in rows_of(reader.rows(entry, schemas.PROBLEMS))
-        ),
-        brokers=tuple(
-            Holding(**row) for row in rows_of(reader.rows(entry, schemas.BALANCES, Holding._fields))
-        ),
+        problems=problems_of_day(reader, entry),
+        brokers=holdings_of_day(reader, entry),
     )
 
 
@@ -182,29 +190,9 @@ def _tables_of(made: Schedule, budget: Budget) -> Mapping[schemas.TableSchema, p
     }
 
 
-def _publish(
-    lake: Lake, day: str, made: Mapping[schemas.TableSchema, pa.Table], digest: str
-) -> Entry:
-    """Write the tables of a budget, which are small, and make them what counts."""
-    run = lake.begin(BUDGET, day, TABLES_OF[BUDGET])
-    files = tuple(_write(lake, run, table, content) for table, content in made.items())
-    versions = {table.name: str(table.version) for table in made}
-    entry = Entry(_FLEET, run.id, digest, versions=versions, files=files)
-    lake.publish(run, [entry])
-    return entry
-
-
-def _write(lake: Lake, run: Run, table: schemas.TableSchema, content: pa.Table) -> TableFile:
-    sink = io.BytesIO()
-    pq.write_table(content.cast(parquet.stored(table)), sink, compression="zstd")
-    path = f"{run.folder(table)}/part-00000.parquet"
-    lake.objects.put(path, sink.getvalue())
-    return TableFile(table.name, path, len(sink.getvalue()))
-
-
 def _read_schedule(reader: Reader, entry: Entry) -> Schedule:
     """The schedule without its slices: what reports and people need of it."""
-    (head,) = rows_of(reader.rows(entry, schemas.BUDGETS))
+    head = row_of(reader, entry, schemas.BUDGETS)
     return Schedule(
         datetime.fromtimestamp(head["begin_ms"] / 1000, UTC),
         tuple(Turn(**row) for row in rows_of(reader.rows(entry, schemas.TURNS))),

@@ -1,4 +1,4 @@
 """A report as one HTML page, with pictures in SVG. Values in, text out.
 
-Read `page`, `markup` (escaping), `styles`, `pictures`, `timelines`.
+Read `page`, `markup` (escaping), `styles`, `script`, `pictures`, `timelines`.
 """

@@ -1,4 +1,11 @@
-"""A report as one HTML page: no network, no scripts, light and dark, fit for print."""
+"""A report as one HTML page: no network, light and dark, fit for print.
+
+Only pages with a `filter` have a script. The policy in the head allows this style and this script,
+by their digests, and nothing else: whatever a name holds, it neither runs nor loads anything.
+"""
+
+import base64
+import hashlib
 
 from poolkeeper.report.document import (
     Cell,
@@ -10,11 +17,16 @@ from poolkeeper.report.document import (
     Section,
     Tile,
 )
-from poolkeeper.report.html import styles
-from poolkeeper.report.html.markup import element, text
+from poolkeeper.report.html.markup import clean, element, text
+from poolkeeper.report.html.script import SCRIPT
+from poolkeeper.report.html.styles import CSS
 
 _NAME_MAX = 48
 """The longest name, in characters, that is kept on one line."""
+_TEXT_NARROW = 30
+"""The longest prose, in characters, that needs no width of its own in a wide table."""
+_LONG_ROWS = 25
+"""From so many rows on a table scrolls in a frame of its own, below its head."""
 
 
 def render(document: Report) -> str:
@@ -24,17 +36,48 @@ def render(document: Report) -> str:
             '<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_policy(document)}">',
             element("title", text(document.title)),
-            element("style", styles.CSS),
+            element("style", CSS),
         ]
     )
-    header = element("header", element("h1", text(document.title)), _paragraph(document.lead))
+    header = element(
+        "header",
+        _back(*document.back) if document.back else "",
+        element("h1", text(document.title)),
+        _paragraph(document.lead),
+    )
+    find = _find(document.filter) if document.filter else ""
     tiles = element("ul", *map(_tile, document.tiles), class_="tiles") if document.tiles else ""
     sections = "\n".join(map(_section, document.sections))
     foot = element("footer", _paragraph(document.foot)) if document.foot else ""
-    body = "\n".join(part for part in (header, element("main", tiles, sections), foot) if part)
+    script = element("script", SCRIPT) if document.filter else ""
+    main = element("main", tiles, find, sections)
+    body = "\n".join(part for part in (header, main, foot, script) if part)
     page = element("html", element("head", head), "\n", element("body", body), lang="en")
     return f"<!DOCTYPE html>\n{page}\n"
+
+
+def _policy(document: Report) -> str:
+    script = f" script-src {_digest(SCRIPT)};" if document.filter else ""
+    return (
+        f"default-src 'none'; style-src {_digest(CSS)};{script} base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+def _back(label: str, href: str) -> str:
+    return element("p", element("a", text(label), href=href))
+
+
+def _find(what: str) -> str:
+    """The box in which rows are found by name; the script shows it."""
+    box = f'<input type="search" placeholder="part of a name" aria-label="Find a {text(what)}">'
+    label = element("label", f"Find a {text(what)} ", box)
+    return f'<div class="find" hidden="">{label}<output></output></div>'
 
 
 def _paragraph(raw: str, class_: str = "") -> str:
@@ -75,11 +118,18 @@ def _picture(picture: Picture) -> str:
 
 
 def _item(row: Row) -> str:
-    return element("li", " ".join(map(_inline, row)))
+    named = next((cell.text for cell in row if cell.kind is CellKind.NAME), "")
+    return element("li", " ".join(map(_inline, row)), data_by=clean(named))
 
 
 def _inline(cell: Cell) -> str:
-    if cell.kind is not CellKind.NAME:
+    if cell.link:
+        return element("a", _unlinked(cell), href=cell.link)
+    return _unlinked(cell)
+
+
+def _unlinked(cell: Cell) -> str:
+    if cell.kind not in (CellKind.NAME, CellKind.COMMAND):
         return text(cell.text)
     if len(cell.text) > _NAME_MAX:
         return element("code", text(cell.text), class_="long")
@@ -96,19 +146,32 @@ def _table(table: ReportTable) -> str:
         ),
     )
     rows = "\n".join(element("tr", *map(_cell, row)) for row in table.rows)
-    whole = element(
-        "table",
+    content = (
         element("caption", text(table.caption)),
         element("thead", head),
         element("tbody", rows),
     )
+    by = {"data_by": str(table.found_by)} if table.found_by >= 0 else {}
+    whole = element("table", *content, **by)
     cut = _paragraph(f"… {table.more}", "more") if table.more else ""
-    return element("div", whole, class_="scroll") + cut
+    if len(table.rows) < _LONG_ROWS:
+        return element("div", whole, class_="scroll") + cut
+    # Who has only a keyboard scrolls what can have the focus.
+    reached = {"tabindex": "0", "role": "region", "aria_label": clean(table.caption)}
+    return element("div", whole, class_="scroll long", **reached) + cut
 
 
 def _cell(cell: Cell) -> str:
     classes = ["n"] if cell.kind is CellKind.NUMBER else []
+    if cell.kind is CellKind.NAME and len(cell.text) > _NAME_MAX:
+        classes.append("t")
+    if cell.kind is CellKind.COMMAND:
+        classes.append("c")
+    if cell.kind is CellKind.TEXT and len(cell.text) > _TEXT_NARROW:
+        classes.append("t")
     if cell.heat >= 0:
         classes.append(f"h{cell.heat}")
-    content = _inline(cell)
-    return element("td", content, class_=" ".join(classes)) if classes else element("td", content)
+    attributes = {"class_": " ".join(classes)} if classes else {}
+    if cell.kind is CellKind.NUMBER and not cell.text.isdecimal():
+        attributes["data_o"] = "" if cell.order is None else f"{cell.order:.12g}"
+    return element("td", _inline(cell), **attributes)

@@ -20,7 +20,7 @@ CSS = (
     f"@media print {{ :root {{{_LIGHT}}} }}"
     + """
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2rem 1.25rem; max-width: 68rem; background: var(--paper);
+body { margin: 0 auto; padding: 2rem 1.25rem; max-width: 90rem; background: var(--paper);
   color: var(--ink); font: 15px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .4rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 2.2rem 0 .5rem; padding-top: .8rem;
@@ -37,24 +37,47 @@ ul.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem,
 .tile b { display: block; font-size: 1.35rem; line-height: 1.3; }
 .tile span { color: var(--soft); font-size: .88rem; display: block; }
 .tile.good b { color: var(--good); } .tile.bad b { color: var(--bad); }
-table { border-collapse: collapse; margin: .5rem 0; font-size: .92rem; min-width: 40%; }
+table { border-collapse: separate; border-spacing: 0; margin: .5rem 0;
+  font-size: .92rem; min-width: 40%; }
 caption { text-align: left; color: var(--soft); padding: .3rem 0; }
 th, td { padding: .28rem .7rem .28rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--line); }
 th { color: var(--soft); font-weight: 600; vertical-align: bottom; }
 th.n, td.n { text-align: right; padding-left: .5rem; font-variant-numeric: tabular-nums;
   white-space: nowrap; }
+th.n { white-space: normal; }
 td[class*=h] { color: var(--h-ink); padding-right: .5rem; border-color: var(--paper);
   border-width: 2px; border-style: solid; }
 td.h0 { background: var(--h0); } td.h1 { background: var(--h1); } td.h2 { background: var(--h2); }
 td.h3 { background: var(--h3); } td.h4 { background: var(--h4); }
 td.h5 { background: var(--h5); color: var(--h5-ink); }
 .scroll { overflow-x: auto; }
+.scroll.long { max-height: 34rem; overflow: auto; border-bottom: 1px solid var(--line); }
+.scroll.long thead th { position: sticky; top: 0; background: var(--paper); z-index: 1;
+  box-shadow: 0 1px 0 var(--line); }
+td.t { min-width: 16rem; }
+td.c code { font-size: .85em; white-space: nowrap; }
+table[data-by="0"] tr > :first-child { position: sticky; left: 0; background: var(--paper); }
+.scroll.long table[data-by="0"] th:first-child { z-index: 2; } 
+a { color: var(--after); } a code { text-decoration: underline; }
+.find { position: sticky; top: 0; z-index: 2; background: var(--paper); padding: .5rem 0;
+  display: flex; flex-wrap: wrap; gap: .3rem 1rem; align-items: baseline; color: var(--soft); }
+.find[hidden], [hidden] { display: none; }
+.find input { font: inherit; color: var(--ink); background: var(--wash); width: 16rem;
+  max-width: 100%; border: 1px solid var(--line); border-radius: .35rem; padding: .25rem .5rem; }
+th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; margin: 0;
+  cursor: pointer; text-align: inherit; }
+th button:hover { color: var(--ink); }
+th button::after { content: "\\2195"; opacity: .35; padding-left: .25em; }
+th[aria-sort] button::after { opacity: 1; color: var(--ink); }
+th[aria-sort=ascending] button::after { content: "\\2191"; }
+th[aria-sort=descending] button::after { content: "\\2193"; }
+:focus-visible { outline: 2px solid var(--after); outline-offset: 1px; }
 .more { color: var(--soft); }
 section > ul:not([class]) { padding-left: 1.1rem; } section > ul li { margin: .25rem 0; }
 figure { margin: 1rem 0; } figcaption { margin-bottom: .3rem; color: var(--soft); }
 figcaption b { color: var(--ink); }
-svg { display: block; width: 100%; min-width: 40rem; height: auto;
+svg { display: block; width: 100%; min-width: 40rem; max-width: 66rem; height: auto;
   font: 11px system-ui, "DejaVu Sans", sans-serif; }
 svg text { fill: var(--soft); } svg text.in { fill: var(--bar-ink); }
 svg text.b { fill: var(--ink); font-weight: 600; }
@@ -79,7 +102,10 @@ footer { margin-top: 2.5rem; padding-top: .8rem; border-top: 1px solid var(--lin
 @media print { html { font-size: 11px; } body { max-width: none; padding: 0; font-size: 1rem; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   figure, tr, .tile { break-inside: avoid; } h2 { break-after: avoid; }
-  .scroll { overflow: visible; } svg { min-width: 0; }
+  .scroll, .scroll.long { overflow: visible; max-height: none; }
+  td.t { min-width: 0; } td.c code { white-space: normal; }
+  .find, th button::after { display: none; } table[data-by] tr > * { position: static !important; }
+  svg { min-width: 0; }
   details::details-content { content-visibility: visible; block-size: auto; } }
 """
 )

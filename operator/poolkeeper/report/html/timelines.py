@@ -59,7 +59,8 @@ def _axis(span_s: float, pixels_per_s: float, height: float) -> Iterator[str]:
         x = _LEFT + tick * step * pixels_per_s
         yield element("path", d=f"M{coordinate(x)} {_TOP - 4}V{coordinate(height)}", class_="grid")
         label = fine_duration(tick * step) if tick else "0"
-        yield words(x, _TOP - 9, label, "middle" if tick else "start")
+        anchor = "start" if not tick else "end" if x > WIDTH - _LETTER_PX * len(label) else "middle"
+        yield words(min(x, WIDTH), _TOP - 9, label, anchor)
 
 
 def _groups(bars: Iterable[Bar], pixels_per_s: float) -> Iterator[list[Bar]]:

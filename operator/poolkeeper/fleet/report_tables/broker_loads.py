@@ -1,0 +1,104 @@
+"""What every broker of a cluster holds, how it grows, and what it can hold."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from poolkeeper.fleet.report_tables.cluster_tables import ClusterTables
+from poolkeeper.fleet.report_tables.partition_loads import Floats, PartitionLoads
+from poolkeeper.fleet.storage.parquet import rows_of
+from poolkeeper.model.specs import ResourcePoolSpec
+from poolkeeper.report.values import BrokerLoad
+
+
+def broker_loads(tables: ClusterTables, loads: PartitionLoads) -> tuple[BrokerLoad, ...]:
+    """A load for each broker that is live, in a pool or in a replica list, by id."""
+    live = {row["broker"]: row for row in rows_of(tables.brokers)}
+    pools = tables.desired.pools if tables.desired else ()
+    pool_of = {broker: pool for pool in pools for broker in pool.brokers}
+    known = np.array([*live, *pool_of], dtype=np.int64)
+    ids = np.union1d(known, loads.replica)
+    counts = _Counts(ids, loads)
+    return tuple(
+        BrokerLoad(
+            tables.cluster,
+            pool_of[broker].name if broker in pool_of else "",
+            broker,
+            _rack(broker, live, pool_of),
+            _weight(broker, live, pool_of),
+            **figures,
+            capacity=_capacity(broker, live, pool_of),
+        )
+        for broker, figures in counts.rows()
+    )
+
+
+class _Counts:
+    """Sums over replicas by broker."""
+
+    def __init__(self, ids: Any, loads: PartitionLoads) -> None:
+        self.ids = ids
+        self.place = np.searchsorted(ids, loads.replica)
+        self.loads = loads
+        self.size = loads.size[loads.row_of]
+        self.growth = loads.growth[loads.row_of]
+        self.rate = loads.rate[loads.row_of]
+
+    def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """By broker: the sums as fields of its load."""
+        grown = np.where(np.isnan(self.growth), np.nan, np.nan_to_num(self.size))
+        leaders = self.place[self.loads.first[self._with_replicas()]]
+        replicas = np.bincount(self.place, minlength=len(self.ids))
+        columns = {
+            "replicas": replicas,
+            "leaders": np.bincount(leaders, minlength=len(self.ids)),
+            "sized": self._known(self.size),
+            "bytes": self._sum(self.size),
+            "grown_bytes": self._sum(grown),
+        }
+        growths, grows = self._sum(self.growth), self._known(self.growth)
+        rates, rated = self._sum(self.rate), self._known(self.rate)
+        for row, broker in enumerate(self.ids.tolist()):
+            figures = {name: int(column[row]) for name, column in columns.items()}
+            growth = float(growths[row]) if grows[row] else None
+            rate = float(rates[row]) if rated[row] else None
+            yield broker, {**figures, "growth": growth, "bytes_in_per_s": rate}
+
+    def _with_replicas(self) -> Any:
+        lengths = np.bincount(self.loads.row_of, minlength=len(self.loads.first))
+        return lengths > 0
+
+    def _sum(self, values: Floats) -> Any:
+        weights = np.nan_to_num(values)
+        return np.bincount(self.place, weights=weights, minlength=len(self.ids))
+
+    def _known(self, values: Floats) -> Any:
+        return np.bincount(self.place[~np.isnan(values)], minlength=len(self.ids))
+
+
+def _rack(
+    broker: int, live: Mapping[int, Any], pool_of: Mapping[int, ResourcePoolSpec]
+) -> str | None:
+    rack: str | None = live[broker]["rack"] if broker in live else None
+    if rack is None and broker in pool_of:
+        return pool_of[broker].racks.get(broker)
+    return rack
+
+
+def _weight(broker: int, live: Mapping[int, Any], pool_of: Mapping[int, ResourcePoolSpec]) -> float:
+    pool = pool_of.get(broker)
+    if pool is None or broker not in live or broker in pool.drain:
+        return 0.0
+    return float(pool.capacity_for(broker).weight)
+
+
+def _capacity(
+    broker: int, live: Mapping[int, Any], pool_of: Mapping[int, ResourcePoolSpec]
+) -> int | None:
+    """What is declared, else the sum of its log directories, if all are known."""
+    pool = pool_of.get(broker)
+    if pool is not None and (declared := pool.capacity_for(broker).disk_bytes) is not None:
+        return declared
+    sizes = [each["total_bytes"] for each in (live.get(broker) or {}).get("log_dirs") or ()]
+    return sum(sizes) if sizes and None not in sizes else None

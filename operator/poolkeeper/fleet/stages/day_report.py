@@ -1,0 +1,357 @@
+"""The report of a day, from the tables of all clusters: what there is, and what there should be.
+
+The fleet is what is declared and what is found that day. A cluster without a snapshot, a plan that
+is missing, a step that was killed: each is a gap of the report (`report.values.Gap`), never an
+absence. A step counts as missing where this day has it for other clusters, or an earlier day had
+it: who never makes features or budgets misses none. A damaged file is a gap of its clusters; the
+next run of its step makes it again.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from typing import TypeVar
+
+from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.lake.filesystems import Storage
+from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.manifests import Manifest
+from poolkeeper.fleet.lake.reading import Reader
+from poolkeeper.fleet.report_tables.broker_loads import broker_loads
+from poolkeeper.fleet.report_tables.cluster_tables import (
+    BROKER_COLUMNS,
+    FEATURE_COLUMNS,
+    PARTITION_COLUMNS,
+    ClusterTables,
+)
+from poolkeeper.fleet.report_tables.day_rows import day_rows
+from poolkeeper.fleet.report_tables.hottest import hottest
+from poolkeeper.fleet.report_tables.partition_loads import partition_loads
+from poolkeeper.fleet.report_tables.snapshots import snapshot_report
+from poolkeeper.fleet.stages import waves
+from poolkeeper.fleet.stages.publishing import (
+    BUDGET,
+    FEATURES,
+    PLAN,
+    REPORT,
+    SNAPSHOT,
+    damaged_files,
+    distrust,
+    publish_tables,
+)
+from poolkeeper.fleet.stages.waves import Sites
+from poolkeeper.fleet.storage import schemas
+from poolkeeper.fleet.storage.parquet import from_rows
+from poolkeeper.model.specs import Headroom
+from poolkeeper.report import balance, forecast, gaps
+from poolkeeper.report.differences import differences
+from poolkeeper.report.values import (
+    BrokerLoad,
+    ClusterDay,
+    ClusterReport,
+    Differences,
+    FleetReport,
+    Gap,
+    Holding,
+    Hot,
+    Missing,
+    ProblemKey,
+    SnapshotReport,
+    Timeline,
+)
+
+T = TypeVar("T")
+HORIZON_DAYS = 90
+READERS = 8
+"""How many clusters are read at one time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """What a report is made with: when it is made, and the day to which pools are forecast."""
+
+    sites: Sites
+    now_ms: int
+    until: date
+
+
+@dataclass(frozen=True, slots=True)
+class _Day:
+    """What counts of a day, by step and cluster, and what is declared now."""
+
+    lake: Lake
+    storage: Storage
+    day: str
+    current: Mapping[str, Mapping[str, Entry]]
+    declared: Mapping[str, Manifest]
+
+    @property
+    def there(self) -> Set[str]:
+        """The clusters that were read or planned, or should have been."""
+        return self.current[SNAPSHOT].keys() | self.current[PLAN].keys()
+
+    def entry(self, step: str, name: str) -> Entry | None:
+        """What counts of a cluster in a step."""
+        return self.current[step].get(name)
+
+    def files(self, name: str) -> tuple[object, ...]:
+        """Where most of a cluster is read, which it may share with others."""
+        entries = (self.entry(step, name) for step in (SNAPSHOT, PLAN))
+        return tuple(entry.files if entry else () for entry in entries)
+
+
+@dataclass(frozen=True, slots=True)
+class _ClusterFigures:
+    """All that a report shows of one cluster; `damaged`: files that could not be read."""
+
+    report: ClusterReport
+    snapshot: SnapshotReport
+    day: ClusterDay
+    loads: tuple[BrokerLoad, ...] = ()
+    hottest: tuple[Hot, ...] = ()
+    headrooms: Mapping[str, Headroom | None] | None = None
+    missing: tuple[Missing, ...] = ()
+    damaged: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    """The timeline of a day, if a budget was made; what is missing of it."""
+
+    timeline: Timeline | None
+    missing: tuple[Missing, ...] = ()
+    damaged: tuple[str, ...] = ()
+
+
+def day_report(lake: Lake, storage: Storage, day: str, options: ReportOptions) -> FleetReport:
+    """The values of the report; raises `Refused` where there is nothing of that day."""
+    known = _day_of(lake, storage, day)
+    if not known.there:
+        raise Refused(f"{lake.root}: holds nothing of {day} (poolkeeper fleet run makes it)")
+    names = sorted(known.there | known.declared.keys())
+    found = _each(known, lambda reader, name: _figures(known, reader, name, options), names)
+    reports = tuple(each.report for each in found)
+    budget = _budget(known, reports)
+    distrust(lake, [*budget.damaged, *(path for each in found for path in each.damaged)])
+    loads = [load for each in found for load in each.loads]
+    headrooms = {
+        (each.report.name, pool): headroom
+        for each in found
+        for pool, headroom in (each.headrooms or {}).items()
+    }
+    horizon = max(0, (options.until - date.fromisoformat(day)).days)
+    return FleetReport(
+        day,
+        reports,
+        budget.timeline,
+        options.now_ms,
+        options.until,
+        tuple(each.snapshot for each in found),
+        forecast.pool_forecasts(loads, headrooms, horizon),
+        tuple(map(forecast.broker_forecast, loads)),
+        tuple(hot for each in found for hot in each.hottest),
+        forecast.skews_of(loads),
+        _differences(known, [each.day for each in found]),
+        tuple(sorted([*budget.missing, *(gap for each in found for gap in each.missing)])),
+    )
+
+
+def publish(lake: Lake, day: str, report: FleetReport) -> None:
+    """Keep the data behind the report."""
+    made = day_rows(report)
+    publish_tables(lake, REPORT, day, {schemas.TABLES[name]: made[name] for name in made})
+
+
+def _day_of(lake: Lake, storage: Storage, day: str) -> _Day:
+    current = {step: lake.current(step, day) for step in (SNAPSHOT, FEATURES, PLAN)}
+    return _Day(lake, storage, day, current, manifests.read(lake))
+
+
+def _each(known: _Day, figures: Callable[[Reader, str], T], names: Sequence[str]) -> list[T]:
+    """The figures of every cluster: thousands of small tables, whose reading is mostly waiting.
+
+    Clusters that share files are read one after the other, as a reader keeps what it has of them.
+    """
+    ordered = sorted(names, key=lambda name: (known.files(name), name))
+    length = -(-len(ordered) // READERS) or 1
+    shares = [ordered[at : at + length] for at in range(0, len(ordered), length)]
+
+    def some(share: Sequence[str]) -> list[tuple[str, T]]:
+        reader = Reader(known.lake.root, known.storage)
+        return [(name, figures(reader, name)) for name in share]
+
+    with ThreadPoolExecutor(READERS) as readers:
+        found = dict(pair for part in readers.map(some, shares) for pair in part)
+    return [found[name] for name in names]
+
+
+def _figures(known: _Day, reader: Reader, name: str, options: ReportOptions) -> _ClusterFigures:
+    """All of a cluster; whatever of its tables cannot be read is a gap with the reason."""
+    site = options.sites.get(name, "")
+    try:
+        return _readable(known, reader, name, site)
+    except PoolkeeperError as wrong:
+        without = _without(name, site, Missing(Gap.DAMAGED, name, wrong.line))
+        return replace(without, damaged=damaged_files(wrong))
+
+
+def _without(name: str, site: str, gap: Missing) -> _ClusterFigures:
+    told = gaps.sentence(gap)
+    return _ClusterFigures(
+        ClusterReport(name, site, failed=told),
+        SnapshotReport(name, site, remark=told),
+        ClusterDay(name),
+        missing=(gap,),
+    )
+
+
+def _readable(known: _Day, reader: Reader, name: str, site: str) -> _ClusterFigures:
+    entry = known.entry(SNAPSHOT, name)
+    if entry is None:
+        return _without(name, site, Missing(Gap.NO_SNAPSHOT, name))
+    if not entry.is_ok:
+        return _without(name, site, Missing(Gap.NOT_READ, name, entry.reason))
+    tables = _tables(known, reader, entry)
+    loads = partition_loads(tables)
+    brokers = broker_loads(tables, loads)
+    report, plan_gaps = _planned(reader, known.entry(PLAN, name), name, site)
+    return _ClusterFigures(
+        report,
+        snapshot_report(name, site, tables.head, loads),
+        _cluster_day(entry, report),
+        brokers,
+        hottest(name, loads, brokers),
+        {pool.name: pool.headroom for pool in tables.desired.pools} if tables.desired else {},
+        (*plan_gaps, *_no_features(known, name)),
+    )
+
+
+def _tables(known: _Day, reader: Reader, entry: Entry) -> ClusterTables:
+    name = entry.cluster
+    loaded = known.entry(FEATURES, name)
+    return ClusterTables(
+        name,
+        waves.row_of(reader, entry, schemas.CLUSTERS),
+        known.declared[name].desired if name in known.declared else None,
+        reader.rows(entry, schemas.PARTITIONS, PARTITION_COLUMNS),
+        reader.rows(entry, schemas.BROKERS, BROKER_COLUMNS),
+        from_rows(schemas.FEATURES, ()).select(list(FEATURE_COLUMNS))
+        if loaded is None
+        else reader.rows(loaded, schemas.FEATURES, FEATURE_COLUMNS),
+    )
+
+
+def _planned(
+    reader: Reader, entry: Entry | None, name: str, site: str
+) -> tuple[ClusterReport, tuple[Missing, ...]]:
+    if entry is not None and entry.is_ok:
+        return waves.cluster_report(reader, entry, site), ()
+    gap = (
+        Missing(Gap.NO_PLAN, name)
+        if entry is None
+        else Missing(Gap.NOT_PLANNED, name, entry.reason)
+    )
+    return ClusterReport(name, site, failed=gaps.sentence(gap)), (gap,)
+
+
+def _no_features(known: _Day, name: str) -> Iterator[Missing]:
+    entry = known.entry(FEATURES, name)
+    if entry is None:
+        if _is_made(known.lake, FEATURES, known.day):
+            yield Missing(Gap.NO_FEATURES, name)
+    elif not entry.is_ok:
+        yield Missing(Gap.NO_FEATURES, name, entry.reason)
+
+
+def _is_made(lake: Lake, step: str, day: str) -> bool:
+    """Whether that step is made for this fleet: that day for some cluster, or on an earlier day."""
+    return any(each <= day for each in lake.days(step))
+
+
+def _budget(known: _Day, reports: Sequence[ClusterReport]) -> _Budget:
+    try:
+        timeline = waves.timeline_of_day(known.lake, known.storage, known.day)
+    except PoolkeeperError as wrong:
+        return _Budget(None, (Missing(Gap.DAMAGED, "", wrong.line),), damaged_files(wrong))
+    return _Budget(timeline, tuple(_unscheduled(known, reports, timeline)))
+
+
+def _unscheduled(
+    known: _Day, reports: Sequence[ClusterReport], timeline: Timeline | None
+) -> Iterator[Missing]:
+    moving = [each for each in reports if each.moves]
+    if timeline is None:
+        if moving and _is_made(known.lake, BUDGET, known.day):
+            yield Missing(Gap.NO_BUDGET)
+        return
+    timed: Counter[str] = Counter()
+    for bar in timeline.bars:
+        timed[bar.cluster] += bar.bytes
+    for each in timeline.omitted:
+        timed[each.cluster] += each.bytes
+    for planned in moving:
+        # A schedule has all bytes of the plan that it was made from, in time or left out.
+        if planned.name not in timed or timed[planned.name] != planned.bytes:
+            yield Missing(Gap.NOT_SCHEDULED, planned.name)
+
+
+def _differences(known: _Day, now: Sequence[ClusterDay]) -> Differences | None:
+    earlier = [each for each in known.lake.days(SNAPSHOT) if each < known.day]
+    if not earlier:
+        return None
+    before = _day_of(known.lake, known.storage, earlier[-1])
+    days = _each(before, partial(_earlier_day, before), sorted(before.there))
+    return differences(before.day, days, now)
+
+
+def _earlier_day(before: _Day, reader: Reader, name: str) -> ClusterDay:
+    entry, plan = before.entry(SNAPSHOT, name), before.entry(PLAN, name)
+    if entry is None or not entry.is_ok:
+        return ClusterDay(name)
+    if plan is None or not plan.is_ok:
+        return ClusterDay(name, _partitions(entry))
+    try:
+        head = waves.row_of(reader, plan, schemas.PLANS)
+        problems = waves.problems_of_day(reader, plan) if head["problems"] else ()
+        brokers = waves.holdings_of_day(reader, plan)
+    except PoolkeeperError:
+        return ClusterDay(name)  # nothing is known of that day; of today's tables it would be told
+    moves, copied = head["moves"], head["bytes"]
+    report = ClusterReport(name, moves=moves, bytes=copied, problems=problems, brokers=brokers)
+    return _cluster_day(entry, report)
+
+
+def _partitions(entry: Entry) -> int:
+    return int(entry.figures.get("partitions", 0))
+
+
+def _cluster_day(entry: Entry, report: ClusterReport) -> ClusterDay:
+    partitions = _partitions(entry)
+    if report.failed:
+        return ClusterDay(report.name, partitions)
+    return ClusterDay(
+        report.name,
+        partitions,
+        sum(each.bytes_before for each in report.brokers),
+        planned=True,
+        moves=report.moves,
+        move_bytes=report.bytes,
+        imbalance=_imbalance(report.name, report.brokers),
+        problems=frozenset(ProblemKey(p.pool, p.law, p.topic) for p in report.problems),
+    )
+
+
+def _imbalance(name: str, brokers: Sequence[Holding]) -> float:
+    """The part of the replicas in pools that are off their brokers' share."""
+    off = total = 0.0
+    for pool in balance.pools_of(name, brokers):
+        if pool.pool:
+            held = sum(each.replicas_before for each in pool.brokers)
+            off += held * pool.imbalances[0][0]
+            total += held
+    return off / total if total else 0.0

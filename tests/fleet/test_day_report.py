@@ -1,0 +1,435 @@
+"""What a fleet's report is made of, against a recount; and what is missing in it."""
+
+import html
+import json
+import shutil
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from fleet import cases
+from fleet.conftest import lake_at
+from fleet.in_process import InProcess
+from poolkeeper.cli import main
+from poolkeeper.fleet.engines.results import Outcome, Result
+from poolkeeper.fleet.lake.entries import TableFile
+from poolkeeper.fleet.lake.filesystems import local_path
+from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.reading import Reader
+from poolkeeper.fleet.report_tables.broker_loads import broker_loads
+from poolkeeper.fleet.report_tables.cluster_tables import ClusterTables
+from poolkeeper.fleet.report_tables.hottest import hottest
+from poolkeeper.fleet.report_tables.partition_loads import partition_loads
+from poolkeeper.fleet.schedule.budget import Budget
+from poolkeeper.fleet.stages import day_report, pipeline, plan_pages, waves
+from poolkeeper.fleet.stages.load_features import HistoryOptions
+from poolkeeper.fleet.stages.publishing import (
+    BUDGET,
+    FEATURES,
+    FLEET,
+    PLAN,
+    REPORT,
+    SNAPSHOT,
+    TABLES_OF,
+    publish_tables,
+)
+from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
+from poolkeeper.load.apply import MeasuredLoads, with_loads
+from poolkeeper.model.topology import Partition, Topic
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.report.values import FleetReport, Gap, Hot, Measured, Missing, Presence
+
+BEFORE = "2026-02-28"
+DAY_MS = 86_400_000
+OPTIONS = day_report.ReportOptions({"moving": "north"}, cases.NOW_MS + 3_600_000, date(2026, 5, 30))
+CASES = ("disks", "oddities", "weights", "separate")
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    return cases.golden()
+
+
+def tables_of(case: cases.Case, features=()) -> ClusterTables:
+    desired, cluster = case
+    rows = cluster_rows.rows_of_cluster(cluster)
+    bodies = rows.bodies
+    listed = parquet.table_of(
+        schemas.FEATURES,
+        {
+            column.name: [row.get(column.name, 0) for row in features]
+            for column in schemas.FEATURES.columns
+        },
+    )
+    head = {**rows.head, "read_ms": cases.NOW_MS, "reason": None}
+    return ClusterTables(
+        cluster.name,
+        head,
+        desired,
+        bodies[schemas.PARTITIONS.name],
+        bodies[schemas.BROKERS.name],
+        listed,
+    )
+
+
+def feature(topic: str, partition: int, metric: str, **figures: float | None) -> dict:
+    return {"topic": topic, "partition": partition, "metric": metric, "p95": None} | {
+        "growth_per_day": None,
+        "last": 0.0,
+        **figures,
+    }
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_broker_loads_are_those_of_a_recount(clusters, name):
+    desired, cluster = clusters[name]
+    found = tables_of((desired, cluster))
+    loads = broker_loads(found, partition_loads(found))
+    replicas, leaders, held, sized, rates = (Counter() for _ in range(5))
+    for topic in cluster.topics.values():
+        for p in topic.partitions:
+            leaders.update(p.replicas[:1])
+            for broker in p.replicas:
+                replicas[broker] += 1
+                sized[broker] += p.size_bytes is not None
+                held[broker] += p.size_bytes or 0
+                rates[broker] += p.in_bytes_per_s or 0.0
+    pool_of = {broker: pool for pool in desired.pools for broker in pool.brokers}
+    assert [each.broker for each in loads] == sorted({*replicas, *pool_of, *cluster.brokers})
+    for each in loads:
+        broker, pool = each.broker, pool_of.get(each.broker)
+        assert (each.replicas, each.leaders) == (replicas[broker], leaders[broker])
+        assert (each.bytes, each.sized) == (held[broker], sized[broker])
+        assert (each.bytes_in_per_s or 0.0) == pytest.approx(rates[broker])
+        assert (each.pool, each.growth) == (pool.name if pool else "", None)
+        usable = pool is not None and broker in cluster.brokers and broker not in pool.drain
+        assert each.weight == (pool.capacity_for(broker).weight if usable else 0)
+        assert each.capacity == (pool.capacity_for(broker).disk_bytes if pool else None)
+
+
+def test_the_load_history_counts_as_it_does_for_plans(clusters):
+    desired, cluster = clusters["separate"]
+    name = "pool-0.000"
+    unknown = Partition(0, (1, 2), leader=1, isr=(1, 2))
+    topic = Topic(name, (unknown, *(unknown._replace(partition=n) for n in (1, 2))))
+    case = desired, replace(cluster, topics={name: topic})
+    history = [
+        feature(name, 1, "bytes", last=100.0, growth_per_day=10.0),
+        feature(name, -1, "bytes", last=700.0, growth_per_day=-50.0),
+        feature(name, 0, "bytes_in_per_s", p95=3.0),
+        feature("gone", 0, "bytes", last=9e9, growth_per_day=9e9),
+        feature(name, 9, "bytes", last=9e9, growth_per_day=9e9),
+    ]
+    found = partition_loads(tables_of(case, history))
+    planned = with_loads(
+        case[1],
+        MeasuredLoads({(name, 1): 100.0, (name, -1): 700.0}, {(name, 0): 3.0}),
+    ).topics[name]
+    assert found.size.tolist() == [p.size_bytes for p in planned.partitions] == [300, 100, 300]
+    assert found.growth.tolist() == [-30.0, 10.0, -30.0]
+    assert found.rate[0] == 3.0
+    brokers = broker_loads(tables_of(case, history), found)
+    assert [(b.bytes, b.growth, b.grown_bytes) for b in brokers[:2]] == [(700, -50.0, 700)] * 2
+    assert brokers[2].growth is None
+
+
+def test_the_hottest_are_the_first_by_rate_and_by_size(clusters):
+    desired, cluster = clusters["separate"]
+    topics = {
+        name: Topic(
+            name,
+            tuple(
+                Partition(n, (1, 2), leader=1, isr=(1,), size_bytes=size, in_bytes_per_s=rate)
+                for n, (size, rate) in enumerate(loads)
+            ),
+        )
+        for name, loads in (("a", [(5, 1.0), (6, None)]), ("b", [(9, 0.5), (None, 0.75)]))
+    }
+    tables = tables_of((desired, replace(cluster, topics=topics)))
+    loads = partition_loads(tables)
+    found = hottest("bench", loads, broker_loads(tables, loads), most=2)
+    rate, size = Measured.BYTES_IN, Measured.BYTES
+    assert found == tuple(
+        Hot("bench", "pool-0", *each)
+        for each in (
+            (rate, "a", 0, 1.0),
+            (rate, "b", 1, 0.75),
+            (rate, "b", -1, 1.25),
+            (rate, "a", -1, 1.0),
+            (size, "b", 0, 9.0),
+            (size, "a", 1, 6.0),
+            (size, "a", -1, 11.0),
+            (size, "b", -1, 9.0),
+        )
+    )
+
+
+def test_a_cluster_without_topics_has_figures(clusters):
+    desired, cluster = clusters["separate"]
+    tables = tables_of((desired, replace(cluster, topics={})))
+    loads = partition_loads(tables)
+    brokers = broker_loads(tables, loads)
+    assert {(each.replicas, each.bytes, each.growth) for each in brokers} == {(0, 0, None)}
+    assert hottest("bench", loads, brokers) == ()
+
+
+ALONE = InProcess()
+HISTORY = HistoryOptions(window_s=7 * 86_400, step_s=3_600, coverage_min=0.5)
+
+
+def make(lake: Lake, day: str, read_ms: int, found: dict[str, cases.Case]) -> None:
+    """All steps of a day, but the report; each plan in a file of its own."""
+    for name, case in found.items():
+        cases.put(lake, cases.named(case, name), day, read_ms)
+    pipeline.features(ALONE, lake, day, HISTORY)
+    for name in found:
+        pipeline.plan(ALONE, lake, day, [name])
+    begin = datetime.fromtimestamp(read_ms / 1000, UTC)
+    waves.schedule_day(lake, ALONE.storage, day, Budget(), {}, begin)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, clusters) -> Path:
+    """Two days of a fleet; `went` is there on the first one only, `came` on the second."""
+    folder = tmp_path_factory.mktemp("fleet")
+    lake = lake_at(folder)
+    moving, still = clusters["separate"], clusters["balanced"]
+    make(lake, BEFORE, cases.NOW_MS - DAY_MS, {"moving": moving, "still": still, "went": moving})
+    lake.objects.delete("manifests")  # `went` is not declared any more
+    make(lake, cases.DAY, cases.NOW_MS, {"moving": moving, "still": still, "came": moving})
+    return folder
+
+
+@pytest.fixture
+def lake(made: Path, tmp_path: Path) -> Lake:
+    """The same fleet, to be spoilt."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return lake_at(tmp_path)
+
+
+@pytest.fixture
+def run(capsys, without_spark):
+    def call(lake: Lake, *words: object) -> tuple[int, str, str]:
+        given = ("fleet", "report", "--out", local_path(lake.root), "--day", cases.DAY, *words)
+        code = main.main([str(word) for word in given])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def report_of(lake: Lake) -> FleetReport:
+    return day_report.day_report(lake, ALONE.storage, cases.DAY, OPTIONS)
+
+
+def rows(lake: Lake, table: schemas.TableSchema, step: str = REPORT) -> list[dict]:
+    """The rows that count of a step of all clusters."""
+    return Reader(lake.root, ALONE.storage).rows(cases.entry(lake, step, FLEET), table).to_pylist()
+
+
+def file_of(lake: Lake, step: str, table: schemas.TableSchema, cluster: str) -> TableFile:
+    (file,) = cases.entry(lake, step, cluster).of_table(table)
+    return file
+
+
+def cut_off(lake: Lake, file: TableFile) -> None:
+    path = local_path(lake.root) / file.path
+    path.write_bytes(path.read_bytes()[:40])
+
+
+def be_killed(lake: Lake, step: str, *clusters: str) -> None:
+    """As if the step had not come to these clusters, or to none."""
+    found = lake.current(step, cases.DAY)
+    lake.objects.delete(f"current/step={step}/day={cases.DAY}")
+    left = [entry for name, entry in found.items() if clusters and name not in clusters]
+    if left:
+        lake.publish(lake.begin(step, cases.DAY, TABLES_OF[step]), left)
+
+
+def test_a_whole_day_misses_nothing(lake: Lake):
+    report = report_of(lake)
+    assert report.missing == ()
+    assert [each.name for each in report.clusters] == ["came", "moving", "still"]
+    moving = report.snapshots[1]
+    assert (moving.cluster, moving.site, moving.read_ms) == ("moving", "north", cases.NOW_MS)
+    assert (moving.partitions, moving.unknown_sizes) == (121, 0)
+    assert {each.horizon_days for each in report.pools} == {90.0}
+    assert {each.cluster for each in report.hottest} == {"came", "moving", "still"}
+    assert report.differences is not None
+    assert report.differences.since == BEFORE
+    changed = {each.cluster: each.presence for each in report.differences.clusters}
+    assert changed == {"came": Presence.CAME, "went": Presence.WENT}
+
+
+def fail(lake: Lake, step: str) -> None:
+    outcome = Outcome("moving", schemas.FAILED, "it has no answer")
+    cases.put_rows(lake, step, Result(outcome))
+
+
+def schedule_nothing(lake: Lake) -> None:
+    kept = {table: rows(lake, table, BUDGET) for table in (schemas.BUDGETS, schemas.LEFT_OUT)}
+    made = {t: parquet.from_rows(t, map(dict.values, found)) for t, found in kept.items()}
+    made[schemas.TURNS] = parquet.from_rows(schemas.TURNS, ())
+    publish_tables(lake, BUDGET, cases.DAY, made)
+
+
+GAPS = [
+    pytest.param(
+        lambda lake: be_killed(lake, SNAPSHOT, "moving"),
+        [Missing(Gap.NO_SNAPSHOT, "moving")],
+        id="declared and without a snapshot",
+    ),
+    pytest.param(
+        lambda lake: fail(lake, SNAPSHOT),
+        [Missing(Gap.NOT_READ, "moving", "it has no answer")],
+        id="not read",
+    ),
+    pytest.param(
+        lambda lake: be_killed(lake, PLAN, "moving"),
+        [Missing(Gap.NO_PLAN, "moving")],
+        id="planning was killed",
+    ),
+    pytest.param(
+        lambda lake: be_killed(lake, PLAN),
+        [Missing(Gap.NO_PLAN, name) for name in ("came", "moving", "still")],
+        id="all planning was killed",
+    ),
+    pytest.param(
+        lambda lake: fail(lake, PLAN),
+        [Missing(Gap.NOT_PLANNED, "moving", "it has no answer")],
+        id="not planned",
+    ),
+    pytest.param(
+        lambda lake: be_killed(lake, FEATURES, "still"),
+        [Missing(Gap.NO_FEATURES, "still")],
+        id="features were killed",
+    ),
+    pytest.param(
+        lambda lake: be_killed(lake, FEATURES),
+        [Missing(Gap.NO_FEATURES, name) for name in ("came", "moving", "still")],
+        id="all features were killed",
+    ),
+    pytest.param(
+        lambda lake: fail(lake, FEATURES),
+        [Missing(Gap.NO_FEATURES, "moving", "it has no answer")],
+        id="features failed",
+    ),
+    pytest.param(
+        lambda lake: be_killed(lake, BUDGET),
+        [Missing(Gap.NO_BUDGET)],
+        id="the budget was killed",
+    ),
+    pytest.param(
+        schedule_nothing,
+        [Missing(Gap.NOT_SCHEDULED, "came"), Missing(Gap.NOT_SCHEDULED, "moving")],
+        id="plans are newer than the budget",
+    ),
+]
+
+
+@pytest.mark.parametrize(("spoil", "missing"), GAPS)
+def test_what_is_missing_is_in_the_report_and_in_the_exit_code(lake: Lake, run, spoil, missing):
+    spoil(lake)
+    assert list(report_of(lake).missing) == missing
+    code, out, err = run(lake, "-o", "json")
+    assert code == 4
+    (told,) = json.loads(out)["steps"]
+    assert [(each["reason"], each["cluster"]) for each in told["missing"]] == [
+        (each.gap, each.cluster or None) for each in missing
+    ]
+    page = html.unescape((local_path(lake.root) / f"report-{cases.DAY}.html").read_text())
+    for each, row in zip(told["missing"], rows(lake, schemas.MISSING), strict=True):
+        assert each["message"] in page
+        assert each["message"] in err
+        assert (row["gap"], row["message"]) == (each["reason"], each["message"])
+
+
+STEP_OF = {table.name: step for step, tables in TABLES_OF.items() for table in tables}
+
+
+@pytest.mark.parametrize("table", ["partitions", "plans", "balances", "clusters", "features"])
+def test_a_damaged_table_is_named_and_the_others_are_reported(lake: Lake, table):
+    step = STEP_OF[table]
+    file = file_of(lake, step, schemas.TABLES[table], "moving")
+    cut_off(lake, file)
+    report = report_of(lake)
+    (gap,) = [each for each in report.missing if each.cluster == "moving"]
+    assert gap.gap is Gap.DAMAGED
+    assert file.path in gap.detail
+    assert [each.name for each in report.clusters if not each.failed] == ["came", "still"]
+    distrusted = [name for name, e in lake.current(step, cases.DAY).items() if not e.input]
+    assert distrusted == ["moving"]
+
+
+def test_a_damaged_budget_is_missed_and_made_again(lake: Lake, run):
+    file = file_of(lake, BUDGET, schemas.TURNS, FLEET)
+    path = local_path(lake.root) / file.path
+    path.write_bytes(bytes(file.bytes))
+    code, _, err = run(lake)
+    assert code == 4
+    assert file.path in err
+    assert not cases.entry(lake, BUDGET, FLEET).input
+    make_budget(lake)
+    assert report_of(lake).missing == ()
+
+
+def make_budget(lake: Lake) -> None:
+    begin = datetime.fromtimestamp(cases.NOW_MS / 1000, UTC)
+    waves.schedule_day(lake, ALONE.storage, cases.DAY, Budget(), {}, begin)
+
+
+def test_a_whole_report_exits_with_0_and_has_a_page_for_each_plan(lake: Lake, run):
+    code, _, err = run(lake, "--pages", "1", "--until", "2026-06-01")
+    assert (code, err) == (0, "")
+    root = local_path(lake.root)
+    page = (root / f"report-{cases.DAY}.html").read_text()
+    assert "until 2026-06-01" in page
+    assert f'href="report-{cases.DAY}/came.html"' in page
+    assert "There is no page of 2 more plans" in page
+    folder = root / f"report-{cases.DAY}"
+    assert sorted(file.name for file in folder.iterdir()) == ["came.html", "came.json"]
+    kept = plan_json.decode((folder / "came.json").read_bytes(), "came.json")  # as `apply` does
+    assert kept == cases.kept(lake, "came")
+    line = f"kubectl poolkeeper approve --cluster came --plan {kept.hash}"
+    assert line in page
+    own = (folder / "came.html").read_text()
+    assert line in own
+    assert f'href="../report-{cases.DAY}.html"' in own
+    assert run(lake)[0] == 0
+    names = ["came.html", "moving.html", "still.html"]
+    assert sorted(file.name for file in folder.glob("*.html")) == names
+
+
+def test_a_forecast_does_not_end_before_the_day(lake: Lake, run):
+    code, _, err = run(lake, "--until", BEFORE)
+    assert code == 1
+    assert f"--until {BEFORE} is before the day of the report, {cases.DAY}" in err
+
+
+def test_the_tables_of_a_report_are_what_it_shows(lake: Lake):
+    report = report_of(lake)
+    day_report.publish(lake, cases.DAY, report)
+    names = ("snapshot_states", "pool_forecasts", "broker_forecasts", "hottest", "skews")
+    shown = (report.snapshots, report.pools, report.brokers, report.hottest, report.skews)
+    for name, values in zip(names, shown, strict=True):
+        assert len(rows(lake, schemas.TABLES[name])) == len(values) > 0
+    (came, went) = rows(lake, schemas.DIFFERENCES)
+    assert (came["cluster"], came["presence"], came["partitions_before"]) == ("came", "came", 0)
+    assert (went["cluster"], went["presence"], went["partitions"]) == ("went", "went", 0)
+    assert (came["moves_before"], went["moves"]) == (None, None)
+
+
+def test_a_plan_that_cannot_be_read_again_has_no_page_and_is_missed(lake: Lake):
+    report = report_of(lake)
+    cut_off(lake, file_of(lake, PLAN, schemas.MOVES, "came"))
+    names = plan_pages.chosen(report, 2)
+    (gone, made) = plan_pages.plan_pages(lake, ALONE.storage, report, names)
+    assert (gone.cluster, made.cluster, made.missing) == ("came", "moving", None)
+    linked = plan_pages.with_pages(report, frozenset([made.cluster]), [gone.missing])
+    assert [each.page for each in linked.clusters] == ["", f"report-{cases.DAY}/moving.html", ""]
+    assert [each.gap for each in linked.missing] == [Gap.DAMAGED]
+    assert linked.pages_left_out == 2
+    assert not cases.entry(lake, PLAN, "came").input

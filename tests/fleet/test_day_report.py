@@ -9,15 +9,19 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
+from pyarrow import fs
 
 from fleet import cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
 from poolkeeper.cli import main
+from poolkeeper.cli.commands import fleet_waves
 from poolkeeper.fleet.engines.results import Outcome, Result
+from poolkeeper.fleet.lake import reading
 from poolkeeper.fleet.lake.entries import TableFile
-from poolkeeper.fleet.lake.filesystems import local_path
+from poolkeeper.fleet.lake.filesystems import Storage, local_path
 from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.report_tables.broker_loads import broker_loads
 from poolkeeper.fleet.report_tables.cluster_tables import ClusterTables
@@ -41,6 +45,7 @@ from poolkeeper.load.apply import MeasuredLoads, with_loads
 from poolkeeper.model.topology import Partition, Topic
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.report.values import FleetReport, Gap, Hot, Measured, Missing, Presence
+from s3_server import Bucket
 
 BEFORE = "2026-02-28"
 DAY_MS = 86_400_000
@@ -433,3 +438,28 @@ def test_a_plan_that_cannot_be_read_again_has_no_page_and_is_missed(lake: Lake):
     assert [each.gap for each in linked.missing] == [Gap.DAMAGED]
     assert linked.pages_left_out == 2
     assert not cases.entry(lake, PLAN, "came").input
+
+
+def test_the_report_of_a_bucket_lies_in_the_bucket(made: Path, s3: Bucket):
+    fs.copy_files(str(made), s3.path("fleet"), destination_filesystem=s3.files())
+    storage = Storage.of(s3.hadoop())
+    lake = Lake(ArrowObjects(s3.uri("fleet"), storage))
+    be_killed(lake, FEATURES, "still")
+    names = [f"report-{cases.DAY}.html", f"report-{cases.DAY}.md"]
+    for _ in range(2):  # the second over the first
+        shown = fleet_waves.ReportOptions(pages=1)
+        _, told = fleet_waves.report(lake, storage, cases.DAY, {}, shown)
+        assert told["files"] == [s3.uri("fleet", name) for name in names]
+        assert [each["reason"] for each in told["missing"]] == [Gap.NO_FEATURES]
+    pages = [each.name for each in lake.objects.children(f"report-{cases.DAY}")]
+    assert pages == ["came.html", "came.json"]
+    assert f'href="report-{cases.DAY}/came.html"' in (lake.objects.read(names[0]) or b"").decode()
+    entry = cases.entry(lake, REPORT, FLEET)
+    (missing,) = Reader(lake.root, storage).rows(entry, schemas.MISSING).to_pylist()
+    assert (missing["cluster"], missing["gap"]) == ("still", Gap.NO_FEATURES)
+
+
+def test_rows_are_the_same_however_little_a_reader_keeps(lake: Lake, monkeypatch):
+    report = report_of(lake)
+    monkeypatch.setattr(reading, "KEPT_BYTES", 0)
+    assert report_of(lake) == report

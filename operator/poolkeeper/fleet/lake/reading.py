@@ -44,6 +44,7 @@ class Reader:
     _kept: "OrderedDict[tuple[str, int, tuple[str, ...]], pa.Table]" = field(
         default_factory=OrderedDict
     )
+    _kept_bytes: int = 0
 
     def rows(
         self, entry: Entry, table: TableSchema, columns: Iterable[str] | None = None
@@ -95,9 +96,10 @@ class Reader:
         key = (path, group, columns)
         if key not in self._kept:
             found = file.read_row_group(group, list(columns), use_threads=False)
-            while self._kept and sum(t.nbytes for t in self._kept.values()) > KEPT_BYTES:
-                self._kept.popitem(last=False)
+            while self._kept and self._kept_bytes > KEPT_BYTES:
+                self._kept_bytes -= self._kept.popitem(last=False)[1].nbytes
             self._kept[key] = found
+            self._kept_bytes += found.nbytes
         self._kept.move_to_end(key)
         return self._kept[key]
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from poolkeeper.fleet.lake import manifests, views
 from poolkeeper.fleet.lake.filesystems import local_path, root_of
 from poolkeeper.fleet.lake.lake import Lake, Run
 from poolkeeper.fleet.lake.objects import ArrowObjects
-from poolkeeper.fleet.stages import pipeline
+from poolkeeper.fleet.stages import day_report, pipeline
 from poolkeeper.fleet.stages.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import TABLES_OF, FleetOutcome, Step, carry_out
 from poolkeeper.fleet.stages.snapshot import SnapshotTask
@@ -147,6 +148,11 @@ def test_the_whole_way_as_in_this_process_and_nothing_of_it_twice(
 
 def assert_views(spark: Engine, lake: Lake) -> None:
     """The views hold the rows that count, and no others."""
+    shown = day_report.ReportOptions({}, cases.NOW_MS, date(2026, 5, 30))
+    report = day_report.day_report(lake, HERE.storage, cases.DAY, shown)
+    assert report.missing
+    for _ in range(2):  # of which the second one counts
+        day_report.publish(lake, cases.DAY, report)
     sql = spark._session.sql
     there = [each.name for each in lake.objects.children("")]
     for statement in views.views(lake.root, views.Engine.SPARK, TABLES_OF, there).split(";\n"):
@@ -155,7 +161,9 @@ def assert_views(spark: Engine, lake: Lake) -> None:
     expected: dict[str, int] = {}
     for (table, _), rows in cases.rows_of_all(lake).items():
         expected[table] = expected.get(table, 0) + len(rows)
-    wanted = [name for name in ("plans", "moves", "partitions", "features") if expected[name]]
+    expected["missing"] = len(report.missing)
+    named = ("plans", "moves", "partitions", "features", "missing")
+    wanted = [name for name in named if expected[name]]
     counts = " union all ".join(
         f"select '{name}' as name, count(*) as rows from fleet_{name}" for name in wanted
     )

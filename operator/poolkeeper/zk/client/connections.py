@@ -14,8 +14,9 @@ from threading import Event, Lock
 from typing import Any
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException
+from kazoo.exceptions import AuthFailedError, KazooException
 from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KeeperState
 
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.zk import znodes
@@ -57,12 +58,14 @@ class Address:
 class Connection:
     """A started kazoo client that stays with its one session.
 
-    `lost` is set when the session has ended, for whatever reason, and for good.
+    `lost` is set when the session has ended, for whatever reason, and for good. `rejected`: because
+    the server does not take the credentials; what is asked afterwards only hears of the end.
     """
 
     def __init__(self, client: KazooClient) -> None:
         self.client = client
         self.lost = Event()
+        self.rejected = False
         self.session_id = 0
         self.server_version: tuple[int, int] | None = None
         self._changed = Event()
@@ -106,6 +109,7 @@ class Connection:
 
     def _on_state(self, state: str) -> None:
         if state == "LOST":
+            self.rejected |= self.client.client_state == KeeperState.AUTH_FAILED
             self.give_up()
         self._changed.set()
 
@@ -122,7 +126,7 @@ class Connector:
         """Open a session with a Kafka cluster; raises `Unavailable` if there is none."""
         connection = self.connect(address)
         try:
-            if problem := self._problem(connection.client, address):
+            if problem := self._problem(connection, address):
                 raise Unavailable(problem)
             connection.session_id = connection.client.client_id[0]
             connection.server_version = server_version(connection.client)
@@ -153,11 +157,17 @@ class Connector:
             f"no ZooKeeper answers at {address.servers} within {self.deadline_s:g} s{reason}"
         )
 
-    def _problem(self, client: KazooClient, address: Address) -> str | None:
+    def _problem(self, connection: Connection, address: Address) -> str | None:
         paths = ("/", znodes.BROKER_IDS, znodes.TOPICS)
-        with failures.translate_errors(f"looking for a Kafka cluster at {address}"):
-            results = [client.exists_async(path) for path in paths]
-            there = [result.get(True, self.deadline_s) is not None for result in results]
+        doing = f"looking for a Kafka cluster at {address}"
+        try:
+            with failures.translate_errors(doing):
+                results = [connection.client.exists_async(path) for path in paths]
+                there = [result.get(True, self.deadline_s) is not None for result in results]
+        except Unavailable as failed:
+            if not connection.rejected:
+                raise
+            raise failures.unavailable(AuthFailedError(), doing) from failed
         if all(there):
             return None
         absent = " and no ".join(p for p, found in zip(paths, there, strict=True) if not found)

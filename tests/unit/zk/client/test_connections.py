@@ -1,0 +1,60 @@
+"""What is said of a session that ends before anything was read."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kazoo.exceptions import AuthFailedError, ConnectionClosedError, SessionExpiredError
+from kazoo.protocol.states import KeeperState
+
+from poolkeeper.errors import Forbidden, Unavailable
+from poolkeeper.zk.client.connections import Address, Connection, Connector
+
+
+class Client:
+    """A client of kazoo's whose session ends at once, in this state."""
+
+    def __init__(self, state: str, failed: Exception) -> None:
+        self.client_state = state
+        self._failed = failed
+        self._stopped = SimpleNamespace(set=lambda: None, clear=lambda: None)
+
+    def add_listener(self, listener: Any) -> None:
+        self.listener = listener
+
+    def start_async(self) -> None:
+        self.listener("LOST")
+        self.client_state = KeeperState.CLOSED  # which is the last that is heard
+
+    def exists_async(self, path: str) -> Any:
+        raise self._failed
+
+    def stop(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("state", "failed", "expected", "words"),
+    [
+        (KeeperState.AUTH_FAILED, AuthFailedError(), Forbidden, "rejected the credentials"),
+        (KeeperState.AUTH_FAILED, ConnectionClosedError(), Forbidden, "rejected the credentials"),
+        (KeeperState.EXPIRED_SESSION, SessionExpiredError(), Unavailable, "session expired"),
+    ],
+    ids=["asked-in-time", "asked-too-late", "expired"],
+)
+def test_rejected_credentials_are_told_whenever_somebody_asks(
+    monkeypatch: pytest.MonkeyPatch,
+    state: str,
+    failed: Exception,
+    expected: type[Exception],
+    words: str,
+) -> None:
+    def connected(self: Connector, address: Address) -> Connection:
+        connection = Connection(Client(state, failed))
+        assert connection.start(1)
+        return connection
+
+    monkeypatch.setattr(Connector, "connect", connected)
+    with pytest.raises(expected, match=words):
+        Connector({}, 5, 5).connect_to_kafka(Address.parse("zk:2181"))

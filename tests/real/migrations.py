@@ -129,7 +129,7 @@ class Executor:
     def thaw(self) -> None:
         self.process.send_signal(signal.SIGCONT)
 
-    def end(self, timeout_s: float = 120) -> Ran:
+    def end(self, timeout_s: float = 300) -> Ran:
         """Wait until it ends by itself."""
         try:
             code = self.process.wait(timeout_s)

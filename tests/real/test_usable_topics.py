@@ -6,7 +6,7 @@ from threading import Event, Thread
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import CommitFailedError
+from kafka.errors import CommitFailedError, RetriableError
 
 from conditions import until
 from matrices import soak
@@ -23,6 +23,7 @@ from real.support import access, assignment, create, desired, ignore, plan_of, s
 
 OFFSETS = "__consumer_offsets"
 
+COMMIT_MS = 5_000
 VERSIONS = ["3.9.2", "2.0.1", *soak("2.8.2")]
 
 
@@ -160,8 +161,8 @@ def consuming(sandbox: Sandbox, topic: str) -> Iterator[list[bytes]]:
         while not ending.is_set():
             for records in consumer.poll(timeout_ms=200).values():
                 received.extend(record.value for record in records)
-            with suppress(CommitFailedError):  # the group moved: the next poll joins it
-                consumer.commit()
+            with suppress(CommitFailedError, RetriableError):
+                consumer.commit(timeout_ms=COMMIT_MS)  # the group moved: the next poll joins it
         consumer.close()
 
     thread = Thread(target=read)

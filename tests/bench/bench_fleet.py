@@ -1,17 +1,17 @@
-"""Planning a fleet on Spark beside the local engine, over the same Parquet, in one run.
+"""Planning a fleet on Spark, beside what the planner and the audit alone take.
 
     python tests/bench/bench_fleet.py [--clusters 8] [--partitions 20000] [--slots 2]
 
 `--clusters 100 --partitions 100000` is ten million partitions: some minutes and two GiB of disk.
 
-* *local*: as many processes as slots. *spark*: `local[slots]`, after Spark has started and every
-  worker has done something. Both plan every cluster and write every table; the hashes are compared.
-* *growth*: all clusters against half of them, on Spark; at most 10 % beyond linear.
-* *per task*: what a task costs beside its plan, from many clusters of 20 partitions.
+* *floor*: `make_plan` and the audit of a cluster of each kind, in this process, from objects that
+  are there already.
+* *plan*: the step, from tables to tables, after Spark has started and every worker has done
+  something; the hashes are compared with the floor's.
+* *growth*: all clusters against half of them; at most 10 % beyond linear.
+* *whole run*: snapshot (from files), features, plan and budget of all clusters.
 * *straggler*: a giant, last by name, among small ones; how much longer than an even share the whole
-  takes when runs start by weight, and by name, from the times that their tasks took.
-* *through the JVM*: the same rows of `partitions` grouped by cluster with `applyInArrow` whose
-  function only counts them: what planning would cost in addition, were the rows shuffled.
+  takes when runs start by weight, and by name, computed from the weights.
 * memory: the largest sum of resident sets over all processes below this one.
 
 Nothing but ratios is asserted: growth, and that no plan differs.
@@ -26,28 +26,37 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import pyarrow as pa
-
 from bench import clusters
 from fleet import cases
-from poolkeeper.fleet.engines import spark, task_groups
-from poolkeeper.fleet.engines.engines import Local, Spark, TaskEngine
-from poolkeeper.fleet.stages import pipeline, plan
-from poolkeeper.fleet.storage import schemas
-from poolkeeper.fleet.storage.store import Store
+from poolkeeper.fleet.engines import engines, task_groups
+from poolkeeper.fleet.engines.engines import Engine
+from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.lake.filesystems import root_of
+from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.objects import ArrowObjects
+from poolkeeper.fleet.schedule.budget import Budget
+from poolkeeper.fleet.stages import pipeline, waves
+from poolkeeper.fleet.stages.load_features import HistoryOptions
+from poolkeeper.fleet.stages.publishing import FleetOutcome
+from poolkeeper.fleet.stages.snapshot import SnapshotTask
+from poolkeeper.fleet.storage import snapshot_file
+from poolkeeper.model.execution.records import Records
+from poolkeeper.planning.audit import audit
+from poolkeeper.planning.planner import make_plan
 from unit.fleet.slots import makespan
 
 GROWTH_MAX = 2.2
 KINDS = 4
-TINY = 200
-ROW = "{:<34}{:>10}{:>12}{:>12}{:>10}{:>12}"
+TINY = 20
+ROW = "{:<34}{:>10}{:>12}{:>14}{:>10}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make tables, measure, print."""
+    """Make files, measure, print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--clusters", type=int, default=8)
     parser.add_argument("--partitions", type=int, default=20_000, help="of each")
@@ -58,47 +67,96 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(folder: Path, count: int, partitions: int, slots: int) -> None:
-    store, tiny = Store(folder / "fleet"), Store(folder / "tiny")
+    kinds = [_case(partitions, kind) for kind in range(min(KINDS, count))]
     names = [f"c{n:04d}" for n in range(count)]
-    cases_of = [_case(partitions, kind) for kind in range(min(KINDS, count))]
-    for n, name in enumerate(names):
-        cases.put(store, cases.named(cases_of[n % KINDS], name))
-    small = [f"t{n:04d}" for n in range(TINY)]
-    for name in small:
-        cases.put(tiny, cases.named(_case(20, 0), name))
-    size = sum(file.stat().st_size for file in store.root.rglob("*.parquet"))
+    lake, tasks = _prepared(folder / "fleet", dict(zip(names, kinds * count, strict=False)))
+    tiny, small = _prepared(folder / "tiny", {f"t{n:04d}": _case(20, 0) for n in range(TINY)})
     total = count * partitions
-    print(f"{count} clusters of {partitions:,} partitions: {size / total:.0f} bytes a partition")
-    print(ROW.format("", "seconds", "cpu s", "partitions/s", "MiB", "of local"))
-    # Processes that are new for every step are a part of it, with us and with Spark's first tasks.
-    local = Local(slots)
-    (beside, _), hashes = _planned("local", local, store, names, total)
+    print(ROW.format("", "seconds", "cpu s", "partitions/s", "MiB"))
+    hashes = _floor(kinds, partitions)
     begin = time.perf_counter()
-    with spark.session(f"local[{slots}]") as session:
-        engine = Spark(session)
-        started = time.perf_counter() - begin
-        pipeline.plan(engine, tiny, cases.DAY, small[: 4 * slots])
-        warm = time.perf_counter() - begin
-        print(f"Spark has started after {started:.1f} s, its workers after {warm:.1f} s")
-        (_, half), _ = _planned(
-            "spark, half of them", engine, store, names[: count // 2], total // 2
-        )
-        (seconds, whole), found = _planned("spark", engine, store, names, total, beside)
-        if found != hashes:
-            sys.exit("the plans of Spark are not those of the local engine")
-        _per_task(engine, Local(1), tiny, small)
-        _through_jvm(session, store, total, seconds)
-    growth = whole / half * 2 * (count // 2) / count
+    with engines.open_engine(f"local[{slots}]") as engine:
+        pipeline.snapshot(engine, tiny, cases.DAY, small)
+        print(f"Spark's workers are ready after {time.perf_counter() - begin:.1f} s")
+        whole = _measured("whole run", total, lambda: _all_steps(engine, lake, tasks))
+        half_of = names[: count // 2]
+        half = _measured("plan, half of them", total // 2, lambda: _plan(engine, lake, half_of))
+        made = _measured("plan", total, lambda: _plan(engine, lake, names))
+    found = {line.cluster: line.figures["hash"] for line in made[0].lines}
+    assert whole[0].lines
+    if [found[name] for name in names[: len(hashes)]] != hashes:
+        sys.exit("the plans of Spark are not those of the planner")
+    growth = made[1] / half[1] * 2 * (count // 2) / count
     print(f"growth with twice the clusters, in CPU seconds: {growth:.2f} (at most {GROWTH_MAX})")
-    rate = total / beside
-    even = (warm * rate * slots) / (slots - 1) if slots > 1 else float("inf")
-    print(
-        f"break-even with one local process: {warm:.1f} s of start are worth"
-        f" {warm * rate / slots:,.0f} partitions, made good at {even / slots:,.0f}"
-    )
     _straggler(partitions, slots)
     if count > 1 and growth > GROWTH_MAX:
         sys.exit("planning on Spark does not grow linearly")
+
+
+def _prepared(folder: Path, fleet: dict[str, cases.Case]) -> tuple[Lake, list[SnapshotTask]]:
+    """A lake with what is declared, and tasks that read snapshot files."""
+    lake, files = Lake(ArrowObjects(root_of(folder / "lake"))), folder / "snapshots"
+    files.mkdir(parents=True)
+    tasks = []
+    manifests.write(lake, [cases.named(case, name)[0] for name, case in fleet.items()])
+    declared = manifests.read(lake)
+    for name, case in fleet.items():
+        file = files / f"{name}.parquet"
+        snapshot_file.write(file, case[1])
+        tasks.append(
+            SnapshotTask(
+                name,
+                declared[name].text,
+                cases.NOW_MS,
+                root_of(files),
+                file.name,
+                file.stat().st_size,
+                "bench",
+            )
+        )
+    return lake, tasks
+
+
+def _floor(kinds: Sequence[cases.Case], partitions: int) -> list[str]:
+    """The hashes of the plans of each kind, under the names of the first clusters."""
+    hashes = []
+
+    def plan_all() -> None:
+        for number, case in enumerate(kinds):
+            desired, cluster = cases.named(case, f"c{number:04d}")
+            made = make_plan(desired, cluster, Records())
+            audit.enforce(made, desired, cluster, Records(), frozenset(), fresh=True)
+            hashes.append(made.hash)
+
+    _measured("planner and audit alone, one slot", len(kinds) * partitions, plan_all)
+    return hashes
+
+
+def _all_steps(engine: Engine, lake: Lake, tasks: Sequence[SnapshotTask]) -> FleetOutcome:
+    pipeline.snapshot(engine, lake, cases.DAY, tasks, again=True)
+    pipeline.features(engine, lake, cases.DAY, HistoryOptions(), again=True)
+    made = _plan(engine, lake, [task.cluster for task in tasks])
+    begin = cases.BEGIN
+    waves.schedule_day(lake, engine.storage, cases.DAY, Budget(), {}, begin)
+    return made
+
+
+def _plan(engine: Engine, lake: Lake, names: Sequence[str]) -> FleetOutcome:
+    outcome = pipeline.plan(engine, lake, cases.DAY, names, again=True)
+    assert not outcome.failed, outcome.failed
+    return outcome
+
+
+def _measured(label: str, total: int, action: Callable[[], Any]) -> tuple[Any, float]:
+    """What an action returns, and its CPU seconds."""
+    with _memory() as peak:
+        begin, before = time.perf_counter(), _of_family(_cpu_s)
+        done = action()
+        seconds, cpu_s = time.perf_counter() - begin, _of_family(_cpu_s) - before
+    rate = f"{total / seconds:,.0f}"
+    print(ROW.format(label, f"{seconds:.1f}", f"{cpu_s:.1f}", rate, peak()))
+    sys.stdout.flush()
+    return done, cpu_s
 
 
 def _case(partitions: int, kind: int) -> cases.Case:
@@ -115,62 +173,11 @@ def _case(partitions: int, kind: int) -> cases.Case:
     return clusters.desired(60 + joined, **more), cluster
 
 
-def _planned(
-    label: str,
-    engine: TaskEngine,
-    store: Store,
-    names: Sequence[str],
-    total: int,
-    beside: float | None = None,
-) -> tuple[tuple[float, float], dict[str, object]]:
-    """Wall and CPU seconds, and the hashes by cluster."""
-    with _memory() as peak:
-        begin, before = time.perf_counter(), _of_family(_cpu_s)
-        outcome = pipeline.plan(engine, store, cases.DAY, names, again=True)
-        seconds, cpu_s = time.perf_counter() - begin, _of_family(_cpu_s) - before
-    assert not outcome.failed, outcome.failed
-    ratio = "" if beside is None else f"{seconds / beside:.2f}"
-    rate = f"{total / seconds:,.0f}"
-    print(ROW.format(label, f"{seconds:.1f}", f"{cpu_s:.1f}", rate, peak(), ratio))
-    sys.stdout.flush()
-    return (seconds, cpu_s), {line.cluster: line.figures["hash"] for line in outcome.lines}
-
-
-def _per_task(engine: TaskEngine, local: TaskEngine, store: Store, names: Sequence[str]) -> None:
-    spent = {}
-    for label, each in (("spark", engine), ("local", local)):
-        begin = time.perf_counter()
-        pipeline.plan(each, store, cases.DAY, names, again=True)
-        spent[label] = (time.perf_counter() - begin) / len(names)
-    print(
-        f"a cluster of 20 partitions: {spent['spark'] * 1000:.1f} ms on Spark,"
-        f" {spent['local'] * 1000:.1f} ms in one local process"
-    )
-
-
-def _through_jvm(session: object, store: Store, total: int, whole: float) -> None:
-    def count(group: pa.Table) -> pa.Table:
-        return pa.table({"rows": [group.num_rows]})
-
-    rows = session.read.schema(schemas.PARTITIONS.ddl).parquet(  # type: ignore[attr-defined]
-        str(store.root / schemas.PARTITIONS.name)
-    )
-    wanted = rows.select("cluster", "topic", *plan.NEEDED)
-    begin = time.perf_counter()
-    counted = wanted.groupBy("cluster").applyInArrow(count, "rows bigint").toArrow()
-    seconds = time.perf_counter() - begin
-    assert sum(counted.column(0).to_pylist()) == total
-    print(
-        f"the rows through the JVM, by groupBy(cluster).applyInArrow: {seconds:.1f} s"
-        f" ({seconds / whole:.2f} of planning)"
-    )
-
-
 def _straggler(partitions: int, slots: int) -> None:
     """From weights alone: a slot that waits is the same in processes and executors."""
     weights = [max(1, partitions // 100)] * 400 + [partitions * 2]
     bound = max(max(weights), sum(weights) / slots)
-    by_weight = task_groups.runs(weights, spark.TASKS_PER_SLOT * slots)
+    by_weight = task_groups.runs(weights, pipeline.TASKS_PER_SLOT * slots)
     by_name = list(range(len(weights)))
     found = [makespan(weights, placed, slots) / bound for placed in (by_weight, by_name)]
     print(f"a giant among 400: {found[0]:.2f} of an even share by weight, {found[1]:.2f} by name")

@@ -1,15 +1,24 @@
 """Clusters to plan: seeded ones that look real, each with what is declared for it."""
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import clusters
 from builders import pool_spec, topic_spec
-from poolkeeper.fleet.stages import pipeline, plan
-from poolkeeper.fleet.stages.plan import PlanInput
-from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
-from poolkeeper.fleet.storage.store import Store
+from fleet.in_process import InProcess
+from poolkeeper.fleet.engines.results import Job, Outcome, Result
+from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.reading import Reader
+from poolkeeper.fleet.stages import plan
+from poolkeeper.fleet.stages.plan import PlanInput, PlanTask
+from poolkeeper.fleet.stages.publishing import FEATURES, PLAN, SNAPSHOT, TABLES_OF, Step, carry_out
+from poolkeeper.fleet.stages.tasks import Tables
+from poolkeeper.fleet.storage import cluster_rows, parquet, plan_rows, schemas
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import Desired, Goal, GoalKind, UnmanagedTopics
 from poolkeeper.model.topology import Broker, Cluster, Partition, ReassignmentEntry, Topic
@@ -18,6 +27,7 @@ from poolkeeper.planning.planner import make_plan
 DAY = "2026-03-01"
 NOW_MS = 1_772_366_400_000
 """Noon of that day."""
+BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
 
 Case = tuple[Desired, Cluster]
 
@@ -130,16 +140,34 @@ def named(case: Case, name: str) -> Case:
     return replace(desired, cluster=spec, pools=pools), replace(cluster, name=name)
 
 
-def put(store: Store, case: Case, day: str = DAY, read_ms: int = NOW_MS) -> None:
-    """Put a snapshot and what is declared for it into the store."""
+def put(lake: Lake, case: Case, day: str = DAY, read_ms: int = NOW_MS) -> None:
+    """Put a snapshot and what is declared for it into the lake."""
     desired, cluster = case
     rows = cluster_rows.rows_of_cluster(cluster)
     head = {**rows.head, "status": "ok", "read_ms": read_ms}
     head["damaged"] = list(head["damaged"].items())
     row = parquet.table_of(schemas.CLUSTERS, {key: [value] for key, value in head.items()})
-    content = {**rows.bodies, schemas.CLUSTERS.name: row}
-    store.step(schemas.CLUSTERS, day, cluster.name, content, "put by a test")
-    pipeline.write_manifests(store, [desired])
+    figures = {"partitions": str(rows.head["partitions"]), "read_ms": str(read_ms)}
+    put_rows(
+        lake,
+        SNAPSHOT,
+        Result(Outcome(cluster.name, figures=figures), {**rows.bodies, schemas.CLUSTERS.name: row}),
+        day,
+    )
+    manifests.write(lake, [desired])
+
+
+def put_rows(lake: Lake, name: str, result: Result, day: str = DAY) -> None:
+    """Put the rows of a cluster that a step would make."""
+    cluster = result.outcome.cluster
+    engine = InProcess()
+    step = Step(engine, lake, name, day, {cluster: "put by a test"}, again=True)
+    job = Job("put", [result], [0], _same)
+    carry_out(step, lambda run, names: engine.make(job))
+
+
+def _same(result: Result) -> Result:
+    return result
 
 
 def planned(case: Case) -> plan.Plan:
@@ -148,11 +176,46 @@ def planned(case: Case) -> plan.Plan:
     return make_plan(desired, cluster, Records())
 
 
-def kept(store: Store, cluster: str, day: str = DAY) -> plan.Plan:
-    """The plan that is in the store."""
-    tables_of_plan = (schemas.PLANS, *plan.plan_rows.BODIES)
-    rows = {table.name: store.read(table, day, cluster) for table in tables_of_plan}
-    return plan.plan_rows.plan_of_rows(cluster, rows)
+def rows(
+    lake: Lake, table: schemas.TableSchema, cluster: str = "main", day: str = DAY
+) -> parquet.pa.Table:
+    """The rows of a cluster that count."""
+    step = next(name for name, tables in TABLES_OF.items() if table in tables)
+    return Reader(lake.root, InProcess.storage).rows(lake.current(step, day)[cluster], table)
+
+
+def kept(lake: Lake, cluster: str, day: str = DAY) -> plan.Plan:
+    """The plan that is in the lake."""
+    found = {t.name: rows(lake, t, cluster, day) for t in (schemas.PLANS, *plan_rows.BODIES)}
+    return plan_rows.plan_of_rows(cluster, found)
+
+
+def entry(lake: Lake, step: str, cluster: str = "main", day: str = DAY) -> Entry:
+    """What counts of a cluster."""
+    return lake.current(step, day)[cluster]
+
+
+def plan_input(lake: Lake, cluster: str = "main") -> PlanInput:
+    """What a plan would be made from."""
+    declared = manifests.read(lake)
+    task = PlanTask(
+        cluster,
+        declared[cluster].text,
+        lake.current(SNAPSHOT, DAY).get(cluster),
+        lake.current(FEATURES, DAY).get(cluster),
+    )
+    return plan.plan_input_of(task, Tables(lake.root, InProcess.storage, secrets.token_hex(4)))
+
+
+def rows_of_all(lake: Lake, day: str = DAY) -> dict[tuple[str, str], list[dict]]:
+    """All rows that count, by table and cluster."""
+    reader = Reader(lake.root, InProcess.storage)
+    return {
+        (table.name, name): reader.rows(found, table).to_pylist()
+        for step in (SNAPSHOT, FEATURES, PLAN)
+        for name, found in lake.current(step, day).items()
+        for table in TABLES_OF[step]
+    }
 
 
 def seen(case: Case) -> PlanInput:

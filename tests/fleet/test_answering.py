@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fleet import asking
+from fleet.in_process import InProcess
 from poolkeeper.cli import main
 from poolkeeper.errors import Unavailable
-from poolkeeper.fleet.engines.engines import Local
 from poolkeeper.rebalances.planning import task_runner, text_chunks
 from poolkeeper.rebalances.planning.request import RebalanceRequest
 from poolkeeper.rebalances.planning.response import RebalanceResponse
@@ -23,7 +23,7 @@ def question(zookeeper, tmp_path: Path) -> Iterator[RebalanceRequest]:
 
 
 def test_clusters_that_cannot_be_read_have_their_reason(question: RebalanceRequest) -> None:
-    answer = RebalanceResponse.from_json(task_runner.write_response(question, Local(1)).text)
+    answer = RebalanceResponse.from_json(task_runner.write_response(question, InProcess()).text)
     problems = {each.cluster: each.problem for each in answer.clusters}
     assert problems.keys() == {"closed", "locked", "one", "two"}
     assert "no ZooKeeper answers at 127.0.0.1:1" in problems["closed"]
@@ -34,13 +34,8 @@ def test_clusters_that_cannot_be_read_have_their_reason(question: RebalanceReque
     assert RebalanceResponse.from_json(answer.to_json()) == answer
 
 
-def test_processes_give_the_same_text(question: RebalanceRequest) -> None:
-    ours = task_runner.write_response(question, Local(1)).text
-    assert task_runner.write_response(question, Local(2)).text == ours
-
-
 def test_the_command_reads_a_question_whole_or_in_pieces(
-    question: RebalanceRequest, tmp_path: Path, capsys
+    question: RebalanceRequest, tmp_path: Path, capsys, without_spark
 ) -> None:
     text = question.to_json()
     (tmp_path / "question.json").write_text(text)
@@ -61,7 +56,7 @@ def test_the_command_reads_a_question_whole_or_in_pieces(
         assert "warning: locked: there is no Secret zk" in said.err
         assert message.read_text() == '{"clusters": 4}'
         found.append(out.read_text())
-    assert found == [task_runner.write_response(question, Local(1)).text] * 2
+    assert found == [task_runner.write_response(question, InProcess()).text] * 2
 
 
 @pytest.mark.parametrize(

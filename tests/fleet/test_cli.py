@@ -10,8 +10,11 @@ import pytest
 
 from bench import clusters
 from fleet import cases
+from fleet.conftest import lake_at
+from fleet.in_process import InProcess
 from poolkeeper.cli import main
-from poolkeeper.fleet.storage import snapshot_file
+from poolkeeper.fleet.lake.reading import Reader
+from poolkeeper.fleet.storage import schemas, snapshot_file
 from poolkeeper.model import snapshots
 from poolkeeper.resources.write import manifests
 
@@ -20,7 +23,7 @@ NAMES = ("east", "west")
 
 
 @pytest.fixture
-def run(capsys):
+def run(capsys, without_spark):
     def call(*words: object) -> tuple[int, str, str]:
         code = main.main([str(word) for word in words])
         captured = capsys.readouterr()
@@ -53,6 +56,13 @@ def where(fleet: Path) -> tuple[object, ...]:
     return ("-f", fleet / "manifests", "--snapshots", fleet / "snapshots", "--out", fleet / "out")
 
 
+def turns(fleet: Path) -> list[dict]:
+    """Who moves when, as it counts."""
+    lake = lake_at(fleet / "out")
+    entry = lake.current("budget", cases.DAY)[""]
+    return Reader(lake.root, InProcess.storage).rows(entry, schemas.TURNS).to_pylist()
+
+
 def test_all_steps_and_again(fleet: Path, run) -> None:
     words = ("fleet", "run", *where(fleet), *DAY, "--processes", 1)
     code, out, err = run(*words)
@@ -74,17 +84,17 @@ def test_all_steps_and_again(fleet: Path, run) -> None:
 
 def test_a_budget_of_sites_and_windows(fleet: Path, run) -> None:
     assert run("fleet", "run", *where(fleet), *DAY, "--processes", 1)[0] == 0
-    before = cases.files(fleet / "out" / "turns")
+    before = turns(fleet)
     limits = ("--rate", "100Mi", "--site", "a=east", "--site", "b=west", "--site-rate", "a=1Mi")
     words = ("fleet", "budget", "--out", fleet / "out", *limits, "--window", "0 22 * * * 8h")
     code, out, err = run(*words, "-o", "json")
     assert (code, err) == (0, "")
     (told,) = json.loads(out)["steps"]
     assert told["makespanSeconds"] >= told["lowerBoundSeconds"] > 0
-    made = cases.files(fleet / "out" / "turns")
+    made = turns(fleet)
     assert made != before
     assert run(*words, "-o", "json")[1] == out
-    assert cases.files(fleet / "out" / "turns") == made
+    assert turns(fleet) == made
     code, out, err = run("fleet", "report", "--out", fleet / "out", *limits[2:6])
     assert (code, err) == (0, "")
     assert "1 MiB/s at site a" in (fleet / "out" / f"report-{cases.DAY}.md").read_text()
@@ -95,9 +105,9 @@ def test_windows_have_a_time_zone_and_a_rate_also_in_a_run_of_all_steps(fleet: P
     words = ("--rate", "10Mi", *windows, "--clusters-at-once", 1)
     code, _, err = run("fleet", "run", *where(fleet), *DAY, "--processes", 1, *words)
     assert (code, err) == (0, "")
-    before = cases.files(fleet / "out" / "turns")
+    before = turns(fleet)
     assert run("fleet", "budget", "--out", fleet / "out", *words)[0] == 0
-    assert cases.files(fleet / "out" / "turns") == before
+    assert turns(fleet) == before
     assert (
         "10 MiB/s in all, windows of 8 h at 0 22 * * 1-5 (Europe/Zurich) with 20 MiB/s,"
         " windows of 4 h at 0 8 * * 0 (UTC) with 40 MiB/s, 1 cluster at once"

@@ -6,7 +6,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,15 +16,17 @@ from builders import cluster_spec, pool_spec
 from conditions import until
 from control_plane import building
 from fleet import cases
-from poolkeeper.fleet.engines.engines import Local
-from poolkeeper.fleet.stages import features, load_features, pipeline, plan
+from fleet.in_process import InProcess
+from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.stages import features, pipeline
+from poolkeeper.fleet.stages.load_features import HistoryOptions
+from poolkeeper.fleet.stages.publishing import FEATURES, FleetOutcome
 from poolkeeper.fleet.storage import parquet, schemas
-from poolkeeper.fleet.storage.store import Store
 from poolkeeper.load import refresh
 from poolkeeper.model.specs import Capacity, Desired, LoadSource
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 
-ALONE = Local(1)
+ALONE = InProcess()
 HOUR_MS = 3_600_000
 GIB = 1024**3
 NO_LOAD = LoadSource()
@@ -40,10 +41,11 @@ def case(load: LoadSource = NO_LOAD, size: int | None = GIB) -> cases.Case:
     return Desired(spec, (pool,)), Cluster("main", live, {"t": Topic("t", partitions)})
 
 
-def task(store: Store, **more: object) -> load_features.FeaturesTask:
-    return load_features.FeaturesTask(
-        str(store.root), cases.DAY, "main", window_s=10 * 3600, **more
-    )
+OPTIONS = HistoryOptions(window_s=10 * 3600)
+
+
+def begun(lake: Lake, samples: object = "", options: HistoryOptions = OPTIONS) -> FleetOutcome:
+    return pipeline.features(ALONE, lake, cases.DAY, options, str(samples))
 
 
 def sample(hour: float, value: float | None, partition: int = 0, metric: str = "bytes") -> tuple:
@@ -61,24 +63,24 @@ def history(tmp_path: Path) -> Path:
     return tmp_path / "history"
 
 
-def rows_of(store: Store, table: schemas.TableSchema = schemas.FEATURES) -> list[dict]:
-    return store.read(table, cases.DAY, "main").to_pylist()
+def rows_of(lake: Lake, table: schemas.TableSchema = schemas.FEATURES) -> list[dict]:
+    return cases.rows(lake, table).to_pylist()
 
 
-def made(store: Store, **more: object) -> list[dict]:
-    (line,) = pipeline.features(ALONE, store, [task(store, **more)]).lines
+def made(lake: Lake, samples: object = "") -> list[dict]:
+    (line,) = begun(lake, samples).lines
     assert (line.status, line.reason) == ("ok", "")
-    return rows_of(store)
+    return rows_of(lake)
 
 
 RISING = [sample(hour, (10 - hour) * GIB) for hour in range(1, 10)]
 
 
-def test_features_of_files(store: Store, history: Path) -> None:
-    cases.put(store, case(size=None))
+def test_features_of_files(lake: Lake, history: Path) -> None:
+    cases.put(lake, case(size=None))
     rates = [sample(hour, 100.0 * hour, -1, "bytes_in_per_s") for hour in range(1, 10)]
     put_samples(history, *RISING, *rates, sample(1, 5.0, metric="of somebody else"))
-    size, rate = sorted(made(store, samples=str(history)), key=lambda row: row["metric"])
+    size, rate = sorted(made(lake, history), key=lambda row: row["metric"])
     assert size == {
         "topic": "t",
         "partition": 0,
@@ -93,7 +95,7 @@ def test_features_of_files(store: Store, history: Path) -> None:
         "growth_per_day": 24.0 * GIB,
     }
     assert (rate["partition"], rate["p95"], rate["growth_per_day"]) == (-1, 900.0, -2400.0)
-    first, second = rows_of(store, schemas.BROKER_FEATURES)
+    first, second = rows_of(lake, schemas.BROKER_FEATURES)
     assert first == {
         "broker": 1,
         "bytes": 9 * GIB,
@@ -104,51 +106,51 @@ def test_features_of_files(store: Store, history: Path) -> None:
     assert (second["broker"], second["bytes"]) == (2, 9 * GIB)
 
 
-def test_what_is_planned_has_the_features(store: Store, history: Path) -> None:
-    cases.put(store, case(size=None))
-    before = plan.plan_input_of(store, cases.DAY, "main").cluster.topics["t"].partitions
+def test_what_is_planned_has_the_features(lake: Lake, history: Path) -> None:
+    cases.put(lake, case(size=None))
+    before = cases.plan_input(lake).cluster.topics["t"].partitions
     put_samples(history, *RISING, *(sample(h, 7.0, 1, "bytes_in_per_s") for h in range(1, 10)))
-    made(store, samples=str(history))
-    after = plan.plan_input_of(store, cases.DAY, "main").cluster.topics["t"].partitions
+    made(lake, history)
+    after = cases.plan_input(lake).cluster.topics["t"].partitions
     assert [(p.size_bytes, p.in_bytes_per_s) for p in before] == [(None, None)] * 2
     assert [(p.size_bytes, p.in_bytes_per_s) for p in after] == [(9 * GIB, None), (None, 7.0)]
 
 
 def test_late_samples_make_new_features_and_the_same_ones_make_none(
-    store: Store, history: Path
+    lake: Lake, history: Path
 ) -> None:
-    cases.put(store, case())
+    cases.put(lake, case())
     put_samples(history, *RISING)
-    made(store, samples=str(history))
-    again = pipeline.features(ALONE, store, [task(store, samples=str(history))])
+    made(lake, history)
+    again = begun(lake, history)
     assert again.made == ()
     late = (sample(0.5, 20.0 * GIB), sample(0.5, 20.0 * GIB), sample(0.25, None))
     put_samples(history, *late, *RISING, name="b")
-    (found,) = (row for row in made(store, samples=str(history)) if row["partition"] == 0)
+    (found,) = (row for row in made(lake, history) if row["partition"] == 0)
     # The snapshot's own size is the latest of that hour.
     assert (found["buckets"], found["max"], found["last"]) == (10, 9.0 * GIB, 1.0 * GIB)
 
 
-def test_sizes_in_snapshots_are_a_history_of_their_own(store: Store) -> None:
+def test_sizes_in_snapshots_are_a_history_of_their_own(lake: Lake) -> None:
     for hour, day in enumerate(("2026-02-26", "2026-02-27", "2026-02-28")):
         grown = case(size=(hour + 1) * GIB)
-        cases.put(store, grown, day, cases.NOW_MS - (3 - hour) * 24 * HOUR_MS)
-    cases.put(store, case(size=4 * GIB))
-    days = replace(task(store), window_s=5 * 86_400, step_s=86_400)
-    assert pipeline.features(ALONE, store, [days]).failed == ()
-    first, second = rows_of(store)
+        cases.put(lake, grown, day, cases.NOW_MS - (3 - hour) * 24 * HOUR_MS)
+    cases.put(lake, case(size=4 * GIB))
+    days = HistoryOptions(window_s=5 * 86_400, step_s=86_400)
+    assert begun(lake, options=days).failed == ()
+    first, second = rows_of(lake)
     assert (first["buckets"], first["p50"], first["growth_per_day"]) == (4, 2.0 * GIB, 1.0 * GIB)
     assert second["partition"] == 1
 
 
-def test_samples_of_somebody_else_with_other_types(store: Store, history: Path) -> None:
-    cases.put(store, case(size=None))
+def test_samples_of_somebody_else_with_other_types(lake: Lake, history: Path) -> None:
+    cases.put(lake, case(size=None))
     file = history / "cluster=main" / "x.parquet"
     file.parent.mkdir(parents=True)
     columns = zip(*RISING, strict=True)
     content = pa.table(dict(zip([c.name for c in schemas.SAMPLES.columns], columns, strict=True)))
     pq.write_table(content, file)  # numbers of 64 bits, no version
-    (found,) = made(store, samples=str(history))
+    (found,) = made(lake, history)
     assert found["last"] == 9.0 * GIB
 
 
@@ -164,30 +166,42 @@ def test_samples_of_somebody_else_with_other_types(store: Store, history: Path) 
     ],
 )
 def test_samples_that_are_none_are_the_status_of_the_cluster(
-    content: pa.Table, reason: str, store: Store, history: Path
+    content: pa.Table, reason: str, lake: Lake, history: Path
 ) -> None:
-    cases.put(store, case())
+    cases.put(lake, case())
     file = history / "cluster=main" / "x.parquet"
     file.parent.mkdir(parents=True)
     pq.write_table(content, file)
-    (line,) = pipeline.features(ALONE, store, [task(store, samples=str(history))]).failed
+    (line,) = begun(lake, history).failed
     assert reason in line.reason
-    assert not store.file(schemas.FEATURES, cases.DAY, "main").exists()
+    assert not cases.entry(lake, FEATURES).is_ok
+    assert rows_of(lake) == []
 
 
-def test_no_sample_at_all(store: Store) -> None:
-    cases.put(store, case(size=None))
-    assert made(store) == []
-    assert features.loads_of(store.read(schemas.FEATURES, cases.DAY, "main")).bytes == {}
+def test_topics_of_one_name_in_two_clusters_are_told_apart(lake: Lake, history: Path) -> None:
+    for name, hours in (("main", 1), ("other", 3)):
+        cases.put(lake, cases.named(case(size=None), name))
+        rows = [(*row[:4], row[4] * hours) for row in RISING]
+        file = history / f"cluster={name}" / "a.parquet"
+        parquet.write(file, parquet.from_rows(schemas.SAMPLES, rows))
+    assert begun(lake, history).failed == ()
+    found = [cases.rows(lake, schemas.FEATURES, n).to_pylist() for n in ("main", "other")]
+    assert [[row["last"] for row in rows] for rows in found] == [[9.0 * GIB], [27.0 * GIB]]
+
+
+def test_no_sample_at_all(lake: Lake) -> None:
+    cases.put(lake, case(size=None))
+    assert made(lake) == []
+    assert features.loads_of(cases.rows(lake, schemas.FEATURES)).bytes == {}
 
 
 class TestPrometheus:
-    def test_a_real_server_that_scraped_yesterday(self, store: Store, tmp_path: Path) -> None:
+    def test_a_real_server_that_scraped_yesterday(self, lake: Lake, tmp_path: Path) -> None:
         with prometheus(tmp_path, exposition()) as url:
             load = LoadSource("Prometheus", {"url": url, "window": "10h"})
-            cases.put(store, case(load, size=None))
-            found = made(store)
-            samples = rows_of(store, schemas.SAMPLES)
+            cases.put(lake, case(load, size=None))
+            found = made(lake)
+            samples = rows_of(lake, schemas.SAMPLES)
         by = {(row["partition"], row["metric"]): row for row in found}
         assert sorted(by) == [(-1, "bytes_in_per_s"), (0, "bytes"), (1, "bytes")]
         size = by[0, "bytes"]
@@ -197,26 +211,24 @@ class TestPrometheus:
         assert (by[1, "bytes"]["p95"], by[1, "bytes"]["buckets"]) == (None, 3)
         assert by[-1, "bytes_in_per_s"]["p50"] == pytest.approx(1000.0, rel=0.01)
         assert {row["metric"] for row in samples} == {"bytes", "bytes_in_per_s"}
-        partitions = plan.plan_input_of(store, cases.DAY, "main").cluster.topics["t"].partitions
+        partitions = cases.plan_input(lake).cluster.topics["t"].partitions
         assert [p.size_bytes for p in partitions] == [9 * GIB, 7 * GIB]
         assert [p.in_bytes_per_s for p in partitions] == pytest.approx([500.0, 500.0], rel=0.01)
 
-    def test_one_cluster_is_planned_with_the_same_figures(
-        self, store: Store, tmp_path: Path
-    ) -> None:
+    def test_one_cluster_is_planned_with_the_same_figures(self, lake: Lake, tmp_path: Path) -> None:
         with prometheus(tmp_path, exposition()) as url:
             load = LoadSource("Prometheus", {"url": url, "window": "10h"})
-            cases.put(store, case(load, size=None))
-            made(store)
+            cases.put(lake, case(load, size=None))
+            made(lake)
             alone = refresh.fetch_loads(load, cases.NOW_MS)
-        together = features.loads_of(store.read(schemas.FEATURES, cases.DAY, "main"))
+        together = features.loads_of(cases.rows(lake, schemas.FEATURES))
         assert alone.bytes == {("t", 0): together.bytes["t", 0]}  # 1 is no longer measured
         assert alone.rate_bytes_per_s == pytest.approx(together.rate_bytes_per_s, rel=0.01)
         assert sorted(alone.rate_bytes_per_s) == [("t", -1)]
 
-    def test_a_server_that_is_away_is_the_status_of_the_cluster(self, store: Store) -> None:
-        cases.put(store, case(LoadSource("Prometheus", {"url": "http://127.0.0.1:1"})))
-        (line,) = pipeline.features(ALONE, store, [task(store)]).failed
+    def test_a_server_that_is_away_is_the_status_of_the_cluster(self, lake: Lake) -> None:
+        cases.put(lake, case(LoadSource("Prometheus", {"url": "http://127.0.0.1:1"})))
+        (line,) = begun(lake).failed
         assert line.reason == "http://127.0.0.1:1: [Errno 111] Connection refused"
 
 

@@ -11,10 +11,13 @@ import pytest
 from bench import clusters
 from builders import desired, pool_spec, topic_spec
 from fleet import cases
-from poolkeeper.fleet.engines.engines import Local
-from poolkeeper.fleet.stages import pipeline, plan, snapshot
+from fleet.in_process import InProcess
+from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.lake.filesystems import root_of
+from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.objects import ArrowObjects
+from poolkeeper.fleet.stages import pipeline, snapshot
 from poolkeeper.fleet.storage import schemas, snapshot_file
-from poolkeeper.fleet.storage.store import Store
 from poolkeeper.model import snapshots
 from poolkeeper.model.specs import Desired
 from poolkeeper.zk import observe
@@ -22,7 +25,7 @@ from poolkeeper.zk.client.session import Session
 from real.bare import bare_cluster, put_topic
 from real.support import kazoo
 
-ALONE = Local(1)
+ALONE = InProcess()
 
 
 def declared(name: str, connect: str) -> Desired:
@@ -31,9 +34,22 @@ def declared(name: str, connect: str) -> Desired:
     return desired(pool, topic, name=name, connect=connect)
 
 
-def task(store: Store, name: str, **more: object) -> snapshot.SnapshotTask:
+def task(lake: Lake, name: str, folder: Path | None = None) -> snapshot.SnapshotTask:
+    """A task that reads the cluster's ZooKeeper, or its file in a folder."""
+    manifest, root, file = manifests.read(lake)[name], "", None
+    if folder is not None:
+        root = root_of(folder)
+        file = pipeline.snapshot_files(ArrowObjects(root), root)[name]
     return snapshot.SnapshotTask(
-        str(store.root), cases.DAY, name, cases.NOW_MS, timeout_s=3.0, deadline_s=30.0, **more
+        name,
+        manifest.text,
+        cases.NOW_MS,
+        root,
+        file.name if file else "",
+        file.bytes if file else 0,
+        pipeline.input_of_snapshot(manifest, root, file),
+        timeout_s=3.0,
+        deadline_s=30.0,
     )
 
 
@@ -45,7 +61,7 @@ def silent() -> Iterator[str]:
 
 
 def test_clusters_that_cannot_be_read_do_not_end_the_job(
-    zookeeper, store: Store, tmp_path: Path, silent: str
+    zookeeper, lake: Lake, tmp_path: Path, silent: str
 ) -> None:
     connect = zookeeper.zookeeper
     with ExitStack() as stack, kazoo(connect) as client:
@@ -65,9 +81,9 @@ def test_clusters_that_cannot_be_read_do_not_end_the_job(
         pinned = declared("other", f"{connect}/fleet-one")
         spec = replace(pinned.cluster, cluster_id="another")
         wanted.append(replace(pinned, cluster=spec))
-        pipeline.write_manifests(store, wanted)
+        manifests.write(lake, wanted)
         names = [desired.cluster.name for desired in wanted]
-        outcome = pipeline.snapshot(ALONE, store, [task(store, name) for name in names])
+        outcome = pipeline.snapshot(ALONE, lake, cases.DAY, [task(lake, name) for name in names])
         with Session.open(f"{connect}/fleet-two") as session:
             seen = observe.cluster(session, "two").cluster
     found = {line.cluster: (line.status, line.figures["partitions"]) for line in outcome.lines}
@@ -82,26 +98,26 @@ def test_clusters_that_cannot_be_read_do_not_end_the_job(
     reasons = {line.cluster: line.reason for line in outcome.failed}
     assert "no ZooKeeper answers at 127.0.0.1:1" in reasons["closed"]
     assert "this is another cluster" in reasons["other"]
-    read = plan.plan_input_of(store, cases.DAY, "two").cluster
+    read = cases.plan_input(lake, "two").cluster
     assert snapshots.to_json(read) == snapshots.to_json(seen)
-    planned = pipeline.plan(ALONE, store, cases.DAY, names)
+    planned = pipeline.plan(ALONE, lake, cases.DAY, names)
     assert sorted(line.cluster for line in planned.failed) == sorted(reasons)
-    assert {m.topic for m in cases.kept(store, "one").moves} == {"t"}
+    assert {m.topic for m in cases.kept(lake, "one").moves} == {"t"}
     # A day's snapshot is kept, a failure is tried again.
-    tasks = [task(store, name) for name in ("two", "closed")]
-    assert [(line.cluster, line.made) for line in pipeline.snapshot(ALONE, store, tasks).lines] == [
+    tasks = [task(lake, name) for name in ("two", "closed")]
+    assert [
+        (line.cluster, line.made) for line in pipeline.snapshot(ALONE, lake, cases.DAY, tasks).lines
+    ] == [
         ("closed", True),
         ("two", False),
     ]
 
 
-def test_a_cluster_that_takes_too_long_is_given_up(
-    zookeeper, chroot, store: Store, tmp_path
-) -> None:
+def test_a_cluster_that_takes_too_long_is_given_up(zookeeper, chroot, lake: Lake, tmp_path) -> None:
     with bare_cluster(zookeeper, chroot, tmp_path):
-        pipeline.write_manifests(store, [declared("slow", chroot)])
-        slow = replace(task(store, "slow"), deadline_s=0.0)
-        done = snapshot.perform(slow)
+        manifests.write(lake, [declared("slow", chroot)])
+        slow = replace(task(lake, "slow"), deadline_s=0.0)
+        done = snapshot.perform(slow, InProcess.storage).outcome
     assert (done.status, done.reason) == ("failed", "not read within 0 s")
 
 
@@ -109,31 +125,31 @@ CASE = cases.named((clusters.desired(24), clusters.cluster(300, brokers=24)), "m
 
 
 @pytest.mark.parametrize("suffix", snapshot_file.SUFFIXES)
-def test_snapshot_files_of_every_form(suffix: str, store: Store, tmp_path: Path) -> None:
+def test_snapshot_files_of_every_form(suffix: str, lake: Lake, tmp_path: Path) -> None:
     desired, cluster = CASE
-    pipeline.write_manifests(store, [desired])
+    manifests.write(lake, [desired])
     folder = tmp_path / "snapshots"
     folder.mkdir()
     write = snapshot_file.write if suffix == ".parquet" else snapshots.write
     write(folder / f"main{suffix}", cluster)
     (folder / "README.md").write_text("no snapshot")
-    found = pipeline.snapshot_files(folder)
-    assert found == {"main": folder / f"main{suffix}"}
-    read = task(store, "main", file=str(found["main"]))
-    outcome = pipeline.snapshot(ALONE, store, [read])
+    assert list(pipeline.snapshot_files(ArrowObjects(root_of(folder)), "")) == ["main"]
+    outcome = pipeline.snapshot(ALONE, lake, cases.DAY, [task(lake, "main", folder)])
     assert outcome.failed == ()
-    assert plan.plan_input_of(store, cases.DAY, "main").cluster.topics == cluster.topics
-    assert pipeline.snapshot(ALONE, store, [read]).made == ()
+    assert cases.plan_input(lake).cluster.topics == cluster.topics
+    again = task(lake, "main", folder)
+    assert pipeline.snapshot(ALONE, lake, cases.DAY, [again]).made == ()
     write(folder / f"main{suffix}", replace(cluster, id="changed"))
-    assert len(pipeline.snapshot(ALONE, store, [read]).made) == 1
+    changed = task(lake, "main", folder)
+    assert len(pipeline.snapshot(ALONE, lake, cases.DAY, [changed]).made) == 1
 
 
-def test_a_failure_takes_away_what_was_there(store: Store, tmp_path: Path) -> None:
-    cases.put(store, CASE)
-    bad = tmp_path / "main.json"
-    bad.write_text("[]")
-    pipeline.snapshot(ALONE, store, [task(store, "main", file=str(bad))])
-    head = store.head(schemas.CLUSTERS, cases.DAY, "main")
-    assert head is not None
+def test_a_failure_takes_away_what_was_there(lake: Lake, tmp_path: Path) -> None:
+    cases.put(lake, CASE)
+    folder = tmp_path / "snapshots"
+    folder.mkdir()
+    (folder / "main.json").write_text("[]")
+    pipeline.snapshot(ALONE, lake, cases.DAY, [task(lake, "main", folder)])
+    (head,) = cases.rows(lake, schemas.CLUSTERS).to_pylist()
     assert (head["status"], head["partitions"]) == ("failed", None)
-    assert store.read(schemas.PARTITIONS, cases.DAY, "main").num_rows == 0
+    assert cases.rows(lake, schemas.PARTITIONS).num_rows == 0

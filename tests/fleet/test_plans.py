@@ -1,6 +1,7 @@
 """Plans from tables: the same as those of `poolkeeper plan`, to the byte, and made once."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,11 +9,19 @@ import pytest
 
 from bench import clusters
 from fleet import cases
-from poolkeeper.fleet.engines.engines import Local
+from fleet.conftest import lake_at
+from fleet.in_process import InProcess
+from poolkeeper.fleet.engines.results import Outcome, Result
+from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.lake.entries import Entry, TableFile
+from poolkeeper.fleet.lake.filesystems import local_path
+from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.stages import pipeline
 from poolkeeper.fleet.stages import plan as stages_plan
-from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
-from poolkeeper.fleet.storage.store import Store
+from poolkeeper.fleet.stages.plan import PlanTask
+from poolkeeper.fleet.stages.publishing import Line
+from poolkeeper.fleet.stages.tasks import Tables
+from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, plan_rows, schemas
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.problems import Recorded
 from poolkeeper.planning.planner import make_plan
@@ -20,7 +29,7 @@ from poolkeeper.planning.proposals import plan_json
 
 HASHES = Path(__file__).parents[1] / "golden" / "fleet" / "hashes.json"
 GOLDEN = cases.golden()
-ALONE = Local(1)
+ALONE = InProcess()
 
 
 def as_in_tables(plan: Plan) -> Plan:
@@ -30,15 +39,15 @@ def as_in_tables(plan: Plan) -> Plan:
 
 
 @pytest.mark.parametrize("name", sorted(GOLDEN))
-def test_the_plan_of_a_golden_cluster(name: str, store: Store, update_golden: bool) -> None:
+def test_the_plan_of_a_golden_cluster(name: str, lake: Lake, update_golden: bool) -> None:
     case = cases.named(GOLDEN[name], name)
-    cases.put(store, case)
-    outcome = pipeline.plan(ALONE, store, cases.DAY, [name])
+    cases.put(lake, case)
+    outcome = pipeline.plan(ALONE, lake, cases.DAY, [name])
     plan = cases.planned(case)
-    assert plan_json.to_json(cases.kept(store, name)) == plan_json.to_json(as_in_tables(plan))
+    assert plan_json.to_json(cases.kept(lake, name)) == plan_json.to_json(as_in_tables(plan))
     figures = {"partitions": sum(len(t.partitions) for t in case[1].topics.values())}
     figures |= {"moves": len(plan.moves), "hash": plan.hash}
-    assert outcome.lines == (pipeline.Line(name, "ok", figures=figures),)
+    assert outcome.lines == (Line(name, "ok", figures=figures),)
     known = json.loads(HASHES.read_text())
     if update_golden:
         known[name] = plan.hash
@@ -50,172 +59,212 @@ def test_the_golden_hashes_are_of_these_clusters() -> None:
     assert sorted(json.loads(HASHES.read_text())) == sorted(GOLDEN)
 
 
-def test_a_giant_that_is_taken_apart_has_the_same_plan(store: Store, tmp_path: Path) -> None:
+def test_a_giant_that_is_taken_apart_has_the_same_plan(lake: Lake, tmp_path: Path) -> None:
     case = cases.named(cases.separate(60, 4), "giant")
     small = cases.named(cases.separate(1, 2), "small")
     for each in (case, small):
-        cases.put(store, each)
-    outcome = pipeline.plan(_TwoAtATime(), store, cases.DAY, ["giant", "small"], split_from=100)
+        cases.put(lake, each)
+    outcome = pipeline.plan(InProcess(2), lake, cases.DAY, ["giant", "small"], split_from=100)
     plan = cases.planned(case)
-    assert plan_json.to_json(cases.kept(store, "giant")) == plan_json.to_json(plan)
+    assert plan_json.to_json(cases.kept(lake, "giant")) == plan_json.to_json(plan)
     assert [(line.cluster, line.status, line.figures["hash"]) for line in outcome.lines] == [
         ("giant", "ok", plan.hash),
         ("small", "ok", cases.planned(small).hash),
     ]
-    whole = Store(tmp_path / "whole")
+    whole = lake_at(tmp_path / "whole")
     cases.put(whole, case)
     pipeline.plan(ALONE, whole, cases.DAY, ["giant"])
-    for table in (schemas.PLANS, *stages_plan.plan_rows.BODIES):
-        assert store.read(table, cases.DAY, "giant").equals(whole.read(table, cases.DAY, "giant"))
+    for table in (schemas.PLANS, *plan_rows.BODIES, schemas.STAGES):
+        assert cases.rows(lake, table, "giant").equals(cases.rows(whole, table, "giant"))
 
 
-class _TwoAtATime(Local):
-    """As if there were two processes: it plans as for two, and does it here."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
-
-    @property
-    def slots(self) -> int:
-        return 2
+def weighed(name: str, topics: int) -> PlanTask:
+    desired, cluster = cases.named(cases.separate(topics, 2), name)
+    return PlanTask(name, codecs.to_text(desired), weight=len(cluster.topics))
 
 
-def test_tasks_the_heaviest_first_and_only_a_giant_is_taken_apart(store: Store) -> None:
-    for name, topics in (("a", 5), ("b", 100), ("c", 10)):
-        cases.put(store, cases.named(cases.separate(topics, 2), name))
-    tasks, merges = stages_plan.tasks_of(store, cases.DAY, ["a", "b", "c"], 2, 100)
+def test_tasks_the_heaviest_first_and_only_a_giant_is_taken_apart() -> None:
+    wanted = [weighed(name, topics) for name, topics in (("a", 5), ("b", 100), ("c", 10))]
+    tasks, merges = stages_plan.tasks_of(wanted, 2, 100)
     assert [(t.cluster, t.pool) for t in tasks] == [
         ("b", "pool-0"),
         ("b", "pool-1"),
         ("c", ""),
         ("a", ""),
     ]
-    assert [(t.cluster, t.merge) for t in merges] == [("b", True)]
+    assert list(merges) == ["b"]
     for slots, least in ((1, 100), (2, 1000)):
-        tasks, merges = stages_plan.tasks_of(store, cases.DAY, ["a", "b", "c"], slots, least)
+        tasks, merges = stages_plan.tasks_of(wanted, slots, least)
         assert [(t.cluster, t.pool) for t in tasks] == [("b", ""), ("c", ""), ("a", "")]
-        assert merges == ()
+        assert merges == {}
+
+
+def in_file(name: str, weight: int, file: str) -> PlanTask:
+    files = (TableFile("partitions", file, 1),)
+    return PlanTask(name, snapshot=Entry(name, "r", "i", files=files), weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("at_most", "units"),
+    [
+        pytest.param(1, [["a", "c"], ["b", "d"]], id="those-that-share-a-file-are-together"),
+        pytest.param(2, [["a"], ["c"], ["b", "d"]], id="but-no-more-than-an-even-share"),
+    ],
+)
+def test_clusters_whose_rows_share_a_file_are_planned_together(at_most, units) -> None:
+    tasks = [in_file("a", 9, "f"), in_file("b", 1, "g"), in_file("c", 8, "f"), in_file("d", 1, "g")]
+    found = stages_plan.units_of(tasks, at_most)
+    assert [[tasks[place].cluster for place in unit] for unit in found] == units
 
 
 class TestAgain:
     CASE = cases.named(GOLDEN["separate"], "main")
 
-    def test_the_same_input_is_not_planned_again(self, store: Store) -> None:
-        cases.put(store, self.CASE)
-        first = pipeline.plan(ALONE, store, cases.DAY, ["main"])
-        before = cases.files(store.root)
-        second = pipeline.plan(ALONE, store, cases.DAY, ["main"])
-        assert cases.files(store.root) == before
+    def test_the_same_input_is_not_planned_again(self, lake: Lake) -> None:
+        cases.put(lake, self.CASE)
+        first = pipeline.plan(ALONE, lake, cases.DAY, ["main"])
+        before = cases.files(local_path(lake.root))
+        second = pipeline.plan(ALONE, lake, cases.DAY, ["main"])
+        assert cases.files(local_path(lake.root)) == before
         assert second.made == ()
         assert second.lines == (replace(first.lines[0], made=False),)
 
-    def test_what_is_made_again_is_the_same_to_the_byte(self, store: Store) -> None:
-        cases.put(store, self.CASE)
-        pipeline.plan(ALONE, store, cases.DAY, ["main"])
-        before = cases.files(store.root)
-        assert len(pipeline.plan(ALONE, store, cases.DAY, ["main"], again=True).made) == 1
-        assert cases.files(store.root) == before
+    def test_what_is_made_again_is_the_same(self, lake: Lake) -> None:
+        cases.put(lake, self.CASE)
+        pipeline.plan(ALONE, lake, cases.DAY, ["main"])
+        before = cases.rows_of_all(lake)
+        assert len(pipeline.plan(ALONE, lake, cases.DAY, ["main"], again=True).made) == 1
+        assert cases.rows_of_all(lake) == before
 
-    @pytest.mark.parametrize("what", ["snapshot", "declaration", "features", "half"])
-    def test_another_input_is_planned_again(self, what: str, store: Store) -> None:
-        cases.put(store, self.CASE)
-        pipeline.plan(ALONE, store, cases.DAY, ["main"])
+    def test_only_clusters_of_another_input_are_made_again(self, lake: Lake) -> None:
+        other = cases.named(GOLDEN["created"], "other")
+        for each in (self.CASE, other):
+            cases.put(lake, each)
+        pipeline.plan(ALONE, lake, cases.DAY, ["main", "other"])
+        before = {name: cases.entry(lake, "plan", name) for name in ("main", "other")}
+        desired, cluster = other
+        cases.put(lake, (desired, replace(cluster, id="changed")))
+        (made,) = pipeline.plan(ALONE, lake, cases.DAY, ["main", "other"]).made
+        assert made.cluster == "other"
+        assert cases.entry(lake, "plan", "main") == before["main"]
+        assert cases.entry(lake, "plan", "other").run != before["other"].run
+
+    @pytest.mark.parametrize("what", ["snapshot", "declaration", "features", "file", "length"])
+    def test_another_input_is_planned_again(self, what: str, lake: Lake) -> None:
+        cases.put(lake, self.CASE)
+        pipeline.plan(ALONE, lake, cases.DAY, ["main"])
         desired, cluster = self.CASE
+        file = local_path(lake.root) / cases.entry(lake, "plan").files[-1].path
         if what == "snapshot":
-            cases.put(store, (desired, replace(cluster, id="other")))
+            cases.put(lake, (desired, replace(cluster, id="other")))
         elif what == "declaration":
             pools = (replace(desired.pools[0], goals=()), *desired.pools[1:])
-            pipeline.write_manifests(store, [replace(desired, pools=pools)])
+            manifests.write(lake, [replace(desired, pools=pools)])
         elif what == "features":
-            store.write(
-                schemas.FEATURES, cases.DAY, "main", parquet.from_rows(schemas.FEATURES, ())
-            )
-        else:  # an executor was killed between the tables and their head
-            store.begin(schemas.PLANS, cases.DAY, "main")
-        assert len(pipeline.plan(ALONE, store, cases.DAY, ["main"]).made) == 1
+            rows = parquet.from_rows(schemas.FEATURES, ())
+            cases.put_rows(lake, "features", Result(Outcome("main"), {"features": rows}))
+        elif what == "file":  # of the plan, somebody deleted
+            file.unlink()
+        else:
+            file.write_bytes(file.read_bytes()[:-9])
+        assert len(pipeline.plan(ALONE, lake, cases.DAY, ["main"]).made) == 1
+        assert cases.kept(lake, "main").hash
 
 
 class TestWhatCannotBePlanned:
-    def reason(self, store: Store) -> str:
-        outcome = pipeline.plan(ALONE, store, cases.DAY, ["main"])
+    def reason(self, lake: Lake) -> str:
+        outcome = pipeline.plan(ALONE, lake, cases.DAY, ["main"])
         (line,) = outcome.failed
-        head = store.head(schemas.PLANS, cases.DAY, "main")
-        assert head is not None
+        (head,) = cases.rows(lake, schemas.PLANS).to_pylist()
         assert (head["status"], head["reason"], head["hash"]) == ("failed", line.reason, None)
-        assert store.read(schemas.MOVES, cases.DAY, "main").num_rows == 0
+        assert cases.rows(lake, schemas.MOVES).num_rows == 0
         return line.reason
 
-    def test_nothing_declared(self, store: Store) -> None:
-        cases.put(store, cases.named(GOLDEN["separate"], "main"))
-        store.file(schemas.MANIFESTS, "", "main").unlink()
-        assert self.reason(store) == "nothing is declared for it"
+    def test_nothing_declared(self, lake: Lake) -> None:
+        cases.put(lake, cases.named(GOLDEN["separate"], "main"))
+        lake.objects.delete("manifests")
+        assert self.reason(lake) == "nothing is declared for it"
 
-    def test_no_snapshot(self, store: Store) -> None:
-        assert self.reason(store) == "it has no snapshot"
+    def test_no_snapshot(self, lake: Lake) -> None:
+        assert self.reason(lake) == "it has no snapshot"
 
-    def test_a_snapshot_that_failed(self, store: Store) -> None:
-        cases.put(store, cases.named(GOLDEN["separate"], "main"))
+    def test_a_snapshot_that_failed(self, lake: Lake) -> None:
+        cases.put(lake, cases.named(GOLDEN["separate"], "main"))
         row = {"status": ["failed"], "reason": ["no ZooKeeper answers"], "read_ms": [1]}
         head = parquet.table_of(schemas.CLUSTERS, row)
-        store.write(schemas.CLUSTERS, cases.DAY, "main", head)
-        assert self.reason(store) == "it could not be read: no ZooKeeper answers"
+        outcome = Outcome("main", "failed", "no ZooKeeper answers")
+        cases.put_rows(lake, "snapshot", Result(outcome, {"clusters": head}))
+        assert self.reason(lake) == "it could not be read: no ZooKeeper answers"
 
-    def test_another_cluster_than_the_one_pinned(self, store: Store) -> None:
+    def test_another_cluster_than_the_one_pinned(self, lake: Lake) -> None:
         desired, cluster = cases.named(GOLDEN["separate"], "main")
         spec = replace(desired.cluster, cluster_id="mine")
-        cases.put(store, (replace(desired, cluster=spec), cluster))
-        assert self.reason(store) == "it is another cluster: its id is bench, not mine"
+        cases.put(lake, (replace(desired, cluster=spec), cluster))
+        assert self.reason(lake) == "it is another cluster: its id is bench, not mine"
 
-    def test_a_broker_that_nobody_has_seen(self, store: Store) -> None:
+    def test_a_broker_that_nobody_has_seen(self, lake: Lake) -> None:
         desired, cluster = clusters.desired(25), clusters.cluster(100, brokers=24)
-        cases.put(store, cases.named((desired, cluster), "main"))
-        assert "broker 25 is not live and holds nothing" in self.reason(store)
+        cases.put(lake, cases.named((desired, cluster), "main"))
+        assert "broker 25 is not live and holds nothing" in self.reason(lake)
 
-    def test_a_table_that_is_cut_off(self, store: Store) -> None:
-        cases.put(store, cases.named(GOLDEN["separate"], "main"))
-        file = store.file(schemas.PARTITIONS, cases.DAY, "main")
-        file.write_bytes(file.read_bytes()[:-100])
-        assert "cannot be read" in self.reason(store)
+    @pytest.mark.parametrize("damage", ["cut off", "overwritten", "gone"])
+    def test_a_damaged_file_is_named_and_its_clusters_are_read_again(
+        self, damage: str, lake: Lake
+    ) -> None:
+        cases.put(lake, cases.named(GOLDEN["separate"], "main"))
+        cases.put(lake, cases.named(GOLDEN["created"], "other"))
+        (path,) = (f.path for f in cases.entry(lake, "snapshot").files if f.table == "partitions")
+        file = local_path(lake.root) / path
+        body = file.read_bytes()
+        if damage == "gone":
+            file.unlink()
+        else:
+            file.write_bytes(body[:-100] if damage == "cut off" else b"\0" * len(body))
+        assert self.reason(lake).startswith(f"{path} is damaged (")
+        assert cases.entry(lake, "snapshot", "main").input == ""  # made again without --again
+        assert cases.entry(lake, "snapshot", "other").input == "put by a test"
 
-    def test_a_plan_that_the_audit_refuses(self, store: Store) -> None:
+    def test_an_error_of_no_kind_that_we_know(self, lake: Lake) -> None:
+        def wrong(*seen, **more):
+            raise OverflowError("\ud800 is beyond")
+
+        done = self.plan_by(lake, wrong)
+        assert done.outcome.status == "failed"
+        assert "OverflowError" in done.outcome.reason
+        assert done.outcome.reason.encode()
+
+    def test_a_plan_that_the_audit_refuses(self, lake: Lake) -> None:
         def wrong(*seen, **more):
             plan = make_plan(*seen, **more)
             first, *rest = plan.moves
             return replace(plan, moves=(first._replace(path=(first.source, (99,))), *rest))
 
-        cases.put(store, cases.named(GOLDEN["separate"], "main"))
-        done = stages_plan.perform(stages_plan.PlanTask(str(store.root), cases.DAY, "main"), wrong)
-        assert done.status == "failed"
-        assert done.reason.startswith("the plan is unlawful: target: pool-0.")
-        assert "broker 99 is not live" in done.reason
-        head = store.head(schemas.PLANS, cases.DAY, "main")
-        assert head is not None
-        assert (head["status"], head["reason"]) == (done.status, done.reason)
+        done = self.plan_by(lake, wrong)
+        assert done.outcome.status == "failed"
+        assert done.outcome.reason.startswith("the plan is unlawful: target: pool-0.")
+        assert "broker 99 is not live" in done.outcome.reason
+        (head,) = done.tables["plans"].to_pylist()
+        assert (head["status"], head["reason"]) == (done.outcome.status, done.outcome.reason)
 
-    def test_others_are_planned_all_the_same(self, store: Store) -> None:
-        cases.put(store, cases.named(GOLDEN["separate"], "main"))
-        outcome = pipeline.plan(ALONE, store, cases.DAY, ["lost", "main"])
+    def plan_by(self, lake: Lake, planner: Callable[..., Plan]) -> Result:
+        case = cases.named(GOLDEN["separate"], "main")
+        cases.put(lake, case)
+        entry = cases.entry(lake, "snapshot")
+        task = PlanTask("main", codecs.to_text(case[0]), entry)
+        return stages_plan.perform(task, Tables(lake.root, InProcess.storage, "x"), planner)
+
+    def test_others_are_planned_all_the_same(self, lake: Lake) -> None:
+        cases.put(lake, cases.named(GOLDEN["separate"], "main"))
+        outcome = pipeline.plan(ALONE, lake, cases.DAY, ["lost", "main"])
         assert [(line.cluster, line.status) for line in outcome.lines] == [
             ("lost", "failed"),
             ("main", "ok"),
         ]
 
 
-def test_processes_give_what_one_process_gives(store: Store, tmp_path: Path) -> None:
-    other = Store(tmp_path / "other")
-    for each in (store, other):
-        for name in ("created", "weights"):
-            cases.put(each, cases.named(GOLDEN[name], name))
-    names = ["created", "weights"]
-    assert pipeline.plan(Local(2), store, cases.DAY, names) == pipeline.plan(
-        ALONE, other, cases.DAY, names
-    )
-    assert cases.files(store.root) == cases.files(other.root)
-
-
-def test_columns_that_are_not_read_do_not_change_a_plan(store: Store) -> None:
+def test_columns_that_are_not_read_do_not_change_a_plan(lake: Lake) -> None:
     case = cases.named(GOLDEN["oddities"], "main")
-    cases.put(store, case)
-    seen = stages_plan.plan_input_of(store, cases.DAY, "main")
+    cases.put(lake, case)
+    seen = cases.plan_input(lake)
     whole = cluster_rows.cluster_of_rows("main", cluster_rows.rows_of_cluster(case[1]))
     assert stages_plan.plan_cluster(seen) == stages_plan.plan_cluster(replace(seen, cluster=whole))

@@ -1,21 +1,35 @@
-"""Spark does what the local engine does, task by task. Needs Java."""
+"""Spark gives what this process gives, whatever dies on the way. Needs Java."""
 
 import os
+import signal
+import subprocess
+import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-import pytest
-
 from fleet import asking, cases
-from poolkeeper.fleet.engines.engines import Local, TaskEngine
-from poolkeeper.fleet.stages import load_features, pipeline, snapshot
-from poolkeeper.fleet.storage.store import Store
+from fleet.conftest import lake_at
+from fleet.in_process import InProcess
+from poolkeeper.fleet.engines.engines import Engine
+from poolkeeper.fleet.engines.results import Job, Outcome, Result
+from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.lake.filesystems import local_path, root_of
+from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.objects import ArrowObjects
+from poolkeeper.fleet.stages import pipeline
+from poolkeeper.fleet.stages.load_features import HistoryOptions
+from poolkeeper.fleet.stages.publishing import FleetOutcome, Step, carry_out
+from poolkeeper.fleet.stages.snapshot import SnapshotTask
+from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.model import snapshots
 from poolkeeper.rebalances.planning import response, task_runner
 
 GOLDEN = cases.golden()
-NAMES = sorted(GOLDEN)
+NAMES = ("created", "disks", "oddities", "separate")
+HERE = InProcess(2)
+HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +38,11 @@ class Ask:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    number: int
-    process: int
-    text: str
+def answer(ask: Ask) -> tuple[int, int, str]:
+    return ask.number * 2, os.getpid(), ask.text
 
 
-def answer(ask: Ask) -> Answer:
-    return Answer(ask.number * 2, os.getpid(), ask.text)
-
-
-def die_once(ask: Ask) -> Answer:
+def die_once(ask: Ask) -> tuple[int, int, str]:
     """Die like a process that is out of memory, the first time that a task is tried."""
     mark = Path(ask.text)
     if ask.number == 3 and not mark.exists():
@@ -44,85 +51,149 @@ def die_once(ask: Ask) -> Answer:
     return answer(ask)
 
 
-def test_answers_come_in_the_order_of_the_tasks(spark: TaskEngine) -> None:
-    asks = [Ask(n, f"é{n}") for n in range(100)]
-    weights = [(n * 37) % 101 for n in range(100)]
-    found = spark.do(asks, answer, Answer, weights)
-    assert [(a.number, a.text) for a in found] == [(n * 2, f"é{n}") for n in range(100)]
-    assert os.getpid() not in {a.process for a in found}
-    assert spark.do([], answer, Answer, []) == []
-
-
-def test_a_worker_that_dies_costs_no_task(spark: TaskEngine, tmp_path: Path) -> None:
-    mark = str(tmp_path / "died")
-    found = spark.do([Ask(n, mark) for n in range(8)], die_once, Answer, [1] * 8)
-    assert [a.number for a in found] == [n * 2 for n in range(8)]
-    assert Path(mark).exists()
-
-
-def test_golden_clusters_have_the_plans_of_the_local_engine(
-    spark: TaskEngine, store: Store, tmp_path: Path
+def test_answers_come_in_the_order_of_the_tasks_even_if_a_worker_dies(
+    spark: Engine, tmp_path: Path
 ) -> None:
-    other = Store(tmp_path / "other")
-    for each in (store, other):
-        for name in NAMES:
-            cases.put(each, cases.named(GOLDEN[name], name))
-    ours = pipeline.plan(spark, store, cases.DAY, [*NAMES, "lost"], split_from=2500)
-    theirs = pipeline.plan(Local(1), other, cases.DAY, [*NAMES, "lost"])
-    assert ours == theirs
-    assert [line.cluster for line in ours.failed] == ["lost"]
-    parts = {name: body for name, body in cases.files(store.root).items() if "parts/" not in name}
-    assert parts == cases.files(other.root)
+    asks = [Ask(n, str(tmp_path / "é")) for n in range(40)]
+    weights = [(n * 37) % 101 for n in range(40)]
+    found = spark.do(asks, die_once, tuple, weights)
+    assert [number for number, *_ in found] == [n * 2 for n in range(40)]
+    assert os.getpid() not in {process for _, process, _ in found}
+    assert (tmp_path / "é").exists()
+    assert spark.do([], answer, tuple, []) == []
 
 
-def test_a_question_has_the_answer_of_the_local_engine(
-    spark: TaskEngine, zookeeper, tmp_path: Path
+def test_a_question_has_the_answer_of_this_process(
+    spark: Engine, zookeeper, tmp_path: Path
 ) -> None:
     with ExitStack() as stack:
         question = asking.question(stack, zookeeper, tmp_path)
-        theirs = task_runner.write_response(question, Local(1)).text
+        theirs = task_runner.write_response(question, HERE).text
         assert task_runner.write_response(question, spark).text == theirs
     said = response.RebalanceResponse.from_json(theirs).clusters
     assert [each.cluster for each in said if each.plan] == ["one", "two"]
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_the_whole_way_on_spark(spark: TaskEngine, tmp_path: Path, again: bool) -> None:
-    store = Store(tmp_path / "tables")
-    tasks = []
-    for name in ("separate", "created"):
+def prepared(lake: Lake, folder: Path) -> tuple[list[SnapshotTask], Path]:
+    """What is declared of clusters, their snapshots in files (one is none), and samples."""
+    files, samples = folder / "snapshots", folder / "samples"
+    files.mkdir(exist_ok=True)
+    for name in NAMES:
         desired, cluster = cases.named(GOLDEN[name], name)
-        pipeline.write_manifests(store, [desired])
-        file = tmp_path / f"{name}.json.gz"
-        snapshots.write(file, cluster)
-        tasks.append(
-            snapshot.SnapshotTask(str(store.root), cases.DAY, name, cases.NOW_MS, str(file))
+        manifests.write(lake, [desired])
+        snapshots.write(files / f"{name}.json.gz", cluster)
+        own = samples / f"cluster={name}"
+        own.mkdir(parents=True, exist_ok=True)
+        topic = sorted(cluster.topics)[0]
+        rows = [
+            (topic, 0, "bytes_in_per_s", cases.NOW_MS - hour * HOUR_MS, float(len(name) * hour))
+            for hour in range(1, 10)
+        ]
+        parquet.write(own / "a.parquet", parquet.from_rows(schemas.SAMPLES, rows))
+    manifests.write(lake, [cases.named(GOLDEN["separate"], "bad")[0]])
+    (files / "bad.json").write_text("{")
+    root = root_of(files)
+    declared = manifests.read(lake)
+    tasks = [
+        SnapshotTask(
+            name,
+            declared[name].text,
+            cases.NOW_MS,
+            root,
+            file.name,
+            file.bytes,
+            pipeline.input_of_snapshot(declared[name], root, file),
         )
-    bad = tmp_path / "bad.json"
-    bad.write_text("{")
-    tasks.append(snapshot.SnapshotTask(str(store.root), cases.DAY, "bad", cases.NOW_MS, str(bad)))
-    read = pipeline.snapshot(spark, store, tasks)
-    assert [(line.cluster, line.status) for line in read.lines] == [
-        ("bad", "failed"),
-        ("created", "ok"),
-        ("separate", "ok"),
+        for name, file in pipeline.snapshot_files(ArrowObjects(root), root).items()
     ]
-    names = [line.cluster for line in read.lines]
-    loads = [load_features.FeaturesTask(str(store.root), cases.DAY, name) for name in names]
-    assert [line.status for line in pipeline.features(spark, store, loads).lines] == ["ok", "ok"]
-    planned = pipeline.plan(spark, store, cases.DAY, names)
-    assert {
-        line.cluster: line.figures["hash"] for line in planned.lines if line.status == "ok"
-    } == {
-        name: cases.planned(cases.named(GOLDEN[name], name)).hash
-        for name in ("created", "separate")
-    }
-    before = cases.files(store.root)
-    assert [line.made for line in pipeline.snapshot(spark, store, tasks, again=again).lines] == [
-        True,
-        again,
-        again,
+    return tasks, samples
+
+
+def all_steps(
+    engine: Engine, lake: Lake, tasks: list[SnapshotTask], samples: Path
+) -> list[FleetOutcome]:
+    options = HistoryOptions(window_s=10 * 3600)
+    names = [*sorted(task.cluster for task in tasks), "lost"]
+    return [
+        pipeline.snapshot(engine, lake, cases.DAY, tasks),
+        pipeline.features(engine, lake, cases.DAY, options, str(samples)),
+        pipeline.plan(engine, lake, cases.DAY, names, split_from=100),
     ]
-    pipeline.features(spark, store, loads, again=again)
-    pipeline.plan(spark, store, cases.DAY, names, again=again)
-    assert cases.files(store.root) == before
+
+
+def test_the_whole_way_as_in_this_process_and_nothing_of_it_twice(
+    spark: Engine, lake: Lake, tmp_path: Path
+) -> None:
+    tasks, samples = prepared(lake, tmp_path)
+    other = lake_at(tmp_path / "other")
+    prepared(other, tmp_path)
+    ours = all_steps(spark, lake, tasks, samples)
+    assert ours == all_steps(HERE, other, tasks, samples)
+    assert cases.rows_of_all(lake) == cases.rows_of_all(other)
+    assert [[line.cluster for line in step.failed] for step in ours] == [
+        ["bad"],
+        [],
+        ["bad", "lost"],
+    ]
+    before = cases.files(local_path(lake.root))
+    again = all_steps(spark, lake, [t for t in tasks if t.cluster != "bad"], samples)
+    assert [step.made for step in again] == [(), (), ()]
+    assert cases.files(local_path(lake.root)) == before
+    assert not [name for name in before if "_temporary" in name or "_SUCCESS" in name]
+
+
+def die_in_the_first_attempt(result: Result, mark: Path) -> Result:
+    """Of two clusters in a task, the second one's takes the process with it."""
+    if result.outcome.cluster == "b" and not mark.exists():
+        mark.touch()
+        os._exit(137)
+    return result
+
+
+def test_a_task_whose_first_attempt_dies_leaves_its_rows_once(
+    spark: Engine, lake: Lake, tmp_path: Path
+) -> None:
+    rows = parquet.from_rows(schemas.REQUESTS, [("t", n, (1,)) for n in range(3)])
+    results = [Result(Outcome(name), {"requests": rows}) for name in "abc"]
+    die = partial(die_in_the_first_attempt, mark=tmp_path / "died")
+    job = Job("put", results, [0, 0, 1], die)
+    step = Step(spark, lake, "snapshot", cases.DAY, dict.fromkeys("abc", "i"))
+    assert len(carry_out(step, lambda run, names: spark.make(job)).made) == 3
+    assert (tmp_path / "died").exists()
+    for name in "abc":
+        assert cases.rows(lake, schemas.REQUESTS, name).num_rows == 3
+
+
+KILLED = """
+import os, signal, sys
+from poolkeeper.fleet.lake.lake import Lake
+def die(*_):
+    os.killpg(0, signal.SIGKILL)
+Lake.publish = die
+from poolkeeper.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+def test_a_driver_that_is_killed_before_it_publishes_leaves_nothing_that_counts(
+    spark: Engine, lake: Lake, tmp_path: Path, java_options: str
+) -> None:
+    tasks, samples = prepared(lake, tmp_path)
+    all_steps(HERE, lake, tasks, samples)
+    before = cases.rows_of_all(lake)
+    words = ["fleet", "plan", "--out", str(local_path(lake.root)), "--day", cases.DAY, "--again"]
+    words += ["--processes", "1", "--conf", f"spark.driver.extraJavaOptions={java_options}"]
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, *words], start_new_session=True, timeout=500, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert cases.rows_of_all(lake) == before
+    (left,) = lake.objects.children("runs")
+    run = left.name.removesuffix(".json")
+    folders = [f.path for f in lake.objects.files("") if run in f.path and f.path != left.path]
+    assert any("plans/" in path for path in folders), "its rows were written"
+    late = replace(lake, now_ms=lambda: Lake(lake.objects).now_ms() + 25 * HOUR_MS)
+    names = sorted(task.cluster for task in tasks)
+    pipeline.plan(spark, late, cases.DAY, [*names, "lost"], again=True)
+    assert cases.rows_of_all(lake) == before
+    assert not [f.path for f in lake.objects.files("") if run in f.path]

@@ -11,8 +11,8 @@ import pytest
 from chart.releases import OPERATOR
 from conditions import until
 from fleet import asking, cases
+from fleet.conftest import lake_at
 from planned import IMAGE, QUICK
-from poolkeeper.fleet.storage.store import Store
 from poolkeeper.model.specs import Desired
 from poolkeeper.resources.write import manifests as write_manifests
 
@@ -94,12 +94,12 @@ def test_executors_read_and_plan_and_write_the_tables(
     assert run.returncode == 0, warned
     assert said.splitlines()[0].endswith("2 of 3 clusters, 18 partitions")
     assert "warning: snapshot closed: no ZooKeeper answers at 127.0.0.1:1" in warned
-    store = Store(out)
-    (day,) = store.days(cases.plan.schemas.PLANS)
+    lake = lake_at(out)
+    (day,) = lake.days("plan")
     for name in ("one", "two"):
         command = [OPERATOR, "plan", "-f", folder, "--cluster", name, "-o", "json"]
         alone = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert json.loads(alone.stdout)["hash"] == cases.kept(store, name, day).hash
+        assert json.loads(alone.stdout)["hash"] == cases.kept(lake, name, day).hash
     assert len(list(out.glob("report-*.html"))) == 1
     until(
         lambda: not control_plane.request("GET", f"/api/v1/namespaces/{namespace}/pods")["items"],

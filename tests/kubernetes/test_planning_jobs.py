@@ -12,9 +12,9 @@ import pytest
 
 from chart import rights
 from conditions import until
+from fleet.in_process import InProcess
 from planned import Planning, Silent, asked, crowded_clusters
 from poolkeeper.errors import Unavailable
-from poolkeeper.fleet.engines.engines import Local
 from poolkeeper.fleet.schedule.budget import Budget
 from poolkeeper.rebalances.planning import task_runner
 from poolkeeper.rebalances.planning.request import PlanningDeadlines, RebalanceRequest
@@ -69,7 +69,7 @@ def expected(question, planning, tmp_path_factory) -> str:
     for key, value in CREDENTIALS.items():
         (folder / "zk" / key).write_text(value)
     answer = RebalanceResponse.from_json(
-        task_runner.write_response(question, Local(1), str(folder)).text
+        task_runner.write_response(question, InProcess(), str(folder)).text
     )
     moves = {each.cluster: each.moves for each in answer.clusters if each.plan}
     assert moves == dict.fromkeys(("cluster-0", "cluster-1", "cluster-2", "secured"), 4)

@@ -1,9 +1,9 @@
-"""Planning for many clusters: Parquet in, Parquet out, step after step, with Spark or without.
+"""Planning for many clusters: tables in, tables out, step after step, by Spark.
 
     snapshot → features → plan → budget → report
 
-Every step reads tables and writes tables, whose columns and files are in `storage`. `stages` has
-the steps: what one does for one cluster is a plain function that knows nothing of Spark; `engines`
-spread these functions over processes or over Spark's executors. `schedule` puts plans into waves
-under one budget.
+Every step reads tables and writes tables. `storage` has their columns, `lake` says where they lie
+and which of their rows count. `stages` has the steps: what one does for one cluster is a plain
+function that knows nothing of Spark; `engines` has Spark spread these functions over executors and
+write what they yield. `schedule` puts plans into waves under one budget.
 """

@@ -1,7 +1,8 @@
-"""`poolkeeper fleet`: many clusters at once, from Parquet to Parquet."""
+"""`poolkeeper fleet`: many clusters at once, from tables to tables, by Spark."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolkeeper.cli import timing
-from poolkeeper.cli.commands import fleet_answer, fleet_waves
+from poolkeeper.cli.commands import fleet_answer, fleet_reading, fleet_waves
 from poolkeeper.cli.input import options, snapshot_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import Refused, Unavailable
@@ -20,9 +21,11 @@ from poolkeeper.resources.parse.quantities import positive_duration_s
 from poolkeeper.text import count
 
 if TYPE_CHECKING:
-    from poolkeeper.fleet.engines.engines import TaskEngine
-    from poolkeeper.fleet.stages.pipeline import FleetOutcome
-    from poolkeeper.fleet.storage.store import Store
+    from poolkeeper.fleet.engines.engines import Engine
+    from poolkeeper.fleet.lake.filesystems import Storage
+    from poolkeeper.fleet.lake.lake import Lake
+    from poolkeeper.fleet.lake.objects import Objects
+    from poolkeeper.fleet.stages.publishing import FleetOutcome
 
 Function = Callable[..., Any]
 DEADLINE_S = 300.0
@@ -30,11 +33,11 @@ DEADLINE_S = 300.0
 
 @click.group(
     epilog="""\b
-    Every step reads tables below DIR and writes tables below DIR; what is there from the same
-    input is not made again. Without --master this machine's processes do the work; with it, Spark:
-      --master 'local[*]'            Spark on this machine
-      --master spark://HOST:PORT     a Spark cluster that sees DIR under the same path
-      --master k8s://https://HOST    executors as pods (--conf for image, volumes, account)
+    Every step reads tables below URI and writes tables below URI; what is there from the same
+    input is not made again. URI is a folder, or what Spark reaches: s3a://, hdfs://, gs://,
+    abfss://. Spark does the work, on this machine unless there is a --master:
+      --master spark://HOST:PORT     a Spark cluster
+      --master k8s://https://HOST    executors as pods (--conf for image, account, storage)
     """
 )
 def fleet() -> None:
@@ -42,10 +45,30 @@ def fleet() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _FleetCommand:
-    """The options of all steps: where the tables are, the task engine, whether to redo all."""
+class _Work:
+    """Who does a step, and where its tables are."""
 
-    out: Path
+    engine: "Engine"
+    lake: "Lake"
+
+    @property
+    def storage(self) -> "Storage":
+        """How tables are opened here; on this machine without Spark."""
+        filesystems = snapshot_files.fleet("lake.filesystems")
+        is_local = filesystems.local_path(self.lake.root) is not None
+        found: Storage = filesystems.Storage() if is_local else self.engine.storage
+        return found
+
+    def objects(self, uri: str) -> "Objects":
+        """Small objects below a URI or folder."""
+        return self.engine.objects(snapshot_files.fleet("lake.filesystems").root_of(uri))
+
+
+@dataclass(frozen=True, slots=True)
+class _FleetCommand:
+    """The options of all steps: where the tables are, Spark's, whether to redo all."""
+
+    out: str
     day: str | None
     master: str | None
     processes: int | None
@@ -53,20 +76,23 @@ class _FleetCommand:
     again: bool
     output: str
 
-    @property
-    def store(self) -> "Store":
-        store: Store = snapshot_files.fleet("storage.store").Store(self.out)
-        return store
-
-    def engine(self) -> Any:
+    @contextmanager
+    def begun(self) -> Iterator[_Work]:
+        """Who does it, for the time of the block; Spark starts when it is needed."""
         engines = snapshot_files.fleet("engines.engines")
-        return engines.open_engine(self.master, self.processes, fleet_answer.settings(self.conf))
+        lakes, filesystems = (snapshot_files.fleet(f"lake.{m}") for m in ("lake", "filesystems"))
+        root = filesystems.root_of(self.out)
+        conf = fleet_answer.settings(self.conf)
+        with engines.open_engine(self.master, self.processes, conf) as engine:
+            lake = lakes.Lake(engine.objects(root))
+            lake.check()
+            yield _Work(engine, lake)
 
-    def latest(self) -> str:
+    def latest(self, lake: "Lake") -> str:
         """The requested day, or the last day with a snapshot."""
         if self.day:
             return self.day
-        days = self.store.days(snapshot_files.fleet("storage.schemas").CLUSTERS)
+        days = lake.days("snapshot")
         if not days:
             raise Refused(f"{self.out}: holds no snapshots (poolkeeper fleet snapshot makes them)")
         return days[-1]
@@ -90,17 +116,24 @@ def _working(function: Function) -> Function:
 _OPTIONS = (
     click.option(
         "--out",
-        metavar="DIR",
+        metavar="URI",
         required=True,
-        type=click.Path(file_okay=False, path_type=Path),
-        help="The folder of all tables.",
+        help="Where all tables are: a folder, or a URI that Spark reaches.",
     ),
     click.option("--day", metavar="YYYY-MM-DD", help="Default: today, or the latest snapshot's."),
-    click.option("--master", metavar="URL", help="Do it with Spark, at this master."),
+    click.option("--master", metavar="URL", help="Spark's master; default: this machine."),
     click.option(
-        "--processes", metavar="N", type=click.IntRange(min=1), help="Without --master: how many."
+        "--processes",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="Without --master: how many tasks at a time; default: as many as processors.",
     ),
-    click.option("--conf", metavar="KEY=VALUE", multiple=True, help="For Spark. Repeatable."),
+    click.option(
+        "--conf",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="A setting of Spark's: spark.ui.enabled=true. Repeatable.",
+    ),
     click.option("--again", is_flag=True, help="Make again what exists."),
     options.output(),
 )
@@ -108,8 +141,7 @@ _OPTIONS = (
 _READING = (
     click.option(
         "--snapshots",
-        metavar="DIR",
-        type=click.Path(path_type=Path),
+        metavar="URI",
         help="Take snapshot files instead of reading ZooKeeper: NAME.json, .json.gz, .parquet.",
     ),
     click.option(
@@ -127,8 +159,7 @@ _READING = (
 _LOADING = (
     click.option(
         "--samples",
-        metavar="DIR",
-        type=click.Path(path_type=Path),
+        metavar="URI",
         help="Load history: Parquet below cluster=NAME/.",
     ),
     click.option(
@@ -170,8 +201,9 @@ def _with(many: Sequence[Callable[[Function], Function]]) -> Callable[[Function]
 @_working
 def snapshot(work: _FleetCommand, folders: tuple[Path, ...], **reading: Any) -> None:
     """Read every declared cluster; one that cannot be read is a row with its reason."""
-    with work.engine() as engine:
-        _print_outcomes(work, [_snapshot(work, engine, folders, **reading)])
+    declared = _load_manifests(folders)
+    with work.begun() as begun:
+        _print_outcomes(work, [_snapshot(work, begun, declared, **reading)])
 
 
 @fleet.command()
@@ -179,8 +211,8 @@ def snapshot(work: _FleetCommand, folders: tuple[Path, ...], **reading: Any) -> 
 @_working
 def features(work: _FleetCommand, **loading: Any) -> None:
     """Make load features: percentiles, growth and days to full, from the history of loads."""
-    with work.engine() as engine:
-        _print_outcomes(work, [_features(work, engine, work.latest(), **loading)])
+    with work.begun() as begun:
+        _print_outcomes(work, [_features(work, begun, work.latest(begun.lake), **loading)])
 
 
 @fleet.command()
@@ -191,9 +223,10 @@ def plan(work: _FleetCommand, folders: tuple[Path, ...]) -> None:
 
     With -f, what is declared now counts; else what was when the snapshots were made.
     """
-    _write_manifests(work, _load_manifests(folders))
-    with work.engine() as engine:
-        _print_outcomes(work, [_plan(work, engine, work.latest())])
+    declared = _load_manifests(folders)
+    with work.begun() as begun:
+        _write_manifests(begun.lake, declared)
+        _print_outcomes(work, [_plan(work, begun, work.latest(begun.lake))])
 
 
 @fleet.command()
@@ -207,116 +240,176 @@ def run(work: _FleetCommand, folders: tuple[Path, ...], **given: Any) -> None:
     loading = {name: given.pop(name) for name in ("samples", "history", "step", "coverage")}
     wanted = {each.name: given.pop(each.name) for each in fields(fleet_waves.BudgetOptions)}
     allowed = fleet_waves.fleet_budget(fleet_waves.BudgetOptions(**wanted))
-    with work.engine() as engine:
-        read = _snapshot(work, engine, folders, **given)
-        loaded = _features(work, engine, read.day, **loading)
-        planned = _plan(work, engine, read.day)
-    more = [
-        fleet_waves.budget(work.out, read.day, allowed),
-        fleet_waves.report(work.out, read.day, allowed.sites),
-    ]
+    declared = _load_manifests(folders)
+    with work.begun() as begun:
+        read = _snapshot(work, begun, declared, **given)
+        loaded = _features(work, begun, read.day, **loading)
+        planned = _plan(work, begun, read.day)
+        more = [
+            fleet_waves.budget(begun.lake, begun.storage, read.day, allowed),
+            fleet_waves.report(begun.lake, begun.storage, read.day, allowed.sites),
+        ]
     _print_outcomes(work, [read, loaded, planned], more)
 
 
-_OF_TABLES = (_OPTIONS[0], _OPTIONS[1], _OPTIONS[-1])
+_OF_TABLES = (_OPTIONS[0], _OPTIONS[1], _OPTIONS[2], _OPTIONS[4], _OPTIONS[-1])
+
+
+def _reading(function: Function) -> Function:
+    """Add the options of steps that read small tables alone, as one argument `work`."""
+    names = ("out", "day", "master", "conf", "output")
+
+    def called(**given: Any) -> Any:
+        shared = {name: given.pop(name) for name in names}
+        return function(work=_FleetCommand(**shared, processes=1, again=False), **given)
+
+    called.__name__, called.__doc__ = function.__name__, function.__doc__
+    called.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
+    return _with(_OF_TABLES)(called)
 
 
 @fleet.command()
 @_with(fleet_waves.BUDGET)
-@_with(_OF_TABLES)
-def budget(out: Path, day: str | None, output: str, **wanted: Any) -> None:
+@_reading
+def budget(work: _FleetCommand, **wanted: Any) -> None:
     """Order all plans into waves under a budget that the clusters share."""
-    work = _FleetCommand(out, day, None, 1, (), False, output)
     allowed = fleet_waves.fleet_budget(fleet_waves.BudgetOptions(**wanted))
-    _print_outcomes(work, [], [fleet_waves.budget(out, work.latest(), allowed)])
+    with work.begun() as begun:
+        day = work.latest(begun.lake)
+        made = fleet_waves.budget(begun.lake, begun.storage, day, allowed)
+    _print_outcomes(work, [], [made])
 
 
 @fleet.command()
 @_with(fleet_waves.BUDGET[2:3])
-@_with(_OF_TABLES)
-def report(out: Path, day: str | None, output: str, sites: Sequence[str]) -> None:
+@_reading
+def report(work: _FleetCommand, sites: Sequence[str]) -> None:
     """Write one page about the day: totals, worst pools, certificates, waves."""
-    work = _FleetCommand(out, day, None, 1, (), False, output)
-    _print_outcomes(work, [], [fleet_waves.report(out, work.latest(), fleet_waves.sites_of(sites))])
+    site_of = fleet_waves.sites_of(sites)
+    with work.begun() as begun:
+        day = work.latest(begun.lake)
+        made = fleet_waves.report(begun.lake, begun.storage, day, site_of)
+    _print_outcomes(work, [], [made])
+
+
+@fleet.command(
+    epilog="""\b
+    Example:
+      poolkeeper fleet show main --out s3a://bucket/fleet --plan plan.json
+      poolkeeper apply -f clusters/ --plan plan.json
+    """
+)
+@click.argument("cluster")
+@click.option(
+    "--plan",
+    "file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the plan to this file, for `apply --plan FILE`.",
+)
+@_reading
+def show(work: _FleetCommand, cluster: str, file: Path | None) -> None:
+    """Show the plan of one cluster, as `fleet plan` made it; its hash is what is approved."""
+    with work.begun() as begun:
+        day = work.latest(begun.lake)
+        plan = fleet_reading.plan_of(begun.lake, begun.storage, day, cluster)
+    fleet_reading.show(plan, file, work.output)
+
+
+@fleet.command()
+@click.option(
+    "--engine",
+    type=click.Choice(fleet_reading.ENGINES),
+    default=fleet_reading.ENGINES[0],
+    show_default=True,
+    help="Whose SQL.",
+)
+@_reading
+def ddl(work: _FleetCommand, engine: str) -> None:
+    """Print views over the rows that count, for SQL: `fleet_plans`, `fleet_moves` and so on."""
+    with work.begun() as begun:
+        printing.emit(fleet_reading.ddl(begun.lake, engine).rstrip("\n"))
 
 
 def _snapshot(
     work: _FleetCommand,
-    engine: "TaskEngine",
-    manifests: tuple[Path, ...],
-    snapshots: Path | None,
+    begun: _Work,
+    declared: Sequence[Desired],
+    snapshots: str | None,
     client_config: Path | None,
     timeout_s: float,
     deadline_s: float,
 ) -> "FleetOutcome":
     snapshot = snapshot_files.fleet("stages.snapshot")
     pipeline = snapshot_files.fleet("stages.pipeline")
-    declared = _load_manifests(manifests)
-    _write_manifests(work, declared)
     now_ms = time.time_ns() // 1_000_000
     day = work.day or datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat()
+    _write_manifests(begun.lake, declared)
+    manifests = snapshot_files.fleet("lake.manifests").read(begun.lake)
     names = [desired.cluster.name for desired in declared]
-    files = pipeline.snapshot_files(snapshots) if snapshots else {}
+    objects = begun.objects(snapshots) if snapshots else None
+    files = pipeline.snapshot_files(objects, snapshots) if objects else {}
     if undeclared := sorted(set(files) - set(names)):
         printing.warn(
-            f"{files[name]}: nothing is declared for cluster {name}" for name in undeclared
+            f"{snapshots}/{files[name].name}: nothing is declared for cluster {name}"
+            for name in undeclared
         )
+    if snapshots and not set(names) & set(files):
+        raise Refused("none of these snapshots is of a declared cluster")
+    folder = objects.root if objects else ""
     tasks = [
         snapshot.SnapshotTask(
-            str(work.out.absolute()),
-            day,
             name,
+            manifests[name].text,
             now_ms,
-            file=str(files[name].absolute()) if name in files else "",
+            folder=folder,
+            # One that is declared and has no file is a cluster that cannot be read.
+            file=(files[name].name if name in files else f"{name}.json") if objects else "",
+            bytes=files[name].bytes if name in files else 0,
+            input=pipeline.input_of_snapshot(manifests[name], folder, files.get(name)),
             client_config=str(client_config.absolute()) if client_config else "",
             timeout_s=timeout_s,
             deadline_s=deadline_s,
         )
-        for name in (sorted(set(names) & set(files)) if snapshots else names)
+        for name in names
     ]
-    if not tasks:
-        raise Refused("none of these snapshots is of a declared cluster")
-    outcome: FleetOutcome = pipeline.snapshot(engine, work.store, tasks, again=work.again)
+    outcome: FleetOutcome = pipeline.snapshot(
+        begun.engine, begun.lake, day, tasks, again=work.again
+    )
     return outcome
 
 
 def _features(
     work: _FleetCommand,
-    engine: "TaskEngine",
+    begun: _Work,
     day: str,
-    samples: Path | None,
+    samples: str | None,
     history: str,
     step: str,
     coverage: float,
 ) -> "FleetOutcome":
-    load_features = snapshot_files.fleet("stages.load_features")
-    pipeline = snapshot_files.fleet("stages.pipeline")
-    tasks = [
-        load_features.FeaturesTask(
-            str(work.out.absolute()),
-            day,
-            name,
-            samples=str(samples.absolute()) if samples else "",
-            window_s=positive_duration_s(history),
-            step_s=positive_duration_s(step),
-            coverage_min=coverage,
-        )
-        for name in _clusters(work, day)
-    ]
-    outcome: FleetOutcome = pipeline.features(engine, work.store, tasks, again=work.again)
+    _clusters(work, begun.lake, day)
+    chosen = snapshot_files.fleet("stages.load_features").HistoryOptions(
+        window_s=positive_duration_s(history),
+        step_s=positive_duration_s(step),
+        coverage_min=coverage,
+    )
+    outcome: FleetOutcome = snapshot_files.fleet("stages.pipeline").features(
+        begun.engine, begun.lake, day, chosen, samples or "", again=work.again
+    )
     return outcome
 
 
-def _plan(work: _FleetCommand, engine: "TaskEngine", day: str) -> "FleetOutcome":
-    pipeline = snapshot_files.fleet("stages.pipeline")
-    store = snapshot_files.fleet("storage.store").Store(work.out.absolute())
-    names = _clusters(work, day)
-    outcome: FleetOutcome = pipeline.plan(engine, store, day, names, again=work.again)
+def _plan(work: _FleetCommand, begun: _Work, day: str) -> "FleetOutcome":
+    names = _clusters(work, begun.lake, day)
+    outcome: FleetOutcome = snapshot_files.fleet("stages.pipeline").plan(
+        begun.engine, begun.lake, day, names, again=work.again
+    )
     return outcome
 
 
-def _clusters(work: _FleetCommand, day: str) -> tuple[str, ...]:
-    names = work.store.clusters(snapshot_files.fleet("storage.schemas").CLUSTERS, day)
+def _clusters(work: _FleetCommand, lake: "Lake", day: str) -> tuple[str, ...]:
+    names = tuple(sorted(lake.current("snapshot", day)))
     if not names:
         raise Refused(f"{work.out}: holds no snapshots of {day}")
     return names
@@ -331,8 +424,9 @@ def _load_manifests(paths: tuple[Path, ...]) -> list[Desired]:
     return [manifests.desired(spec.name) for spec in manifests.clusters]
 
 
-def _write_manifests(work: _FleetCommand, declared: Iterable[Desired]) -> None:
-    snapshot_files.fleet("stages.pipeline").write_manifests(work.store, declared)
+def _write_manifests(lake: "Lake", declared: Sequence[Desired]) -> None:
+    if declared:
+        snapshot_files.fleet("lake.manifests").write(lake, declared)
 
 
 def _print_outcomes(

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +14,10 @@ from poolkeeper.model.specs import Window
 from poolkeeper.resources.parse.quantities import positive_duration_s, size_bytes
 from poolkeeper.resources.parse.schedules import cron_problem, time_zone_problem
 from poolkeeper.text import count, duration, size
+
+if TYPE_CHECKING:
+    from poolkeeper.fleet.lake.filesystems import Storage
+    from poolkeeper.fleet.lake.lake import Lake
 
 _WINDOW_FIELDS = 6
 
@@ -87,12 +90,13 @@ def fleet_budget(options: BudgetOptions) -> FleetBudget:
     return FleetBudget(limits, sites_of(options.sites), _begin(options.begin))
 
 
-def budget(out: Path, day: str, fleet_budget: FleetBudget) -> tuple[str, dict[str, Any]]:
+def budget(
+    lake: "Lake", storage: "Storage", day: str, fleet_budget: FleetBudget
+) -> tuple[str, dict[str, Any]]:
     """Make the waves of a day; return a sentence and the same as data."""
     waves = snapshot_files.fleet("stages.waves")
-    store = snapshot_files.fleet("storage.store").Store(out)
     begin = fleet_budget.begin or _end_of(day)
-    made = waves.schedule_day(store, day, fleet_budget.limits, fleet_budget.sites, begin)
+    made = waves.schedule_day(lake, storage, day, fleet_budget.limits, fleet_budget.sites, begin)
     total = sum(turn.bytes for turn in made.turns)
     sentence = (
         f"budget {day}: {count(made.waves, 'wave')}, {size(total)} in"
@@ -113,20 +117,32 @@ def budget(out: Path, day: str, fleet_budget: FleetBudget) -> tuple[str, dict[st
     }
 
 
-def report(out: Path, day: str, sites: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+def report(
+    lake: "Lake", storage: "Storage", day: str, sites: Mapping[str, str]
+) -> tuple[str, dict[str, Any]]:
     """Write the report of a day as HTML and Markdown below the tables."""
     waves = snapshot_files.fleet("stages.waves")
     from poolkeeper.report import fleet_report
 
-    found = waves.fleet_report_of(snapshot_files.fleet("storage.store").Store(out), day, sites)
-    page, text = out / f"report-{day}.html", out / f"report-{day}.md"
-    output_files.write(page, fleet_report.fleet_page(found))
-    output_files.write(text, fleet_report.fleet_markdown(found))
+    found = waves.fleet_report_of(lake, storage, day, sites)
+    page = _put(lake, f"report-{day}.html", fleet_report.fleet_page(found))
+    text = _put(lake, f"report-{day}.md", fleet_report.fleet_markdown(found))
     return f"report {day}: {page}, {text}", {
         "step": "report",
         "day": day,
-        "files": [str(page), str(text)],
+        "files": [page, text],
     }
+
+
+def _put(lake: "Lake", name: str, body: str) -> str:
+    """Write a page over the one that was there; return where."""
+    folder = snapshot_files.fleet("lake.filesystems").local_path(lake.root)
+    if folder is not None:
+        output_files.write(folder / name, body)
+        return str(folder / name)
+    lake.objects.delete(name)
+    lake.objects.put(name, body.encode())
+    return f"{lake.root}/{name}"
 
 
 def sites_of(words: Sequence[str]) -> dict[str, str]:

@@ -1,5 +1,5 @@
-"""Who does the tasks of a fleet: this machine's processes, or Spark. Both give the same.
+"""Who does the tasks of a fleet: Spark. The only room that imports pyspark.
 
-Read `engines`, `task_groups`, `deadlines`, `spark` (the only module that imports pyspark),
-`executor`.
+Read `engines` (what steps ask for), `results` and `histories` (what tasks give; no Spark in them),
+`spark`, `session`, `hadoop` (small objects), `progress`, `task_groups`, `deadlines`, `executor`.
 """

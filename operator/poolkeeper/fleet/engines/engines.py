@@ -1,19 +1,21 @@
-"""Who does the tasks: this machine's processes, or Spark. Both give the same, task by task.
+"""Who does the tasks of a fleet: Spark, on this machine unless another master is given.
 
-Below `SPARK_FROM_PARTITIONS` this machine is the better choice: starting Spark takes longer than
-planning that many here. `docs/scaling.md` says how that was measured.
+Below `SPARK_FROM_PARTITIONS` the operator plans a Rebalance itself: starting Spark takes longer
+than planning that many there. `docs/scaling.md` says how that was measured.
 """
 
-import multiprocessing
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from poolkeeper.errors import Refused, Unavailable
-from poolkeeper.fleet.engines import task_groups
+from poolkeeper.errors import Refused
+
+if TYPE_CHECKING:
+    from poolkeeper.fleet.engines.histories import HistoryJob
+    from poolkeeper.fleet.engines.results import Job, Outcome
+    from poolkeeper.fleet.lake.filesystems import Storage
+    from poolkeeper.fleet.lake.objects import Objects
+    from poolkeeper.fleet.storage.schemas import TableSchema
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -26,7 +28,7 @@ class TaskEngine(Protocol):
 
     @property
     def slots(self) -> int:
-        """How many tasks are done at a time."""
+        """How many tasks are done at a time, now."""
 
     def do(
         self,
@@ -38,77 +40,53 @@ class TaskEngine(Protocol):
         """Do all tasks; `perform` is a function of a module, tasks and answers dataclasses."""
 
 
-class Local:
-    """Processes of this machine; with one slot, this very process."""
-
-    def __init__(self, slots: int | None = None) -> None:
-        self._slots = slots or os.cpu_count() or 1
+class Made(Protocol):
+    """The rows that a job made, kept until they are written."""
 
     @property
-    def slots(self) -> int:
-        """How many processes there are."""
-        return self._slots
+    def outcomes(self) -> "Sequence[Outcome]":
+        """What became of every cluster, by name."""
 
-    def do(
-        self,
-        tasks: Sequence[T],
-        perform: Callable[[T], D],
-        done: type[D],
-        weights: Sequence[int],
-    ) -> list[D]:
-        """Do all tasks; raises `Unavailable` if a process died (out of memory?)."""
-        if self._slots == 1 or len(tasks) < 2:
-            return [perform(task) for task in tasks]
-        answers: dict[int, Any] = {}
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(self._slots, len(tasks)), context) as pool:
-            asked = {n: pool.submit(perform, tasks[n]) for n in task_groups.order(weights)}
-            try:
-                answers = {n: future.result() for n, future in asked.items()}
-            except BrokenProcessPool as broken:
-                raise Unavailable("a worker process died: out of memory?") from broken
-        return [answers[n] for n in range(len(tasks))]
+    def write(self, folders: "Mapping[TableSchema, str]") -> None:
+        """Write tables into folders, by URI; a table without rows is left out.
+
+        The files of a slot are named `part-SLOT-…`. Rows lie as the tasks gave them.
+        """
 
 
-class Spark:
-    """Executors of a Spark session."""
-
-    def __init__(self, session: Any) -> None:
-        self._session = session
+class Engine(TaskEngine, Protocol):
+    """Does what the steps of a fleet need."""
 
     @property
-    def slots(self) -> int:
-        """How many tasks executors do at a time."""
-        from poolkeeper.fleet.engines import spark  # with the fleet extra alone
+    def storage(self) -> "Storage":
+        """The settings with which tasks open URIs."""
 
-        return spark.slots(self._session)
+    def objects(self, root: str) -> "Objects":
+        """Small objects below a URI."""
 
-    def do(
-        self,
-        tasks: Sequence[T],
-        perform: Callable[[T], D],
-        done: type[D],
-        weights: Sequence[int],
-    ) -> list[D]:
-        """Do all tasks; raises `Unavailable` if Spark gave up on one."""
-        from poolkeeper.fleet.engines import spark
+    def make(self, job: "Job") -> "Any":
+        """Do a job; a context whose value is `Made`."""
 
-        return spark.spread(self._session, tasks, perform, done, weights)
+    def make_features(self, job: "HistoryJob") -> "Any":
+        """Make features from samples; a context whose value is `Made`."""
 
 
 @contextmanager
 def open_engine(
-    master: str | None, processes: int | None = None, conf: Mapping[str, str] | None = None
-) -> Iterator[TaskEngine]:
-    """Spark at that master for the time of the block; without one, processes of this machine."""
-    if master is None:
-        yield Local(processes)
-        return
+    master: str | None = None, processes: int | None = None, conf: Mapping[str, str] | None = None
+) -> Iterator[Any]:
+    """Spark for the time of the block: at that master, else on this machine; started when needed.
+
+    `processes`: how many tasks it does at a time there; else as many as there are processors.
+    """
     try:
-        from poolkeeper.fleet.engines import spark
+        from poolkeeper.fleet.engines import session, spark
     except ImportError as missing:
         raise Refused(
             f"{missing.name} is not installed (expected pip install 'poolkeeper[fleet]')"
         ) from missing
-    with spark.session(master, conf) as session:
-        yield Spark(session)
+    lazy = session.LazySession(master or f"local[{processes or '*'}]", conf)
+    try:
+        yield spark.Spark(lazy)
+    finally:
+        lazy.close()

@@ -1,5 +1,6 @@
-"""The steps of a fleet's pipeline, each from table to table: snapshot, features, plan, waves.
+"""The steps of a fleet's pipeline, each from tables to tables: snapshot, features, plan, waves.
 
-Read `pipeline` (which clusters, and who does them), then `snapshot`, `load_features` with
-`features`, `plan` with `plan_parts` (a giant in parts), `waves` (budget and report).
+Read `pipeline` (which clusters, and who does them), `publishing` (what is kept, made and
+published), then `snapshot`, `load_features` with `features`, `plan` with `plan_parts` (a giant in
+parts), `waves` (budget and report). `tasks` is what every task knows.
 """

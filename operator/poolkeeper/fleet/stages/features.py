@@ -4,7 +4,7 @@ Samples come from Parquet of anybody's making (`schemas.SAMPLES`), from Promethe
 sizes in the snapshots of earlier days. `load.time_series` says what is made of them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,23 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker, Cluster
 
 METRICS = (BYTES, RATE)
+NEEDED = ("topic", "partition", "metric", "last", "p95")
+"""Columns of `features` that plans are made from."""
+
+
+def by_cluster(samples: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """The samples of one cluster after the other. Topics of one name in two never meet."""
+    encoded = samples.column("cluster").combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    which = encoded.indices.to_numpy()
+    order = np.argsort(which, kind="stable")
+    ends = np.cumsum(np.bincount(which, minlength=len(encoded.dictionary)))
+    ordered = samples.drop_columns(["cluster"]).take(pa.array(order))
+    first = 0
+    for cluster, end in zip(encoded.dictionary.to_pylist(), ends.tolist(), strict=True):
+        yield cluster, ordered.slice(first, end - first)
+        first = end
 
 
 def of_samples(samples: pa.Table, window: HistoryWindow) -> pa.Table:

@@ -1,30 +1,34 @@
-"""The features of one cluster, from tables to tables. No Spark in it.
+"""The features of clusters: where samples come from, and what is made of those of one cluster.
 
 Samples come from three places, any of which may have none, and are taken together:
 
-    files        Parquet below `DIR/[…/]cluster=NAME/`, with the columns of `schemas.SAMPLES`
+    files        Parquet below `URI/[…/]cluster=NAME/`, with the columns of `schemas.SAMPLES`
     Prometheus   where the cluster declares `load: {source: Prometheus}`; kept as `samples`
-    snapshots    the sizes in this store's snapshots of all days in the window
+    snapshots    the sizes in the snapshots of all days in the window
 
 The window ends with the snapshot that the features are for, so that making them again next week
 gives the same. Prometheus is asked once per snapshot and window; late samples in files are seen, as
-their content is part of what the features are made from.
+their files are part of what the features are made from. No Spark in it: `engines.histories` says
+what Spark does with these functions.
 """
 
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.errors import Refused
+from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES
+from poolkeeper.fleet.engines.results import Outcome, Result, reason_of
+from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
 from poolkeeper.fleet.stages import features
-from poolkeeper.fleet.stages.plan import desired_of
-from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
-from poolkeeper.fleet.storage.cluster_rows import ClusterRows
-from poolkeeper.fleet.storage.store import FAILED, OK, Store, input_digest
+from poolkeeper.fleet.stages.plan import read_cluster
+from poolkeeper.fleet.stages.tasks import Tables
+from poolkeeper.fleet.storage import codecs, parquet, schemas
 from poolkeeper.load import prometheus
 from poolkeeper.load.time_series import HistoryWindow
 from poolkeeper.model.specs import Desired
@@ -32,16 +36,14 @@ from poolkeeper.resources.parse.quantities import duration_s
 
 SOURCE_PROMETHEUS = "Prometheus"
 NEEDED = ("topic", "partition", "bytes")
+COUNT = b"samples"
+BATCH_ROWS = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class FeaturesTask:
-    """A cluster whose features are to be made; `samples` is a folder, empty: none."""
+class HistoryOptions:
+    """How far history reaches back, how it is cut, and how much of it must be there."""
 
-    root: str
-    day: str
-    cluster: str
-    samples: str = ""
     window_s: int = 7 * 86_400
     step_s: int = 3600
     coverage_min: float = 0.5
@@ -49,114 +51,129 @@ class FeaturesTask:
 
 
 @dataclass(frozen=True, slots=True)
-class FeaturesResult:
-    """The result of a task; `seconds` of wall time."""
+class FeaturesTask:
+    """A cluster whose features are to be made, from its snapshot of the day.
+
+    `samples`: what its Prometheus answered, if it has one.
+    """
 
     cluster: str
-    status: str
-    reason: str
-    samples: int
-    features: int
-    seconds: float
+    desired: str
+    snapshot: Entry
+    weight: int = 0
+    samples: Entry | None = None
 
 
-def perform(task: FeaturesTask) -> FeaturesResult:
-    """Do one task; a fault becomes its status and is never raised. Then there are no features."""
-    begin = time.monotonic()
-    store = Store(Path(task.root))
-    try:
-        samples, made = _perform(store, task)
-    except PoolkeeperError as wrong:
-        store.begin(schemas.FEATURES, task.day, task.cluster)
-        return FeaturesResult(task.cluster, FAILED, str(wrong), 0, 0, time.monotonic() - begin)
-    return FeaturesResult(task.cluster, OK, "", samples, made, time.monotonic() - begin)
+@dataclass(frozen=True, slots=True)
+class SourceTask:
+    """A place with samples of a cluster: a file of anybody's, a snapshot, or samples kept by us."""
+
+    cluster: str
+    root: str = ""
+    file: str = ""
+    bytes: int = 0
+    snapshot: Entry | None = None
+    samples: Entry | None = None
 
 
-def is_made(store: Store, task: FeaturesTask) -> bool:
-    """Whether the task was done, from the same input."""
-    return store.is_made(schemas.FEATURES, task.day, task.cluster, input_of(store, task))
+def asks_prometheus(desired: Desired) -> bool:
+    """Whether the cluster's load is in Prometheus."""
+    return desired.cluster.load.source == SOURCE_PROMETHEUS
 
 
-def input_of(store: Store, task: FeaturesTask) -> str:
-    """The digest of what features are made from; answers of Prometheus are not part of it."""
-    days = _days(store, task)
-    heads = [store.file(schemas.CLUSTERS, day, task.cluster) for day in days]
-    return input_digest(
-        "features",
-        str((task.window_s, task.step_s, task.coverage_min)),
-        *days,
-        files=[
-            *heads,
-            store.file(schemas.MANIFESTS, "", task.cluster),
-            *sample_files(task),
-        ],
-    )
-
-
-def sample_files(task: FeaturesTask) -> list[Path]:
-    """The files of samples of the cluster, sorted."""
-    if not task.samples:
-        return []
-    name = f"cluster={task.cluster}"
-    return sorted(
-        file for file in Path(task.samples).rglob("*.parquet") if name in file.parent.parts
-    )
-
-
-def _perform(store: Store, task: FeaturesTask) -> tuple[int, int]:
-    head = store.head(schemas.CLUSTERS, task.day, task.cluster)
-    if head is None or head["status"] != OK:
-        raise Refused("it has no snapshot of that day")
-    desired = desired_of(store, task.cluster)
-    length_s = _declared_window_s(desired) or task.window_s
-    window = HistoryWindow(head["read_ms"] + 1, length_s, task.step_s, task.coverage_min)
-    asked = _of_prometheus(desired, window, task)
-    parts = [
-        asked,
-        *(parquet.read(file, schemas.SAMPLES, foreign=True) for file in sample_files(task)),
-        *_of_snapshots(store, task),
-    ]
-    samples = pa.concat_tables(part.cast(parquet.plain(schemas.SAMPLES)) for part in parts)
-    rows = features.of_samples(samples, window)
-    bodies = {
-        table.name: store.read(table, task.day, task.cluster) for table in cluster_rows.BODIES
-    }
-    cluster = cluster_rows.cluster_of_rows(task.cluster, ClusterRows(head, bodies))
-    content = {
-        schemas.SAMPLES.name: asked,
-        schemas.BROKER_FEATURES.name: features.of_brokers(rows, cluster, desired),
-        schemas.FEATURES.name: rows,
-    }
-    store.step(schemas.FEATURES, task.day, task.cluster, content, input_of(store, task))
-    return samples.num_rows, rows.num_rows
-
-
-def _of_prometheus(desired: Desired, window: HistoryWindow, task: FeaturesTask) -> pa.Table:
-    load = desired.cluster.load
-    if load.source != SOURCE_PROMETHEUS:
-        return parquet.from_rows(schemas.SAMPLES, ())
-    said: Any = load.prometheus
-    server = prometheus.PrometheusServer(str(said["url"]), task.deadline_s)
-    queries = {**prometheus.QUERIES, **said.get("queries", {})}
-    return features.samples_table(prometheus.samples(server, window, queries))
-
-
-def _declared_window_s(desired: Desired) -> int | None:
-    """The length of history that the cluster declares; it takes precedence over the option."""
+def window_of(desired: Desired, read_ms: int, options: HistoryOptions) -> HistoryWindow:
+    """The window that ends with a snapshot; what the cluster declares precedes the option."""
     said = desired.cluster.load.prometheus.get("window")
-    return None if said is None else duration_s(str(said))
+    length_s = options.window_s if said is None else duration_s(str(said))
+    return HistoryWindow(read_ms + 1, length_s, options.step_s, options.coverage_min)
 
 
-def _of_snapshots(store: Store, task: FeaturesTask) -> Iterator[pa.Table]:
-    for day in _days(store, task):
-        head = store.head(schemas.CLUSTERS, day, task.cluster)
-        if head is not None and head["status"] == OK:
-            rows = store.read(schemas.PARTITIONS, day, task.cluster, NEEDED)
-            yield features.sizes_of_snapshot(rows, head["read_ms"])
+def ask(task: FeaturesTask, windows: Mapping[str, HistoryWindow], deadline_s: float) -> Result:
+    """Ask the cluster's Prometheus; a fault becomes its status and is never raised."""
+    try:
+        said: Any = codecs.from_text(Desired, task.desired).cluster.load.prometheus
+        server = prometheus.PrometheusServer(str(said["url"]), deadline_s)
+        queries = {**prometheus.QUERIES, **said.get("queries", {})}
+        found = prometheus.samples(server, windows[task.cluster], queries)
+        rows = features.samples_table(found)
+        return Result(Outcome(task.cluster), {schemas.SAMPLES.name: rows})
+    except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
+        return Result(Outcome.of_failure(task.cluster, wrong))
 
 
-def _days(store: Store, task: FeaturesTask) -> list[str]:
-    """Days with a snapshot, up to the task's, whether or not they lie in the window."""
-    earlier = [day for day in store.days(schemas.CLUSTERS) if day <= task.day]
-    reach = 2 + task.window_s // 86_400
-    return earlier[-reach:]
+def read(task: SourceTask, tables: Tables, storage: Storage) -> Iterator[pa.RecordBatch]:
+    """The samples of a source; of one that cannot be read, a row that says why."""
+    try:
+        for content in _tables_of(task, tables, storage):
+            rows = parquet.with_cluster(schemas.SAMPLES, task.cluster, content)
+            yield from rows.cast(SAMPLES).combine_chunks().to_batches(BATCH_ROWS)
+    except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
+        values = (task.cluster, reason_of(wrong), -1, FAILURE, 0, 0.0)
+        columns = [pa.array([value], f.type) for value, f in zip(values, SAMPLES, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, schema=SAMPLES)
+
+
+def figures(
+    samples: pa.Table, windows: Mapping[str, HistoryWindow]
+) -> Iterator[tuple[str, pa.Table | str]]:
+    """The features of some topics of several clusters; the reason where a source failed."""
+    for cluster, rows in features.by_cluster(samples):
+        metrics = rows.column("metric")
+        failed = pc.equal(metrics, FAILURE)
+        for reason in rows.filter(failed).column("topic").to_pylist():
+            yield cluster, reason
+        known = rows.filter(pc.invert(failed))
+        made = features.of_samples(known, windows[cluster])
+        said = {**(made.schema.metadata or {}), COUNT: str(known.num_rows).encode()}
+        yield cluster, made.replace_schema_metadata(said)
+
+
+def gather(
+    task: FeaturesTask, parts: Sequence[pa.Table], failures: Sequence[str], tables: Tables
+) -> Result:
+    """All features of a cluster, by topic, partition and metric; and of its brokers."""
+    try:
+        if failures:
+            return Result(Outcome(task.cluster, schemas.FAILED, "; ".join(failures)))
+        samples = sum(int((part.schema.metadata or {})[COUNT]) for part in parts)
+        plain = parquet.arrow(schemas.FEATURES)
+        found = [part.replace_schema_metadata(plain.metadata) for part in parts]
+        rows = pa.concat_tables([plain.empty_table(), *found])
+        rows = rows.sort_by([(name, "ascending") for name in ("topic", "partition", "metric")])
+        desired = codecs.from_text(Desired, task.desired)
+        _, cluster = read_cluster(task.cluster, task.snapshot, tables)
+        brokers = features.of_brokers(rows, cluster, desired)
+        kept = task.samples.files if task.samples else ()
+        said = {"samples": str(samples), "features": str(rows.num_rows)}
+        content = {schemas.FEATURES.name: rows, schemas.BROKER_FEATURES.name: brokers}
+        return Result(Outcome(task.cluster, figures=said, files=kept), content)
+    except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
+        return Result(Outcome.of_failure(task.cluster, wrong))
+
+
+def _tables_of(task: SourceTask, tables: Tables, storage: Storage) -> Iterator[pa.Table]:
+    if task.snapshot is not None:
+        rows = tables.reader().rows(task.snapshot, schemas.PARTITIONS, NEEDED)
+        yield features.sizes_of_snapshot(rows, int(task.snapshot.figures["read_ms"]))
+    elif task.samples is not None:
+        if not task.samples.is_ok:
+            raise Refused(task.samples.reason)
+        yield tables.reader().rows(task.samples, schemas.SAMPLES)
+    else:
+        yield from _of_file(task, storage)
+
+
+def _of_file(task: SourceTask, storage: Storage) -> Iterator[pa.Table]:
+    """Somebody's file, a row group at a time."""
+    files, base = open_filesystem(task.root, storage)
+    place = f"{task.root}/{task.file}"
+    names = [column.name for column in schemas.SAMPLES.columns]
+    try:
+        with pq.ParquetFile(files.open_input_file(f"{base}/{task.file}")) as opened:
+            parquet.check_foreign(schemas.SAMPLES, opened.schema_arrow.metadata or {}, place)
+            there = [name for name in names if name in opened.schema_arrow.names]
+            for group in range(opened.num_row_groups):
+                content = opened.read_row_group(group, there, use_threads=False)
+                yield parquet.completed(content, schemas.SAMPLES, names, place)
+    except (OSError, pa.ArrowException) as failed:
+        raise Refused(f"{place}: cannot be read: {failed}") from failed

@@ -1,88 +1,70 @@
-"""The steps of a fleet: which clusters, which results exist already, who makes the rest.
+"""The steps of a fleet: which clusters, what of them is there already, who makes the rest.
 
-Each step takes a `Store` and a `TaskEngine` and returns a `FleetOutcome` with a line for every
-cluster. A result that was made from the same input is not made again. A failure, of this run or of
-an earlier one, is a line of the outcome and no error.
+Each step takes an engine and a lake and returns a `FleetOutcome` with a line for every cluster.
+What was made from the same input is not made again. A failure, of this run or of an earlier one, is
+a line of the outcome and no error.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from functools import partial
 
 from poolkeeper.errors import Refused
-from poolkeeper.fleet.engines.engines import TaskEngine
+from poolkeeper.fleet.engines.engines import Engine, Made
+from poolkeeper.fleet.engines.histories import HistoryJob
+from poolkeeper.fleet.engines.results import Job
+from poolkeeper.fleet.engines.task_groups import runs
+from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.lake.filesystems import root_of
+from poolkeeper.fleet.lake.lake import Lake, Run, digest_of_file, input_digest
+from poolkeeper.fleet.lake.manifests import Manifest
+from poolkeeper.fleet.lake.objects import Objects, StoredObject
+from poolkeeper.fleet.stages import features as stages_features
 from poolkeeper.fleet.stages import load_features
 from poolkeeper.fleet.stages import plan as stages_plan
 from poolkeeper.fleet.stages import snapshot as stages_snapshot
-from poolkeeper.fleet.storage import codecs, parquet, schemas, snapshot_file
-from poolkeeper.fleet.storage.store import FAILED, OK, Store
-from poolkeeper.model.specs import Desired
+from poolkeeper.fleet.stages.load_features import FeaturesTask, HistoryOptions, SourceTask
+from poolkeeper.fleet.stages.plan import PlanTask
+from poolkeeper.fleet.stages.publishing import (
+    FEATURES,
+    PLAN,
+    SNAPSHOT,
+    FleetOutcome,
+    Step,
+    carry_out,
+    entries_of,
+)
+from poolkeeper.fleet.stages.snapshot import SnapshotTask
+from poolkeeper.fleet.stages.tasks import Tables
+from poolkeeper.fleet.storage import schemas, snapshot_file
+from poolkeeper.load.time_series import HistoryWindow
 
-T = TypeVar("T")
 SPLIT_FROM_PARTITIONS = 50_000
 """Clusters below this are never taken apart: reading them again for each part costs more."""
+TASKS_PER_SLOT = 16
+ROWS_PER_FILE = 4_000_000
+BYTES_PER_FILE = 512 * 1024**2
+"""Partitions of several clusters that share files, and bytes of their snapshots, about at most."""
+EXCHANGED_BYTES = 16 * 1024**2
+"""Bytes of samples, as they are stored, that are exchanged into one partition."""
+BYTES_OF_SIZE = 4
+"""What a partition's size takes in a snapshot, about."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What became of one cluster in a step; `made`: by this run, not by an earlier one."""
-
-    cluster: str
-    status: str
-    reason: str = ""
-    made: bool = True
-    figures: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class FleetOutcome:
-    """What became of all clusters, by name."""
-
-    step: str
-    day: str
-    lines: tuple[Line, ...]
-
-    @property
-    def failed(self) -> tuple[Line, ...]:
-        """The clusters that the step failed for."""
-        return tuple(line for line in self.lines if line.status == FAILED)
-
-    @property
-    def made(self) -> tuple[Line, ...]:
-        """The clusters that this run did something for."""
-        return tuple(line for line in self.lines if line.made)
-
-    def total(self, name: str) -> int:
-        """The sum of a figure over all clusters."""
-        return sum(int(line.figures.get(name, 0) or 0) for line in self.lines)
-
-
-def write_manifests(store: Store, desired_states: Iterable[Desired]) -> None:
-    """Keep what is declared; a cluster's file changes only with what is declared for it."""
-    for desired in desired_states:
-        text = codecs.to_text(desired)
-        digest = codecs.digest(text)
-        name = desired.cluster.name
-        if not store.is_made(schemas.MANIFESTS, "", name, digest):
-            row = parquet.table_of(schemas.MANIFESTS, {"desired": [text], "digest": [digest]})
-            store.write(schemas.MANIFESTS, "", name, row, digest)
-
-
-def snapshot_files(folder: Path) -> dict[str, Path]:
+def snapshot_files(objects: Objects, folder: str) -> dict[str, StoredObject]:
     """Snapshot files by cluster: `main.json.gz` is of cluster `main`; raises `Refused`."""
-    found: dict[str, Path] = {}
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError as failed:
-        raise Refused(f"{folder}: cannot be read: {failed.strerror}") from failed
-    for file in entries:
+    found: dict[str, StoredObject] = {}
+    for file in objects.children(""):
         suffix = next((s for s in snapshot_file.SUFFIXES if file.name.endswith(s)), None)
-        if suffix is None:
+        if suffix is None or file.is_folder:
             continue
         name = file.name.removesuffix(suffix)
         if name in found:
-            raise Refused(f"{file}: cluster {name} has another snapshot, {found[name].name}")
+            raise Refused(
+                f"{folder}/{file.name}: cluster {name} has another snapshot, {found[name].name}"
+            )
         found[name] = file
     if not found:
         raise Refused(
@@ -91,57 +73,65 @@ def snapshot_files(folder: Path) -> dict[str, Path]:
     return found
 
 
+def input_of_snapshot(manifest: Manifest, folder: str, file: StoredObject | None) -> str:
+    """The digest of what is to be read of a cluster; `folder`: of files, empty: its ZooKeeper."""
+    if folder and file is None:
+        return ""
+    if file is None:
+        return input_digest("snapshot", "zookeeper", manifest.digest)
+    return input_digest("snapshot", "file", digest_of_file(file, folder))
+
+
 def snapshot(
-    engine: TaskEngine,
-    store: Store,
-    tasks: Sequence[stages_snapshot.SnapshotTask],
+    engine: Engine,
+    lake: Lake,
+    day: str,
+    tasks: Sequence[SnapshotTask],
     *,
     again: bool = False,
 ) -> FleetOutcome:
-    """Read clusters; a task for each."""
-    done, kept = _do(
-        engine,
-        tasks,
-        stages_snapshot.perform,
-        stages_snapshot.SnapshotResult,
-        made=lambda task: not again and stages_snapshot.is_made(store, task),
-    )
-    lines = [
-        Line(d.cluster, d.status, d.reason, figures={"partitions": d.partitions}) for d in done
-    ]
-    for task in kept:
-        head = store.head(schemas.CLUSTERS, task.day, task.cluster) or {}
-        lines.append(_made_before(task.cluster, head))
-    return _outcome("snapshot", tasks, lines)
+    """Read clusters; many of them in a task, as reading is waiting."""
+    by_name = {task.cluster: task for task in tasks}
+    inputs = {name: task.input for name, task in by_name.items()}
+    step = Step(engine, lake, SNAPSHOT, day, inputs, again)
+
+    def make(run: Run, names: Sequence[str]) -> AbstractContextManager[Made]:
+        todo = [by_name[name] for name in names]
+        of_files = any(task.file for task in todo)
+        # Files take as long as they are; of a ZooKeeper nobody knows before.
+        weights = [task.bytes if of_files else 1 for task in todo]
+        at_most = _at_most(engine, weights, BYTES_PER_FILE) if of_files else 2 * engine.slots
+        job = Job(
+            f"snapshot {day}",
+            todo,
+            runs(weights, at_most),
+            partial(stages_snapshot.perform, storage=engine.storage),
+            threads=1 if of_files else stages_snapshot.CONNECTING_AT_A_TIME,
+        )
+        return _made(engine, job)
+
+    return carry_out(step, make, lambda entry: entry.is_ok and bool(entry.input))
 
 
 def features(
-    engine: TaskEngine,
-    store: Store,
-    tasks: Sequence[load_features.FeaturesTask],
+    engine: Engine,
+    lake: Lake,
+    day: str,
+    options: HistoryOptions,
+    samples: str = "",
     *,
     again: bool = False,
 ) -> FleetOutcome:
-    """Make the features of clusters; a task for each."""
-    readable = [task for task in tasks if _is_ok(store, task.day, task.cluster)]
-    done, kept = _do(
-        engine,
-        readable,
-        load_features.perform,
-        load_features.FeaturesResult,
-        made=lambda task: not again and load_features.is_made(store, task),
-    )
-    lines = [
-        Line(d.cluster, d.status, d.reason, figures={"samples": d.samples, "features": d.features})
-        for d in done
-    ]
-    lines += [Line(task.cluster, OK, made=False) for task in kept]
-    return _outcome("features", tasks, lines)
+    """Make the features of all clusters of that day, from their histories."""
+    history = _History(engine, lake, day, options, root_of(samples) if samples else "")
+    inputs = history.inputs()
+    step = Step(engine, lake, FEATURES, day, inputs, again)
+    return carry_out(step, partial(history.make, step), lambda entry: entry.is_ok)
 
 
 def plan(
-    engine: TaskEngine,
-    store: Store,
+    engine: Engine,
+    lake: Lake,
     day: str,
     clusters: Sequence[str],
     *,
@@ -149,58 +139,188 @@ def plan(
     split_from: int = SPLIT_FROM_PARTITIONS,
 ) -> FleetOutcome:
     """Plan clusters; a task for each, or for each part of a giant one."""
-    kept = [
-        name
+    declared, read = manifests.read(lake), lake.current(SNAPSHOT, day)
+    loaded = lake.current(FEATURES, day)
+    tasks = {
+        name: PlanTask(
+            name,
+            declared[name].text if name in declared else "",
+            read.get(name),
+            loaded.get(name),
+            weight=_partitions(read.get(name)),
+        )
         for name in clusters
-        if not again
-        and store.is_made(schemas.PLANS, day, name, stages_plan.input_of(store, day, name))
-    ]
-    todo = [name for name in clusters if name not in set(kept)]
-    tasks, merges = stages_plan.tasks_of(store, day, todo, engine.slots, split_from)
-    # Parts are joined once all of them exist; that takes little time compared to planning them.
-    done = [each for each in _perform(engine, tasks) if not each.pool] + _perform(engine, merges)
-    lines = [_plan_lines(each) for each in done]
-    lines += [_made_before(name, store.head(schemas.PLANS, day, name) or {}) for name in kept]
-    return FleetOutcome("plan", day, tuple(sorted(lines, key=lambda line: line.cluster)))
+    }
+    inputs = {
+        name: input_digest(
+            "plan",
+            declared[name].digest if name in declared else "",
+            _made_in(read.get(name)),
+            _made_in(loaded.get(name)),
+        )
+        for name in clusters
+    }
+    step = Step(engine, lake, PLAN, day, inputs, again)
+
+    def make(run: Run, names: Sequence[str]) -> AbstractContextManager[Made]:
+        tables = step.tables(run)
+        listed, merges = stages_plan.tasks_of(
+            [tasks[name] for name in names], engine.slots, split_from
+        )
+        job = Job(
+            f"plan {day}",
+            listed,
+            _slots_of_units(listed, _at_most(engine, [task.weight for task in listed])),
+            partial(stages_plan.perform, tables=tables),
+            merges=merges,
+            merge=partial(stages_plan.merge, tables=tables),
+        )
+        return _made(engine, job)
+
+    return carry_out(step, make)
 
 
-def _perform(
-    engine: TaskEngine, tasks: Sequence[stages_plan.PlanTask]
-) -> list[stages_plan.PlanResult]:
-    return engine.do(
-        tasks, stages_plan.perform, stages_plan.PlanResult, [task.weight for task in tasks]
-    )
+class _History:
+    """What the features of a day are made from."""
+
+    def __init__(
+        self, engine: Engine, lake: Lake, day: str, options: HistoryOptions, samples: str
+    ) -> None:
+        self._engine, self._lake, self._day, self._options = engine, lake, day, options
+        self._samples = samples
+        self._declared = manifests.read(lake)
+        self._by_day = {each: lake.current(SNAPSHOT, each) for each in self._days()}
+        self._read = {
+            name: entry
+            for name, entry in self._by_day.get(day, {}).items()
+            if entry.is_ok and name in self._declared
+        }
+        self._files = self._sample_files()
+
+    def inputs(self) -> dict[str, str]:
+        """By cluster, the digest of its history; answers of Prometheus are not part of it."""
+        options = (self._options.window_s, self._options.step_s, self._options.coverage_min)
+        return {
+            name: input_digest(
+                "features",
+                str(options),
+                self._declared[name].digest,
+                *(f"{day}: {_made_in(found.get(name))}" for day, found in self._by_day.items()),
+                *(digest_of_file(file, self._samples) for file in self._files.get(name, ())),
+            )
+            for name in self._read
+        }
+
+    @contextmanager
+    def make(self, step: Step, run: Run, names: Sequence[str]) -> Iterator[Made]:
+        """The features of these clusters."""
+        tables = step.tables(run)
+        tasks = {
+            name: FeaturesTask(
+                name, self._declared[name].text, self._read[name], _partitions(self._read[name])
+            )
+            for name in names
+        }
+        windows = {name: self._window(task, tables) for name, task in tasks.items()}
+        kept = self._ask(step, run, list(tasks.values()), windows)
+        tasks = {n: replace(task, samples=kept.get(n)) for n, task in tasks.items()}
+        sources = [source for name in names for source in self._sources(name, kept.get(name))]
+        weights = [task.weight for task in tasks.values()]
+        job = HistoryJob(
+            f"features {self._day}",
+            sources,
+            runs([source.bytes for source in sources], TASKS_PER_SLOT * self._engine.slots),
+            partial(load_features.read, tables=tables, storage=self._engine.storage),
+            partial(load_features.figures, windows=windows),
+            partial(load_features.gather, tables=tables),
+            tasks,
+            dict(zip(tasks, runs(weights, _at_most(self._engine, weights)), strict=True)),
+            stages_features.METRICS,
+            min(window.begin_ms for window in windows.values()),
+            max(window.end_ms for window in windows.values()),
+            max(self._engine.slots, sum(s.bytes for s in sources) // EXCHANGED_BYTES),
+        )
+        with self._engine.make_features(job) as made:
+            yield made
+
+    def _days(self) -> list[str]:
+        """Days with a snapshot, up to this one, whether or not they lie in the window."""
+        earlier = [day for day in self._lake.days(SNAPSHOT) if day <= self._day]
+        return earlier[-(2 + self._options.window_s // 86_400) :]
+
+    def _sample_files(self) -> Mapping[str, Sequence[StoredObject]]:
+        """Files of samples by cluster, sorted."""
+        found: dict[str, list[StoredObject]] = {}
+        if self._samples:
+            for file in self._engine.objects(self._samples).files(""):
+                names = [p for p in file.path.split("/")[:-1] if p.startswith("cluster=")]
+                if names and file.name.endswith(".parquet"):
+                    found.setdefault(names[-1].removeprefix("cluster="), []).append(file)
+        return found
+
+    def _window(self, task: FeaturesTask, tables: Tables) -> HistoryWindow:
+        read_ms = int(task.snapshot.figures["read_ms"])
+        return load_features.window_of(self._declared[task.cluster].desired, read_ms, self._options)
+
+    def _ask(
+        self,
+        step: Step,
+        run: Run,
+        tasks: Sequence[FeaturesTask],
+        windows: Mapping[str, HistoryWindow],
+    ) -> Mapping[str, Entry]:
+        """Samples of clusters with a Prometheus, kept as rows of the run."""
+        todo = [
+            task
+            for task in tasks
+            if load_features.asks_prometheus(self._declared[task.cluster].desired)
+        ]
+        if not todo:
+            return {}
+        ask = partial(load_features.ask, windows=windows, deadline_s=self._options.deadline_s)
+        slots = runs([1] * len(todo), 2 * self._engine.slots)
+        job = Job(f"samples {self._day}", todo, slots, ask, threads=8)
+        with self._engine.make(job) as made:
+            folder = f"{self._lake.root}/{run.folder(schemas.SAMPLES)}"
+            made.write({schemas.SAMPLES: folder})
+            return entries_of(step, run, made.outcomes)
+
+    def _sources(self, name: str, kept: Entry | None) -> Iterator[SourceTask]:
+        for file in self._files.get(name, ()):
+            yield SourceTask(name, self._samples, file.path, file.bytes)
+        for found in self._by_day.values():
+            entry = found.get(name)
+            if entry is not None and entry.is_ok:
+                yield SourceTask(name, bytes=BYTES_OF_SIZE * _partitions(entry), snapshot=entry)
+        if kept is not None:
+            yield SourceTask(name, samples=kept)
 
 
-def _plan_lines(done: stages_plan.PlanResult) -> Line:
-    figures = {"partitions": done.partitions, "moves": done.moves, "hash": done.hash}
-    return Line(done.cluster, done.status, done.reason, figures=figures)
+def _made(engine: Engine, job: Job) -> AbstractContextManager[Made]:
+    made: AbstractContextManager[Made] = engine.make(job)
+    return made
 
 
-def _do(
-    engine: TaskEngine,
-    tasks: Sequence[Any],
-    perform: Callable[[Any], Any],
-    done: type[T],
-    made: Callable[[Any], bool],
-) -> tuple[list[T], list[Any]]:
-    kept = [task for task in tasks if made(task)]
-    there = {task.cluster for task in kept}
-    todo = [task for task in tasks if task.cluster not in there]
-    return engine.do(todo, perform, done, [1] * len(todo)), kept
+def _at_most(engine: Engine, weights: Sequence[int], per_file: int = ROWS_PER_FILE) -> int:
+    """How many partitions a job has: many for each slot, so that the last ones end together."""
+    return max(TASKS_PER_SLOT * engine.slots, -(-sum(weights) // per_file))
 
 
-def _made_before(cluster: str, head: Mapping[str, Any]) -> Line:
-    figures = {name: head.get(name) for name in ("partitions", "moves", "hash") if name in head}
-    return Line(cluster, head.get("status", FAILED), head.get("reason") or "", False, figures)
+def _slots_of_units(tasks: Sequence[PlanTask], at_most: int) -> list[int]:
+    """By task, the number of its run: units of clusters together, the heaviest first."""
+    units = stages_plan.units_of(tasks, at_most)
+    weights = [sum(tasks[place].weight for place in unit) for unit in units]
+    slots = [0] * len(tasks)
+    for unit, slot in zip(units, runs(weights, at_most), strict=True):
+        for place in unit:
+            slots[place] = slot
+    return slots
 
 
-def _is_ok(store: Store, day: str, cluster: str) -> bool:
-    head = store.head(schemas.CLUSTERS, day, cluster)
-    return head is not None and head["status"] == OK
+def _partitions(entry: Entry | None) -> int:
+    return int(entry.figures.get("partitions", 0)) if entry else 0
 
 
-def _outcome(step: str, tasks: Sequence[Any], lines: Iterable[Line]) -> FleetOutcome:
-    day = tasks[0].day if tasks else ""
-    ordered = tuple(sorted(lines, key=lambda line: line.cluster))
-    return FleetOutcome(step, day, ordered)
+def _made_in(entry: Entry | None) -> str:
+    """What names the rows of a cluster: rows of a run never change."""
+    return f"{entry.run} {entry.status}" if entry else "none"

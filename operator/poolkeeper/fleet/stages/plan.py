@@ -1,23 +1,27 @@
-"""The plan of one cluster, or of a part of a giant one, from tables to tables. No Spark in it.
+"""The plan of one cluster, or of a part of a giant one, from tables to rows. No Spark in it.
 
-`plan_cluster` is what the local engine does too (`poolkeeper plan --snapshot`): what the live
+`plan_cluster` is what the local planner does too (`poolkeeper plan --snapshot`): what the live
 cluster shows to be wrong, then `make_plan`. As there, a plan is kept only if the independent audit
 finds nothing; one of many parts is audited as a whole. Who executes it audits it again, on the live
-cluster.
+cluster. What the budget needs of a plan is made here as well: nobody else sees all moves.
 """
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from poolkeeper.errors import InvalidInput, PoolkeeperError, Refused
+from poolkeeper.errors import InvalidInput, Refused
+from poolkeeper.fleet.engines.results import Outcome, Result
+from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.schedule.work import cut_of, work_of
 from poolkeeper.fleet.stages import features, plan_parts
+from poolkeeper.fleet.stages.tasks import Tables, files_of
 from poolkeeper.fleet.storage import cluster_rows, codecs, plan_rows, schemas
 from poolkeeper.fleet.storage.cluster_rows import ClusterRows
-from poolkeeper.fleet.storage.store import FAILED, OK, Store, input_digest
+from poolkeeper.fleet.storage.parquet import from_rows, rows_of
+from poolkeeper.fleet.storage.schemas import OK
 from poolkeeper.load import apply
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
@@ -28,6 +32,7 @@ from poolkeeper.planning.diagnosis import impossible_requests
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.partitions import PartitionTable, table_of
 from poolkeeper.reconcile.gone_brokers import updated_records
+from poolkeeper.report.values import Holding
 from poolkeeper.zk.client.gc_pause import collector_paused
 
 Planner = Callable[..., Plan]
@@ -60,60 +65,70 @@ class PlanInput:
 class PlanTask:
     """A cluster to plan; or, with `pool`, its part of which that is the first pool.
 
-    `merge`: all parts are planned, and the task joins them.
+    `desired`: what is declared, as canonical JSON; empty: nothing.
+    `snapshot`, `features`: what counts of the cluster in these steps, if there is anything.
     `weight`: the number of partitions.
     """
 
-    root: str
-    day: str
     cluster: str
+    desired: str = ""
+    snapshot: Entry | None = None
+    features: Entry | None = None
     weight: int = 0
     pool: str = ""
-    merge: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PlanResult:
-    """The result of a task; seconds are CPU time of the process."""
-
-    cluster: str
-    pool: str
-    status: str
-    reason: str
-    partitions: int
-    moves: int
-    hash: str
-    seconds: float
-
-
-def perform(task: PlanTask, planner: Planner = make_plan) -> PlanResult:
+def perform(task: PlanTask, tables: Tables, planner: Planner = make_plan) -> Result:
     """Do one task; a fault of the cluster becomes its status and is never raised."""
-    begin = time.process_time()
-    store = Store(Path(task.root))
     try:
         with collector_paused():
-            plan, partitions = _perform(store, task, planner)
-    except PoolkeeperError as wrong:
-        reason = wrong.line
-        if not task.pool:
-            _write(store, task, plan_rows.rows_of_failure(reason))
-        spent = time.process_time() - begin
-        return PlanResult(task.cluster, task.pool, FAILED, reason, 0, 0, "", spent)
-    spent = time.process_time() - begin
-    moves, hash_ = len(plan.moves), plan.hash
-    return PlanResult(task.cluster, task.pool, OK, "", partitions, moves, hash_, spent)
+            return _perform(task, tables, planner)
+    except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
+        return _failure(task, wrong)
 
 
-def _perform(store: Store, task: PlanTask, planner: Planner) -> tuple[Plan, int]:
-    seen = plan_input_of(store, task.day, task.cluster)
+def merge(task: PlanTask, parts: Sequence[Result], tables: Tables) -> Result:
+    """Join the plans of all parts of a cluster; a fault becomes its status and is never raised."""
+    try:
+        with collector_paused():
+            seen = plan_input_of(task, tables)
+            table = table_of(seen.cluster)
+            return _result(task, seen, table, _merge_parts(task, parts, seen, table))
+    except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
+        return _failure(replace(task, pool=""), wrong)
+
+
+def _perform(task: PlanTask, tables: Tables, planner: Planner) -> Result:
+    seen = plan_input_of(task, tables)
     table = table_of(seen.cluster)
     if task.pool:
-        return _plan_part(store, task, seen), 0
-    plan = _merge_parts(store, task, seen) if task.merge else plan_cluster(seen, table, planner)
+        return _plan_part(task, seen, table)
+    return _result(task, seen, table, plan_cluster(seen, table, planner))
+
+
+def _result(task: PlanTask, seen: PlanInput, table: PartitionTable, plan: Plan) -> Result:
+    """The rows of a plan that the audit has found lawful."""
     audit.enforce(plan, seen.desired, seen.cluster, seen.records, seen.gone, fresh=True)
     rows = plan_rows.rows_of_plan(plan, seen.desired, seen.cluster, seen.records, table)
-    _write(store, task, rows)
-    return plan, len(table.replicas)
+    rows[schemas.STAGES.name] = _stages(plan, seen.desired, rows[schemas.BALANCES.name])
+    figures = {"partitions": len(table.replicas), "moves": len(plan.moves), "hash": plan.hash}
+    said = {name: str(value) for name, value in figures.items()}
+    return Result(Outcome(task.cluster, OK, figures=said), rows)
+
+
+def _failure(task: PlanTask, wrong: Exception) -> Result:
+    outcome = Outcome.of_failure(task.cluster, wrong)
+    figures = {"partitions": "0", "moves": "0", "hash": ""}
+    rows = {} if task.pool else plan_rows.rows_of_failure(outcome.reason)
+    return Result(replace(outcome, figures=figures), rows, task.pool)
+
+
+def _stages(plan: Plan, desired: Desired, balances: pa.Table) -> pa.Table:
+    """What the budget needs of the plan."""
+    execution = desired.cluster.execution
+    brokers = tuple(Holding(**row) for row in rows_of(balances))
+    work = work_of(plan, brokers, cut=cut_of(execution))
+    return from_rows(schemas.STAGES, ((n, *stage) for n, stage in enumerate(work.stages)))
 
 
 def plan_cluster(
@@ -129,24 +144,23 @@ def plan_cluster(
     )
 
 
-def plan_input_of(store: Store, day: str, cluster: str) -> PlanInput:
-    """A cluster's latest tables of a day; raises `Refused` if they do not suffice."""
-    head = store.head(schemas.CLUSTERS, day, cluster)
-    if head is None:
+def plan_input_of(task: PlanTask, tables: Tables) -> PlanInput:
+    """A cluster's rows that count; raises `Refused` if they do not suffice."""
+    entry = task.snapshot
+    if entry is None:
         raise Refused("it has no snapshot")
-    if head["status"] != OK:
-        raise Refused(f"it could not be read: {head['reason']}")
-    desired = desired_of(store, cluster)
-    bodies = {
-        table.name: store.read(table, day, cluster, NEEDED if table is schemas.PARTITIONS else None)
-        for table in cluster_rows.BODIES
-    }
-    found = cluster_rows.cluster_of_rows(cluster, ClusterRows(head, bodies))
+    if not entry.is_ok:
+        raise Refused(f"it could not be read: {entry.reason}")
+    if not task.desired:
+        raise Refused("nothing is declared for it")
+    desired = codecs.from_text(Desired, task.desired)
+    reader = tables.reader()
+    head, found = read_cluster(task.cluster, entry, tables)
     pinned = desired.cluster.cluster_id
     if pinned is not None and found.id not in (None, pinned):
         raise Refused(f"it is another cluster: its id is {found.id}, not {pinned}")
-    if store.file(schemas.FEATURES, day, cluster).exists():
-        rows = store.read(schemas.FEATURES, day, cluster)
+    if task.features is not None and task.features.is_ok:
+        rows = reader.rows(task.features, schemas.FEATURES, features.NEEDED)
         found = apply.with_loads(found, features.loads_of(rows))
     text = head["records"]
     records = Records() if text is None else codecs.from_text(Records, text)
@@ -158,54 +172,69 @@ def plan_input_of(store: Store, day: str, cluster: str) -> PlanInput:
     )
 
 
-def desired_of(store: Store, cluster: str) -> Desired:
-    """What is declared for a cluster; raises `Refused` if nothing is."""
-    if cluster not in store.clusters(schemas.MANIFESTS):
-        raise Refused("nothing is declared for it")
-    (text,) = store.read(schemas.MANIFESTS, "", cluster, ["desired"]).column(0).to_pylist()
-    return codecs.from_text(Desired, text)
-
-
-def input_of(store: Store, day: str, cluster: str) -> str:
-    """The digest of all that the plan of a cluster is made from."""
-    tables = (schemas.CLUSTERS, *cluster_rows.BODIES, schemas.FEATURES, schemas.MANIFESTS)
-    return input_digest("plan", files=(store.file(table, day, cluster) for table in tables))
+def read_cluster(cluster: str, entry: Entry, tables: Tables) -> tuple[dict[str, Any], Cluster]:
+    """A cluster's row of `clusters`, and what plans are made from."""
+    reader = tables.reader()
+    head = next(rows_of(reader.rows(entry, schemas.CLUSTERS)))
+    bodies = {
+        table.name: reader.rows(entry, table, NEEDED if table is schemas.PARTITIONS else None)
+        for table in cluster_rows.BODIES
+    }
+    return head, cluster_rows.cluster_of_rows(cluster, ClusterRows(head, bodies))
 
 
 def tasks_of(
-    store: Store, day: str, clusters: Sequence[str], slots: int, split_from: int
-) -> tuple[tuple[PlanTask, ...], tuple[PlanTask, ...]]:
-    """The tasks, the heaviest first; then those that join parts.
+    tasks: Sequence[PlanTask], slots: int, split_from: int
+) -> tuple[tuple[PlanTask, ...], Mapping[str, PlanTask]]:
+    """The tasks, the heaviest first, giants by their pools; and those that join parts.
 
     A cluster is split if it has at least `split_from` partitions and would keep one of `slots`
     executors busy for longer than all others: if it has more than an even share of all partitions.
     """
-    sizes = {name: size_of(store, day, name) for name in clusters}
-    share = sum(sizes.values()) / max(slots, 1)
-    tasks, merges = [], []
-    for name, size in sizes.items():
-        task = PlanTask(str(store.root), day, name, size)
-        pools = _pools(store, name) if slots > 1 and size >= split_from and size > share else ()
+    share = sum(task.weight for task in tasks) / max(slots, 1)
+    listed, merges = [], {}
+    for task in tasks:
+        giant = slots > 1 and task.weight >= split_from and task.weight > share
+        pools = _pools(task) if giant else ()
         if len(pools) < 2:
-            tasks.append(task)
+            listed.append(task)
             continue
-        tasks += [replace(task, pool=pool, weight=size // len(pools)) for pool in pools]
-        merges.append(replace(task, merge=True))
-    tasks.sort(key=lambda task: (-task.weight, task.cluster, task.pool))
-    return tuple(tasks), tuple(merges)
+        weight = task.weight // len(pools)
+        listed += [replace(task, pool=pool, weight=weight) for pool in pools]
+        merges[task.cluster] = task
+    listed.sort(key=lambda task: (-task.weight, task.cluster, task.pool))
+    return tuple(listed), merges
 
 
-def size_of(store: Store, day: str, cluster: str) -> int:
-    """The number of partitions of its snapshot; 0 without one."""
-    head = store.head(schemas.CLUSTERS, day, cluster)
-    return 0 if head is None else int(head["partitions"] or 0)
+def units_of(tasks: Sequence[PlanTask], at_most: int) -> list[list[int]]:
+    """Places of tasks to be done one after the other: small clusters whose rows share a file.
+
+    No unit is heavier than an even share of `at_most` unless it is one task.
+    """
+    share = -(-sum(task.weight + 1 for task in tasks) // max(at_most, 1))
+    by_file: dict[tuple[str, ...], list[int]] = {}
+    for place, task in enumerate(tasks):
+        key = files_of(task.snapshot, schemas.PARTITIONS.name)
+        by_file.setdefault(key if key and not task.pool else (f"alone/{place}",), []).append(place)
+    units: list[list[int]] = []
+    for places in by_file.values():
+        filled = share
+        for place in places:
+            weight = tasks[place].weight + 1
+            if filled + weight > share:
+                units.append([])
+                filled = 0
+            units[-1].append(place)
+            filled += weight
+    return units
 
 
-def _pools(store: Store, cluster: str) -> tuple[str, ...]:
+def _pools(task: PlanTask) -> tuple[str, ...]:
     try:
-        return tuple(sorted(pool.name for pool in desired_of(store, cluster).pools))
+        desired = codecs.from_text(Desired, task.desired)
     except Refused:
         return ()  # the task reports it
+    return tuple(sorted(pool.name for pool in desired.pools))
 
 
 def _require_possible(plan_input: PlanInput) -> None:
@@ -215,49 +244,32 @@ def _require_possible(plan_input: PlanInput) -> None:
         raise InvalidInput(wrong)
 
 
-def _parts_store(store: Store, pool: str) -> Store:
-    return Store(store.root / "parts" / pool)
-
-
-def _plan_part(store: Store, task: PlanTask, plan_input: PlanInput) -> Plan:
-    """Plan the part whose first pool the task names, if there is one; keep it aside."""
-    _require_possible(plan_input)
-    table = table_of(plan_input.cluster)
-    aside = _parts_store(store, task.pool)
-    aside.begin(schemas.PLANS, task.day, task.cluster)
-    for part in plan_parts.parts(plan_input.desired, plan_input.cluster, plan_input.records, table):
+def _plan_part(task: PlanTask, seen: PlanInput, table: PartitionTable) -> Result:
+    """Plan the part whose first pool the task names, if there is one."""
+    _require_possible(seen)
+    for part in plan_parts.parts(seen.desired, seen.cluster, seen.records, table):
         if part.pools[0] == task.pool:
             plan = plan_parts.plan_of_part(
-                part, plan_input.desired, plan_input.cluster, plan_input.records, plan_input.gone
+                part, seen.desired, seen.cluster, seen.records, seen.gone
             )
-            rows = plan_rows.rows_of_plan(
-                plan, plan_input.desired, plan_input.cluster, plan_input.records, table
-            )
-            aside.step(schemas.PLANS, task.day, task.cluster, rows, input_of_task(store, task))
-            return plan
-    return Plan(task.cluster, "", "")
+            rows = plan_rows.rows_of_plan(plan, seen.desired, seen.cluster, seen.records, table)
+            return Result(Outcome(task.cluster), rows, task.pool)
+    return Result(Outcome(task.cluster), {}, task.pool)
 
 
-def _merge_parts(store: Store, task: PlanTask, plan_input: PlanInput) -> Plan:
+def _merge_parts(
+    task: PlanTask, results: Sequence[Result], seen: PlanInput, table: PartitionTable
+) -> Plan:
     """Join the plans of all parts; a missing part is planned here."""
-    table = table_of(plan_input.cluster)
+    _require_possible(seen)
+    made = {each.part: each.tables for each in results if each.tables}
     plans = []
-    digest = input_of_task(store, task)
-    for part in plan_parts.parts(plan_input.desired, plan_input.cluster, plan_input.records, table):
-        aside = _parts_store(store, part.pools[0])
-        if aside.is_made(schemas.PLANS, task.day, task.cluster, digest):
-            names = (schemas.PLANS, *plan_rows.BODIES)
-            rows = {t.name: aside.read(t, task.day, task.cluster) for t in names}
-            plans.append(plan_rows.plan_of_rows(task.cluster, rows))
+    for part in plan_parts.parts(seen.desired, seen.cluster, seen.records, table):
+        if part.pools[0] in made:
+            plans.append(plan_rows.plan_of_rows(task.cluster, made[part.pools[0]]))
         else:
             plans.append(
-                plan_parts.plan_of_part(
-                    part,
-                    plan_input.desired,
-                    plan_input.cluster,
-                    plan_input.records,
-                    plan_input.gone,
-                )
+                plan_parts.plan_of_part(part, seen.desired, seen.cluster, seen.records, seen.gone)
             )
     together = Plan(
         task.cluster,
@@ -266,17 +278,6 @@ def _merge_parts(store: Store, task: PlanTask, plan_input: PlanInput) -> Plan:
         tuple(step for plan in plans for step in plan.steps),
         tuple(move for plan in plans for move in plan.moves),
     )
-    counts = plan_rows.holdings_of_plan(together, plan_input.desired, plan_input.cluster, table)
+    counts = plan_rows.holdings_of_plan(together, seen.desired, seen.cluster, table)
     held = {broker: found[3] for broker, found in counts.items()}
-    return plan_parts.merge_plans(
-        plans, plan_input.desired, plan_input.cluster, plan_input.records, plan_input.gone, held
-    )
-
-
-def input_of_task(store: Store, task: PlanTask) -> str:
-    """The digest of all that the task's plan is made from."""
-    return input_of(store, task.day, task.cluster)
-
-
-def _write(store: Store, task: PlanTask, rows: dict[str, pa.Table]) -> None:
-    store.step(schemas.PLANS, task.day, task.cluster, rows, input_of_task(store, task))
+    return plan_parts.merge_plans(plans, seen.desired, seen.cluster, seen.records, seen.gone, held)

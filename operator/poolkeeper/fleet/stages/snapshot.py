@@ -1,25 +1,31 @@
-"""The snapshot of one cluster, from its ZooKeeper or from a file, to tables. No Spark in it.
+"""The snapshot of one cluster, from its ZooKeeper or from a file, to rows. No Spark in it.
 
-A cluster that cannot be read becomes a row with its reason, and the job continues. An earlier
-snapshot of the same day is then removed, so that no plan is made from outdated data. A snapshot of
-a day is made once for the same input: of ZooKeeper for the same address and declaration, of a file
-for the same content. One that failed is always tried again.
+A cluster that cannot be read becomes a row with its reason, whatever went wrong, and the job
+continues. A snapshot of a day is made once for the same input: of ZooKeeper for the same
+declaration, of a file for the same content. One that failed is always tried again.
+
+Reading a ZooKeeper is waiting: a task reads many clusters at a time. Those that do not answer wait
+beside each other; those that do take turns, as the whole of a large cluster is in memory.
 """
 
 import os
-import time
+import secrets
+import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import pyarrow as pa
 
 from poolkeeper.brokers import enrich
-from poolkeeper.errors import PoolkeeperError
+from poolkeeper.errors import Refused
 from poolkeeper.fleet.engines import deadlines
-from poolkeeper.fleet.stages.plan import desired_of
+from poolkeeper.fleet.engines.results import Outcome, Result, reason_of
+from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem
 from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas, snapshot_file
-from poolkeeper.fleet.storage.store import FAILED, OK, Store, input_digest
+from poolkeeper.fleet.storage.schemas import FAILED, OK
 from poolkeeper.model.credentials import ClientConfig
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import Desired
@@ -31,35 +37,32 @@ from poolkeeper.zk.cluster_access import ZooKeeperView
 
 CLIENT_CONFIG = "POOLKEEPER_CLIENT_CONFIG"
 """Environment variable with the client configuration's path where executors see it elsewhere."""
+CONNECTING_AT_A_TIME = 32
+READING_AT_A_TIME = 4
+_READING = Semaphore(READING_AT_A_TIME)
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTask:
-    """A cluster to read: its file, or without one its ZooKeeper as declared.
+    """A cluster to read: its file by folder and name, or without one its ZooKeeper as declared.
 
+    `desired`: what is declared, as canonical JSON.
+    `bytes`: the length of the file.
+    `input`: the digest of what is to be read.
     `timeout_s`: to connect, and for each answer.
     `deadline_s`: for the whole cluster.
     """
 
-    root: str
-    day: str
     cluster: str
+    desired: str
     now_ms: int
+    folder: str = ""
     file: str = ""
+    bytes: int = 0
+    input: str = ""
     client_config: str = ""
     timeout_s: float = 10.0
     deadline_s: float = 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotResult:
-    """The result of a task; `seconds` of wall time."""
-
-    cluster: str
-    status: str
-    reason: str
-    partitions: int
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,41 +73,26 @@ class _ClusterSnapshot:
     remarks: tuple[str, ...] = ()
 
 
-def perform(task: SnapshotTask) -> SnapshotResult:
+def perform(task: SnapshotTask, storage: Storage) -> Result:
     """Do one task; a fault of the cluster becomes its status and is never raised."""
-    begin = time.monotonic()
-    store = Store(Path(task.root))
+    token = "" if task.file else secrets.token_hex(8)
     try:
-        found = _of_file(task) if task.file else _of_zookeeper(store, task)
+        found = _of_file(task, storage) if task.file else _of_zookeeper(task)
         rows = cluster_rows.rows_of_cluster(found.cluster)
-        head, bodies, digest = (
-            _head(task, found, dict(rows.head)),
-            rows.bodies,
-            input_of(store, task),
-        )
-        status, reason = OK, "; ".join(found.remarks)
-        size = rows.head["partitions"]
-    except PoolkeeperError as wrong:
-        status, reason, size, digest = FAILED, str(wrong), 0, ""
-        head = {"status": FAILED, "reason": reason, "read_ms": task.now_ms}
-        bodies = {table.name: parquet.from_rows(table, ()) for table in cluster_rows.BODIES}
-    row = parquet.table_of(schemas.CLUSTERS, {name: [value] for name, value in head.items()})
-    content: dict[str, pa.Table] = {**bodies, schemas.CLUSTERS.name: row}
-    store.step(schemas.CLUSTERS, task.day, task.cluster, content, digest)
-    return SnapshotResult(task.cluster, status, reason, size, time.monotonic() - begin)
+        head = _row(_head(task, found, dict(rows.head)))
+        figures = {"partitions": str(rows.head["partitions"]), "read_ms": str(task.now_ms)}
+        reason = "; ".join(found.remarks)
+        outcome = Outcome(task.cluster, OK, reason, figures, token=token)
+        return Result(outcome, {**rows.bodies, schemas.CLUSTERS.name: head})
+    except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
+        reason = reason_of(wrong)
+        head = _row({"status": FAILED, "reason": reason, "read_ms": task.now_ms})
+        outcome = Outcome(task.cluster, FAILED, reason, {"partitions": "0"}, token=token)
+        return Result(outcome, {schemas.CLUSTERS.name: head})
 
 
-def is_made(store: Store, task: SnapshotTask) -> bool:
-    """Whether the task was done, from the same input; raises `Refused` for an unreadable file."""
-    return store.is_made(schemas.CLUSTERS, task.day, task.cluster, input_of(store, task))
-
-
-def input_of(store: Store, task: SnapshotTask) -> str:
-    """The digest of what is to be read."""
-    if task.file:
-        return input_digest("snapshot", "file", files=(Path(task.file),))
-    manifest = store.file(schemas.MANIFESTS, "", task.cluster)
-    return input_digest("snapshot", "zookeeper", task.day, files=(manifest,))
+def _row(head: dict[str, Any]) -> pa.Table:
+    return parquet.table_of(schemas.CLUSTERS, {name: [value] for name, value in head.items()})
 
 
 def _head(task: SnapshotTask, found: _ClusterSnapshot, head: dict[str, Any]) -> dict[str, Any]:
@@ -119,12 +107,32 @@ def _head(task: SnapshotTask, found: _ClusterSnapshot, head: dict[str, Any]) -> 
     }
 
 
-def _of_file(task: SnapshotTask) -> _ClusterSnapshot:
-    return _ClusterSnapshot(replace(snapshot_file.read(Path(task.file)), name=task.cluster))
+def _of_file(task: SnapshotTask, storage: Storage) -> _ClusterSnapshot:
+    folder = local_path(task.folder)
+    if folder is not None:
+        cluster = snapshot_file.read(folder / task.file)
+    else:
+        with _fetched(task, storage) as file:
+            cluster = snapshot_file.read(file)
+    return _ClusterSnapshot(replace(cluster, name=task.cluster))
 
 
-def _of_zookeeper(store: Store, task: SnapshotTask) -> _ClusterSnapshot:
-    desired = desired_of(store, task.cluster)
+@contextmanager
+def _fetched(task: SnapshotTask, storage: Storage) -> Any:
+    """A copy of a file of another machine."""
+    files, base = open_filesystem(task.folder, storage)
+    with tempfile.TemporaryDirectory(prefix="poolkeeper-") as place:
+        copy = Path(place) / task.file
+        try:
+            with files.open_input_stream(f"{base}/{task.file}", compression=None) as source:
+                copy.write_bytes(source.read())
+        except OSError as failed:
+            raise Refused(f"{task.folder}/{task.file}: cannot be read: {failed}") from failed
+        yield copy
+
+
+def _of_zookeeper(task: SnapshotTask) -> _ClusterSnapshot:
+    desired = codecs.from_text(Desired, task.desired)
     client = _client(task)
     session = Session.open(
         desired.cluster.zookeeper.connect,
@@ -132,7 +140,7 @@ def _of_zookeeper(store: Store, task: SnapshotTask) -> _ClusterSnapshot:
         tls=client.zookeeper_tls or desired.cluster.zookeeper.tls,
         deadline_s=task.timeout_s,
     )
-    with session, deadlines.close_at_deadline(session, task.deadline_s):
+    with session, _READING, deadlines.close_at_deadline(session, task.deadline_s):
         return _observe(session, desired, client, task)
 
 

@@ -1,21 +1,37 @@
-"""The budget and the report of a day: from the tables of all clusters to waves and to pages.
+"""The budget and the report of a day: from small tables of all clusters to waves and to pages.
 
-Both read only what was planned, cluster by cluster, in one process. A cluster without a plan has no
-work in the budget, and its reason in the report.
+Both read what was planned, cluster by cluster, in one process: of a plan its stages, its problems
+and certificates, its brokers; never its moves. A cluster without a plan has no work in the budget,
+and its reason in the report.
 """
 
+import io
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from poolkeeper.errors import Refused
-from poolkeeper.fleet.schedule.budget import Bound, Budget, ClusterWork, LeftOut, Schedule, Turn
+from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.lake.entries import Entry, TableFile
+from poolkeeper.fleet.lake.filesystems import Storage
+from poolkeeper.fleet.lake.lake import Lake, Run, input_digest
+from poolkeeper.fleet.lake.reading import Reader
+from poolkeeper.fleet.schedule.budget import (
+    Bound,
+    Budget,
+    ClusterWork,
+    LeftOut,
+    Schedule,
+    ScheduledStage,
+    Turn,
+)
 from poolkeeper.fleet.schedule.schedule import schedule
 from poolkeeper.fleet.schedule.timeline import budget_text, timeline_of
-from poolkeeper.fleet.schedule.work import cut_of, work_of
-from poolkeeper.fleet.stages.plan import desired_of
-from poolkeeper.fleet.storage import plan_rows, schemas
+from poolkeeper.fleet.stages.publishing import BUDGET, PLAN, TABLES_OF
+from poolkeeper.fleet.storage import parquet, plan_rows, schemas
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
-from poolkeeper.fleet.storage.store import OK, Store, input_digest
 from poolkeeper.model.plans import Plan, PlanProblem, PoolCertificate
 from poolkeeper.model.problems import Recorded
 from poolkeeper.report.values import ClusterReport, FleetReport, Holding, Timeline
@@ -23,38 +39,61 @@ from poolkeeper.report.values import ClusterReport, FleetReport, Holding, Timeli
 Sites = Mapping[str, str]
 """Site by cluster."""
 
-_FROM_PLANS = (schemas.PLANS, schemas.MOVES, schemas.BALANCES)
+_FLEET = ""
+"""The cluster of the entry of a budget, which is of all of them."""
 
 
-def schedule_day(store: Store, day: str, budget: Budget, sites: Sites, begin: datetime) -> Schedule:
+def schedule_day(
+    lake: Lake, storage: Storage, day: str, budget: Budget, sites: Sites, begin: datetime
+) -> Schedule:
     """When every cluster's plan of that day is carried out; stored as tables.
 
     If the tables of the same plans, budget, sites and begin exist already, they are returned.
     """
-    planned = [name for name in store.clusters(schemas.PLANS, day) if _has_plan(store, day, name)]
+    planned = {name: e for name, e in lake.current(PLAN, day).items() if e.is_ok}
     digest = input_digest(
         "budget",
         repr((budget, sorted(sites.items()), begin.isoformat())),
-        *planned,
-        files=(store.file(table, day, name) for name in planned for table in _FROM_PLANS),
+        *(f"{name} {entry.run}" for name, entry in sorted(planned.items())),
     )
-    if not store.is_made(schemas.BUDGETS, day, "", digest):
-        works = (_work(store, day, name, sites.get(name, "")) for name in planned)
-        _write_schedule(store, day, schedule(works, budget, begin), budget, digest)
-    return _read_schedule(store, day)
+    entry = lake.whole(lake.current(BUDGET, day)).get(_FLEET)
+    if entry is None or entry.input != digest:
+        works = _works(lake, storage, planned, sites)
+        made = _tables_of(schedule(works, budget, begin), budget)
+        entry = _publish(lake, day, made, digest)
+    return _read_schedule(Reader(lake.root, storage), entry)
 
 
-def fleet_report_of(store: Store, day: str, sites: Sites) -> FleetReport:
+def fleet_report_of(lake: Lake, storage: Storage, day: str, sites: Sites) -> FleetReport:
     """What was planned that day, and the schedule if a budget was made for it."""
-    names = store.clusters(schemas.PLANS, day)
-    if not names:
-        raise Refused(f"{store.root}: holds no plans of {day} (poolkeeper fleet plan makes them)")
+    planned = lake.current(PLAN, day)
+    if not planned:
+        raise Refused(f"{lake.root}: holds no plans of {day} (poolkeeper fleet plan makes them)")
+    reader = Reader(lake.root, storage)
     timeline = None
-    if store.file(schemas.BUDGETS, day, "").exists():
-        (head,) = rows_of(store.read(schemas.BUDGETS, day, ""))
-        timeline = _timeline(_read_schedule(store, day), head["budget"])
-    clusters = tuple(_cluster(store, day, name, sites.get(name, "")) for name in names)
-    return FleetReport(day, clusters, timeline)
+    entry = lake.current(BUDGET, day).get(_FLEET)
+    if entry is not None:
+        (head,) = rows_of(reader.rows(entry, schemas.BUDGETS))
+        timeline = _timeline(_read_schedule(reader, entry), head["budget"])
+    clusters = (
+        _cluster(reader, entry, sites.get(name, "")) for name, entry in sorted(planned.items())
+    )
+    return FleetReport(day, tuple(clusters), timeline)
+
+
+def plan_of(lake: Lake, storage: Storage, day: str, cluster: str) -> Plan:
+    """The plan of a cluster, as it was made; raises `Refused` with the reason where there is none.
+
+    Raises `InvalidInput` if its rows are not of the plan that their hash names.
+    """
+    entry = lake.current(PLAN, day).get(cluster)
+    if entry is None:
+        raise Refused(f"{cluster} has no plan of {day} (poolkeeper fleet plan makes one)")
+    if not entry.is_ok:
+        raise Refused(f"{cluster} has no plan of {day}: {entry.reason}")
+    reader = Reader(lake.root, storage)
+    tables = (schemas.PLANS, *plan_rows.BODIES)
+    return plan_rows.plan_of_rows(cluster, {t.name: reader.rows(entry, t) for t in tables})
 
 
 def _timeline(made: Schedule, budget: str) -> Timeline:
@@ -70,32 +109,25 @@ def _timeline(made: Schedule, budget: str) -> Timeline:
     )
 
 
-def _has_plan(store: Store, day: str, name: str) -> bool:
-    head = store.head(schemas.PLANS, day, name)
-    return head is not None and head["status"] == OK
+def _works(
+    lake: Lake, storage: Storage, planned: Mapping[str, Entry], sites: Sites
+) -> Iterable[ClusterWork]:
+    """The work of every cluster; clusters whose rows share a file one after the other."""
+    declared, reader = manifests.read(lake), Reader(lake.root, storage)
+    for name, entry in sorted(planned.items(), key=lambda item: (item[1].files, item[0])):
+        rows = reader.rows(entry, schemas.STAGES)
+        columns = [column.to_pylist() for column in rows.columns[1:]]
+        stages = tuple(map(ScheduledStage, *columns)) if rows.num_rows else ()
+        windows = declared[name].desired.cluster.execution.windows if name in declared else ()
+        yield ClusterWork(name, stages, sites.get(name, ""), windows)
 
 
-def _plan(store: Store, day: str, name: str) -> Plan:
-    rows = {t.name: store.read(t, day, name) for t in (schemas.PLANS, *plan_rows.BODIES)}
-    return plan_rows.plan_of_rows(name, rows)
-
-
-def _work(store: Store, day: str, name: str, site: str) -> ClusterWork:
-    execution = desired_of(store, name).cluster.execution
-    plan, brokers = _plan(store, day, name), _holdings(store, day, name)
-    return work_of(plan, brokers, site, execution.windows, cut_of(execution))
-
-
-def _holdings(store: Store, day: str, name: str) -> tuple[Holding, ...]:
-    columns = store.read(schemas.BALANCES, day, name, Holding._fields)
-    return tuple(Holding(**row) for row in rows_of(columns))
-
-
-def _cluster(store: Store, day: str, name: str, site: str) -> ClusterReport:
-    (head,) = rows_of(store.read(schemas.PLANS, day, name))
-    if head["status"] != OK:
-        return ClusterReport(name, site, failed=head["reason"])
-    steps = store.read(schemas.STEPS, day, name, ["destructive"]).column(0).to_pylist()
+def _cluster(reader: Reader, entry: Entry, site: str) -> ClusterReport:
+    name = entry.cluster
+    if not entry.is_ok:
+        return ClusterReport(name, site, failed=entry.reason)
+    (head,) = rows_of(reader.rows(entry, schemas.PLANS))
+    steps = reader.rows(entry, schemas.STEPS, ["destructive"]).column(0).to_pylist()
     return ClusterReport(
         name,
         site,
@@ -106,17 +138,19 @@ def _cluster(store: Store, day: str, name: str, site: str) -> ClusterReport:
         destructive=sum(steps),
         bytes=head["bytes"],
         certificates=tuple(
-            PoolCertificate(**row) for row in rows_of(store.read(schemas.CERTIFICATES, day, name))
+            PoolCertificate(**row) for row in rows_of(reader.rows(entry, schemas.CERTIFICATES))
         ),
         problems=tuple(
             PlanProblem(row["pool"], row["law"], Recorded(row["message"]), row["topic"])
-            for row in rows_of(store.read(schemas.PROBLEMS, day, name))
+            for row in rows_of(reader.rows(entry, schemas.PROBLEMS))
         ),
-        brokers=_holdings(store, day, name),
+        brokers=tuple(
+            Holding(**row) for row in rows_of(reader.rows(entry, schemas.BALANCES, Holding._fields))
+        ),
     )
 
 
-def _write_schedule(store: Store, day: str, made: Schedule, budget: Budget, digest: str) -> None:
+def _tables_of(made: Schedule, budget: Budget) -> Mapping[schemas.TableSchema, pa.Table]:
     def columns(
         table: schemas.TableSchema, rows: Iterable[Turn | LeftOut]
     ) -> Iterable[tuple[object, ...]]:
@@ -130,23 +164,40 @@ def _write_schedule(store: Store, day: str, made: Schedule, budget: Budget, dige
         "bound_cause": [made.bound.cause],
         "budget": [budget_text(budget)],
     }
-    content = {
-        schemas.TURNS.name: from_rows(schemas.TURNS, columns(schemas.TURNS, made.turns)),
-        schemas.LEFT_OUT.name: from_rows(
-            schemas.LEFT_OUT, columns(schemas.LEFT_OUT, made.left_out)
-        ),
-        schemas.BUDGETS.name: table_of(schemas.BUDGETS, head),
+    return {
+        schemas.TURNS: from_rows(schemas.TURNS, columns(schemas.TURNS, made.turns)),
+        schemas.LEFT_OUT: from_rows(schemas.LEFT_OUT, columns(schemas.LEFT_OUT, made.left_out)),
+        schemas.BUDGETS: table_of(schemas.BUDGETS, head),
     }
-    store.step(schemas.BUDGETS, day, "", content, digest)
 
 
-def _read_schedule(store: Store, day: str) -> Schedule:
+def _publish(
+    lake: Lake, day: str, made: Mapping[schemas.TableSchema, pa.Table], digest: str
+) -> Entry:
+    """Write the tables of a budget, which are small, and make them what counts."""
+    run = lake.begin(BUDGET, day, TABLES_OF[BUDGET])
+    files = tuple(_write(lake, run, table, content) for table, content in made.items())
+    versions = {table.name: str(table.version) for table in made}
+    entry = Entry(_FLEET, run.id, digest, versions=versions, files=files)
+    lake.publish(run, [entry])
+    return entry
+
+
+def _write(lake: Lake, run: Run, table: schemas.TableSchema, content: pa.Table) -> TableFile:
+    sink = io.BytesIO()
+    pq.write_table(content.cast(parquet.stored(table)), sink, compression="zstd")
+    path = f"{run.folder(table)}/part-00000.parquet"
+    lake.objects.put(path, sink.getvalue())
+    return TableFile(table.name, path, len(sink.getvalue()))
+
+
+def _read_schedule(reader: Reader, entry: Entry) -> Schedule:
     """The schedule without its slices: what reports and people need of it."""
-    (head,) = rows_of(store.read(schemas.BUDGETS, day, ""))
+    (head,) = rows_of(reader.rows(entry, schemas.BUDGETS))
     return Schedule(
         datetime.fromtimestamp(head["begin_ms"] / 1000, UTC),
-        tuple(Turn(**row) for row in rows_of(store.read(schemas.TURNS, day, ""))),
+        tuple(Turn(**row) for row in rows_of(reader.rows(entry, schemas.TURNS))),
         (),
-        tuple(LeftOut(**row) for row in rows_of(store.read(schemas.LEFT_OUT, day, ""))),
+        tuple(LeftOut(**row) for row in rows_of(reader.rows(entry, schemas.LEFT_OUT))),
         Bound(head["bound_ms"], head["bound_cause"]),
     )

@@ -21,7 +21,7 @@ from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.schemas import Column, TableSchema
 
 GROUP_ROWS = 256 * 1024
-_NAME, _VERSION, _INPUT = b"poolkeeper.table", b"poolkeeper.version", b"poolkeeper.input"
+_NAME, _VERSION = b"poolkeeper.table", b"poolkeeper.version"
 
 _TYPES: Mapping[str, Callable[[], pa.DataType]] = {
     schemas.TEXT: pa.string,
@@ -34,6 +34,9 @@ _TYPES: Mapping[str, Callable[[], pa.DataType]] = {
     schemas.PATH: lambda: pa.list_(pa.list_(pa.int32())),
     schemas.TEXT_MAP: lambda: pa.map_(pa.string(), pa.string()),
     schemas.PLACES: lambda: pa.map_(pa.int32(), pa.string()),
+    schemas.FILES: lambda: pa.list_(
+        pa.struct([("table", pa.string()), ("path", pa.string()), ("bytes", pa.int64())])
+    ),
     schemas.LOG_DIRS: lambda: pa.list_(
         pa.struct(
             [("path", pa.string()), ("total_bytes", pa.int64()), ("usable_bytes", pa.int64())]
@@ -44,9 +47,27 @@ _TYPES: Mapping[str, Callable[[], pa.DataType]] = {
 
 @cache
 def arrow(table: TableSchema) -> pa.Schema:
-    """Arrow's schema of the table's files, with the table's name and version."""
-    fields = [pa.field(c.name, _TYPES[c.type](), nullable=c.nullable) for c in table.columns]
+    """Arrow's schema of the rows of one cluster, with the table's name and version."""
+    fields = [_field(column) for column in table.columns]
     return pa.schema(fields, {_NAME: table.name.encode(), _VERSION: str(table.version).encode()})
+
+
+@cache
+def stored(table: TableSchema) -> pa.Schema:
+    """Arrow's schema of the table's files in a lake: with the cluster's name."""
+    return pa.schema([_field(column) for column in table.stored])
+
+
+def _field(column: Column) -> pa.Field:
+    return pa.field(column.name, _TYPES[column.type](), nullable=column.nullable)
+
+
+def with_cluster(table: TableSchema, cluster: str, content: pa.Table) -> pa.Table:
+    """The rows of one cluster as they are stored."""
+    arrays = list(content.select([column.name for column in table.columns]).columns)
+    if table.of_clusters:
+        arrays.insert(0, pa.repeat(pa.scalar(cluster, pa.string()), content.num_rows))
+    return pa.Table.from_arrays(arrays, schema=stored(table))
 
 
 def table_of(table: TableSchema, columns: Mapping[str, Any]) -> pa.Table:
@@ -77,14 +98,8 @@ def from_rows(table: TableSchema, rows: Iterable[Sequence[Any]]) -> pa.Table:
     return table_of(table, dict(zip(names, columns, strict=True)))
 
 
-def write(file: Path, content: pa.Table, digest: str = "") -> None:
-    """Write a table over what was there; raises `Refused` where that cannot be.
-
-    `digest`, of what it was made from, is kept for `input_of`.
-    """
-    if digest:
-        known = content.schema.metadata or {}
-        content = content.replace_schema_metadata({**known, _INPUT: digest.encode()})
+def write(file: Path, content: pa.Table) -> None:
+    """Write a table over what was there; raises `Refused` where that cannot be."""
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -114,23 +129,21 @@ def read(
         with pq.ParquetFile(file, memory_map=False) as opened:
             found = opened.schema_arrow
             metadata = found.metadata or {}
-            if not (foreign and _VERSION not in metadata):
+            if foreign:
+                check_foreign(table, metadata, str(file))
+            else:
                 _check(table, metadata, str(file))
             there = [name for name in names if name in found.names]
             content = opened.read(there)
     except (OSError, pa.ArrowException) as failed:
         raise Refused(f"{file}: cannot be read: {failed}") from failed
-    return _completed(content, table, names, str(file))
+    return completed(content, table, names, str(file))
 
 
-def input_of(file: Path) -> str | None:
-    """The digest that the file was written with; None where it has none, or is no such file."""
-    try:
-        metadata = pq.read_schema(file).metadata or {}
-    except (OSError, pa.ArrowException):
-        return None
-    found = metadata.get(_INPUT)
-    return None if found is None else found.decode()
+def check_foreign(table: TableSchema, metadata: Mapping[bytes, bytes], file: str) -> None:
+    """Raise `Refused` for a file that is ours, and of another table or version."""
+    if _VERSION in metadata:
+        _check(table, metadata, file)
 
 
 def _check(table: TableSchema, metadata: Mapping[bytes, bytes], file: str) -> None:
@@ -141,7 +154,11 @@ def _check(table: TableSchema, metadata: Mapping[bytes, bytes], file: str) -> No
     schemas.check_version(table, None if version is None else version.decode(), file)
 
 
-def _completed(content: pa.Table, table: TableSchema, names: Sequence[str], file: str) -> pa.Table:
+def completed(content: pa.Table, table: TableSchema, names: Sequence[str], file: str) -> pa.Table:
+    """These columns of what was read, of the types of the table; absent ones are null.
+
+    Raises `Refused` for another type, or where a column that must be there is not.
+    """
     schema = arrow(table)
     by_name = {each.name: each for each in table.columns}
     arrays = []

@@ -11,7 +11,7 @@ import pyarrow as pa
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.cluster_rows import int_lists
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
-from poolkeeper.fleet.storage.store import FAILED, OK
+from poolkeeper.fleet.storage.schemas import FAILED, OK
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Move, Plan

@@ -1,14 +1,15 @@
 """The tables of a fleet: one description of each, from which both Arrow's and Spark's schema come.
 
-A table lies in one folder, partitioned as `by` says (Hive's way: `day=2026-11-21/cluster=main/`);
-those columns are in the path and not in the files. Absent knowledge is null, never zero.
+A table lies in one folder, partitioned as `by` says (Hive's way: `day=2026-11-21/run=ID/`); those
+columns are in the path and not in the files. Rows of clusters have the cluster's name as their
+first column in files. It is not among `columns`, as whoever makes or reads the rows of one cluster
+knows it. Absent knowledge is null, never zero.
 
-Versions: a reader takes any file whose table has its own version. Columns may be added, nullable,
+Versions: a reader takes any run whose table has its own version. Columns may be added, nullable,
 at the end, without a new version: older files read as null there, older readers do not look. A
-column that changes its meaning or type, or goes, makes a new version, and files of other versions
-are refused by number. The version is in every file's metadata (`poolkeeper.table`,
-`poolkeeper.version`; `poolkeeper.input` is `store`'); `tests/fleet/schemas.json` holds all tables
-as they were released.
+column that changes its meaning or type, or goes, makes a new version, and runs of other versions
+are refused by number. The versions of a run's tables are in the step's `current` table;
+`tests/golden/fleet/schemas.json` holds all tables as they were released.
 """
 
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from poolkeeper.errors import Refused
 TEXT, INT, LONG, DOUBLE, BOOL = "string", "int", "bigint", "double", "boolean"
 INTS, TEXTS, PATH = "array<int>", "array<string>", "array<array<int>>"
 TEXT_MAP, PLACES = "map<string,string>", "map<int,string>"
+FILES = "array<struct<table:string,path:string,bytes:bigint>>"
 LOG_DIRS = "array<struct<path:string,total_bytes:bigint,usable_bytes:bigint>>"
 
 
@@ -31,15 +33,27 @@ class Column:
     nullable: bool = False
 
 
+CLUSTER = Column("cluster", TEXT, "The cluster's name.")
+
+
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """A table; `by` are the columns that its folders are named after, all strings."""
+    """A table; `by` are the columns that its folders are named after, all strings.
+
+    `of_clusters`: files have the column `cluster` before all others.
+    """
 
     name: str
     version: int
     doc: str
     columns: tuple[Column, ...]
-    by: tuple[str, ...] = ("day", "cluster")
+    by: tuple[str, ...] = ("day", "run")
+    of_clusters: bool = True
+
+    @property
+    def stored(self) -> tuple[Column, ...]:
+        """The columns of its files."""
+        return (CLUSTER, *self.columns) if self.of_clusters else self.columns
 
     @property
     def ddl(self) -> str:
@@ -50,8 +64,7 @@ class TableSchema:
     def ddl_of_files(self) -> str:
         """Spark's schema of the files."""
         return ", ".join(
-            f"{each.name} {each.type}{'' if each.nullable else ' NOT NULL'}"
-            for each in self.columns
+            f"{each.name} {each.type}{'' if each.nullable else ' NOT NULL'}" for each in self.stored
         )
 
 
@@ -145,10 +158,11 @@ MANIFESTS = TableSchema(
     1,
     "What is declared, one row per cluster.",
     (
+        Column("published", LONG, "When it was put; of the largest are the rows that count."),
         Column("desired", TEXT, "All specs of the cluster, canonical JSON (`codecs`)."),
         Column("digest", TEXT, "`sha256:` of `desired`."),
     ),
-    by=("cluster",),
+    by=(),
 )
 
 SAMPLES = TableSchema(
@@ -289,6 +303,19 @@ BALANCES = TableSchema(
     ),
 )
 
+STAGES = TableSchema(
+    "stages",
+    1,
+    "Plans as work for the budget: their moves cut into stages, in their order.",
+    (
+        Column("index", INT, "Place in the cluster's work, from 0."),
+        Column("bytes", LONG, "What it copies."),
+        Column("least_ms", LONG, "How long it takes where no budget limits it."),
+        Column("urgency", INT, "As in `moves`."),
+        Column("gain", DOUBLE, "Imbalance that it removes, in replicas."),
+    ),
+)
+
 BUDGETS = TableSchema(
     "budgets",
     1,
@@ -300,7 +327,7 @@ BUDGETS = TableSchema(
         Column("bound_cause", TEXT, "What the bound comes from."),
         Column("budget", TEXT, "What all clusters together may use, in words."),
     ),
-    by=("day",),
+    of_clusters=False,
 )
 
 TURNS = TableSchema(
@@ -319,7 +346,7 @@ TURNS = TableSchema(
         Column("lane", INT, "The lowest number that no other turn has at that time, from 0."),
         Column("wave", INT, "How many turns its lane had until then, itself included."),
     ),
-    by=("day",),
+    of_clusters=False,
 )
 
 LEFT_OUT = TableSchema(
@@ -333,18 +360,38 @@ LEFT_OUT = TableSchema(
         Column("bytes", LONG, "What they would copy."),
         Column("reason", TEXT, "Why."),
     ),
-    by=("day",),
+    of_clusters=False,
+)
+
+CURRENT = TableSchema(
+    "current",
+    1,
+    "What counts of a step and a day: one row per cluster. The rows with the largest `published`.",
+    (
+        Column("published", LONG, "When it was published, in milliseconds since 1970."),
+        Column("run", TEXT, "The run that made its rows: `run` in the tables."),
+        Column("input", TEXT, "`sha256:` of what they were made from; empty: make them again."),
+        Column("status", TEXT, "`ok` or `failed`."),
+        _nullable("reason", TEXT, "Why it failed; or what of it could not be learnt."),
+        Column("figures", TEXT_MAP, "What is told of it: partitions, samples, moves, hash."),
+        Column("versions", TEXT_MAP, "Version of each table."),
+        Column("files", FILES, "The files that hold its rows, below the root, with their sizes."),
+    ),
+    by=("step", "day"),
 )
 
 TABLES = {
     table.name: table
     for table in (
         CLUSTERS, BROKERS, TOPICS, PARTITIONS, REQUESTS, MANIFESTS, SAMPLES, FEATURES,
-        BROKER_FEATURES, PLANS, MOVES, STEPS, CERTIFICATES, PROBLEMS, BALANCES,
-        BUDGETS, TURNS, LEFT_OUT,
+        BROKER_FEATURES, PLANS, MOVES, STEPS, CERTIFICATES, PROBLEMS, BALANCES, STAGES,
+        BUDGETS, TURNS, LEFT_OUT, CURRENT,
     )
 }  # fmt: skip
 """All tables of this room by name."""
+
+OK, FAILED = "ok", "failed"
+"""Statuses of a cluster in a step."""
 
 
 def check_version(table: TableSchema, found: str | None, file: str) -> None:

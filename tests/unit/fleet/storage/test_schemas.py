@@ -84,17 +84,18 @@ def test_the_check_itself(now, wrong):
 
 def test_ddl_names_the_columns_of_the_path_first():
     assert schemas.REQUESTS.ddl == (
-        "day string, cluster string, topic string NOT NULL, partition int NOT NULL,"
-        " replicas array<int> NOT NULL"
+        "day string, run string, cluster string NOT NULL, topic string NOT NULL,"
+        " partition int NOT NULL, replicas array<int> NOT NULL"
     )
-    assert (
-        schemas.MANIFESTS.ddl == "cluster string, desired string NOT NULL, digest string NOT NULL"
+    assert schemas.MANIFESTS.ddl == (
+        "cluster string NOT NULL, published bigint NOT NULL, desired string NOT NULL,"
+        " digest string NOT NULL"
     )
 
 
 def test_every_column_is_documented_and_named_once():
     for table in schemas.TABLES.values():
-        names = [*table.by, *(column.name for column in table.columns)]
+        names = [*table.by, *(column.name for column in table.stored)]
         assert len(set(names)) == len(names)
         assert all(column.doc.endswith((".", "…")) for column in table.columns)
 

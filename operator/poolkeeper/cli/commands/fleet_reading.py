@@ -1,0 +1,52 @@
+"""`poolkeeper fleet show` and `fleet ddl`: what the tables say, for people and for other tools."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from poolkeeper import output_files
+from poolkeeper.cli.input import snapshot_files
+from poolkeeper.cli.output import printing
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.text import count, size
+
+if TYPE_CHECKING:
+    from poolkeeper.fleet.lake.filesystems import Storage
+    from poolkeeper.fleet.lake.lake import Lake
+    from poolkeeper.model.plans import Plan
+
+ENGINES = ("spark", "duckdb", "trino")
+
+
+def plan_of(lake: "Lake", storage: "Storage", day: str, cluster: str) -> "Plan":
+    """The plan of a cluster; raises `Refused` with the reason where there is none."""
+    waves = snapshot_files.fleet("stages.waves")
+    found: Plan = waves.plan_of(lake, storage, day, cluster)
+    return found
+
+
+def show(plan: "Plan", file: Path | None, output: str) -> None:
+    """Print a plan, and write it where `apply --plan` finds it."""
+    body = plan_json.to_json(plan)
+    if file is not None:
+        output_files.write(file, json.dumps(body, indent=1) + "\n")
+    if output == printing.JSON:
+        printing.emit_json(body)
+        return
+    moved = size(sum(move.bytes for move in plan.moves))
+    printing.emit(
+        f"plan {plan.hash} of {plan.cluster}: {count(len(plan.moves), 'move')} ({moved}),"
+        f" {count(len(plan.steps), 'other step')}, {count(len(plan.problems), 'problem')}"
+    )
+    if file is not None:
+        printing.emit(f"to carry it out: poolkeeper apply -f DIR --plan {file}")
+    else:
+        printing.emit("to carry it out, write it with --plan FILE, and give that to apply")
+
+
+def ddl(lake: "Lake", engine: str) -> str:
+    """Statements that make views over the rows that count."""
+    views, publishing = (snapshot_files.fleet(m) for m in ("lake.views", "stages.publishing"))
+    there = [each.name for each in lake.objects.children("") if each.is_folder]
+    found: str = views.views(lake.root, views.Engine(engine), publishing.TABLES_OF, there)
+    return found

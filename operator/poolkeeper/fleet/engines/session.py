@@ -1,0 +1,106 @@
+"""A session of Spark: its settings, its start, its end, and what failed in it in one line."""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import TypeVar
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from poolkeeper.errors import Unavailable
+
+T = TypeVar("T")
+APP = "poolkeeper-fleet"
+ATTEMPTS = 4
+CONF: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # It would join the partitions that tasks were given, and hold nothing against it: jobs have
+    # one exchange, whose width is known.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(64 * 1024**2),
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "spark.hadoop.parquet.summary.metadata.level": "none",
+    "spark.hadoop.parquet.block.size": str(16 * 1024**2),
+    "spark.python.worker.reuse": "true",
+    "spark.task.maxFailures": str(ATTEMPTS),
+}
+_CAUSE_MAX = 500
+
+
+class LazySession:
+    """A session that starts when it is first needed: what is wrong before that is told at once."""
+
+    def __init__(self, master: str, conf: Mapping[str, str] | None = None) -> None:
+        self._master, self._conf = master, dict(conf or {})
+        self._stack = ExitStack()
+        self._session: SparkSession | None = None
+
+    def get(self) -> SparkSession:
+        """The session; raises `Unavailable` if it does not start."""
+        if self._session is None:
+            self._session = self._stack.enter_context(session(self._master, self._conf))
+        return self._session
+
+    def close(self) -> None:
+        """End the session, if it was started."""
+        self._stack.close()
+        self._session = None
+
+
+@contextmanager
+def session(master: str, conf: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    """A session for the time of the block; `conf` overrides `CONF`.
+
+    One that is there already is used, and stays: there is one in a process.
+    """
+    there = SparkSession.getActiveSession()
+    if there is not None and SparkContext._active_spark_context is not None:
+        yield there
+        return
+    # Executors run the interpreter that the driver names, and find this package as it does.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYTHONHASHSEED", "0")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # On one machine Spark tries a task once, whatever is configured, unless the master says more.
+    master = re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{ATTEMPTS}]", master)
+    builder = SparkSession.builder.master(master).appName(APP)
+    local = {"spark.driver.host": "127.0.0.1"} if master.startswith("local") else {}
+    for name, value in {**CONF, **local, **(conf or {})}.items():
+        builder = builder.config(name, value)
+    try:
+        found = builder.getOrCreate()
+    except (PySparkException, Py4JError, OSError) as failed:
+        raise Unavailable(f"Spark does not start at {master}: {cause(failed)}") from failed
+    found.sparkContext.setLogLevel("ERROR")
+    try:
+        yield found
+    finally:
+        found.stop()
+
+
+def checked(what: str, action: Callable[[], T]) -> T:
+    """What an action of Spark's returns; raises `Unavailable` with the cause if Spark gave up."""
+    try:
+        return action()
+    except (PySparkException, Py4JError) as failed:
+        raise Unavailable(f"{what}: Spark gave up: {cause(failed)}") from failed
+
+
+def cause(failed: Exception) -> str:
+    """The last line that says something, which of Python's is the error itself."""
+    lines = [line.strip() for line in str(failed).splitlines() if line.strip()]
+    noise = ("at ", "SQLSTATE", "...")
+    causes = [
+        line
+        for line in lines
+        if not line.startswith(noise)  # their words: the cause is among lines of the stack
+    ]
+    return (causes or [type(failed).__name__])[-1][:_CAUSE_MAX]

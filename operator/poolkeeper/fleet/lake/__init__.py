@@ -1,0 +1,11 @@
+"""Where the tables of a fleet lie: any URI that Spark reaches, and which of its files count.
+
+    ROOT/TABLE/day=2026-11-21/run=ID/part-*.parquet       rows of many clusters, written once
+    ROOT/current/step=STEP/day=2026-11-21/VERSION.parquet which run counts, cluster by cluster
+    ROOT/manifests/VERSION.parquet                        what is declared
+    ROOT/runs/ID.json                                     runs under way, killed, replaced
+
+Read `lake` (runs, what counts, what is swept), `entries` (a row of `current`), `objects` (small
+objects, whole or not there), `filesystems` (a URI and its credentials for Arrow), `reading` (the
+rows of one cluster).
+"""

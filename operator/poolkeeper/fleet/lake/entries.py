@@ -1,0 +1,103 @@
+"""A row of `current`: what counts of one cluster in one step of one day."""
+
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from poolkeeper.errors import Refused
+from poolkeeper.fleet.storage import parquet, schemas
+from poolkeeper.fleet.storage.schemas import OK, TableSchema
+
+
+class TableFile(NamedTuple):
+    """A file with rows of a cluster: its table, its path below the root, its length."""
+
+    table: str
+    path: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What counts of a cluster: the run that made its rows, from which input, and where they are.
+
+    `input` is empty where the rows must be made again.
+    """
+
+    cluster: str
+    run: str
+    input: str
+    status: str = OK
+    reason: str = ""
+    figures: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[TableFile, ...] = ()
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether there are rows."""
+        return self.status == OK
+
+    def of_table(self, table: TableSchema) -> tuple[TableFile, ...]:
+        """The files with its rows of a table; raises `Refused` for another version of the table."""
+        found = tuple(file for file in self.files if file.table == table.name)
+        if found:
+            schemas.check_version(table, self.versions.get(table.name), found[0].path)
+        return found
+
+    def distrusted(self) -> "Entry":
+        """The same, to be made again."""
+        return replace(self, input="")
+
+
+def to_bytes(entries: Iterable[Entry], published: int) -> bytes:
+    """A file of `current`."""
+    listed = sorted(entries, key=lambda entry: entry.cluster)
+    content = pa.Table.from_pylist(
+        [
+            {
+                "cluster": each.cluster,
+                "published": published,
+                "run": each.run,
+                "input": each.input,
+                "status": each.status,
+                "reason": each.reason or None,
+                "figures": sorted(each.figures.items()),
+                "versions": sorted(each.versions.items()),
+                "files": [file._asdict() for file in each.files],
+            }
+            for each in listed
+        ],
+        schema=parquet.stored(schemas.CURRENT),
+    )
+    sink = io.BytesIO()
+    pq.write_table(content, sink, compression="zstd")
+    return sink.getvalue()
+
+
+def from_bytes(body: bytes, file: str) -> dict[str, Entry]:
+    """Its rows by cluster; raises `Refused` for what is no such file."""
+    try:
+        content = pq.read_table(io.BytesIO(body))
+        names = [column.name for column in schemas.CURRENT.columns]
+        clusters = content.column("cluster").to_pylist()
+        rows = parquet.rows_of(parquet.completed(content, schemas.CURRENT, names, file))
+        return {
+            cluster: Entry(
+                cluster,
+                row["run"],
+                row["input"],
+                row["status"],
+                row["reason"] or "",
+                row["figures"],
+                row["versions"],
+                tuple(TableFile(**each) for each in row["files"]),
+            )
+            for cluster, row in zip(clusters, rows, strict=True)
+        }
+    except (OSError, pa.ArrowException, KeyError) as wrong:
+        raise Refused(f"{file}: cannot be read: {wrong}") from wrong

@@ -1,0 +1,154 @@
+"""URIs, and how Arrow opens them: with the credentials and the endpoint that Spark was given.
+
+Executors open a cluster's part of a table themselves. They have no session, so the driver
+translates its settings into a `Storage`, which travels with the task. Settings are secret: nothing
+of them is ever printed.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pyarrow import fs
+
+from poolkeeper.errors import Refused
+
+FILE = "file"
+S3_SCHEMES = ("s3a", "s3", "s3n")
+_S3A = "fs.s3a."
+_KEPT = (
+    "fs.s3a.access.key",
+    "fs.s3a.secret.key",
+    "fs.s3a.session.token",
+    "fs.s3a.endpoint",
+    "fs.s3a.endpoint.region",
+    "fs.s3a.path.style.access",
+    "fs.s3a.connection.ssl.enabled",
+    "fs.s3a.aws.credentials.provider",
+    "fs.s3a.connection.timeout",
+)
+_AZURE_KEY = "fs.azure.account.key"
+TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Settings of Hadoop's file systems that Arrow's need as well; they are never shown."""
+
+    settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @classmethod
+    def of(cls, hadoop: Mapping[str, str]) -> "Storage":
+        """What of Hadoop's settings concerns storage."""
+        kept = {
+            name: value
+            for name, value in hadoop.items()
+            if value and (name in _KEPT or _of_bucket(name) or name.startswith(_AZURE_KEY))
+        }
+        return cls(tuple(sorted(kept.items())))
+
+
+def _of_bucket(name: str) -> bool:
+    return name.startswith("fs.s3a.bucket.") and any(name.endswith(k[len(_S3A) :]) for k in _KEPT)
+
+
+def root_of(where: str | Path) -> str:
+    """A folder or URI as a URI, without a slash at its end; raises `Refused` for an empty one."""
+    text = str(where)
+    scheme = urlsplit(text).scheme if "://" in text or text.startswith("file:") else ""
+    if not scheme:
+        return f"{FILE}://{Path(text).absolute()}".rstrip("/")
+    if scheme == FILE:
+        return f"{FILE}:///{text.removeprefix('file:').lstrip('/')}".rstrip("/")
+    if not urlsplit(text).netloc and scheme != "hdfs":
+        raise Refused(f"{text}: names no bucket (expected {scheme}://BUCKET/FOLDER)")
+    return text.rstrip("/")
+
+
+def scheme_of(uri: str) -> str:
+    """The scheme of a URI that `root_of` made."""
+    return uri.partition("://")[0]
+
+
+def local_path(uri: str) -> Path | None:
+    """The path on this machine, or None where the URI is elsewhere."""
+    return Path(uri.removeprefix("file://")) if scheme_of(uri) == FILE else None
+
+
+@lru_cache(maxsize=16)
+def open_filesystem(root: str, storage: Storage) -> tuple[Any, str]:
+    """Arrow's file system for that URI, and the folder in it.
+
+    Raises `Refused` for a scheme that Arrow does not know.
+    """
+    scheme, rest = scheme_of(root), root.partition("://")[2]
+    opener = _OPENERS.get(scheme)
+    if opener is None:
+        known = ", ".join(_OPENERS)
+        raise Refused(f"{root}: tasks cannot open {scheme}: (expected one of {known})")
+    try:
+        return opener(rest, dict(storage.settings))
+    except (ImportError, OSError, ValueError, NotImplementedError) as failed:
+        raise Refused(f"{root}: tasks cannot open {scheme}: {failed}") from failed
+
+
+def _file(rest: str, settings: Mapping[str, str]) -> tuple[Any, str]:
+    return fs.LocalFileSystem(), rest
+
+
+def _s3(rest: str, settings: Mapping[str, str]) -> tuple[Any, str]:
+    bucket = rest.partition("/")[0]
+
+    def setting(name: str) -> str | None:
+        return settings.get(f"fs.s3a.bucket.{bucket}.{name}", settings.get(f"fs.s3a.{name}"))
+
+    options: dict[str, Any] = {
+        "connect_timeout": TIMEOUT_S,
+        "request_timeout": TIMEOUT_S,
+        "region": setting("endpoint.region") or None,
+    }
+    endpoint = setting("endpoint")
+    if endpoint:
+        scheme, separator, address = endpoint.rpartition("://")
+        plain = setting("connection.ssl.enabled") == "false"
+        options["scheme"] = scheme if separator else ("http" if plain else "https")
+        options["endpoint_override"] = address
+        options["force_virtual_addressing"] = setting("path.style.access") != "true"
+    if setting("access.key"):
+        options["access_key"] = setting("access.key")
+        options["secret_key"] = setting("secret.key")
+        options["session_token"] = setting("session.token")
+    elif "Anonymous" in (setting("aws.credentials.provider") or ""):
+        options["anonymous"] = True
+    return fs.S3FileSystem(**options), rest
+
+
+def _hdfs(rest: str, settings: Mapping[str, str]) -> tuple[Any, str]:
+    address, _, path = rest.partition("/")
+    host, _, port = address.partition(":")
+    return fs.HadoopFileSystem(host or "default", int(port or 0)), f"/{path}"
+
+
+def _gcs(rest: str, settings: Mapping[str, str]) -> tuple[Any, str]:
+    return fs.GcsFileSystem(), rest
+
+
+def _azure(rest: str, settings: Mapping[str, str]) -> tuple[Any, str]:
+    place, _, path = rest.partition("/")
+    container, _, host = place.partition("@")
+    account = host.partition(".")[0]
+    key = settings.get(f"{_AZURE_KEY}.{host}", settings.get(_AZURE_KEY))
+    return fs.AzureFileSystem(account, account_key=key), f"{container}/{path}"
+
+
+_OPENERS: Mapping[str, Callable[[str, Mapping[str, str]], tuple[Any, str]]] = {
+    FILE: _file,
+    **dict.fromkeys(S3_SCHEMES, _s3),
+    "hdfs": _hdfs,
+    "gs": _gcs,
+    "abfs": _azure,
+    "abfss": _azure,
+}

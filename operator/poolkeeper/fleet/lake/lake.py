@@ -1,0 +1,208 @@
+"""Runs, which of them count, and what is swept.
+
+A run writes files into folders of its own: `ROOT/TABLE/day=D/run=ID`. Nobody looks there until the
+run is published: by one object, `ROOT/current/step=S/day=D/VERSION.parquet`, with a row for every
+cluster of the day. It is put whole, under a name that was never used; the largest version counts.
+So a run that was killed leaves nothing that is seen, and hides nothing. Rows are never changed:
+what a run does not make again stays where an earlier run wrote it, and the new object says so.
+
+**Sweeping.** `ROOT/runs/ID.json` says that a run has begun. It is removed when the run is
+published, and put again for a run that another one replaces altogether. What is older than the
+grace time, and is not named by the object that counts, is deleted with all of the run's folders. A
+run touches its object while it works, so that it never looks old.
+"""
+
+import hashlib
+import json
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from poolkeeper import __version__
+from poolkeeper.errors import Refused
+from poolkeeper.fleet.lake import entries as lake_entries
+from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.lake.objects import Objects, StoredObject
+from poolkeeper.fleet.storage import codecs
+from poolkeeper.fleet.storage.schemas import TableSchema
+
+GRACE_S = 24 * 3600.0
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_RUNS, _CURRENT = "runs", "current"
+_OLD_LAYOUT = ("manifests", "clusters")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of a step for a day; `tables` are those that it may write."""
+
+    id: str
+    step: str
+    day: str
+    tables: tuple[str, ...]
+
+    def folder(self, table: TableSchema | str) -> str:
+        """Where it writes the table, below the root."""
+        name = table if isinstance(table, str) else table.name
+        return f"{name}/day={self.day}/run={self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """The tables below a root; `now_ms` returns the time."""
+
+    objects: Objects
+    grace_s: float = GRACE_S
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+
+    @property
+    def root(self) -> str:
+        """The URI of the root."""
+        return self.objects.root
+
+    def check(self) -> None:
+        """Raise `Refused` for a folder of tables of an earlier layout."""
+        for table in _OLD_LAYOUT:
+            if any(each.name.startswith("cluster=") for each in self.objects.children(table)):
+                raise Refused(
+                    f"{self.root}: holds tables of an earlier layout (one folder for each cluster):"
+                    " choose another folder"
+                )
+
+    def days(self, step: str) -> tuple[str, ...]:
+        """The days with something current of a step, ascending."""
+        found = (each.name for each in self.objects.children(f"{_CURRENT}/step={step}"))
+        return tuple(sorted(name.removeprefix("day=") for name in found if name.startswith("day=")))
+
+    def current(self, step: str, day: str) -> dict[str, Entry]:
+        """What counts of a step and a day, by cluster; empty where there is nothing.
+
+        Raises `Refused` for what is no day.
+        """
+        if not _DAY.fullmatch(day):
+            raise Refused(f"day {day!r} cannot be a folder of tables (expected YYYY-MM-DD)")
+        versions = self._versions(step, day)
+        if not versions:
+            return {}
+        return self._entries(versions[-1])
+
+    def begin(self, step: str, day: str, tables: Iterable[TableSchema]) -> Run:
+        """Begin a run, and sweep what earlier ones left."""
+        self.sweep()
+        at = datetime.fromtimestamp(self.now_ms() / 1000, UTC)
+        name = f"{at:%Y%m%dT%H%M%S}{at.microsecond // 1000:03d}-{secrets.token_hex(3)}"
+        run = Run(name, step, day, tuple(table.name for table in tables))
+        self._mark(run)
+        return run
+
+    def publish(self, run: Run, entries: Iterable[Entry]) -> None:
+        """Make these rows what counts of the run's step and day: all of them, at once."""
+        before = self.current(run.step, run.day)
+        listed = list(entries)
+        used = {entry.run for entry in listed}
+        for replaced in {entry.run for entry in before.values()} - used - {run.id}:
+            self._mark(replace(run, id=replaced))
+        self._put(run.step, run.day, listed)
+        if run.id in used:
+            self.objects.delete(f"{_RUNS}/{run.id}.json")
+
+    def distrust(self, step: str, day: str, paths: Iterable[str]) -> tuple[str, ...]:
+        """Have the next run make again what these files hold; returns the clusters concerned."""
+        wrong = set(paths)
+        found = self.current(step, day)
+        hit = [e for e in found.values() if any(file.path in wrong for file in e.files)]
+        if hit:
+            self._put(step, day, {**found, **{e.cluster: e.distrusted() for e in hit}}.values())
+        return tuple(sorted(entry.cluster for entry in hit))
+
+    def whole(self, entries: Mapping[str, Entry]) -> dict[str, Entry]:
+        """The entries whose files are all there, with the lengths that they were written with."""
+        folders = {
+            file.path.rpartition("/")[0] for entry in entries.values() for file in entry.files
+        }
+        there = {
+            each.path: each.bytes for folder in folders for each in self.objects.children(folder)
+        }
+        return {
+            name: entry
+            for name, entry in entries.items()
+            if all(there.get(file.path) == file.bytes for file in entry.files)
+        }
+
+    def files_of(self, run: Run, table: str) -> list[StoredObject]:
+        """The files that a run has written of a table."""
+        found = self.objects.children(run.folder(table))
+        return [each for each in found if each.name.endswith(".parquet")]
+
+    def sweep(self) -> tuple[str, ...]:
+        """Delete runs that do not count and are older than the grace time; returns their ids."""
+        oldest = self.now_ms() - self.grace_s * 1000
+        swept = []
+        for marked in self.objects.children(_RUNS):
+            if marked.modified_ms > oldest:
+                continue
+            run = self._marked(marked.path)
+            if run is None:
+                continue
+            if run.id not in {entry.run for entry in self.current(run.step, run.day).values()}:
+                for table in run.tables:
+                    self.objects.delete(run.folder(table))
+                swept.append(run.id)
+            self.objects.delete(marked.path)
+        return tuple(swept)
+
+    def touch(self, run: Run) -> None:
+        """Say that a run is under way."""
+        self.objects.delete(f"{_RUNS}/{run.id}.json")
+        self._mark(run)
+
+    def _mark(self, run: Run) -> None:
+        said = {"id": run.id, "step": run.step, "day": run.day, "tables": list(run.tables)}
+        path = f"{_RUNS}/{run.id}.json"
+        self.objects.delete(path)
+        self.objects.put(path, json.dumps(said, sort_keys=True).encode())
+
+    def _marked(self, path: str) -> Run | None:
+        try:
+            said = json.loads(self.objects.read(path) or b"")
+            return Run(said["id"], said["step"], said["day"], tuple(said["tables"]))
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def _versions(self, step: str, day: str) -> list[StoredObject]:
+        found = self.objects.children(f"{_CURRENT}/step={step}/day={day}")
+        return sorted(each for each in found if each.name.endswith(".parquet"))
+
+    def _entries(self, version: StoredObject) -> dict[str, Entry]:
+        body = self.objects.read(version.path)
+        if body is None:
+            raise Refused(f"{version.path}: was swept while it was read: try again")
+        return lake_entries.from_bytes(body, version.path)
+
+    def _put(self, step: str, day: str, entries: Iterable[Entry]) -> None:
+        """Put a version after all others; remove those that were replaced a grace time ago."""
+        versions = self._versions(step, day)
+        last = int(versions[-1].name.partition(".")[0]) if versions else 0
+        published = max(self.now_ms(), last + 1)
+        folder = f"{_CURRENT}/step={step}/day={day}"
+        self.objects.put(
+            f"{folder}/{published:015d}.parquet", lake_entries.to_bytes(entries, published)
+        )
+        oldest = self.now_ms() - self.grace_s * 1000
+        for replaced in versions:
+            if replaced.modified_ms < oldest:
+                self.objects.delete(replaced.path)
+
+
+def input_digest(*said: str) -> str:
+    """`sha256:` and the digest of what a step is made from, our release among it."""
+    return codecs.digest(__version__, *said)
+
+
+def digest_of_file(file: StoredObject, root: str) -> str:
+    """What tells a foreign file from what it was: its place, length, time and tag."""
+    said = f"{root}/{file.path}", file.bytes, file.modified_ms, file.tag
+    return hashlib.sha256(repr(said).encode()).hexdigest()

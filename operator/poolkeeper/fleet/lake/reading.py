@@ -1,0 +1,116 @@
+"""The rows of one cluster, opened by URI by whoever needs them: a task, or the driver.
+
+A file holds several small clusters one after the other, or a part of a giant. Its row groups know
+between which names theirs lie, so that only those of the cluster are decoded. A task of many small
+clusters finds them in the same row groups: the last few are kept.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from poolkeeper.errors import Refused
+from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
+from poolkeeper.fleet.storage import parquet, schemas
+from poolkeeper.fleet.storage.schemas import TableSchema
+
+CLUSTER = schemas.CLUSTER.name
+KEPT_BYTES = 64 * 1024**2
+
+
+class DamagedFile(Refused):
+    """A file of the lake that cannot be read: missing, cut off, or not what it should be."""
+
+    def __init__(self, path: str, why: str) -> None:
+        self.path = path
+        super().__init__(f"{path} is damaged ({why}): the next run makes it again")
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads rows of clusters below a root; for one thread."""
+
+    root: str
+    storage: Storage
+    _open: dict[str, Any] = field(default_factory=dict)
+    _kept: "OrderedDict[tuple[str, int, tuple[str, ...]], pa.Table]" = field(
+        default_factory=OrderedDict
+    )
+
+    def rows(
+        self, entry: Entry, table: TableSchema, columns: Iterable[str] | None = None
+    ) -> pa.Table:
+        """The rows of a cluster, in their order; none where it has no file of that table.
+
+        Raises `DamagedFile` for a file that cannot be read, `Refused` for another version.
+        """
+        names = [c.name for c in table.columns] if columns is None else list(columns)
+        files = entry.of_table(table)
+        parts = [
+            part for file in files for part in self._of_file(file.path, entry.cluster, table, names)
+        ]
+        if not parts:
+            schema = parquet.arrow(table)
+            return pa.schema([schema.field(name) for name in names]).empty_table()
+        return pa.concat_tables(parts)
+
+    def _of_file(
+        self, path: str, cluster: str, table: TableSchema, names: Sequence[str]
+    ) -> list[pa.Table]:
+        try:
+            file = self._file(path)
+            there = [name for name in names if name in file.schema_arrow.names]
+            wanted = (CLUSTER, *there) if table.of_clusters else tuple(there)
+            parts = []
+            for group in range(file.metadata.num_row_groups):
+                if table.of_clusters and not _may_hold(file.metadata.row_group(group), cluster):
+                    continue
+                content = self._group(file, path, group, wanted)
+                if table.of_clusters:
+                    content = _of_cluster(content, cluster)
+                if content.num_rows:
+                    parts.append(parquet.completed(content, table, names, path))
+        except (OSError, pa.ArrowException) as failed:
+            raise DamagedFile(path, str(failed).partition("\n")[0]) from failed
+        return parts
+
+    def _file(self, path: str) -> Any:
+        if path not in self._open:
+            files, base = open_filesystem(self.root, self.storage)
+            if len(self._open) >= 16:
+                self._open.pop(next(iter(self._open))).close()
+            self._open[path] = pq.ParquetFile(files.open_input_file(f"{base}/{path}"))
+        return self._open[path]
+
+    def _group(self, file: Any, path: str, group: int, columns: tuple[str, ...]) -> pa.Table:
+        key = (path, group, columns)
+        if key not in self._kept:
+            found = file.read_row_group(group, list(columns), use_threads=False)
+            while self._kept and sum(t.nbytes for t in self._kept.values()) > KEPT_BYTES:
+                self._kept.popitem(last=False)
+            self._kept[key] = found
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+
+def _may_hold(group: Any, cluster: str) -> bool:
+    """Whether the cluster's name lies between the names of the row group, as far as it knows."""
+    for number in range(group.num_columns):
+        column = group.column(number)
+        if column.path_in_schema == CLUSTER:
+            known = column.statistics
+            if known is None or not known.has_min_max:
+                return True
+            return bool(known.min <= cluster <= known.max)
+    return True
+
+
+def _of_cluster(content: pa.Table, cluster: str) -> pa.Table:
+    own = pc.equal(content.column(CLUSTER), cluster)
+    return content.drop_columns([CLUSTER]).filter(own)

@@ -1,0 +1,185 @@
+"""Views over the rows that count, for whoever has Spark SQL, DuckDB or Trino.
+
+A view of a table holds the rows of the runs that the latest object of the table's step names, each
+cluster's from its own run. It reads the table's folder, so that it need not be made again when
+something is published. Views of a step's `current` table come first. A table that nothing was ever
+written of has no view yet.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Protocol
+
+from poolkeeper.errors import Refused
+from poolkeeper.fleet.lake.filesystems import local_path
+from poolkeeper.fleet.storage import schemas
+from poolkeeper.fleet.storage.schemas import TableSchema
+
+PREFIX = "fleet_"
+
+
+class Engine(StrEnum):
+    """Whose SQL it is."""
+
+    SPARK = "spark"
+    DUCKDB = "duckdb"
+    TRINO = "trino"
+
+
+def views(
+    root: str, engine: Engine, steps: Mapping[str, Iterable[TableSchema]], there: Iterable[str]
+) -> str:
+    """Statements, each with a semicolon; `there`: names of folders below the root."""
+    known = set(there)
+    if schemas.CURRENT.name not in known:
+        raise Refused(f"{root}: holds no tables (poolkeeper fleet run makes them)")
+    source = _SOURCES[engine]
+    found = list(source.before(root, schemas.CURRENT))
+    found.append(_current(source.rows(root, schemas.CURRENT)))
+    if schemas.MANIFESTS.name in known:
+        found += source.before(root, schemas.MANIFESTS)
+        found.append(_manifests(source.rows(root, schemas.MANIFESTS)))
+    for step, tables in steps.items():
+        for table in tables:
+            if table.name in known:
+                found += source.before(root, table)
+                found.append(_view(step, table, source.rows(root, table)))
+    return "".join(f"{statement};\n\n" for statement in found).rstrip("\n") + "\n"
+
+
+def _current(rows: str) -> str:
+    return (
+        f"create or replace view {PREFIX}current as\n"
+        f"select * from {rows} as every\n"
+        "where (every.step, every.day, every.published) in\n"
+        f"  (select step, day, max(published) from {rows} as latest group by step, day)"
+    )
+
+
+def _manifests(rows: str) -> str:
+    return (
+        f"create or replace view {PREFIX}manifests as\n"
+        f"select * from {rows} as every\n"
+        f"where every.published = (select max(published) from {rows} as latest)"
+    )
+
+
+def _view(step: str, table: TableSchema, rows: str) -> str:
+    # What a budget writes is of all clusters: its entry names none.
+    of_cluster = " and made.cluster = every.cluster" if table.of_clusters else ""
+    return (
+        f"create or replace view {PREFIX}{table.name} as\n"
+        f"select every.* from {rows} as every\n"
+        f"join {PREFIX}current as made\n"
+        f"  on made.step = '{step}' and made.day = every.day and made.run = every.run{of_cluster}"
+    )
+
+
+def _columns(table: TableSchema, types: Mapping[str, str]) -> str:
+    """Columns and types, those of the path last, as external tables want them."""
+    stored = [(column.name, column.type) for column in table.stored]
+    path = [(name, schemas.TEXT) for name in table.by]
+    return ", ".join(f'"{name}" {types.get(kind, kind)}' for name, kind in (*stored, *path))
+
+
+class _Source(Protocol):
+    """How an engine reads the files of a table."""
+
+    @staticmethod
+    def before(root: str, table: TableSchema) -> list[str]:
+        """Statements that must be executed before `rows` can be named."""
+
+    @staticmethod
+    def rows(root: str, table: TableSchema) -> str:
+        """All rows of the table, as a view's statement names them."""
+
+
+class _Spark:
+    """Tables of Spark's own reader; columns of the path stay texts as the schema says so."""
+
+    @staticmethod
+    def before(root: str, table: TableSchema) -> list[str]:
+        columns = ", ".join(
+            f"`{name}` {kind}"
+            for name, kind in (
+                *((column.name, column.type) for column in table.stored),
+                *((name, schemas.TEXT) for name in table.by),
+            )
+        )
+        by = f" partitioned by ({', '.join(table.by)})" if table.by else ""
+        name = f"{PREFIX}{table.name}_files"
+        recover = [f"msck repair table {name}"] if table.by else []
+        return [
+            f"create table if not exists {name} ({columns})\n"
+            f"using parquet{by} location '{_quoted(root)}/{table.name}'",
+            *recover,
+        ]
+
+    @staticmethod
+    def rows(root: str, table: TableSchema) -> str:
+        return f"{PREFIX}{table.name}_files"
+
+
+class _DuckDb:
+    """Files read in place, with the columns of their path."""
+
+    @staticmethod
+    def before(root: str, table: TableSchema) -> list[str]:
+        return []
+
+    @staticmethod
+    def rows(root: str, table: TableSchema) -> str:
+        folder = local_path(root)
+        place = str(folder) if folder is not None else root.replace("s3a://", "s3://")
+        depth = "/".join("*" for _ in (*table.by, table))
+        types = ", ".join(f"{name}: varchar" for name in table.by)
+        hive = f", hive_partitioning = true, hive_types = {{{types}}}" if table.by else ""
+        return (
+            f"read_parquet('{_quoted(place)}/{table.name}/{depth}.parquet',"
+            f" union_by_name = true{hive})"
+        )
+
+
+_TRINO_TYPES: Mapping[str, str] = {
+    schemas.TEXT: "varchar",
+    schemas.INT: "integer",
+    schemas.INTS: "array(integer)",
+    schemas.TEXTS: "array(varchar)",
+    schemas.PATH: "array(array(integer))",
+    schemas.TEXT_MAP: "map(varchar, varchar)",
+    schemas.PLACES: "map(integer, varchar)",
+    schemas.LOG_DIRS: ("array(row(path varchar, total_bytes bigint, usable_bytes bigint))"),
+    schemas.FILES: 'array(row("table" varchar, path varchar, bytes bigint))',
+}
+
+
+class _Trino:
+    """External tables of the Hive connector; new days are found by `sync_partition_metadata`."""
+
+    @staticmethod
+    def before(root: str, table: TableSchema) -> list[str]:
+        name = f"{PREFIX}{table.name}_files"
+        by = ", ".join(f"'{column}'" for column in table.by)
+        partitioned = f", partitioned_by = array[{by}]" if by else ""
+        sync = [f"call system.sync_partition_metadata(current_schema, '{name}', 'FULL')"]
+        return [
+            f"create table if not exists {name} ({_columns(table, _TRINO_TYPES)})\n"
+            f"with (format = 'PARQUET', external_location = '{_quoted(root)}/{table.name}'"
+            f"{partitioned})",
+            *(sync if table.by else []),
+        ]
+
+    @staticmethod
+    def rows(root: str, table: TableSchema) -> str:
+        return f"{PREFIX}{table.name}_files"
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
+
+
+_SOURCES: Mapping[Engine, type[_Source]] = {
+    Engine.SPARK: _Spark,
+    Engine.DUCKDB: _DuckDb,
+    Engine.TRINO: _Trino,
+}

@@ -1,0 +1,185 @@
+"""How a step becomes what counts: what is kept, what is made, what is published at once.
+
+kept        entries made from the same input, whose files are whole
+made        all others: a job of Spark's, its rows written into folders of a new run
+published   one object with the entries of all clusters: those kept, those made, the others
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+from poolkeeper.fleet.engines.engines import Engine, Made
+from poolkeeper.fleet.engines.results import Outcome
+from poolkeeper.fleet.lake.entries import Entry, TableFile
+from poolkeeper.fleet.lake.lake import Lake, Run
+from poolkeeper.fleet.stages.tasks import Tables
+from poolkeeper.fleet.storage import schemas
+from poolkeeper.fleet.storage.schemas import FAILED, TableSchema
+
+SNAPSHOT, FEATURES, PLAN, BUDGET = "snapshot", "features", "plan", "budget"
+TABLES_OF: Mapping[str, tuple[TableSchema, ...]] = {
+    SNAPSHOT: (
+        schemas.CLUSTERS,
+        schemas.BROKERS,
+        schemas.TOPICS,
+        schemas.PARTITIONS,
+        schemas.REQUESTS,
+    ),
+    FEATURES: (schemas.FEATURES, schemas.BROKER_FEATURES, schemas.SAMPLES),
+    PLAN: (
+        schemas.PLANS,
+        schemas.MOVES,
+        schemas.STEPS,
+        schemas.CERTIFICATES,
+        schemas.PROBLEMS,
+        schemas.BALANCES,
+        schemas.STAGES,
+    ),
+    BUDGET: (schemas.BUDGETS, schemas.TURNS, schemas.LEFT_OUT),
+}
+"""The tables that each step writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What became of one cluster in a step; `made`: by this run, not by an earlier one."""
+
+    cluster: str
+    status: str
+    reason: str = ""
+    made: bool = True
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetOutcome:
+    """What became of all clusters, by name."""
+
+    step: str
+    day: str
+    lines: tuple[Line, ...]
+
+    @property
+    def failed(self) -> tuple[Line, ...]:
+        """The clusters that the step failed for."""
+        return tuple(line for line in self.lines if line.status == FAILED)
+
+    @property
+    def made(self) -> tuple[Line, ...]:
+        """The clusters that this run did something for."""
+        return tuple(line for line in self.lines if line.made)
+
+    def total(self, name: str) -> int:
+        """The sum of a figure over all clusters."""
+        return sum(int(line.figures.get(name, 0) or 0) for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step for a day: who does it, where its tables are, and of which clusters.
+
+    `inputs`: by cluster, the digest of what its rows are made from.
+    `again`: make also what is there from the same input.
+    """
+
+    engine: Engine
+    lake: Lake
+    name: str
+    day: str
+    inputs: Mapping[str, str]
+    again: bool = False
+
+    def tables(self, run: Run) -> Tables:
+        """What tasks of the run need to open tables."""
+        return Tables(self.lake.root, self.engine.storage, run.id)
+
+
+Make = Callable[[Run, Sequence[str]], AbstractContextManager[Made]]
+"""Makes these clusters in a run."""
+
+
+def carry_out(
+    step: Step, make: Make, keep: Callable[[Entry], bool] = lambda entry: True
+) -> FleetOutcome:
+    """Make what is not there, and publish; `keep`: whether an entry of the same input will do."""
+    before = step.lake.current(step.name, step.day)
+    kept = {} if step.again else _kept(step, before, keep)
+    todo = [name for name in step.inputs if name not in kept]
+    made: dict[str, Entry] = {}
+    if todo:
+        run = step.lake.begin(step.name, step.day, TABLES_OF[step.name])
+        with make(run, todo) as rows:
+            outcomes = rows.outcomes
+            step.lake.touch(run)
+            rows.write({t: f"{step.lake.root}/{run.folder(t)}" for t in TABLES_OF[step.name]})
+        made = entries_of(step, run, outcomes)
+        step.lake.publish(run, {**before, **made}.values())
+        _distrust(step.lake, outcomes)
+    entries = {name: (made.get(name) or kept[name], name in made) for name in step.inputs}
+    lines = [_line(entry, new) for _, (entry, new) in sorted(entries.items())]
+    return FleetOutcome(step.name, step.day, tuple(lines))
+
+
+def entries_of(step: Step, run: Run, outcomes: Iterable[Outcome]) -> dict[str, Entry]:
+    """Entries of what a run made: a slot's files hold all rows of its clusters."""
+    files: dict[tuple[str, int], list[TableFile]] = {}
+    for table in TABLES_OF[step.name]:
+        for found in step.lake.files_of(run, table.name):
+            slot = int(found.name.split("-")[1])
+            files.setdefault((table.name, slot), []).append(
+                TableFile(table.name, found.path, found.bytes)
+            )
+    versions = {table.name: str(table.version) for table in TABLES_OF[step.name]}
+    return {
+        each.cluster: Entry(
+            each.cluster,
+            run.id,
+            "" if each.damaged else step.inputs[each.cluster],
+            each.status,
+            each.reason,
+            dict(each.figures),
+            versions,
+            tuple(
+                file
+                for table, count in each.rows.items()
+                if count
+                for file in files.get((table, each.slot), ())
+            )
+            + tuple(TableFile(*file) for file in each.files),
+        )
+        for each in outcomes
+    }
+
+
+def _kept(
+    step: Step, before: Mapping[str, Entry], keep: Callable[[Entry], bool]
+) -> dict[str, Entry]:
+    alike = {
+        name: before[name]
+        for name, digest in step.inputs.items()
+        if name in before and before[name].input == digest and keep(before[name])
+    }
+    return step.lake.whole(alike)
+
+
+def _distrust(lake: Lake, outcomes: Iterable[Outcome]) -> None:
+    """Have the step that wrote a damaged file make its clusters again."""
+    step_of = {table.name: step for step, tables in TABLES_OF.items() for table in tables}
+    places: dict[tuple[str, str], set[str]] = {}
+    for outcome in outcomes:
+        for path in outcome.damaged:
+            table, day = path.split("/")[:2]
+            places.setdefault((step_of[table], day.removeprefix("day=")), set()).add(path)
+    for (step, day), paths in places.items():
+        lake.distrust(step, day, paths)
+
+
+def _line(entry: Entry, new: bool) -> Line:
+    figures = {
+        name: value if name == "hash" else int(value)
+        for name, value in entry.figures.items()
+        if name != "read_ms"
+    }
+    return Line(entry.cluster, entry.status, entry.reason, new, figures)

@@ -1,0 +1,196 @@
+"""What counts is published at once; what does not count is never seen, and swept."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fleet.conftest import lake_at
+from poolkeeper.errors import Refused
+from poolkeeper.fleet.lake.entries import Entry, TableFile
+from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem, root_of
+from poolkeeper.fleet.lake.lake import Lake, Run
+from poolkeeper.fleet.lake.objects import ArrowObjects
+from poolkeeper.fleet.storage import schemas
+
+DAY = "2026-03-01"
+HOUR_MS = 3_600_000
+FILE = TableFile("plans", f"plans/day={DAY}/run=r/part-00000-x.parquet", 3)
+
+
+def entry(cluster: str, run: Run, **more: object) -> Entry:
+    return Entry(cluster, run.id, "sha256:1", **more)
+
+
+def begun(lake: Lake) -> Run:
+    """A run that has written something."""
+    run = lake.begin("plan", DAY, (schemas.PLANS, schemas.MOVES))
+    for table in (schemas.PLANS, schemas.MOVES):
+        lake.objects.put(f"{run.folder(table)}/part-00000-x.parquet", b"abc")
+    lake.objects.put(f"{run.folder(schemas.PLANS)}/_temporary/0/part-00001-y.parquet", b"ab")
+    return run
+
+
+def later(lake: Lake, hours: float) -> Lake:
+    return replace(lake, now_ms=lambda: Lake(lake.objects).now_ms() + round(hours * HOUR_MS))
+
+
+def written(lake: Lake, run: Run) -> bool:
+    return any(lake.objects.files(run.folder(table)) for table in run.tables)
+
+
+def test_what_is_published_comes_back_whole(lake: Lake) -> None:
+    run = begun(lake)
+    wanted = Entry("a", run.id, "i", "failed", "why", {"hash": "h"}, {"plans": "1"}, (FILE, FILE))
+    lake.publish(run, [entry("b", run), wanted])
+    assert lake.current("plan", DAY) == {"a": wanted, "b": entry("b", run)}
+    assert (lake.days("plan"), lake.current("plan", "2026-03-02")) == ((DAY,), {})
+    assert lake.objects.children("runs") == []
+
+
+def test_the_last_one_published_counts_even_if_the_clock_went_back(lake: Lake) -> None:
+    first, second = begun(lake), begun(lake)
+    later(lake, 5).publish(first, [entry("a", first)])
+    lake.publish(second, [entry("a", second)])
+    assert lake.current("plan", DAY) == {"a": entry("a", second)}
+
+
+def test_a_killed_run_is_not_seen_and_swept_after_the_grace_time(lake: Lake) -> None:
+    whole = begun(lake)
+    lake.publish(whole, [entry("a", whole)])
+    killed = begun(lake)
+    assert lake.current("plan", DAY) == {"a": entry("a", whole)}
+    assert later(lake, 23).sweep() == ()
+    assert written(lake, killed)
+    assert later(lake, 25).sweep() == (killed.id,)
+    assert (written(lake, killed), written(lake, whole)) == (False, True)
+    assert lake.objects.children("runs") == []
+
+
+def test_a_run_that_works_is_not_swept(lake: Lake) -> None:
+    working = begun(lake)
+    now = replace(lake, grace_s=-1.0)  # whatever is there is old
+    lake.touch(working)
+    assert lake.sweep() == ()
+    assert now.sweep() == (working.id,)
+
+
+def test_a_run_that_is_replaced_altogether_is_swept_and_one_in_part_is_not(lake: Lake) -> None:
+    first, second, third = begun(lake), begun(lake), begun(lake)
+    lake.publish(first, [entry("a", first), entry("b", first)])
+    lake.publish(second, [entry("a", second), entry("b", first)])
+    assert later(lake, 25).sweep() == (third.id,)
+    assert written(lake, first)
+    fourth = begun(lake)
+    lake.publish(fourth, [entry("a", fourth), entry("b", second)])
+    assert later(lake, 25).sweep() == (first.id,)
+    assert [written(lake, run) for run in (first, second, fourth)] == [False, True, True]
+
+
+def test_the_driver_dies_between_the_mark_of_a_replaced_run_and_the_publication(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = begun(lake), begun(lake)
+    lake.publish(first, [entry("a", first)])
+    with monkeypatch.context() as patched:
+        patched.setattr(Lake, "_put", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            lake.publish(second, [entry("a", second)])
+    assert lake.current("plan", DAY) == {"a": entry("a", first)}
+    assert later(lake, 25).sweep() == (second.id,)
+    assert written(lake, first)
+    assert lake.objects.children("runs") == []
+
+
+def test_entries_of_files_that_are_gone_or_shorter_are_not_whole(lake: Lake) -> None:
+    run = begun(lake)
+    path = f"{run.folder(schemas.PLANS)}/part-00000-x.parquet"
+    found = {
+        name: entry(name, run, files=(TableFile("plans", at, size),))
+        for name, at, size in (("a", path, 3), ("b", path, 4), ("c", f"{path}.gone", 3))
+    }
+    assert lake.whole({**found, "d": entry("d", run)}).keys() == {"a", "d"}
+
+
+def test_what_a_damaged_file_holds_is_made_again(lake: Lake) -> None:
+    run = begun(lake)
+    lake.publish(run, [entry("a", run, files=(FILE,)), entry("b", run)])
+    assert lake.distrust("plan", DAY, [FILE.path]) == ("a",)
+    assert {name: e.input for name, e in lake.current("plan", DAY).items()} == {
+        "a": "",
+        "b": "sha256:1",
+    }
+
+
+def test_a_table_of_another_version_is_refused() -> None:
+    other = Entry("a", "r", "i", versions={"plans": "7"}, files=(FILE,))
+    with pytest.raises(Refused, match=r"version 7 \(expected version 1\)"):
+        other.of_table(schemas.PLANS)
+    assert other.of_table(schemas.MOVES) == ()
+
+
+def test_a_folder_of_an_earlier_layout_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "clusters" / "cluster=main").mkdir(parents=True)
+    with pytest.raises(Refused, match="an earlier layout"):
+        lake_at(tmp_path).check()
+
+
+def test_marks_that_nobody_can_read_are_left_alone(lake: Lake) -> None:
+    lake.objects.put("runs/x.json", json.dumps({"id": 1}).encode())
+    assert later(lake, 99).sweep() == ()
+
+
+@pytest.mark.parametrize("day", ["today", "2026-3-1", ""])
+def test_no_day(day: str, lake: Lake) -> None:
+    with pytest.raises(Refused, match="cannot be a folder of tables"):
+        lake.current("plan", day)
+
+
+@pytest.mark.parametrize(
+    ("where", "root"),
+    [
+        pytest.param("/a/b/", "file:///a/b", id="folder"),
+        pytest.param("file:/a/b", "file:///a/b", id="one-slash"),
+        pytest.param("file:///a b", "file:///a b", id="three-slashes"),
+        pytest.param("s3a://bucket/a/", "s3a://bucket/a", id="s3a"),
+        pytest.param("hdfs:///a", "hdfs:///a", id="hdfs"),
+    ],
+)
+def test_folders_and_uris(where: str, root: str) -> None:
+    assert root_of(where) == root
+
+
+def test_a_folder_without_a_scheme_is_below_the_current_one(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert local_path(root_of("out")) == tmp_path / "out"
+    assert local_path("s3a://bucket/a") is None
+
+
+def test_a_bucket_that_is_not_named() -> None:
+    with pytest.raises(Refused, match="names no bucket"):
+        root_of("s3a:///a")
+
+
+def test_a_scheme_that_tasks_cannot_open_is_named() -> None:
+    with pytest.raises(Refused, match=r"cannot open ftp: \(expected one of file, s3a,"):
+        open_filesystem("ftp://host/a", Storage())
+
+
+def test_credentials_are_never_shown() -> None:
+    storage = Storage.of({"fs.s3a.secret.key": "hidden", "fs.s3a.bucket.b.access.key": "too"})
+    assert len(storage.settings) == 2
+    assert "hidden" not in repr(storage)
+    assert Storage.of({"fs.s3a.threads.max": "3"}) == Storage()
+
+
+def test_objects_are_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    objects = ArrowObjects(root_of(tmp_path / "new"))
+    assert (objects.read("a/b"), objects.children("a"), objects.files("")) == (None, [], [])
+    objects.put("a/b", b"body")
+    assert objects.read("a/b") == b"body"
+    assert [(o.path, o.is_folder, o.bytes) for o in objects.children("")] == [("a", True, 0)]
+    assert [(o.path, o.name, o.bytes) for o in objects.files("")] == [("a/b", "b", 4)]
+    for path in ("a/b", "a", "a"):
+        objects.delete(path)
+    assert objects.files("") == []

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from fleet.conftest import lake_at
 from fleet.in_process import InProcess
 from poolkeeper.cli import main
 from poolkeeper.fleet.lake.reading import Reader
-from poolkeeper.fleet.storage import schemas, snapshot_file
+from poolkeeper.fleet.storage import parquet, schemas, snapshot_file
 from poolkeeper.model import snapshots
+from poolkeeper.planning.proposals import plan_json
 from poolkeeper.resources.write import manifests
 
 DAY = ("--day", cases.DAY)
@@ -156,6 +158,66 @@ def test_steps_one_by_one_take_the_latest_day(fleet: Path, run) -> None:
     again = run("fleet", "plan", *options, "-f", fleet / "manifests", "-o", "json")[1]
     assert {line["made"] for line in json.loads(first)["steps"][0]["clusters"]} == {True}
     assert json.loads(again)["steps"][0]["day"] == cases.DAY
+
+
+def test_a_plan_with_the_features_of_the_fleet_is_the_plan_of_the_fleet(fleet: Path, run) -> None:
+    east = snapshots.read(fleet / "snapshots" / "east.json")
+    topics = {
+        name: replace(
+            topic, partitions=tuple(p._replace(size_bytes=None) for p in topic.partitions)
+        )
+        for name, topic in east.topics.items()
+    }
+    snapshots.write(fleet / "snapshots" / "east.json", replace(east, topics=topics))
+    now_ms = time.time_ns() // 1_000_000
+    rows = [(name, 0, "bytes", now_ms - 60_000, 2.0**30 * n) for n, name in enumerate(topics)]
+    folder = fleet / "history" / "cluster=east"
+    parquet.write(folder / "x.parquet", parquet.from_rows(schemas.SAMPLES, rows))
+    words = ("--samples", fleet / "history", "-o", "json")
+    assert run("fleet", "run", *where(fleet), *DAY, *words)[0] == 0
+    _, shown, _ = run("fleet", "show", "east", "--out", fleet / "out", "-o", "json")
+    wanted = json.loads(shown)
+    snapshot = fleet / "snapshots" / "east.json"
+    alone = ("plan", "-f", fleet / "manifests", "--cluster", "east", "--snapshot", snapshot)
+    told = json.loads(run(*alone, "--features", fleet / "out", "-o", "json")[1])
+    assert (told["hash"], told["moves"]) == (wanted["hash"], wanted["moves"])
+    assert json.loads(run(*alone, "-o", "json")[1])["moves"] != wanted["moves"]
+    code, out, err = run(*alone, "--features", fleet / "nowhere")
+    assert (code, out) == (1, "")
+    assert err.endswith("holds no features of east (poolkeeper fleet features makes them)\n")
+
+
+def test_a_plan_of_the_fleet_is_what_apply_takes(fleet: Path, run) -> None:
+    assert run("fleet", "run", *where(fleet), *DAY)[0] == 0
+    words = ("fleet", "show", "east", "--out", fleet / "out", "--plan", fleet / "plan.json")
+    code, out, err = run(*words)
+    assert (code, err) == (0, "")
+    told = json.loads((fleet / "plan.json").read_text())
+    assert out.startswith(f"plan {told['hash']} of east: ")
+    assert out.splitlines()[1].endswith(f"--plan {fleet / 'plan.json'}")
+    snapshot = fleet / "snapshots" / "east.json"
+    of_one = ("-f", fleet / "manifests", "--cluster", "east", "--snapshot", snapshot)
+    alone = json.loads(run("plan", *of_one, "-o", "json")[1])
+    assert [told[key] for key in ("hash", "fingerprint", "moves", "steps")] == [
+        alone[key] for key in ("hash", "fingerprint", "moves", "steps")
+    ]
+    plan = plan_json.from_json(told)
+    assert (plan.hash, len(plan.moves)) == (told["hash"], len(told["moves"]))
+    code, out, err = run("fleet", "show", "north", "--out", fleet / "out")
+    assert (code, out) == (1, "")
+    assert err == "north has no plan of 2026-03-01 (poolkeeper fleet plan makes one)\n"
+
+
+@pytest.mark.parametrize("engine", ["spark", "duckdb", "trino"])
+def test_views_are_of_every_table_that_there_is(engine: str, fleet: Path, run) -> None:
+    assert run("fleet", "run", *where(fleet), *DAY)[0] == 0
+    code, out, err = run("fleet", "ddl", "--out", fleet / "out", "--engine", engine)
+    assert (code, err) == (0, "")
+    views = [line for line in out.splitlines() if line.startswith("create or replace view")]
+    names = {line.split()[4].removeprefix("fleet_") for line in views}
+    assert {"current", "manifests", "clusters", "partitions", "plans", "moves", "turns"} <= names
+    assert names <= schemas.TABLES.keys()
+    assert run("fleet", "ddl", "--out", fleet / "empty")[0] == 1
 
 
 def test_one_bad_snapshot_is_a_warning(fleet: Path, run) -> None:

@@ -1,10 +1,12 @@
 """Spark gives what this process gives, whatever dies on the way. Needs Java."""
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,15 +14,15 @@ from pathlib import Path
 from fleet import asking, cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
-from poolkeeper.fleet.engines.engines import Engine
+from poolkeeper.fleet.engines.engines import Engine, Made
 from poolkeeper.fleet.engines.results import Job, Outcome, Result
-from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.lake import manifests, views
 from poolkeeper.fleet.lake.filesystems import local_path, root_of
-from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.lake import Lake, Run
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.stages import pipeline
 from poolkeeper.fleet.stages.load_features import HistoryOptions
-from poolkeeper.fleet.stages.publishing import FleetOutcome, Step, carry_out
+from poolkeeper.fleet.stages.publishing import TABLES_OF, FleetOutcome, Step, carry_out
 from poolkeeper.fleet.stages.snapshot import SnapshotTask
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.model import snapshots
@@ -135,11 +137,30 @@ def test_the_whole_way_as_in_this_process_and_nothing_of_it_twice(
         [],
         ["bad", "lost"],
     ]
+    assert_views(spark, lake)
     before = cases.files(local_path(lake.root))
     again = all_steps(spark, lake, [t for t in tasks if t.cluster != "bad"], samples)
     assert [step.made for step in again] == [(), (), ()]
     assert cases.files(local_path(lake.root)) == before
     assert not [name for name in before if "_temporary" in name or "_SUCCESS" in name]
+
+
+def assert_views(spark: Engine, lake: Lake) -> None:
+    """The views hold the rows that count, and no others."""
+    sql = spark._session.sql
+    there = [each.name for each in lake.objects.children("")]
+    for statement in views.views(lake.root, views.Engine.SPARK, TABLES_OF, there).split(";\n"):
+        if statement.strip():
+            sql(statement)
+    expected: dict[str, int] = {}
+    for (table, _), rows in cases.rows_of_all(lake).items():
+        expected[table] = expected.get(table, 0) + len(rows)
+    wanted = [name for name in ("plans", "moves", "partitions", "features") if expected[name]]
+    counts = " union all ".join(
+        f"select '{name}' as name, count(*) as rows from fleet_{name}" for name in wanted
+    )
+    found = {row["name"]: row["rows"] for row in sql(counts).collect()}
+    assert found == {name: expected[name] for name in wanted}
 
 
 def die_in_the_first_attempt(result: Result, mark: Path) -> Result:
@@ -162,6 +183,33 @@ def test_a_task_whose_first_attempt_dies_leaves_its_rows_once(
     assert (tmp_path / "died").exists()
     for name in "abc":
         assert cases.rows(lake, schemas.REQUESTS, name).num_rows == 3
+
+
+def of_this_moment(result: Result) -> Result:
+    """Like a cluster that is read: another answer every time."""
+    return replace(result, outcome=replace(result.outcome, token=secrets.token_hex(4)))
+
+
+def test_a_cluster_that_is_read_again_when_its_executor_is_lost_is_never_mixed(
+    spark: Engine, lake: Lake
+) -> None:
+    rows = parquet.from_rows(schemas.REQUESTS, [("t", 0, (1,))])
+    job = Job("put", [Result(Outcome("a"), {"requests": rows})], [0], of_this_moment)
+    runs = []
+
+    @contextmanager
+    def make(run: Run, names: Sequence[str]) -> Iterator[Made]:
+        with spark.make(job) as made:
+            assert made.outcomes
+            if not runs:
+                made._frame.unpersist()  # as if it was on an executor that is gone
+            runs.append(run.id)
+            yield made
+
+    step = Step(spark, lake, "snapshot", cases.DAY, {"a": "i"})
+    assert len(carry_out(step, make).made) == 1
+    assert (len(runs), cases.entry(lake, "snapshot", "a").run) == (2, runs[1])
+    assert cases.rows(lake, schemas.REQUESTS, "a").num_rows == 1
 
 
 KILLED = """

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
 from poolkeeper import output_files, wording
-from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targets
+from poolkeeper.cli.input import cluster_reading, fleet_features, options, snapshot_files, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.input.what_if import SupposedBrokers, suppose_brokers
@@ -79,6 +80,11 @@ PAGES = {"html": plan_report.plan_page, "markdown": plan_report.plan_markdown}
     help="Plan for a snapshot instead of the live cluster; nothing is connected to.",
 )
 @click.option(
+    "--features",
+    metavar="URI",
+    help="Plan with the load history that `fleet features` made: its --out.",
+)
+@click.option(
     "--without",
     metavar="ID",
     type=click.IntRange(min=0),
@@ -103,11 +109,11 @@ PAGES = {"html": plan_report.plan_page, "markdown": plan_report.plan_markdown}
 def plan(
     address: ClusterSelection,
     snapshot: Path | None,
-    without: Sequence[int],
-    with_brokers: Sequence[str],
+    features: str | None,
     out: Path | None,
     prune: bool,
     output: str,
+    **supposed: Sequence[Any],
 ) -> int:
     """Show what would change, why, and how many bytes move. Changes nothing.
 
@@ -123,8 +129,13 @@ def plan(
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
     look = _of_snapshot(snapshot, desired) if snapshot else _of_cluster(target, desired)
-    supposed = SupposedBrokers(frozenset(without), _brokers(with_brokers))
-    seen = suppose_brokers(look.observed, supposed)
+    seen = look.observed
+    if features is not None:
+        name = desired.cluster.name
+        loaded = fleet_features.with_features(seen.cluster, features, name)
+        seen = replace(seen, cluster=loaded)
+    without, with_brokers = supposed["without"], supposed["with_brokers"]
+    seen = suppose_brokers(seen, SupposedBrokers(frozenset(without), _brokers(with_brokers)))
     seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
     brokers = ask_nobody if snapshot else cluster_reading.config_questions(target)
     made = audited_plan(desired, seen, prune=prune, refused=brokers)

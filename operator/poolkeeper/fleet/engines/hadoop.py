@@ -5,8 +5,9 @@ Every call has a deadline: a store that does not answer must not stop a driver f
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
+from threading import Thread
 from typing import Any, TypeVar
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -28,7 +29,6 @@ class HadoopObjects:
         self._jvm = session.sparkContext._jvm
         self._conf = session.sparkContext._jsc.hadoopConfiguration()
         self._deadline_s = deadline_s
-        self._threads = ThreadPoolExecutor(1, "storage")
 
     @property
     def root(self) -> str:
@@ -98,7 +98,7 @@ class HadoopObjects:
         """Do it within the deadline; `absent` is returned for what is not there."""
         place = f"{self._root}/{path}".rstrip("/")
         try:
-            return self._threads.submit(action).result(self._deadline_s)
+            return _begun(action).result(self._deadline_s)
         except Py4JJavaError as failed:
             error = failed.java_exception
             if error.getClass().getName() == _ABSENT:
@@ -106,7 +106,6 @@ class HadoopObjects:
             said = str(error.getMessage() or error.getClass().getName()).partition("\n")[0]
             raise Unavailable(f"{place}: cannot be {done}: {said}") from failed
         except Late as late:
-            self._threads = ThreadPoolExecutor(1, "storage")  # that call may never return
             raise Unavailable(
                 f"{place}: cannot be {done}: no answer within {self._deadline_s:g} s"
             ) from late
@@ -128,6 +127,20 @@ class HadoopObjects:
             int(status.getModificationTime()),
             str(status.getEtag()) if hasattr(status, "getEtag") else "",
         )
+
+
+def _begun(action: Callable[[], T]) -> "Future[T]":
+    """What an action will return; it may never, and does not keep the process from ending."""
+    future: Future[T] = Future()
+
+    def act() -> None:
+        try:
+            future.set_result(action())
+        except Exception as failed:  # noqa: BLE001 - raised where the result is asked for
+            future.set_exception(failed)
+
+    Thread(target=act, name="storage", daemon=True).start()
+    return future
 
 
 def _below(full: str, root: str) -> str:

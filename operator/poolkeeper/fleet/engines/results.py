@@ -39,6 +39,13 @@ TASK, FEATURES, FAILURE_KIND = "task", "gathered", "failed"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
+class RowsDifferError(Unavailable):
+    """A task was done again and gave other rows than those that were told of before.
+
+    Its executor was lost with what it had made. What was written is of two moments.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a cluster.
@@ -170,7 +177,7 @@ def typed(
     """Pieces of a table as its rows; `tokens`: by cluster, of the attempt that counts."""
     for row in pieces.select(["cluster", "token", "body"]).to_pylist():
         if row["token"] != tokens.get(row["cluster"], row["token"]):
-            raise Unavailable(f"{row['cluster']} was read again, as an executor was lost")
+            raise RowsDifferError(f"{row['cluster']} was read again, as an executor was lost")
         content = parquet.with_cluster(table, row["cluster"], unpacked(row["body"]))
         yield from content.combine_chunks().to_batches()
 

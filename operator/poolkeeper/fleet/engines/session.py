@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from py4j.protocol import Py4JError
@@ -33,6 +34,7 @@ CONF: Mapping[str, str] = {
     "spark.task.maxFailures": str(ATTEMPTS),
 }
 _CAUSE_MAX = 500
+_LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
 class LazySession:
@@ -69,6 +71,8 @@ def session(master: str, conf: Mapping[str, str] | None = None) -> Iterator[Spar
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYTHONHASHSEED", "0")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Unless somebody has said otherwise: the JVM tells of its start, and a terminal is for results.
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", f'"-Dlog4j2.configurationFile={_LOGGING}"')
     # On one machine Spark tries a task once, whatever is configured, unless the master says more.
     master = re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{ATTEMPTS}]", master)
     builder = SparkSession.builder.master(master).appName(APP)
@@ -87,11 +91,26 @@ def session(master: str, conf: Mapping[str, str] | None = None) -> Iterator[Spar
 
 
 def checked(what: str, action: Callable[[], T]) -> T:
-    """What an action of Spark's returns; raises `Unavailable` with the cause if Spark gave up."""
+    """What an action of Spark's returns; raises `Unavailable` with the cause if Spark gave up.
+
+    Ctrl-C cancels all jobs, and is `KeyboardInterrupt` as elsewhere.
+    """
     try:
         return action()
     except (PySparkException, Py4JError) as failed:
+        if _interrupted(failed):
+            raise KeyboardInterrupt from failed
         raise Unavailable(f"{what}: Spark gave up: {cause(failed)}") from failed
+
+
+def _interrupted(failed: BaseException) -> bool:
+    """Whether a job failed because it was cancelled while an interrupt was on its way."""
+    at: BaseException | None = failed
+    while at is not None:
+        if isinstance(at, KeyboardInterrupt):
+            return True
+        at = at.__context__
+    return False
 
 
 def cause(failed: Exception) -> str:

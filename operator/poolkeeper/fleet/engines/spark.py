@@ -27,11 +27,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, spark_partition_id
 from pyspark.util import inheritable_thread_target
 
+from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.engines import results
 from poolkeeper.fleet.engines.hadoop import HadoopObjects
 from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES, SAMPLES_DDL, HistoryJob
 from poolkeeper.fleet.engines.progress import described
-from poolkeeper.fleet.engines.results import OUTCOME, PIECES, PIECES_DDL, Job, Outcome, Result
+from poolkeeper.fleet.engines.results import (
+    OUTCOME,
+    PIECES,
+    PIECES_DDL,
+    Job,
+    Outcome,
+    Result,
+    RowsDifferError,
+)
 from poolkeeper.fleet.engines.session import LazySession, checked
 from poolkeeper.fleet.engines.task_groups import runs
 from poolkeeper.fleet.lake.filesystems import Storage, local_path
@@ -166,6 +175,22 @@ class SparkMade:
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:
         """What became of every cluster, by name; this is where the job is done."""
+        return self._outcomes()
+
+    def write(self, folders: Mapping[TableSchema, str]) -> None:
+        """Write tables, several at a time: each is a job with little to do for every task.
+
+        Raises `RowsDifferError` where a task that was lost gave other rows when done again.
+        """
+        tokens = {each.cluster: each.token for each in self.outcomes if each.token}
+        try:
+            self._write(folders, tokens)
+        except Unavailable as failed:
+            if tokens and any(each.token != tokens[each.cluster] for each in self._outcomes()):
+                raise RowsDifferError(f"{self._what}: an executor was lost") from failed
+            raise
+
+    def _outcomes(self) -> tuple[Outcome, ...]:
         said = self._frame.where(col("kind") == OUTCOME).select("body", spark_partition_id())
         with described(self._session.sparkContext, self._what):
             found = checked(self._what, said.toArrow)
@@ -174,14 +199,12 @@ class SparkMade:
             sorted((results.outcome_of(*row) for row in rows), key=lambda each: each.cluster)
         )
 
-    def write(self, folders: Mapping[TableSchema, str]) -> None:
-        """Write tables, several at a time: each is a job with little to do for every task."""
+    def _write(self, folders: Mapping[TableSchema, str], tokens: Mapping[str, str]) -> None:
         rows: dict[str, int] = {}
         for outcome in self.outcomes:
             for name, count in outcome.rows.items():
                 rows[name] = rows.get(name, 0) + count
         context = self._session.sparkContext
-        tokens = {each.cluster: each.token for each in self.outcomes if each.token}
         with described(context, f"{self._what}: tables") as group:
 
             def written(table: TableSchema) -> None:

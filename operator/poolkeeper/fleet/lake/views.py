@@ -1,9 +1,9 @@
 """Views over the rows that count, for whoever has Spark SQL, DuckDB or Trino.
 
 A view of a table holds the rows of the runs that the latest object of the table's step names, each
-cluster's from its own run. It reads the table's folder, so that it need not be made again when
-something is published. Views of a step's `current` table come first. A table that nothing was ever
-written of has no view yet.
+cluster's from its own run. With Spark and DuckDB it reads the table's folder, so that it need not
+be made again when something is published; Trino has to be told of new days and runs, by the same
+statements again. A table that nothing was ever written of has no view yet.
 """
 
 from collections.abc import Iterable, Mapping
@@ -95,29 +95,15 @@ class _Source(Protocol):
 
 
 class _Spark:
-    """Tables of Spark's own reader; columns of the path stay texts as the schema says so."""
+    """Files read in place, with the columns of their path."""
 
     @staticmethod
     def before(root: str, table: TableSchema) -> list[str]:
-        columns = ", ".join(
-            f"`{name}` {kind}"
-            for name, kind in (
-                *((column.name, column.type) for column in table.stored),
-                *((name, schemas.TEXT) for name in table.by),
-            )
-        )
-        by = f" partitioned by ({', '.join(table.by)})" if table.by else ""
-        name = f"{PREFIX}{table.name}_files"
-        recover = [f"msck repair table {name}"] if table.by else []
-        return [
-            f"create table if not exists {name} ({columns})\n"
-            f"using parquet{by} location '{_quoted(root)}/{table.name}'",
-            *recover,
-        ]
+        return []
 
     @staticmethod
     def rows(root: str, table: TableSchema) -> str:
-        return f"{PREFIX}{table.name}_files"
+        return f"parquet.`{root.replace('`', '``')}/{table.name}`"
 
 
 class _DuckDb:

@@ -12,6 +12,7 @@ their files are part of what the features are made from. No Spark in it: `engine
 what Spark does with these functions.
 """
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -96,7 +97,8 @@ def ask(task: FeaturesTask, windows: Mapping[str, HistoryWindow], deadline_s: fl
         queries = {**prometheus.QUERIES, **said.get("queries", {})}
         found = prometheus.samples(server, windows[task.cluster], queries)
         rows = features.samples_table(found)
-        return Result(Outcome(task.cluster), {schemas.SAMPLES.name: rows})
+        outcome = Outcome(task.cluster, token=secrets.token_hex(8))
+        return Result(outcome, {schemas.SAMPLES.name: rows})
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
         return Result(Outcome.of_failure(task.cluster, wrong))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from poolkeeper.fleet.engines.engines import Engine, Made
-from poolkeeper.fleet.engines.results import Outcome
+from poolkeeper.fleet.engines.results import Outcome, RowsDifferError
 from poolkeeper.fleet.lake.entries import Entry, TableFile
 from poolkeeper.fleet.lake.lake import Lake, Run
 from poolkeeper.fleet.stages.tasks import Tables
@@ -96,6 +96,9 @@ class Step:
         return Tables(self.lake.root, self.engine.storage, run.id)
 
 
+ATTEMPTS = 3
+"""How often a run is begun whose executors are lost in the wrong moment."""
+
 Make = Callable[[Run, Sequence[str]], AbstractContextManager[Made]]
 """Makes these clusters in a run."""
 
@@ -109,17 +112,31 @@ def carry_out(
     todo = [name for name in step.inputs if name not in kept]
     made: dict[str, Entry] = {}
     if todo:
-        run = step.lake.begin(step.name, step.day, TABLES_OF[step.name])
-        with make(run, todo) as rows:
-            outcomes = rows.outcomes
-            step.lake.touch(run)
-            rows.write({t: f"{step.lake.root}/{run.folder(t)}" for t in TABLES_OF[step.name]})
+        run, outcomes = _written(step, make, todo)
         made = entries_of(step, run, outcomes)
         step.lake.publish(run, {**before, **made}.values())
         _distrust(step.lake, outcomes)
     entries = {name: (made.get(name) or kept[name], name in made) for name in step.inputs}
     lines = [_line(entry, new) for _, (entry, new) in sorted(entries.items())]
     return FleetOutcome(step.name, step.day, tuple(lines))
+
+
+def _written(
+    step: Step, make: Make, todo: Sequence[str], attempts: int = ATTEMPTS
+) -> tuple[Run, Sequence[Outcome]]:
+    """A run that has written what it made; begun anew if rows of two moments would mix."""
+    tables = TABLES_OF[step.name]
+    run = step.lake.begin(step.name, step.day, tables)
+    try:
+        with make(run, todo) as rows:
+            outcomes = rows.outcomes
+            step.lake.touch(run)
+            rows.write({table: f"{step.lake.root}/{run.folder(table)}" for table in tables})
+        return run, outcomes
+    except RowsDifferError:
+        if attempts == 1:
+            raise
+    return _written(step, make, todo, attempts - 1)
 
 
 def entries_of(step: Step, run: Run, outcomes: Iterable[Outcome]) -> dict[str, Entry]:

@@ -29,9 +29,11 @@ from poolkeeper.fleet.schedule.budget import (
 )
 from poolkeeper.fleet.schedule.schedule import schedule
 from poolkeeper.fleet.schedule.timeline import budget_text, timeline_of
-from poolkeeper.fleet.stages.publishing import BUDGET, PLAN, TABLES_OF
+from poolkeeper.fleet.stages import features
+from poolkeeper.fleet.stages.publishing import BUDGET, FEATURES, PLAN, TABLES_OF
 from poolkeeper.fleet.storage import parquet, plan_rows, schemas
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
+from poolkeeper.load.apply import MeasuredLoads
 from poolkeeper.model.plans import Plan, PlanProblem, PoolCertificate
 from poolkeeper.model.problems import Recorded
 from poolkeeper.report.values import ClusterReport, FleetReport, Holding, Timeline
@@ -94,6 +96,15 @@ def plan_of(lake: Lake, storage: Storage, day: str, cluster: str) -> Plan:
     reader = Reader(lake.root, storage)
     tables = (schemas.PLANS, *plan_rows.BODIES)
     return plan_rows.plan_of_rows(cluster, {t.name: reader.rows(entry, t) for t in tables})
+
+
+def loads_of(lake: Lake, storage: Storage, day: str, cluster: str) -> MeasuredLoads | None:
+    """What the features of a day say of a cluster; None where they say nothing."""
+    entry = lake.current(FEATURES, day).get(cluster)
+    if entry is None or not entry.is_ok:
+        return None
+    rows = Reader(lake.root, storage).rows(entry, schemas.FEATURES, features.NEEDED)
+    return features.loads_of(rows)
 
 
 def _timeline(made: Schedule, budget: str) -> Timeline:

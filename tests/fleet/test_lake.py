@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from fleet.conftest import lake_at
@@ -12,7 +14,8 @@ from poolkeeper.fleet.lake.entries import Entry, TableFile
 from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem, root_of
 from poolkeeper.fleet.lake.lake import Lake, Run
 from poolkeeper.fleet.lake.objects import ArrowObjects
-from poolkeeper.fleet.storage import schemas
+from poolkeeper.fleet.lake.reading import Reader
+from poolkeeper.fleet.storage import parquet, schemas
 
 DAY = "2026-03-01"
 HOUR_MS = 3_600_000
@@ -121,6 +124,30 @@ def test_what_a_damaged_file_holds_is_made_again(lake: Lake) -> None:
         "a": "",
         "b": "sha256:1",
     }
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4, 100])
+def test_the_rows_of_a_cluster_among_others(rows: int, lake: Lake) -> None:
+    long = "x" * 80
+    names = ["a", "a", "b", "b", "b", long, long + "2"]
+    content = pa.concat_tables(
+        parquet.with_cluster(
+            schemas.REQUESTS, name, parquet.from_rows(schemas.REQUESTS, [("t", n, (n,))])
+        )
+        for n, name in enumerate(names)
+    )
+    path = local_path(lake.root) / "requests" / "part-00000-x.parquet"
+    path.parent.mkdir(parents=True)
+    pq.write_table(content, path, row_group_size=rows)
+    file = TableFile("requests", "requests/part-00000-x.parquet", 1)
+    reader = Reader(lake.root, Storage())
+    for name in (*names, "aa"):
+        found = reader.rows(
+            Entry(name, "r", "i", versions={"requests": "1"}, files=(file,)), schemas.REQUESTS
+        )
+        numbers = [n for n, other in enumerate(names) if other == name]
+        assert found.column("partition").to_pylist() == numbers
+        assert found.column_names == [column.name for column in schemas.REQUESTS.columns]
 
 
 def test_a_table_of_another_version_is_refused() -> None:

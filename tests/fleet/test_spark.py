@@ -28,8 +28,8 @@ from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.model import snapshots
 from poolkeeper.rebalances.planning import response, task_runner
 
-GOLDEN = cases.golden()
-NAMES = ("created", "disks", "oddities", "separate")
+GOLDEN = {**cases.golden(), "giant": cases.separate(700, 3)}
+NAMES = ("created", "giant", "oddities", "separate")
 HERE = InProcess(2)
 HOUR_MS = 3_600_000
 

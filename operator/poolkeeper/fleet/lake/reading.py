@@ -8,6 +8,7 @@ clusters finds them in the same row groups: the last few are kept.
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from poolkeeper.fleet.storage.schemas import TableSchema
 
 CLUSTER = schemas.CLUSTER.name
 KEPT_BYTES = 64 * 1024**2
+LONG_NAME = 60
 
 
 class DamagedFile(Refused):
@@ -66,17 +68,18 @@ class Reader:
         try:
             file = self._file(path)
             there = [name for name in names if name in file.schema_arrow.names]
-            wanted = (CLUSTER, *there) if table.of_clusters else tuple(there)
             parts = []
             for group in range(file.metadata.num_row_groups):
-                if table.of_clusters and not _may_hold(file.metadata.row_group(group), cluster):
+                held = _holding(file, group, cluster) if table.of_clusters else _Held.ALONE
+                if held is _Held.NONE:
                     continue
+                wanted = (CLUSTER, *there) if held is _Held.AMONG else tuple(there)
                 content = self._group(file, path, group, wanted)
-                if table.of_clusters:
+                if held is _Held.AMONG:
                     content = _of_cluster(content, cluster)
                 if content.num_rows:
                     parts.append(parquet.completed(content, table, names, path))
-        except (OSError, pa.ArrowException) as failed:
+        except (OSError, ValueError, pa.ArrowException) as failed:
             raise DamagedFile(path, str(failed).partition("\n")[0]) from failed
         return parts
 
@@ -99,16 +102,25 @@ class Reader:
         return self._kept[key]
 
 
-def _may_hold(group: Any, cluster: str) -> bool:
-    """Whether the cluster's name lies between the names of the row group, as far as it knows."""
-    for number in range(group.num_columns):
-        column = group.column(number)
-        if column.path_in_schema == CLUSTER:
-            known = column.statistics
-            if known is None or not known.has_min_max:
-                return True
-            return bool(known.min <= cluster <= known.max)
-    return True
+class _Held(Enum):
+    """Which rows of a row group are a cluster's."""
+
+    NONE = "none"
+    AMONG = "some, among others"
+    ALONE = "all"
+
+
+def _holding(file: Any, group: int, cluster: str) -> _Held:
+    """Which rows of the group are the cluster's, as far as the group knows its names."""
+    place = file.schema_arrow.names.index(CLUSTER)  # columns before it are none of several leaves
+    known = file.metadata.row_group(group).column(place).statistics
+    if known is None or not known.has_min_max:
+        return _Held.AMONG
+    if not known.min <= cluster <= known.max:
+        return _Held.NONE
+    # A long name may have been cut off in what the group knows.
+    alone = known.min == cluster == known.max and len(cluster) < LONG_NAME
+    return _Held.ALONE if alone else _Held.AMONG
 
 
 def _of_cluster(content: pa.Table, cluster: str) -> pa.Table:

@@ -6,11 +6,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from builders import cluster_spec, pool_spec
 from conditions import until
@@ -21,10 +24,11 @@ from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.stages import features, pipeline
 from poolkeeper.fleet.stages.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import FEATURES, FleetOutcome
-from poolkeeper.fleet.storage import parquet, schemas
+from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
 from poolkeeper.load import refresh
 from poolkeeper.model.specs import Capacity, Desired, LoadSource
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from unit.planning.instances import instances
 
 ALONE = InProcess()
 HOUR_MS = 3_600_000
@@ -187,6 +191,34 @@ def test_topics_of_one_name_in_two_clusters_are_told_apart(lake: Lake, history: 
     assert begun(lake, history).failed == ()
     found = [cases.rows(lake, schemas.FEATURES, n).to_pylist() for n in ("main", "other")]
     assert [[row["last"] for row in rows] for rows in found] == [[9.0 * GIB], [27.0 * GIB]]
+
+
+FIGURES = st.none() | st.floats(-1e12, 1e12)
+
+
+@settings(max_examples=20)
+@given(instances(), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), FIGURES)))
+def test_brokers_by_columns_are_those_by_objects(instance, growths) -> None:
+    desired, cluster, _ = instance
+    topics = {
+        name: replace(
+            topic,
+            partitions=tuple(p._replace(size_bytes=p.size_bytes or 7) for p in topic.partitions),
+        )
+        for name, topic in cluster.topics.items()
+    }
+    cluster, names = replace(cluster, topics=topics), [*sorted(topics), "gone"]
+    known = {(names[n % len(names)], number): growth for n, number, growth in growths}
+    rows = [
+        (topic, number, "bytes", 1, 1, 1.0, None, None, None, 1.0, growth)
+        for (topic, number), growth in sorted(known.items())
+    ]
+    made = parquet.from_rows(schemas.FEATURES, rows)
+    bodies = cluster_rows.rows_of_cluster(cluster).bodies
+    by_columns = features.of_brokers_of_known_sizes(
+        made, bodies["partitions"], cluster.brokers, desired
+    )
+    assert by_columns.equals(features.of_brokers(made, cluster, desired))
 
 
 def test_no_sample_at_all(lake: Lake) -> None:

@@ -106,9 +106,74 @@ def of_brokers(features: pa.Table, cluster: Cluster, desired: Desired) -> pa.Tab
                     held[broker] += p.size_bytes or 0
                     if more is not None:
                         grows[broker] = grows.get(broker, 0.0) + more
+    return _broker_rows(held, grows, cluster.brokers, desired)
+
+
+def of_brokers_of_known_sizes(
+    features: pa.Table, partitions: pa.Table, brokers: Mapping[int, Broker], desired: Desired
+) -> pa.Table:
+    """The same as `of_brokers` where the snapshot knows every size: by columns alone.
+
+    `partitions`: rows of `partitions` with topic, partition, replicas and bytes.
+    """
+    growth = _growth_of(features, partitions)
+    replicas = partitions.column("replicas").combine_chunks()
+    lengths = pc.list_value_length(replicas).to_numpy(zero_copy_only=False)
+    ids = pc.list_flatten(replicas).to_numpy(zero_copy_only=False)
+    size = np.repeat(partitions.column("bytes").to_numpy(), lengths)
+    grows = np.repeat(growth, lengths)
+    live = np.array(sorted(brokers), dtype=np.int64)
+    place = np.searchsorted(live, ids)
+    here = np.zeros(len(ids), dtype=bool)
+    inside = place < len(live)
+    here[inside] = live[place[inside]] == ids[inside]
+    grown = here & ~np.isnan(grows)
+    # Sums in the order of the rows, as a loop makes them; whole numbers below 2^53 are exact.
+    held = np.bincount(place[here], size[here], len(live))
+    sums = np.bincount(place[grown], grows[grown], len(live))
+    counts = np.bincount(place[grown], minlength=len(live))
+    by_broker = zip(live.tolist(), sums.tolist(), counts.tolist(), strict=True)
+    return _broker_rows(
+        dict(zip(live.tolist(), map(int, held.tolist()), strict=True)),
+        {broker: total for broker, total, count in by_broker if count},
+        brokers,
+        desired,
+    )
+
+
+def _growth_of(features: pa.Table, partitions: pa.Table) -> np.ndarray:
+    """Bytes a day by row of `partitions`; NaN where nobody knows."""
+    known = features.filter(pc.equal(features.column("metric"), BYTES))
+    known = known.filter(pc.is_valid(known.column("growth_per_day")))
+    growth = np.full(partitions.num_rows, np.nan)
+    if not known.num_rows:
+        return growth
+    names = pc.unique(partitions.column("topic"))
+    keys, wanted = (_keys(rows, names) for rows in (known, partitions))
+    order = np.argsort(keys, kind="stable")
+    keys, values = keys[order], known.column("growth_per_day").to_numpy()[order]
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    found = keys[place] == wanted
+    growth[found] = values[place[found]]
+    return growth
+
+
+def _keys(rows: pa.Table, names: pa.Array) -> np.ndarray:
+    """A number for each topic and partition; -1 and below for topics that are none of these."""
+    topic = pc.fill_null(pc.index_in(rows.column("topic"), names), -1).to_numpy()
+    keys: np.ndarray = topic.astype(np.int64) * (1 << 32) + rows.column("partition").to_numpy()
+    return keys
+
+
+def _broker_rows(
+    held: Mapping[int, int],
+    grows: Mapping[int, float],
+    brokers: Mapping[int, Broker],
+    desired: Desired,
+) -> pa.Table:
     rows = []
     for broker, size in sorted(held.items()):
-        capacity = _capacity(cluster.brokers[broker], desired)
+        capacity = _capacity(brokers[broker], desired)
         full = days_to_full(size, capacity, grows.get(broker))
         rows.append((broker, size, capacity, grows.get(broker), full))
     return from_rows(schemas.BROKER_FEATURES, rows)
@@ -123,11 +188,11 @@ def _capacity(broker: Broker, desired: Desired) -> int | None:
     return sum(known) if known and len(known) == len(sizes) else None
 
 
-def loads_of(features: pa.Table) -> MeasuredLoads:
-    """What a cluster is planned with."""
+def loads_of(features: pa.Table, *, sized: bool = False) -> MeasuredLoads:
+    """What a cluster is planned with; `sized`: its snapshot knows every size, which then stays."""
     metric = features.column("metric")
     return MeasuredLoads(
-        _by_partition(features.filter(pc.equal(metric, BYTES)), "last"),
+        {} if sized else _by_partition(features.filter(pc.equal(metric, BYTES)), "last"),
         _by_partition(features.filter(pc.equal(metric, RATE)), "p95"),
     )
 

@@ -29,7 +29,7 @@ from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
 from poolkeeper.fleet.stages import features
 from poolkeeper.fleet.stages.plan import read_cluster
 from poolkeeper.fleet.stages.tasks import Tables
-from poolkeeper.fleet.storage import codecs, parquet, schemas
+from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas
 from poolkeeper.load import prometheus
 from poolkeeper.load.time_series import HistoryWindow
 from poolkeeper.model.specs import Desired
@@ -143,14 +143,23 @@ def gather(
         rows = pa.concat_tables([plain.empty_table(), *found])
         rows = rows.sort_by([(name, "ascending") for name in ("topic", "partition", "metric")])
         desired = codecs.from_text(Desired, task.desired)
-        _, cluster = read_cluster(task.cluster, task.snapshot, tables)
-        brokers = features.of_brokers(rows, cluster, desired)
+        brokers = _of_brokers(task, rows, desired, tables)
         kept = task.samples.files if task.samples else ()
         said = {"samples": str(samples), "features": str(rows.num_rows)}
         content = {schemas.FEATURES.name: rows, schemas.BROKER_FEATURES.name: brokers}
         return Result(Outcome(task.cluster, figures=said, files=kept), content)
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
         return Result(Outcome.of_failure(task.cluster, wrong))
+
+
+def _of_brokers(task: FeaturesTask, rows: pa.Table, desired: Desired, tables: Tables) -> pa.Table:
+    reader = tables.reader()
+    partitions = reader.rows(task.snapshot, schemas.PARTITIONS, (*NEEDED, "replicas"))
+    if partitions.column("bytes").null_count:  # features stand in, which is rare
+        _, cluster = read_cluster(task.cluster, task.snapshot, tables)
+        return features.of_brokers(rows, cluster, desired)
+    brokers = cluster_rows.brokers_of(reader.rows(task.snapshot, schemas.BROKERS))
+    return features.of_brokers_of_known_sizes(rows, partitions, brokers, desired)
 
 
 def _tables_of(task: SourceTask, tables: Tables, storage: Storage) -> Iterator[pa.Table]:

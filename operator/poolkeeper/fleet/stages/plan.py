@@ -161,7 +161,8 @@ def plan_input_of(task: PlanTask, tables: Tables) -> PlanInput:
         raise Refused(f"it is another cluster: its id is {found.id}, not {pinned}")
     if task.features is not None and task.features.is_ok:
         rows = reader.rows(task.features, schemas.FEATURES, features.NEEDED)
-        found = apply.with_loads(found, features.loads_of(rows))
+        sizes = reader.rows(entry, schemas.PARTITIONS, ("bytes",)).column(0)
+        found = apply.with_loads(found, features.loads_of(rows, sized=not sizes.null_count))
     text = head["records"]
     records = Records() if text is None else codecs.from_text(Records, text)
     return PlanInput(

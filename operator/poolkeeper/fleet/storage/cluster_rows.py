@@ -83,7 +83,7 @@ def cluster_of_rows(name: str, rows: ClusterRows) -> Cluster:
     )
     return Cluster(
         name=name,
-        brokers={row["broker"]: _broker(row) for row in rows_of(bodies[schemas.BROKERS.name])},
+        brokers=brokers_of(bodies[schemas.BROKERS.name]),
         topics=topics_of(bodies[schemas.TOPICS.name], bodies[schemas.PARTITIONS.name]),
         id=head["id"],
         kafka_version=head["kafka_version"],
@@ -95,6 +95,11 @@ def cluster_of_rows(name: str, rows: ClusterRows) -> Cluster:
         torn=frozenset(head["torn"] or ()),
         damaged=dict(head["damaged"] or {}),
     )
+
+
+def brokers_of(brokers: pa.Table) -> dict[int, Broker]:
+    """Brokers by id."""
+    return {row["broker"]: _broker(row) for row in rows_of(brokers)}
 
 
 def topics_of(topics: pa.Table, partitions: pa.Table) -> dict[str, Topic]:

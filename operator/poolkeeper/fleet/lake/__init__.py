@@ -5,7 +5,7 @@
     ROOT/manifests/VERSION.parquet                        what is declared
     ROOT/runs/ID.json                                     runs under way, killed, replaced
 
-Read `lake` (runs, what counts, what is swept), `entries` (a row of `current`), `objects` (small
-objects, whole or not there), `filesystems` (a URI and its credentials for Arrow), `reading` (the
-rows of one cluster).
+Read `lake` (runs, what counts, what is swept), `entries` (a row of `current`), `manifests`,
+`objects` (small objects, whole or not there), `filesystems` (a URI and its credentials for Arrow),
+`reading` (the rows of one cluster), `views` (SQL over the rows that count).
 """

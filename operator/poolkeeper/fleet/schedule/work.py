@@ -13,6 +13,8 @@ replicas that leave them are gain. Brokers of no pool are not counted.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 from poolkeeper.fleet.schedule.budget import ClusterWork, ScheduledStage
 from poolkeeper.model.plans import Move, Plan
@@ -52,11 +54,12 @@ def work_of(
     """The cluster's work; `brokers`: what they hold before the plan, and after it."""
     listed = tuple(brokers)
     gains = _Gains(listed)
+    copies = list(map(_copies_of, plan.moves))
     predicted = [(stage.moves, round(stage.seconds * 1000)) for stage in plan.stages]
     stages = []
-    for entries, least_ms in predicted or _cut(plan.moves, cut):
+    for entries, least_ms in predicted or _cut(plan.moves, copies, cut):
         urgency = min(plan.moves[index].urgency for index, _ in entries)
-        size = sum(_bytes(plan.moves[index], step) for index, step in entries)
+        size = sum(copies[index].bytes(step) for index, step in entries)
         gain = sum(gains.take(plan.moves[index], step) for index, step in entries)
         stages.append(ScheduledStage(size, least_ms, urgency, gain))
     return ClusterWork(plan.cluster, tuple(stages), site, windows)
@@ -74,6 +77,22 @@ def shares_of(brokers: Sequence[Holding]) -> Mapping[int, float]:
         for each in brokers
         if each.pool and weight[each.pool]
     }
+
+
+class _Copies(NamedTuple):
+    """What a move copies: the bytes of one replica, and by step the brokers that get one."""
+
+    size: int
+    added: tuple[frozenset[int], ...]
+
+    def bytes(self, step: int) -> int:
+        return self.size * len(self.added[step - 1])
+
+
+def _copies_of(move: Move) -> _Copies:
+    added = tuple(frozenset(after).difference(before) for before, after in pairwise(move.path))
+    replicas = sum(map(len, added))
+    return _Copies(move.bytes // replicas if replicas else 0, added)
 
 
 class _Gains:
@@ -94,13 +113,15 @@ class _Gains:
         return gain
 
 
-def _cut(moves: Sequence[Move], cut: Cut) -> Iterator[tuple[Entries, int]]:
+def _cut(
+    moves: Sequence[Move], copies: Sequence[_Copies], cut: Cut
+) -> Iterator[tuple[Entries, int]]:
     """Stages of the moves in their order, each with the time that its busiest broker needs."""
     for first, last in _runs(moves, cut):
         steps_max = max(len(move.path) for move in moves[first:last])
         for step in range(1, steps_max):
             entries = [(i, step) for i in range(first, last) if step < len(moves[i].path)]
-            busiest = _busiest_bytes(moves, entries)
+            busiest = _busiest_bytes(moves, copies, entries)
             yield entries, -(-busiest * 1000 // max(1, cut.bytes_per_s_per_broker))
 
 
@@ -116,27 +137,13 @@ def _runs(moves: Sequence[Move], cut: Cut) -> Iterator[tuple[int, int]]:
         yield first, len(moves)
 
 
-def _added(move: Move, step: int) -> frozenset[int]:
-    return frozenset(move.path[step]) - frozenset(move.path[step - 1])
-
-
-def _size(move: Move) -> int:
-    """The bytes of one replica."""
-    added = sum(len(_added(move, step)) for step in range(1, len(move.path)))
-    return move.bytes // added if added else 0
-
-
-def _bytes(move: Move, step: int) -> int:
-    return _size(move) * len(_added(move, step))
-
-
-def _busiest_bytes(moves: Sequence[Move], entries: Entries) -> int:
+def _busiest_bytes(moves: Sequence[Move], copies: Sequence[_Copies], entries: Entries) -> int:
     """The bytes into or out of the busiest broker; copies come from the first replica."""
     load_in: Counter[int] = Counter()
     load_out: Counter[int] = Counter()
     for index, step in entries:
-        move = moves[index]
-        for broker in _added(move, step):
-            load_in[broker] += _size(move)
-        load_out[move.path[step - 1][0]] += _bytes(move, step)
+        size, added = copies[index]
+        for broker in added[step - 1]:
+            load_in[broker] += size
+        load_out[moves[index].path[step - 1][0]] += copies[index].bytes(step)
     return max((0, *load_in.values(), *load_out.values()))

@@ -128,7 +128,7 @@ def test_committed_offsets_get_more_replicas_and_groups_go_on(kafka, topic_name,
         assert sorted(replicas) == [1, 2, 3]
         assert planned(sandbox, raised).empty
         send(sandbox, topic_name, [(0, b"new")])
-        until(lambda: b"new" in received, "the group goes on", 60)
+        until(lambda: b"new" in received, "the group goes on", 240)
     assert received == [b"new"], "nothing is read again"
 
     # Declared no more, what Kafka set stays; fewer replicas are refused.

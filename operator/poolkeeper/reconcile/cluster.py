@@ -93,7 +93,8 @@ def _reconcile(
             context, external_plan.desired_for_run(desired, run, external), run, guard
         )
         if confirmed_plan is not None:
-            own = run.fingerprint == confirmed_plan.fingerprint
+            # What a lost run left is not what was confirmed: that comes after it.
+            own = run.fingerprint == confirmed_plan.fingerprint and not run.resumes
             return _given_up(outcome) if own else outcome
         outcome = steps_during_run.with_steps(context, desired, authority, run, outcome)
         return external_plan.with_status(outcome, run, external)

@@ -11,14 +11,15 @@ from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from poolkeeper.fleet.engines.engines import TaskEngine
+from poolkeeper.fleet.engines.engines import Engine
 from s3_server import Bucket
 
 Reading = tuple[SparkSession, Bucket]
 
 
 @pytest.fixture
-def session(spark: TaskEngine) -> SparkSession:
+def session(spark: Engine) -> SparkSession:
+    assert spark.slots  # now it starts
     found = SparkSession.getActiveSession()
     assert found is not None
     return found

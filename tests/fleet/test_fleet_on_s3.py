@@ -1,0 +1,68 @@
+"""The whole path of a fleet on a real object store: the same plans as on a folder, to the byte."""
+
+import json
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pytest
+from pyspark.sql import SparkSession
+
+from fleet import cases
+from fleet.test_cli import DAY, fleet
+from fleet.test_s3 import session, use
+from poolkeeper.cli import main
+from s3_server import Bucket
+
+__all__ = ["fleet", "session"]
+
+STEPS = ("snapshot", "features", "plan", "budget", "report")
+
+
+@pytest.fixture
+def run(capsys, session: SparkSession):
+    """Commands as people give them, with the session of these tests."""
+
+    def call(folder: Path, out: str, *words: object) -> tuple[int, dict, str]:
+        given = ("-f", folder / "manifests", "--snapshots", folder / "snapshots", "--out", out)
+        code = main.main([str(w) for w in ("fleet", "run", *given, *DAY, "-o", "json", *words)])
+        captured = capsys.readouterr()
+        steps = json.loads(captured.out).get("steps", ()) if captured.out else ()
+        return code, {each["step"]: each for each in steps}, captured.err or captured.out
+
+    return call
+
+
+def plans(steps: dict) -> dict[str, str]:
+    return {each["cluster"]: each["hash"] for each in steps["plan"]["clusters"]}
+
+
+def test_all_steps_on_an_object_store(fleet: Path, run, session: SparkSession, s3: Bucket) -> None:
+    use(session, s3)
+    code, here, _ = run(fleet, str(fleet / "out"))
+    assert code == 0
+    code, there, err = run(fleet, s3.uri("lake"))
+    assert (code, tuple(there)) == (0, STEPS), err
+    assert plans(there) == plans(here)
+    assert {**there["budget"], "out": ""} == {**here["budget"], "out": ""}
+    code, again, err = run(fleet, s3.uri("lake"))
+    assert code == 0, err
+    assert not any(each["made"] for step in STEPS[:3] for each in again[step]["clusters"])
+    with s3.files().open_input_file(s3.path("lake", f"report-{cases.DAY}.html")) as page:
+        assert b"east" in page.read()
+    partitions = ds.dataset(
+        s3.path("lake", "partitions"), filesystem=s3.files(), partitioning="hive"
+    ).to_table(columns=["cluster", "day"])
+    assert partitions.group_by(["cluster", "day"]).aggregate([([], "count_all")]).num_rows == 2
+
+
+def test_a_wrong_secret_or_bucket_is_one_clear_error(
+    fleet: Path, run, session: SparkSession, s3: Bucket
+) -> None:
+    for bucket in (s3.wrong_secret(), s3.wrong_bucket()):
+        use(session, bucket)
+        code, steps, err = run(fleet, bucket.uri("lake"))
+        assert (code, steps) == (3, {})
+        assert err.count("\n") <= 2
+        assert bucket.uri("lake") in err
+        assert "Traceback" not in err
+        assert "secret" not in err.lower()

@@ -29,7 +29,7 @@ TOGETHER = {
     ),
     "real/four brokers": ("simulation", "source_d3"),
     "kubernetes/four brokers": ("outages", "failover"),
-    "fleet/one session": ("spark", "s3"),
+    "fleet/one session": ("spark", "s3", "fleet_on_s3"),
 }
 APART = (
     "tests/real/test_composite.py",

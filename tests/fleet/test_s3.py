@@ -19,10 +19,8 @@ Reading = tuple[SparkSession, Bucket]
 
 @pytest.fixture
 def session(spark: Engine) -> SparkSession:
-    assert spark.slots  # now it starts
-    found = SparkSession.getActiveSession()
-    assert found is not None
-    return found
+    assert spark.slots  # now it starts, perhaps in another thread: it is not this one's active one
+    return SparkSession.builder.getOrCreate()
 
 
 def use(session: SparkSession, bucket: Bucket) -> Bucket:

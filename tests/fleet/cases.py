@@ -9,7 +9,7 @@ from pathlib import Path
 from bench import clusters
 from builders import pool_spec, topic_spec
 from fleet.in_process import InProcess
-from poolkeeper.fleet.engines.results import Job, Outcome, Result
+from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult, Job
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.entries import Entry
 from poolkeeper.fleet.lake.lake import Lake
@@ -151,13 +151,16 @@ def put(lake: Lake, case: Case, day: str = DAY, read_ms: int = NOW_MS) -> None:
     put_rows(
         lake,
         SNAPSHOT,
-        Result(Outcome(cluster.name, figures=figures), {**rows.bodies, schemas.CLUSTERS.name: row}),
+        ClusterResult(
+            ClusterOutcome(cluster.name, figures=figures),
+            {**rows.bodies, schemas.CLUSTERS.name: row},
+        ),
         day,
     )
     manifests.write(lake, [desired])
 
 
-def put_rows(lake: Lake, name: str, result: Result, day: str = DAY) -> None:
+def put_rows(lake: Lake, name: str, result: ClusterResult, day: str = DAY) -> None:
     """Put the rows of a cluster that a step would make."""
     cluster = result.outcome.cluster
     engine = InProcess()
@@ -166,7 +169,7 @@ def put_rows(lake: Lake, name: str, result: Result, day: str = DAY) -> None:
     carry_out(step, lambda run, names: engine.make(job))
 
 
-def _same(result: Result) -> Result:
+def _same(result: ClusterResult) -> ClusterResult:
     return result
 
 

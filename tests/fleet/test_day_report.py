@@ -16,7 +16,7 @@ from fleet.conftest import lake_at
 from fleet.in_process import InProcess
 from poolkeeper.cli import main
 from poolkeeper.cli.commands import fleet_waves
-from poolkeeper.fleet.engines.results import Outcome, Result
+from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult
 from poolkeeper.fleet.lake import reading
 from poolkeeper.fleet.lake.entries import TableFile
 from poolkeeper.fleet.lake.filesystems import Storage, local_path
@@ -270,8 +270,8 @@ def test_a_whole_day_misses_nothing(lake: Lake):
 
 
 def fail(lake: Lake, step: str) -> None:
-    outcome = Outcome("moving", schemas.FAILED, "it has no answer")
-    cases.put_rows(lake, step, Result(outcome))
+    outcome = ClusterOutcome("moving", schemas.FAILED, "it has no answer")
+    cases.put_rows(lake, step, ClusterResult(outcome))
 
 
 def schedule_nothing(lake: Lake) -> None:

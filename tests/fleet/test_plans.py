@@ -11,7 +11,7 @@ from bench import clusters
 from fleet import cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
-from poolkeeper.fleet.engines.results import Outcome, Result
+from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.entries import Entry, TableFile
 from poolkeeper.fleet.lake.filesystems import local_path
@@ -162,7 +162,9 @@ class TestAgain:
             manifests.write(lake, [replace(desired, pools=pools)])
         elif what == "features":
             rows = parquet.from_rows(schemas.FEATURES, ())
-            cases.put_rows(lake, "features", Result(Outcome("main"), {"features": rows}))
+            cases.put_rows(
+                lake, "features", ClusterResult(ClusterOutcome("main"), {"features": rows})
+            )
         elif what == "file":  # of the plan, somebody deleted
             file.unlink()
         else:
@@ -192,8 +194,8 @@ class TestWhatCannotBePlanned:
         cases.put(lake, cases.named(GOLDEN["separate"], "main"))
         row = {"status": ["failed"], "reason": ["no ZooKeeper answers"], "read_ms": [1]}
         head = parquet.table_of(schemas.CLUSTERS, row)
-        outcome = Outcome("main", "failed", "no ZooKeeper answers")
-        cases.put_rows(lake, "snapshot", Result(outcome, {"clusters": head}))
+        outcome = ClusterOutcome("main", "failed", "no ZooKeeper answers")
+        cases.put_rows(lake, "snapshot", ClusterResult(outcome, {"clusters": head}))
         assert self.reason(lake) == "it could not be read: no ZooKeeper answers"
 
     def test_another_cluster_than_the_one_pinned(self, lake: Lake) -> None:
@@ -246,7 +248,7 @@ class TestWhatCannotBePlanned:
         (head,) = done.tables["plans"].to_pylist()
         assert (head["status"], head["reason"]) == (done.outcome.status, done.outcome.reason)
 
-    def plan_by(self, lake: Lake, planner: Callable[..., Plan]) -> Result:
+    def plan_by(self, lake: Lake, planner: Callable[..., Plan]) -> ClusterResult:
         case = cases.named(GOLDEN["separate"], "main")
         cases.put(lake, case)
         entry = cases.entry(lake, "snapshot")

@@ -8,7 +8,7 @@ import pytest
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.engines import results
-from poolkeeper.fleet.engines.results import Outcome, Result, RowsDifferError
+from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult, RowsDifferError
 from poolkeeper.fleet.lake.reading import DamagedFile
 from poolkeeper.fleet.storage import parquet, schemas
 
@@ -17,15 +17,17 @@ EMPTY = parquet.from_rows(schemas.STEPS, ())
 TABLES = {"requests": ROWS, "steps": EMPTY}
 
 
-def pieces(result: Result) -> list[dict]:
+def pieces(result: ClusterResult) -> list[dict]:
     return [row for batch in results.pieces_of(result) for row in batch.to_pylist()]
 
 
 @pytest.mark.parametrize("rows", [1, 2, 64 * 1024])
 def test_a_result_comes_back_whole_from_pieces_of_any_size(rows: int, monkeypatch) -> None:
     monkeypatch.setattr(results, "PIECE_ROWS", rows)
-    wanted = Outcome("a", "ok", "é", {"moves": "3"}, ("f",), "x", files=(("samples", "p", 3),))
-    found = results.results_of(reversed(pieces(Result(wanted, TABLES, "pool"))))
+    wanted = ClusterOutcome(
+        "a", "ok", "é", {"moves": "3"}, ("f",), "x", files=(("samples", "p", 3),)
+    )
+    found = results.results_of(reversed(pieces(ClusterResult(wanted, TABLES, "pool"))))
     assert [(r.part, r.outcome) for r in found] == [
         ("pool", replace(wanted, rows={"requests": 5, "steps": 0}))
     ]
@@ -33,14 +35,16 @@ def test_a_result_comes_back_whole_from_pieces_of_any_size(rows: int, monkeypatc
 
 
 def test_rows_are_written_with_the_name_of_their_cluster() -> None:
-    batch = pa.RecordBatch.from_pylist(pieces(Result(Outcome("a"), TABLES))[:1], results.PIECES)
+    batch = pa.RecordBatch.from_pylist(
+        pieces(ClusterResult(ClusterOutcome("a"), TABLES))[:1], results.PIECES
+    )
     (typed,) = results.typed(schemas.REQUESTS, batch, {})
     assert typed.schema == parquet.stored(schemas.REQUESTS)
     assert set(typed.column("cluster").to_pylist()) == {"a"}
 
 
 def test_rows_of_another_attempt_are_refused() -> None:
-    made = Result(Outcome("a", token="second"), TABLES)
+    made = ClusterResult(ClusterOutcome("a", token="second"), TABLES)
     batch = pa.RecordBatch.from_pylist(pieces(made)[:1], results.PIECES)
     assert list(results.typed(schemas.REQUESTS, batch, {"a": "second"}))
     with pytest.raises(RowsDifferError):
@@ -65,9 +69,9 @@ def test_every_error_is_a_reason_that_can_be_stored(error: Exception, reason: st
 
 def test_a_damaged_file_is_named_in_the_outcome() -> None:
     wrong = DamagedFile("plans/part-0.parquet", "cut off")
-    assert Outcome.of_failure("a", wrong).damaged == ("plans/part-0.parquet",)
-    assert Outcome.of_failure("a", ValueError()).damaged == ()
-    assert Outcome.of_failure("a", FileNotFoundError(2, "no", "x")).damaged == ()
+    assert ClusterOutcome.of_failure("a", wrong).damaged == ("plans/part-0.parquet",)
+    assert ClusterOutcome.of_failure("a", ValueError()).damaged == ()
+    assert ClusterOutcome.of_failure("a", FileNotFoundError(2, "no", "x")).damaged == ()
 
 
 @pytest.mark.parametrize("threads", [1, 3, 99])

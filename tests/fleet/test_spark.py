@@ -16,7 +16,7 @@ from fleet import asking, cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
 from poolkeeper.fleet.engines.engines import Engine, Made
-from poolkeeper.fleet.engines.results import Job, Outcome, Result
+from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult, Job
 from poolkeeper.fleet.lake import manifests, views
 from poolkeeper.fleet.lake.filesystems import local_path, root_of
 from poolkeeper.fleet.lake.lake import Lake, Run
@@ -171,7 +171,7 @@ def assert_views(spark: Engine, lake: Lake) -> None:
     assert found == {name: expected[name] for name in wanted}
 
 
-def die_in_the_first_attempt(result: Result, mark: Path) -> Result:
+def die_in_the_first_attempt(result: ClusterResult, mark: Path) -> ClusterResult:
     """Of two clusters in a task, the second one's takes the process with it."""
     if result.outcome.cluster == "b" and not mark.exists():
         mark.touch()
@@ -183,7 +183,7 @@ def test_a_task_whose_first_attempt_dies_leaves_its_rows_once(
     spark: Engine, lake: Lake, tmp_path: Path
 ) -> None:
     rows = parquet.from_rows(schemas.REQUESTS, [("t", n, (1,)) for n in range(3)])
-    results = [Result(Outcome(name), {"requests": rows}) for name in "abc"]
+    results = [ClusterResult(ClusterOutcome(name), {"requests": rows}) for name in "abc"]
     die = partial(die_in_the_first_attempt, mark=tmp_path / "died")
     job = Job("put", results, [0, 0, 1], die)
     step = Step(spark, lake, "snapshot", cases.DAY, dict.fromkeys("abc", "i"))
@@ -193,7 +193,7 @@ def test_a_task_whose_first_attempt_dies_leaves_its_rows_once(
         assert cases.rows(lake, schemas.REQUESTS, name).num_rows == 3
 
 
-def of_this_moment(result: Result) -> Result:
+def of_this_moment(result: ClusterResult) -> ClusterResult:
     """Like a cluster that is read: another answer every time."""
     return replace(result, outcome=replace(result.outcome, token=secrets.token_hex(4)))
 
@@ -202,7 +202,7 @@ def test_a_cluster_that_is_read_again_when_its_executor_is_lost_is_never_mixed(
     spark: Engine, lake: Lake
 ) -> None:
     rows = parquet.from_rows(schemas.REQUESTS, [("t", 0, (1,))])
-    job = Job("put", [Result(Outcome("a"), {"requests": rows})], [0], of_this_moment)
+    job = Job("put", [ClusterResult(ClusterOutcome("a"), {"requests": rows})], [0], of_this_moment)
     runs = []
 
     @contextmanager

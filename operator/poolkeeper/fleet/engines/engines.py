@@ -12,7 +12,7 @@ from poolkeeper.errors import Refused
 
 if TYPE_CHECKING:
     from poolkeeper.fleet.engines.histories import HistoryJob
-    from poolkeeper.fleet.engines.results import Job, Outcome
+    from poolkeeper.fleet.engines.results import ClusterOutcome, Job
     from poolkeeper.fleet.lake.filesystems import Storage
     from poolkeeper.fleet.lake.objects import Objects
     from poolkeeper.fleet.storage.schemas import TableSchema
@@ -44,7 +44,7 @@ class Made(Protocol):
     """The rows that a job made, kept until they are written."""
 
     @property
-    def outcomes(self) -> "Sequence[Outcome]":
+    def outcomes(self) -> "Sequence[ClusterOutcome]":
         """What became of every cluster, by name."""
 
     def write(self, folders: "Mapping[TableSchema, str]") -> None:

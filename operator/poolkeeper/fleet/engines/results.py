@@ -47,7 +47,7 @@ class RowsDifferError(Unavailable):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ClusterOutcome:
     """What became of a cluster.
 
     `figures`: what is told of it.
@@ -68,17 +68,17 @@ class Outcome:
     files: tuple[tuple[str, str, int], ...] = ()
 
     @classmethod
-    def of_failure(cls, cluster: str, error: Exception) -> "Outcome":
+    def of_failure(cls, cluster: str, error: Exception) -> "ClusterOutcome":
         """The outcome of a cluster for which something went wrong, whatever it was."""
         damaged = (error.path,) if hasattr(error, "path") else ()
         return cls(cluster, FAILED, reason_of(error), damaged=damaged)
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ClusterResult:
     """An outcome with the rows of all tables by name; `part` if it is one of several parts."""
 
-    outcome: Outcome
+    outcome: ClusterOutcome
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     part: str = ""
 
@@ -96,10 +96,10 @@ class Job:
     what: str
     tasks: Sequence[Any]
     slots: Sequence[int]
-    perform: Callable[[Any], Result]
+    perform: Callable[[Any], ClusterResult]
     threads: int = 1
     merges: Mapping[str, Any] = field(default_factory=dict)
-    merge: Callable[[Any, Sequence[Result]], Result] | None = None
+    merge: Callable[[Any, Sequence[ClusterResult]], ClusterResult] | None = None
 
 
 def reason_of(error: Exception) -> str:
@@ -111,8 +111,8 @@ def reason_of(error: Exception) -> str:
 
 
 def perform_all(
-    tasks: Sequence[Any], perform: Callable[[Any], Result], threads: int
-) -> Iterator[Result]:
+    tasks: Sequence[Any], perform: Callable[[Any], ClusterResult], threads: int
+) -> Iterator[ClusterResult]:
     """Do tasks, so many at a time, and give what became of them in their order.
 
     No more results than threads are ever kept.
@@ -121,7 +121,7 @@ def perform_all(
         yield from map(perform, tasks)
         return
     with ThreadPoolExecutor(min(threads, len(tasks)), "cluster") as pool:
-        waiting: deque[Future[Result]] = deque()
+        waiting: deque[Future[ClusterResult]] = deque()
         for task in tasks:
             if len(waiting) == threads:
                 yield waiting.popleft().result()
@@ -130,7 +130,7 @@ def perform_all(
             yield waiting.popleft().result()
 
 
-def pieces_of(result: Result) -> Iterator[pa.RecordBatch]:
+def pieces_of(result: ClusterResult) -> Iterator[pa.RecordBatch]:
     """A result as pieces, its outcome last."""
     label = _Label(result.outcome.cluster, result.part, token=result.outcome.token)
     for name, content in result.tables.items():
@@ -163,7 +163,7 @@ def gathered(pieces: Iterable[Mapping[str, Any]]) -> tuple[bytes, list[pa.Table]
     return task, list(map(unpacked, by_kind[FEATURES])), reasons
 
 
-def results_of(pieces: Iterable[Mapping[str, Any]]) -> list[Result]:
+def results_of(pieces: Iterable[Mapping[str, Any]]) -> list[ClusterResult]:
     """Results from the pieces of one cluster, parts by name."""
     by_part: dict[str, list[Mapping[str, Any]]] = {}
     for piece in pieces:
@@ -182,7 +182,7 @@ def typed(
         yield from content.combine_chunks().to_batches()
 
 
-def outcome_bytes(outcome: Outcome) -> bytes:
+def outcome_bytes(outcome: ClusterOutcome) -> bytes:
     """An outcome as the body of a piece."""
     return json.dumps(
         {
@@ -198,14 +198,14 @@ def outcome_bytes(outcome: Outcome) -> bytes:
     ).encode()
 
 
-def outcome_of(body: bytes, slot: int) -> Outcome:
+def outcome_of(body: bytes, slot: int) -> ClusterOutcome:
     """An outcome from the body of a piece."""
     said = json.loads(body)
     lists = {"damaged": tuple(said["damaged"]), "files": tuple(map(tuple, said["files"]))}
-    return Outcome(**{**said, **lists}, slot=slot)
+    return ClusterOutcome(**{**said, **lists}, slot=slot)
 
 
-def _result(part: str, pieces: Sequence[Mapping[str, Any]]) -> Result:
+def _result(part: str, pieces: Sequence[Mapping[str, Any]]) -> ClusterResult:
     (said,) = (piece for piece in pieces if piece["kind"] == OUTCOME)
     outcome = outcome_of(said["body"], 0)
     tables = {}
@@ -215,7 +215,7 @@ def _result(part: str, pieces: Sequence[Mapping[str, Any]]) -> Result:
         tables[name] = (
             pa.concat_tables(parts) if parts else parquet.arrow(schemas.TABLES[name]).empty_table()
         )
-    return Result(outcome, tables, part)
+    return ClusterResult(outcome, tables, part)
 
 
 @dataclass(frozen=True, slots=True)

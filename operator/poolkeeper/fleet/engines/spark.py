@@ -36,9 +36,9 @@ from poolkeeper.fleet.engines.results import (
     OUTCOME,
     PIECES,
     PIECES_DDL,
+    ClusterOutcome,
+    ClusterResult,
     Job,
-    Outcome,
-    Result,
     RowsDifferError,
 )
 from poolkeeper.fleet.engines.session import LazySession, checked
@@ -173,7 +173,7 @@ class SparkMade:
         self._frame = frame
 
     @cached_property
-    def outcomes(self) -> tuple[Outcome, ...]:
+    def outcomes(self) -> tuple[ClusterOutcome, ...]:
         """What became of every cluster, by name; this is where the job is done."""
         return self._outcomes()
 
@@ -190,7 +190,7 @@ class SparkMade:
                 raise RowsDifferError(f"{self._what}: an executor was lost") from failed
             raise
 
-    def _outcomes(self) -> tuple[Outcome, ...]:
+    def _outcomes(self) -> tuple[ClusterOutcome, ...]:
         said = self._frame.where(col("kind") == OUTCOME).select("body", spark_partition_id())
         with described(self._session.sparkContext, self._what):
             found = checked(self._what, said.toArrow)
@@ -249,7 +249,7 @@ def _answer(batches: Batches, perform: Callable[[Any], Any]) -> Iterator[pa.Reco
 
 
 def _perform(
-    batches: Batches, perform: Callable[[Any], Result], threads: int
+    batches: Batches, perform: Callable[[Any], ClusterResult], threads: int
 ) -> Iterator[pa.RecordBatch]:
     tasks = [task for _, task in _tasks(batches)]
     for result in results.perform_all(tasks, perform, threads):
@@ -275,7 +275,7 @@ def _slots_of(batches: Batches, slots: Mapping[str, int]) -> Iterator[pa.RecordB
 def _merge(
     batches: Batches,
     tasks: Mapping[str, Any],
-    merge: Callable[[Any, Sequence[Result]], Result],
+    merge: Callable[[Any, Sequence[ClusterResult]], ClusterResult],
 ) -> Iterator[pa.RecordBatch]:
     for cluster, pieces in _by_cluster(batches):
         yield from results.pieces_of(merge(tasks[cluster], results.results_of(pieces)))
@@ -297,7 +297,7 @@ def _task_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
 
 
 def _gather(
-    batches: Batches, gather: Callable[[Any, Sequence[pa.Table], Sequence[str]], Result]
+    batches: Batches, gather: Callable[[Any, Sequence[pa.Table], Sequence[str]], ClusterResult]
 ) -> Iterator[pa.RecordBatch]:
     for _, pieces in _by_cluster(batches):
         task, tables, failures = results.gathered(pieces)

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES
-from poolkeeper.fleet.engines.results import Outcome, Result, reason_of
+from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult, reason_of
 from poolkeeper.fleet.lake.entries import Entry
 from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
 from poolkeeper.fleet.stages import features
@@ -89,7 +89,9 @@ def window_of(desired: Desired, read_ms: int, options: HistoryOptions) -> Histor
     return HistoryWindow(read_ms + 1, length_s, options.step_s, options.coverage_min)
 
 
-def ask(task: FeaturesTask, windows: Mapping[str, HistoryWindow], deadline_s: float) -> Result:
+def ask(
+    task: FeaturesTask, windows: Mapping[str, HistoryWindow], deadline_s: float
+) -> ClusterResult:
     """Ask the cluster's Prometheus; a fault becomes its status and is never raised."""
     try:
         said: Any = codecs.from_text(Desired, task.desired).cluster.load.prometheus
@@ -97,10 +99,10 @@ def ask(task: FeaturesTask, windows: Mapping[str, HistoryWindow], deadline_s: fl
         queries = {**prometheus.QUERIES, **said.get("queries", {})}
         found = prometheus.samples(server, windows[task.cluster], queries)
         rows = features.samples_table(found)
-        outcome = Outcome(task.cluster, token=secrets.token_hex(8))
-        return Result(outcome, {schemas.SAMPLES.name: rows})
+        outcome = ClusterOutcome(task.cluster, token=secrets.token_hex(8))
+        return ClusterResult(outcome, {schemas.SAMPLES.name: rows})
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
-        return Result(Outcome.of_failure(task.cluster, wrong))
+        return ClusterResult(ClusterOutcome.of_failure(task.cluster, wrong))
 
 
 def read(task: SourceTask, tables: Tables, storage: Storage) -> Iterator[pa.RecordBatch]:
@@ -132,11 +134,11 @@ def figures(
 
 def gather(
     task: FeaturesTask, parts: Sequence[pa.Table], failures: Sequence[str], tables: Tables
-) -> Result:
+) -> ClusterResult:
     """All features of a cluster, by topic, partition and metric; and of its brokers."""
     try:
         if failures:
-            return Result(Outcome(task.cluster, schemas.FAILED, "; ".join(failures)))
+            return ClusterResult(ClusterOutcome(task.cluster, schemas.FAILED, "; ".join(failures)))
         samples = sum(int((part.schema.metadata or {})[COUNT]) for part in parts)
         plain = parquet.arrow(schemas.FEATURES)
         found = [part.replace_schema_metadata(plain.metadata) for part in parts]
@@ -147,9 +149,9 @@ def gather(
         kept = task.samples.files if task.samples else ()
         said = {"samples": str(samples), "features": str(rows.num_rows)}
         content = {schemas.FEATURES.name: rows, schemas.BROKER_FEATURES.name: brokers}
-        return Result(Outcome(task.cluster, figures=said, files=kept), content)
+        return ClusterResult(ClusterOutcome(task.cluster, figures=said, files=kept), content)
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
-        return Result(Outcome.of_failure(task.cluster, wrong))
+        return ClusterResult(ClusterOutcome.of_failure(task.cluster, wrong))
 
 
 def _of_brokers(task: FeaturesTask, rows: pa.Table, desired: Desired, tables: Tables) -> pa.Table:

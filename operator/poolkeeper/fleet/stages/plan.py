@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from poolkeeper.errors import InvalidInput, Refused
-from poolkeeper.fleet.engines.results import Outcome, Result
+from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult
 from poolkeeper.fleet.lake.entries import Entry
 from poolkeeper.fleet.schedule.work import cut_of, work_of
 from poolkeeper.fleet.stages import features, plan_parts
@@ -78,7 +78,7 @@ class PlanTask:
     pool: str = ""
 
 
-def perform(task: PlanTask, tables: Tables, planner: Planner = make_plan) -> Result:
+def perform(task: PlanTask, tables: Tables, planner: Planner = make_plan) -> ClusterResult:
     """Do one task; a fault of the cluster becomes its status and is never raised."""
     try:
         with collector_paused():
@@ -87,7 +87,7 @@ def perform(task: PlanTask, tables: Tables, planner: Planner = make_plan) -> Res
         return _failure(task, wrong)
 
 
-def merge(task: PlanTask, parts: Sequence[Result], tables: Tables) -> Result:
+def merge(task: PlanTask, parts: Sequence[ClusterResult], tables: Tables) -> ClusterResult:
     """Join the plans of all parts of a cluster; a fault becomes its status and is never raised."""
     try:
         with collector_paused():
@@ -98,7 +98,7 @@ def merge(task: PlanTask, parts: Sequence[Result], tables: Tables) -> Result:
         return _failure(replace(task, pool=""), wrong)
 
 
-def _perform(task: PlanTask, tables: Tables, planner: Planner) -> Result:
+def _perform(task: PlanTask, tables: Tables, planner: Planner) -> ClusterResult:
     seen = plan_input_of(task, tables)
     table = table_of(seen.cluster)
     if task.pool:
@@ -106,21 +106,21 @@ def _perform(task: PlanTask, tables: Tables, planner: Planner) -> Result:
     return _result(task, seen, table, plan_cluster(seen, table, planner))
 
 
-def _result(task: PlanTask, seen: PlanInput, table: PartitionTable, plan: Plan) -> Result:
+def _result(task: PlanTask, seen: PlanInput, table: PartitionTable, plan: Plan) -> ClusterResult:
     """The rows of a plan that the audit has found lawful."""
     audit.enforce(plan, seen.desired, seen.cluster, seen.records, seen.gone, fresh=True)
     rows = plan_rows.rows_of_plan(plan, seen.desired, seen.cluster, seen.records, table)
     rows[schemas.STAGES.name] = _stages(plan, seen.desired, rows[schemas.BALANCES.name])
     figures = {"partitions": len(table.replicas), "moves": len(plan.moves), "hash": plan.hash}
     said = {name: str(value) for name, value in figures.items()}
-    return Result(Outcome(task.cluster, OK, figures=said), rows)
+    return ClusterResult(ClusterOutcome(task.cluster, OK, figures=said), rows)
 
 
-def _failure(task: PlanTask, wrong: Exception) -> Result:
-    outcome = Outcome.of_failure(task.cluster, wrong)
+def _failure(task: PlanTask, wrong: Exception) -> ClusterResult:
+    outcome = ClusterOutcome.of_failure(task.cluster, wrong)
     figures = {"partitions": "0", "moves": "0", "hash": ""}
     rows = {} if task.pool else plan_rows.rows_of_failure(outcome.reason)
-    return Result(replace(outcome, figures=figures), rows, task.pool)
+    return ClusterResult(replace(outcome, figures=figures), rows, task.pool)
 
 
 def _stages(plan: Plan, desired: Desired, balances: pa.Table) -> pa.Table:
@@ -245,7 +245,7 @@ def _require_possible(plan_input: PlanInput) -> None:
         raise InvalidInput(wrong)
 
 
-def _plan_part(task: PlanTask, seen: PlanInput, table: PartitionTable) -> Result:
+def _plan_part(task: PlanTask, seen: PlanInput, table: PartitionTable) -> ClusterResult:
     """Plan the part whose first pool the task names, if there is one."""
     _require_possible(seen)
     for part in plan_parts.parts(seen.desired, seen.cluster, seen.records, table):
@@ -254,12 +254,12 @@ def _plan_part(task: PlanTask, seen: PlanInput, table: PartitionTable) -> Result
                 part, seen.desired, seen.cluster, seen.records, seen.gone
             )
             rows = plan_rows.rows_of_plan(plan, seen.desired, seen.cluster, seen.records, table)
-            return Result(Outcome(task.cluster), rows, task.pool)
-    return Result(Outcome(task.cluster), {}, task.pool)
+            return ClusterResult(ClusterOutcome(task.cluster), rows, task.pool)
+    return ClusterResult(ClusterOutcome(task.cluster), {}, task.pool)
 
 
 def _merge_parts(
-    task: PlanTask, results: Sequence[Result], seen: PlanInput, table: PartitionTable
+    task: PlanTask, results: Sequence[ClusterResult], seen: PlanInput, table: PartitionTable
 ) -> Plan:
     """Join the plans of all parts; a missing part is planned here."""
     _require_possible(seen)

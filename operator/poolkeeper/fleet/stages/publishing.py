@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.fleet.engines.engines import Engine, Made
-from poolkeeper.fleet.engines.results import Outcome, RowsDifferError
+from poolkeeper.fleet.engines.results import ClusterOutcome, RowsDifferError
 from poolkeeper.fleet.lake.entries import Entry, TableFile
 from poolkeeper.fleet.lake.lake import Lake, Run
 from poolkeeper.fleet.lake.reading import DamagedFile
@@ -142,7 +142,7 @@ def carry_out(
 
 def _written(
     step: Step, make: Make, todo: Sequence[str], attempts: int = ATTEMPTS
-) -> tuple[Run, Sequence[Outcome]]:
+) -> tuple[Run, Sequence[ClusterOutcome]]:
     """A run that has written what it made; begun anew if rows of two moments would mix."""
     tables = TABLES_OF[step.name]
     run = step.lake.begin(step.name, step.day, tables)
@@ -158,7 +158,7 @@ def _written(
     return _written(step, make, todo, attempts - 1)
 
 
-def entries_of(step: Step, run: Run, outcomes: Iterable[Outcome]) -> dict[str, Entry]:
+def entries_of(step: Step, run: Run, outcomes: Iterable[ClusterOutcome]) -> dict[str, Entry]:
     """Entries of what a run made: a slot's files hold all rows of its clusters."""
     files: dict[tuple[str, int], list[TableFile]] = {}
     for table in TABLES_OF[step.name]:

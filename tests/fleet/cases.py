@@ -9,9 +9,9 @@ from pathlib import Path
 from bench import clusters
 from builders import pool_spec, topic_spec
 from fleet.in_process import InProcess
-from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult, Job
+from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
 from poolkeeper.fleet.lake import manifests
-from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.stages import plan
@@ -151,7 +151,7 @@ def put(lake: Lake, case: Case, day: str = DAY, read_ms: int = NOW_MS) -> None:
     put_rows(
         lake,
         SNAPSHOT,
-        ClusterResult(
+        StepResult(
             ClusterOutcome(cluster.name, figures=figures),
             {**rows.bodies, schemas.CLUSTERS.name: row},
         ),
@@ -160,7 +160,7 @@ def put(lake: Lake, case: Case, day: str = DAY, read_ms: int = NOW_MS) -> None:
     manifests.write(lake, [desired])
 
 
-def put_rows(lake: Lake, name: str, result: ClusterResult, day: str = DAY) -> None:
+def put_rows(lake: Lake, name: str, result: StepResult, day: str = DAY) -> None:
     """Put the rows of a cluster that a step would make."""
     cluster = result.outcome.cluster
     engine = InProcess()
@@ -169,7 +169,7 @@ def put_rows(lake: Lake, name: str, result: ClusterResult, day: str = DAY) -> No
     carry_out(step, lambda run, names: engine.make(job))
 
 
-def _same(result: ClusterResult) -> ClusterResult:
+def _same(result: StepResult) -> StepResult:
     return result
 
 
@@ -193,7 +193,7 @@ def kept(lake: Lake, cluster: str, day: str = DAY) -> plan.Plan:
     return plan_rows.plan_of_rows(cluster, found)
 
 
-def entry(lake: Lake, step: str, cluster: str = "main", day: str = DAY) -> Entry:
+def entry(lake: Lake, step: str, cluster: str = "main", day: str = DAY) -> ClusterEntry:
     """What counts of a cluster."""
     return lake.current(step, day)[cluster]
 

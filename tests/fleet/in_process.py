@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from poolkeeper.fleet.engines import results
 from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES, HistoryJob
-from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult, Job
+from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
 from poolkeeper.fleet.lake.filesystems import Storage, local_path
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.storage.parquet import stored, with_cluster
@@ -80,7 +80,7 @@ class InProcess:
 class MadeHere:
     """See `engines.Made`."""
 
-    def __init__(self, made: Sequence[tuple[int, ClusterResult]]) -> None:
+    def __init__(self, made: Sequence[tuple[int, StepResult]]) -> None:
         self._made = made
 
     @property

@@ -16,7 +16,7 @@ from fleet.conftest import lake_at
 from fleet.in_process import InProcess
 from poolkeeper.cli import main
 from poolkeeper.cli.commands import fleet_waves
-from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult
+from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
 from poolkeeper.fleet.lake import reading
 from poolkeeper.fleet.lake.entries import TableFile
 from poolkeeper.fleet.lake.filesystems import Storage, local_path
@@ -49,7 +49,7 @@ from s3_server import Bucket
 
 BEFORE = "2026-02-28"
 DAY_MS = 86_400_000
-OPTIONS = day_report.ReportOptions({"moving": "north"}, cases.NOW_MS + 3_600_000, date(2026, 5, 30))
+OPTIONS = day_report.ReportInputs({"moving": "north"}, cases.NOW_MS + 3_600_000, date(2026, 5, 30))
 CASES = ("disks", "oddities", "weights", "separate")
 
 
@@ -271,7 +271,7 @@ def test_a_whole_day_misses_nothing(lake: Lake):
 
 def fail(lake: Lake, step: str) -> None:
     outcome = ClusterOutcome("moving", schemas.FAILED, "it has no answer")
-    cases.put_rows(lake, step, ClusterResult(outcome))
+    cases.put_rows(lake, step, StepResult(outcome))
 
 
 def schedule_nothing(lake: Lake) -> None:

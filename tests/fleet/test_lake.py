@@ -10,9 +10,9 @@ import pytest
 
 from fleet.conftest import lake_at
 from poolkeeper.errors import Refused
-from poolkeeper.fleet.lake.entries import Entry, TableFile
+from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
 from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem, root_of
-from poolkeeper.fleet.lake.lake import Lake, Run
+from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.storage import parquet, schemas
@@ -22,11 +22,11 @@ HOUR_MS = 3_600_000
 FILE = TableFile("plans", f"plans/day={DAY}/run=r/part-00000-x.parquet", 3)
 
 
-def entry(cluster: str, run: Run, **more: object) -> Entry:
-    return Entry(cluster, run.id, "sha256:1", **more)
+def entry(cluster: str, run: StepRun, **more: object) -> ClusterEntry:
+    return ClusterEntry(cluster, run.id, "sha256:1", **more)
 
 
-def begun(lake: Lake) -> Run:
+def begun(lake: Lake) -> StepRun:
     """A run that has written something."""
     run = lake.begin("plan", DAY, (schemas.PLANS, schemas.MOVES))
     for table in (schemas.PLANS, schemas.MOVES):
@@ -39,13 +39,15 @@ def later(lake: Lake, hours: float) -> Lake:
     return replace(lake, now_ms=lambda: Lake(lake.objects).now_ms() + round(hours * HOUR_MS))
 
 
-def written(lake: Lake, run: Run) -> bool:
+def written(lake: Lake, run: StepRun) -> bool:
     return any(lake.objects.files(run.folder(table)) for table in run.tables)
 
 
 def test_what_is_published_comes_back_whole(lake: Lake) -> None:
     run = begun(lake)
-    wanted = Entry("a", run.id, "i", "failed", "why", {"hash": "h"}, {"plans": "1"}, (FILE, FILE))
+    wanted = ClusterEntry(
+        "a", run.id, "i", "failed", "why", {"hash": "h"}, {"plans": "1"}, (FILE, FILE)
+    )
     lake.publish(run, [entry("b", run), wanted])
     assert lake.current("plan", DAY) == {"a": wanted, "b": entry("b", run)}
     assert (lake.days("plan"), lake.current("plan", "2026-03-02")) == ((DAY,), {})
@@ -143,7 +145,8 @@ def test_the_rows_of_a_cluster_among_others(rows: int, lake: Lake) -> None:
     reader = Reader(lake.root, Storage())
     for name in (*names, "aa"):
         found = reader.rows(
-            Entry(name, "r", "i", versions={"requests": "1"}, files=(file,)), schemas.REQUESTS
+            ClusterEntry(name, "r", "i", versions={"requests": "1"}, files=(file,)),
+            schemas.REQUESTS,
         )
         numbers = [n for n, other in enumerate(names) if other == name]
         assert found.column("partition").to_pylist() == numbers
@@ -151,7 +154,7 @@ def test_the_rows_of_a_cluster_among_others(rows: int, lake: Lake) -> None:
 
 
 def test_a_table_of_another_version_is_refused() -> None:
-    other = Entry("a", "r", "i", versions={"plans": "7"}, files=(FILE,))
+    other = ClusterEntry("a", "r", "i", versions={"plans": "7"}, files=(FILE,))
     with pytest.raises(Refused, match=r"version 7 \(expected version 1\)"):
         other.of_table(schemas.PLANS)
     assert other.of_table(schemas.MOVES) == ()

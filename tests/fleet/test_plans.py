@@ -11,9 +11,9 @@ from bench import clusters
 from fleet import cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
-from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult
+from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
 from poolkeeper.fleet.lake import manifests
-from poolkeeper.fleet.lake.entries import Entry, TableFile
+from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
 from poolkeeper.fleet.lake.filesystems import local_path
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.stages import pipeline
@@ -101,7 +101,7 @@ def test_tasks_the_heaviest_first_and_only_a_giant_is_taken_apart() -> None:
 
 def in_file(name: str, weight: int, file: str) -> PlanTask:
     files = (TableFile("partitions", file, 1),)
-    return PlanTask(name, snapshot=Entry(name, "r", "i", files=files), weight=weight)
+    return PlanTask(name, snapshot=ClusterEntry(name, "r", "i", files=files), weight=weight)
 
 
 @pytest.mark.parametrize(
@@ -162,9 +162,7 @@ class TestAgain:
             manifests.write(lake, [replace(desired, pools=pools)])
         elif what == "features":
             rows = parquet.from_rows(schemas.FEATURES, ())
-            cases.put_rows(
-                lake, "features", ClusterResult(ClusterOutcome("main"), {"features": rows})
-            )
+            cases.put_rows(lake, "features", StepResult(ClusterOutcome("main"), {"features": rows}))
         elif what == "file":  # of the plan, somebody deleted
             file.unlink()
         else:
@@ -195,7 +193,7 @@ class TestWhatCannotBePlanned:
         row = {"status": ["failed"], "reason": ["no ZooKeeper answers"], "read_ms": [1]}
         head = parquet.table_of(schemas.CLUSTERS, row)
         outcome = ClusterOutcome("main", "failed", "no ZooKeeper answers")
-        cases.put_rows(lake, "snapshot", ClusterResult(outcome, {"clusters": head}))
+        cases.put_rows(lake, "snapshot", StepResult(outcome, {"clusters": head}))
         assert self.reason(lake) == "it could not be read: no ZooKeeper answers"
 
     def test_another_cluster_than_the_one_pinned(self, lake: Lake) -> None:
@@ -248,7 +246,7 @@ class TestWhatCannotBePlanned:
         (head,) = done.tables["plans"].to_pylist()
         assert (head["status"], head["reason"]) == (done.outcome.status, done.outcome.reason)
 
-    def plan_by(self, lake: Lake, planner: Callable[..., Plan]) -> ClusterResult:
+    def plan_by(self, lake: Lake, planner: Callable[..., Plan]) -> StepResult:
         case = cases.named(GOLDEN["separate"], "main")
         cases.put(lake, case)
         entry = cases.entry(lake, "snapshot")

@@ -8,7 +8,7 @@ import pytest
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.engines import results
-from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult, RowsDifferError
+from poolkeeper.fleet.engines.results import ClusterOutcome, RowsDifferError, StepResult
 from poolkeeper.fleet.lake.reading import DamagedFile
 from poolkeeper.fleet.storage import parquet, schemas
 
@@ -17,7 +17,7 @@ EMPTY = parquet.from_rows(schemas.STEPS, ())
 TABLES = {"requests": ROWS, "steps": EMPTY}
 
 
-def pieces(result: ClusterResult) -> list[dict]:
+def pieces(result: StepResult) -> list[dict]:
     return [row for batch in results.pieces_of(result) for row in batch.to_pylist()]
 
 
@@ -27,7 +27,7 @@ def test_a_result_comes_back_whole_from_pieces_of_any_size(rows: int, monkeypatc
     wanted = ClusterOutcome(
         "a", "ok", "é", {"moves": "3"}, ("f",), "x", files=(("samples", "p", 3),)
     )
-    found = results.results_of(reversed(pieces(ClusterResult(wanted, TABLES, "pool"))))
+    found = results.results_of(reversed(pieces(StepResult(wanted, TABLES, "pool"))))
     assert [(r.part, r.outcome) for r in found] == [
         ("pool", replace(wanted, rows={"requests": 5, "steps": 0}))
     ]
@@ -36,7 +36,7 @@ def test_a_result_comes_back_whole_from_pieces_of_any_size(rows: int, monkeypatc
 
 def test_rows_are_written_with_the_name_of_their_cluster() -> None:
     batch = pa.RecordBatch.from_pylist(
-        pieces(ClusterResult(ClusterOutcome("a"), TABLES))[:1], results.PIECES
+        pieces(StepResult(ClusterOutcome("a"), TABLES))[:1], results.PIECES
     )
     (typed,) = results.typed(schemas.REQUESTS, batch, {})
     assert typed.schema == parquet.stored(schemas.REQUESTS)
@@ -44,7 +44,7 @@ def test_rows_are_written_with_the_name_of_their_cluster() -> None:
 
 
 def test_rows_of_another_attempt_are_refused() -> None:
-    made = ClusterResult(ClusterOutcome("a", token="second"), TABLES)
+    made = StepResult(ClusterOutcome("a", token="second"), TABLES)
     batch = pa.RecordBatch.from_pylist(pieces(made)[:1], results.PIECES)
     assert list(results.typed(schemas.REQUESTS, batch, {"a": "second"}))
     with pytest.raises(RowsDifferError):

@@ -16,10 +16,10 @@ from fleet import asking, cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
 from poolkeeper.fleet.engines.engines import Engine, Made
-from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult, Job
+from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
 from poolkeeper.fleet.lake import manifests, views
 from poolkeeper.fleet.lake.filesystems import local_path, root_of
-from poolkeeper.fleet.lake.lake import Lake, Run
+from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.stages import day_report, pipeline
 from poolkeeper.fleet.stages.load_features import HistoryOptions
@@ -148,14 +148,14 @@ def test_the_whole_way_as_in_this_process_and_nothing_of_it_twice(
 
 def assert_views(spark: Engine, lake: Lake) -> None:
     """The views hold the rows that count, and no others."""
-    shown = day_report.ReportOptions({}, cases.NOW_MS, date(2026, 5, 30))
+    shown = day_report.ReportInputs({}, cases.NOW_MS, date(2026, 5, 30))
     report = day_report.day_report(lake, HERE.storage, cases.DAY, shown)
     assert report.missing
     for _ in range(2):  # of which the second one counts
         day_report.publish(lake, cases.DAY, report)
     sql = spark._session.sql
     there = [each.name for each in lake.objects.children("")]
-    for statement in views.views(lake.root, views.Engine.SPARK, TABLES_OF, there).split(";\n"):
+    for statement in views.views(lake.root, views.SqlDialect.SPARK, TABLES_OF, there).split(";\n"):
         if statement.strip():
             sql(statement)
     expected: dict[str, int] = {}
@@ -171,7 +171,7 @@ def assert_views(spark: Engine, lake: Lake) -> None:
     assert found == {name: expected[name] for name in wanted}
 
 
-def die_in_the_first_attempt(result: ClusterResult, mark: Path) -> ClusterResult:
+def die_in_the_first_attempt(result: StepResult, mark: Path) -> StepResult:
     """Of two clusters in a task, the second one's takes the process with it."""
     if result.outcome.cluster == "b" and not mark.exists():
         mark.touch()
@@ -183,7 +183,7 @@ def test_a_task_whose_first_attempt_dies_leaves_its_rows_once(
     spark: Engine, lake: Lake, tmp_path: Path
 ) -> None:
     rows = parquet.from_rows(schemas.REQUESTS, [("t", n, (1,)) for n in range(3)])
-    results = [ClusterResult(ClusterOutcome(name), {"requests": rows}) for name in "abc"]
+    results = [StepResult(ClusterOutcome(name), {"requests": rows}) for name in "abc"]
     die = partial(die_in_the_first_attempt, mark=tmp_path / "died")
     job = Job("put", results, [0, 0, 1], die)
     step = Step(spark, lake, "snapshot", cases.DAY, dict.fromkeys("abc", "i"))
@@ -193,7 +193,7 @@ def test_a_task_whose_first_attempt_dies_leaves_its_rows_once(
         assert cases.rows(lake, schemas.REQUESTS, name).num_rows == 3
 
 
-def of_this_moment(result: ClusterResult) -> ClusterResult:
+def of_this_moment(result: StepResult) -> StepResult:
     """Like a cluster that is read: another answer every time."""
     return replace(result, outcome=replace(result.outcome, token=secrets.token_hex(4)))
 
@@ -202,11 +202,11 @@ def test_a_cluster_that_is_read_again_when_its_executor_is_lost_is_never_mixed(
     spark: Engine, lake: Lake
 ) -> None:
     rows = parquet.from_rows(schemas.REQUESTS, [("t", 0, (1,))])
-    job = Job("put", [ClusterResult(ClusterOutcome("a"), {"requests": rows})], [0], of_this_moment)
+    job = Job("put", [StepResult(ClusterOutcome("a"), {"requests": rows})], [0], of_this_moment)
     runs = []
 
     @contextmanager
-    def make(run: Run, names: Sequence[str]) -> Iterator[Made]:
+    def make(run: StepRun, names: Sequence[str]) -> Iterator[Made]:
         with spark.make(job) as made:
             assert made.outcomes
             if not runs:

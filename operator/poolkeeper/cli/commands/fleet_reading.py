@@ -48,5 +48,5 @@ def ddl(lake: "Lake", engine: str) -> str:
     """Statements that make views over the rows that count."""
     views, publishing = (snapshot_files.fleet(m) for m in ("lake.views", "stages.publishing"))
     there = [each.name for each in lake.objects.children("") if each.is_folder]
-    found: str = views.views(lake.root, views.Engine(engine), publishing.TABLES_OF, there)
+    found: str = views.views(lake.root, views.SqlDialect(engine), publishing.TABLES_OF, there)
     return found

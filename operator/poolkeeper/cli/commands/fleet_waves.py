@@ -167,7 +167,7 @@ def report(
     until = options.until or _end_of(day).date() + timedelta(days=day_report.HORIZON_DAYS - 1)
     if until < date.fromisoformat(day):
         raise Refused(f"--until {until} is before the day of the report, {day}")
-    shown = day_report.ReportOptions(sites, made_ms, until)
+    shown = day_report.ReportInputs(sites, made_ms, until)
     found = day_report.day_report(lake, storage, day, shown)
     made, missing = [], []
     names = plan_pages.chosen(found, options.pages)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from poolkeeper.fleet.engines.results import ClusterResult
+from poolkeeper.fleet.engines.results import StepResult
 
 SAMPLES = pa.schema(
     [
@@ -49,7 +49,7 @@ class HistoryJob:
     source_slots: Sequence[int]
     read: Callable[[Any], Iterator[pa.RecordBatch]]
     figures: Callable[[pa.Table], Iterator[tuple[str, pa.Table]]]
-    gather: Callable[[Any, Sequence[pa.Table], Sequence[str]], ClusterResult]
+    gather: Callable[[Any, Sequence[pa.Table], Sequence[str]], StepResult]
     clusters: Mapping[str, Any]
     slots: Mapping[str, int]
     metrics: tuple[str, ...]

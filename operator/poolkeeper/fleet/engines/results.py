@@ -75,7 +75,7 @@ class ClusterOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterResult:
+class StepResult:
     """An outcome with the rows of all tables by name; `part` if it is one of several parts."""
 
     outcome: ClusterOutcome
@@ -96,10 +96,10 @@ class Job:
     what: str
     tasks: Sequence[Any]
     slots: Sequence[int]
-    perform: Callable[[Any], ClusterResult]
+    perform: Callable[[Any], StepResult]
     threads: int = 1
     merges: Mapping[str, Any] = field(default_factory=dict)
-    merge: Callable[[Any, Sequence[ClusterResult]], ClusterResult] | None = None
+    merge: Callable[[Any, Sequence[StepResult]], StepResult] | None = None
 
 
 def reason_of(error: Exception) -> str:
@@ -111,8 +111,8 @@ def reason_of(error: Exception) -> str:
 
 
 def perform_all(
-    tasks: Sequence[Any], perform: Callable[[Any], ClusterResult], threads: int
-) -> Iterator[ClusterResult]:
+    tasks: Sequence[Any], perform: Callable[[Any], StepResult], threads: int
+) -> Iterator[StepResult]:
     """Do tasks, so many at a time, and give what became of them in their order.
 
     No more results than threads are ever kept.
@@ -121,7 +121,7 @@ def perform_all(
         yield from map(perform, tasks)
         return
     with ThreadPoolExecutor(min(threads, len(tasks)), "cluster") as pool:
-        waiting: deque[Future[ClusterResult]] = deque()
+        waiting: deque[Future[StepResult]] = deque()
         for task in tasks:
             if len(waiting) == threads:
                 yield waiting.popleft().result()
@@ -130,7 +130,7 @@ def perform_all(
             yield waiting.popleft().result()
 
 
-def pieces_of(result: ClusterResult) -> Iterator[pa.RecordBatch]:
+def pieces_of(result: StepResult) -> Iterator[pa.RecordBatch]:
     """A result as pieces, its outcome last."""
     label = _Label(result.outcome.cluster, result.part, token=result.outcome.token)
     for name, content in result.tables.items():
@@ -163,7 +163,7 @@ def gathered(pieces: Iterable[Mapping[str, Any]]) -> tuple[bytes, list[pa.Table]
     return task, list(map(unpacked, by_kind[FEATURES])), reasons
 
 
-def results_of(pieces: Iterable[Mapping[str, Any]]) -> list[ClusterResult]:
+def results_of(pieces: Iterable[Mapping[str, Any]]) -> list[StepResult]:
     """Results from the pieces of one cluster, parts by name."""
     by_part: dict[str, list[Mapping[str, Any]]] = {}
     for piece in pieces:
@@ -205,7 +205,7 @@ def outcome_of(body: bytes, slot: int) -> ClusterOutcome:
     return ClusterOutcome(**{**said, **lists}, slot=slot)
 
 
-def _result(part: str, pieces: Sequence[Mapping[str, Any]]) -> ClusterResult:
+def _result(part: str, pieces: Sequence[Mapping[str, Any]]) -> StepResult:
     (said,) = (piece for piece in pieces if piece["kind"] == OUTCOME)
     outcome = outcome_of(said["body"], 0)
     tables = {}
@@ -215,7 +215,7 @@ def _result(part: str, pieces: Sequence[Mapping[str, Any]]) -> ClusterResult:
         tables[name] = (
             pa.concat_tables(parts) if parts else parquet.arrow(schemas.TABLES[name]).empty_table()
         )
-    return ClusterResult(outcome, tables, part)
+    return StepResult(outcome, tables, part)
 
 
 @dataclass(frozen=True, slots=True)

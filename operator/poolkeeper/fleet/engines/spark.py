@@ -37,9 +37,9 @@ from poolkeeper.fleet.engines.results import (
     PIECES,
     PIECES_DDL,
     ClusterOutcome,
-    ClusterResult,
     Job,
     RowsDifferError,
+    StepResult,
 )
 from poolkeeper.fleet.engines.session import LazySession, checked
 from poolkeeper.fleet.engines.task_groups import runs
@@ -249,7 +249,7 @@ def _answer(batches: Batches, perform: Callable[[Any], Any]) -> Iterator[pa.Reco
 
 
 def _perform(
-    batches: Batches, perform: Callable[[Any], ClusterResult], threads: int
+    batches: Batches, perform: Callable[[Any], StepResult], threads: int
 ) -> Iterator[pa.RecordBatch]:
     tasks = [task for _, task in _tasks(batches)]
     for result in results.perform_all(tasks, perform, threads):
@@ -275,7 +275,7 @@ def _slots_of(batches: Batches, slots: Mapping[str, int]) -> Iterator[pa.RecordB
 def _merge(
     batches: Batches,
     tasks: Mapping[str, Any],
-    merge: Callable[[Any, Sequence[ClusterResult]], ClusterResult],
+    merge: Callable[[Any, Sequence[StepResult]], StepResult],
 ) -> Iterator[pa.RecordBatch]:
     for cluster, pieces in _by_cluster(batches):
         yield from results.pieces_of(merge(tasks[cluster], results.results_of(pieces)))
@@ -297,7 +297,7 @@ def _task_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
 
 
 def _gather(
-    batches: Batches, gather: Callable[[Any, Sequence[pa.Table], Sequence[str]], ClusterResult]
+    batches: Batches, gather: Callable[[Any, Sequence[pa.Table], Sequence[str]], StepResult]
 ) -> Iterator[pa.RecordBatch]:
     for _, pieces in _by_cluster(batches):
         task, tables, failures = results.gathered(pieces)

@@ -22,7 +22,7 @@ class TableFile(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ClusterEntry:
     """What counts of a cluster: the run that made its rows, from which input, and where they are.
 
     `input` is empty where the rows must be made again.
@@ -49,12 +49,12 @@ class Entry:
             schemas.check_version(table, self.versions.get(table.name), found[0].path)
         return found
 
-    def distrusted(self) -> "Entry":
+    def distrusted(self) -> "ClusterEntry":
         """The same, to be made again."""
         return replace(self, input="")
 
 
-def to_bytes(entries: Iterable[Entry], published: int) -> bytes:
+def to_bytes(entries: Iterable[ClusterEntry], published: int) -> bytes:
     """A file of `current`."""
     listed = sorted(entries, key=lambda entry: entry.cluster)
     content = pa.Table.from_pylist(
@@ -79,7 +79,7 @@ def to_bytes(entries: Iterable[Entry], published: int) -> bytes:
     return sink.getvalue()
 
 
-def from_bytes(body: bytes, file: str) -> dict[str, Entry]:
+def from_bytes(body: bytes, file: str) -> dict[str, ClusterEntry]:
     """Its rows by cluster; raises `Refused` for what is no such file."""
     try:
         content = pq.read_table(io.BytesIO(body))
@@ -87,7 +87,7 @@ def from_bytes(body: bytes, file: str) -> dict[str, Entry]:
         clusters = content.column("cluster").to_pylist()
         rows = parquet.rows_of(parquet.completed(content, schemas.CURRENT, names, file))
         return {
-            cluster: Entry(
+            cluster: ClusterEntry(
                 cluster,
                 row["run"],
                 row["input"],

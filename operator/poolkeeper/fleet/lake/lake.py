@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from poolkeeper import __version__
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake import entries as lake_entries
-from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.objects import Objects, StoredObject
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.fleet.storage.schemas import TableSchema
@@ -36,7 +36,7 @@ _OLD_LAYOUT = ("manifests", "clusters")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class StepRun:
     """A run of a step for a day; `tables` are those that it may write."""
 
     id: str
@@ -77,7 +77,7 @@ class Lake:
         found = (each.name for each in self.objects.children(f"{_CURRENT}/step={step}"))
         return tuple(sorted(name.removeprefix("day=") for name in found if name.startswith("day=")))
 
-    def current(self, step: str, day: str) -> dict[str, Entry]:
+    def current(self, step: str, day: str) -> dict[str, ClusterEntry]:
         """What counts of a step and a day, by cluster; empty where there is nothing.
 
         Raises `Refused` for what is no day.
@@ -89,16 +89,16 @@ class Lake:
             return {}
         return self._entries(versions[-1])
 
-    def begin(self, step: str, day: str, tables: Iterable[TableSchema]) -> Run:
+    def begin(self, step: str, day: str, tables: Iterable[TableSchema]) -> StepRun:
         """Begin a run, and sweep what earlier ones left."""
         self.sweep()
         at = datetime.fromtimestamp(self.now_ms() / 1000, UTC)
         name = f"{at:%Y%m%dT%H%M%S}{at.microsecond // 1000:03d}-{secrets.token_hex(3)}"
-        run = Run(name, step, day, tuple(table.name for table in tables))
+        run = StepRun(name, step, day, tuple(table.name for table in tables))
         self._mark(run)
         return run
 
-    def publish(self, run: Run, entries: Iterable[Entry]) -> None:
+    def publish(self, run: StepRun, entries: Iterable[ClusterEntry]) -> None:
         """Make these rows what counts of the run's step and day: all of them, at once."""
         before = self.current(run.step, run.day)
         listed = list(entries)
@@ -118,7 +118,7 @@ class Lake:
             self._put(step, day, {**found, **{e.cluster: e.distrusted() for e in hit}}.values())
         return tuple(sorted(entry.cluster for entry in hit))
 
-    def whole(self, entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    def whole(self, entries: Mapping[str, ClusterEntry]) -> dict[str, ClusterEntry]:
         """The entries whose files are all there, with the lengths that they were written with."""
         folders = {
             file.path.rpartition("/")[0] for entry in entries.values() for file in entry.files
@@ -132,7 +132,7 @@ class Lake:
             if all(there.get(file.path) == file.bytes for file in entry.files)
         }
 
-    def files_of(self, run: Run, table: str) -> list[StoredObject]:
+    def files_of(self, run: StepRun, table: str) -> list[StoredObject]:
         """The files that a run has written of a table."""
         found = self.objects.children(run.folder(table))
         return [each for each in found if each.name.endswith(".parquet")]
@@ -154,21 +154,21 @@ class Lake:
             self.objects.delete(marked.path)
         return tuple(swept)
 
-    def touch(self, run: Run) -> None:
+    def touch(self, run: StepRun) -> None:
         """Say that a run is under way."""
         self.objects.delete(f"{_RUNS}/{run.id}.json")
         self._mark(run)
 
-    def _mark(self, run: Run) -> None:
+    def _mark(self, run: StepRun) -> None:
         said = {"id": run.id, "step": run.step, "day": run.day, "tables": list(run.tables)}
         path = f"{_RUNS}/{run.id}.json"
         self.objects.delete(path)
         self.objects.put(path, json.dumps(said, sort_keys=True).encode())
 
-    def _marked(self, path: str) -> Run | None:
+    def _marked(self, path: str) -> StepRun | None:
         try:
             said = json.loads(self.objects.read(path) or b"")
-            return Run(said["id"], said["step"], said["day"], tuple(said["tables"]))
+            return StepRun(said["id"], said["step"], said["day"], tuple(said["tables"]))
         except (ValueError, KeyError, TypeError):
             return None
 
@@ -176,13 +176,13 @@ class Lake:
         found = self.objects.children(f"{_CURRENT}/step={step}/day={day}")
         return sorted(each for each in found if each.name.endswith(".parquet"))
 
-    def _entries(self, version: StoredObject) -> dict[str, Entry]:
+    def _entries(self, version: StoredObject) -> dict[str, ClusterEntry]:
         body = self.objects.read(version.path)
         if body is None:
             raise Refused(f"{version.path}: was swept while it was read: try again")
         return lake_entries.from_bytes(body, version.path)
 
-    def _put(self, step: str, day: str, entries: Iterable[Entry]) -> None:
+    def _put(self, step: str, day: str, entries: Iterable[ClusterEntry]) -> None:
         """Put a version after all others; remove those that were replaced a grace time ago."""
         versions = self._versions(step, day)
         last = int(versions[-1].name.partition(".")[0]) if versions else 0

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from poolkeeper.errors import Refused
-from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.fleet.storage.schemas import TableSchema
@@ -47,7 +47,7 @@ class Reader:
     _kept_bytes: int = 0
 
     def rows(
-        self, entry: Entry, table: TableSchema, columns: Iterable[str] | None = None
+        self, entry: ClusterEntry, table: TableSchema, columns: Iterable[str] | None = None
     ) -> pa.Table:
         """The rows of a cluster, in their order; none where it has no file of that table.
 

@@ -18,7 +18,7 @@ from poolkeeper.fleet.storage.schemas import TableSchema
 PREFIX = "fleet_"
 
 
-class Engine(StrEnum):
+class SqlDialect(StrEnum):
     """Whose SQL it is."""
 
     SPARK = "spark"
@@ -27,7 +27,7 @@ class Engine(StrEnum):
 
 
 def views(
-    root: str, engine: Engine, steps: Mapping[str, Iterable[TableSchema]], there: Iterable[str]
+    root: str, engine: SqlDialect, steps: Mapping[str, Iterable[TableSchema]], there: Iterable[str]
 ) -> str:
     """Statements, each with a semicolon; `there`: names of folders below the root."""
     known = set(there)
@@ -164,8 +164,8 @@ def _quoted(text: str) -> str:
     return text.replace("'", "''")
 
 
-_SOURCES: Mapping[Engine, type[_Source]] = {
-    Engine.SPARK: _Spark,
-    Engine.DUCKDB: _DuckDb,
-    Engine.TRINO: _Trino,
+_SOURCES: Mapping[SqlDialect, type[_Source]] = {
+    SqlDialect.SPARK: _Spark,
+    SqlDialect.DUCKDB: _DuckDb,
+    SqlDialect.TRINO: _Trino,
 }

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.fleet.lake import manifests
-from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.manifests import Manifest
@@ -72,7 +72,7 @@ READERS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class ReportOptions:
+class ReportInputs:
     """What a report is made with: when it is made, and the day to which pools are forecast."""
 
     sites: Sites
@@ -87,7 +87,7 @@ class _Day:
     lake: Lake
     storage: Storage
     day: str
-    current: Mapping[str, Mapping[str, Entry]]
+    current: Mapping[str, Mapping[str, ClusterEntry]]
     declared: Mapping[str, Manifest]
 
     @property
@@ -95,7 +95,7 @@ class _Day:
         """The clusters that were read or planned, or should have been."""
         return self.current[SNAPSHOT].keys() | self.current[PLAN].keys()
 
-    def entry(self, step: str, name: str) -> Entry | None:
+    def entry(self, step: str, name: str) -> ClusterEntry | None:
         """What counts of a cluster in a step."""
         return self.current[step].get(name)
 
@@ -128,7 +128,7 @@ class _Budget:
     damaged: tuple[str, ...] = ()
 
 
-def day_report(lake: Lake, storage: Storage, day: str, options: ReportOptions) -> FleetReport:
+def day_report(lake: Lake, storage: Storage, day: str, options: ReportInputs) -> FleetReport:
     """The values of the report; raises `Refused` where there is nothing of that day."""
     known = _day_of(lake, storage, day)
     if not known.there:
@@ -190,7 +190,7 @@ def _each(known: _Day, figures: Callable[[Reader, str], T], names: Sequence[str]
     return [found[name] for name in names]
 
 
-def _figures(known: _Day, reader: Reader, name: str, options: ReportOptions) -> _ClusterFigures:
+def _figures(known: _Day, reader: Reader, name: str, options: ReportInputs) -> _ClusterFigures:
     """All of a cluster; whatever of its tables cannot be read is a gap with the reason."""
     site = options.sites.get(name, "")
     try:
@@ -231,7 +231,7 @@ def _readable(known: _Day, reader: Reader, name: str, site: str) -> _ClusterFigu
     )
 
 
-def _tables(known: _Day, reader: Reader, entry: Entry) -> ClusterTables:
+def _tables(known: _Day, reader: Reader, entry: ClusterEntry) -> ClusterTables:
     name = entry.cluster
     loaded = known.entry(FEATURES, name)
     return ClusterTables(
@@ -247,7 +247,7 @@ def _tables(known: _Day, reader: Reader, entry: Entry) -> ClusterTables:
 
 
 def _planned(
-    reader: Reader, entry: Entry | None, name: str, site: str
+    reader: Reader, entry: ClusterEntry | None, name: str, site: str
 ) -> tuple[ClusterReport, tuple[Missing, ...]]:
     if entry is not None and entry.is_ok:
         return waves.cluster_report(reader, entry, site), ()
@@ -326,11 +326,11 @@ def _earlier_day(before: _Day, reader: Reader, name: str) -> ClusterDay:
     return _cluster_day(entry, report)
 
 
-def _partitions(entry: Entry) -> int:
+def _partitions(entry: ClusterEntry) -> int:
     return int(entry.figures.get("partitions", 0))
 
 
-def _cluster_day(entry: Entry, report: ClusterReport) -> ClusterDay:
+def _cluster_day(entry: ClusterEntry, report: ClusterReport) -> ClusterDay:
     partitions = _partitions(entry)
     if report.failed:
         return ClusterDay(report.name, partitions)

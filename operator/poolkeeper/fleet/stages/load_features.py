@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES
-from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult, reason_of
-from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult, reason_of
+from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
 from poolkeeper.fleet.stages import features
 from poolkeeper.fleet.stages.plan import read_cluster
@@ -60,9 +60,9 @@ class FeaturesTask:
 
     cluster: str
     desired: str
-    snapshot: Entry
+    snapshot: ClusterEntry
     weight: int = 0
-    samples: Entry | None = None
+    samples: ClusterEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class SourceTask:
     root: str = ""
     file: str = ""
     bytes: int = 0
-    snapshot: Entry | None = None
-    samples: Entry | None = None
+    snapshot: ClusterEntry | None = None
+    samples: ClusterEntry | None = None
 
 
 def asks_prometheus(desired: Desired) -> bool:
@@ -89,9 +89,7 @@ def window_of(desired: Desired, read_ms: int, options: HistoryOptions) -> Histor
     return HistoryWindow(read_ms + 1, length_s, options.step_s, options.coverage_min)
 
 
-def ask(
-    task: FeaturesTask, windows: Mapping[str, HistoryWindow], deadline_s: float
-) -> ClusterResult:
+def ask(task: FeaturesTask, windows: Mapping[str, HistoryWindow], deadline_s: float) -> StepResult:
     """Ask the cluster's Prometheus; a fault becomes its status and is never raised."""
     try:
         said: Any = codecs.from_text(Desired, task.desired).cluster.load.prometheus
@@ -100,9 +98,9 @@ def ask(
         found = prometheus.samples(server, windows[task.cluster], queries)
         rows = features.samples_table(found)
         outcome = ClusterOutcome(task.cluster, token=secrets.token_hex(8))
-        return ClusterResult(outcome, {schemas.SAMPLES.name: rows})
+        return StepResult(outcome, {schemas.SAMPLES.name: rows})
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
-        return ClusterResult(ClusterOutcome.of_failure(task.cluster, wrong))
+        return StepResult(ClusterOutcome.of_failure(task.cluster, wrong))
 
 
 def read(task: SourceTask, tables: Tables, storage: Storage) -> Iterator[pa.RecordBatch]:
@@ -134,11 +132,11 @@ def figures(
 
 def gather(
     task: FeaturesTask, parts: Sequence[pa.Table], failures: Sequence[str], tables: Tables
-) -> ClusterResult:
+) -> StepResult:
     """All features of a cluster, by topic, partition and metric; and of its brokers."""
     try:
         if failures:
-            return ClusterResult(ClusterOutcome(task.cluster, schemas.FAILED, "; ".join(failures)))
+            return StepResult(ClusterOutcome(task.cluster, schemas.FAILED, "; ".join(failures)))
         samples = sum(int((part.schema.metadata or {})[COUNT]) for part in parts)
         plain = parquet.arrow(schemas.FEATURES)
         found = [part.replace_schema_metadata(plain.metadata) for part in parts]
@@ -149,9 +147,9 @@ def gather(
         kept = task.samples.files if task.samples else ()
         said = {"samples": str(samples), "features": str(rows.num_rows)}
         content = {schemas.FEATURES.name: rows, schemas.BROKER_FEATURES.name: brokers}
-        return ClusterResult(ClusterOutcome(task.cluster, figures=said, files=kept), content)
+        return StepResult(ClusterOutcome(task.cluster, figures=said, files=kept), content)
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
-        return ClusterResult(ClusterOutcome.of_failure(task.cluster, wrong))
+        return StepResult(ClusterOutcome.of_failure(task.cluster, wrong))
 
 
 def _of_brokers(task: FeaturesTask, rows: pa.Table, desired: Desired, tables: Tables) -> pa.Table:

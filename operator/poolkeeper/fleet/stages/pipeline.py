@@ -16,9 +16,9 @@ from poolkeeper.fleet.engines.histories import HistoryJob
 from poolkeeper.fleet.engines.results import Job
 from poolkeeper.fleet.engines.task_groups import runs
 from poolkeeper.fleet.lake import manifests
-from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import root_of
-from poolkeeper.fleet.lake.lake import Lake, Run, digest_of_file, input_digest
+from poolkeeper.fleet.lake.lake import Lake, StepRun, digest_of_file, input_digest
 from poolkeeper.fleet.lake.manifests import Manifest
 from poolkeeper.fleet.lake.objects import Objects, StoredObject
 from poolkeeper.fleet.stages import features as stages_features
@@ -95,7 +95,7 @@ def snapshot(
     inputs = {name: task.input for name, task in by_name.items()}
     step = Step(engine, lake, SNAPSHOT, day, inputs, again)
 
-    def make(run: Run, names: Sequence[str]) -> AbstractContextManager[Made]:
+    def make(run: StepRun, names: Sequence[str]) -> AbstractContextManager[Made]:
         todo = [by_name[name] for name in names]
         of_files = any(task.file for task in todo)
         # Files take as long as they are; of a ZooKeeper nobody knows before.
@@ -162,7 +162,7 @@ def plan(
     }
     step = Step(engine, lake, PLAN, day, inputs, again)
 
-    def make(run: Run, names: Sequence[str]) -> AbstractContextManager[Made]:
+    def make(run: StepRun, names: Sequence[str]) -> AbstractContextManager[Made]:
         tables = step.tables(run)
         listed, merges = stages_plan.tasks_of(
             [tasks[name] for name in names], engine.slots, split_from
@@ -212,7 +212,7 @@ class _History:
         }
 
     @contextmanager
-    def make(self, step: Step, run: Run, names: Sequence[str]) -> Iterator[Made]:
+    def make(self, step: Step, run: StepRun, names: Sequence[str]) -> Iterator[Made]:
         """The features of these clusters."""
         tables = step.tables(run)
         tasks = {
@@ -265,10 +265,10 @@ class _History:
     def _ask(
         self,
         step: Step,
-        run: Run,
+        run: StepRun,
         tasks: Sequence[FeaturesTask],
         windows: Mapping[str, HistoryWindow],
-    ) -> Mapping[str, Entry]:
+    ) -> Mapping[str, ClusterEntry]:
         """Samples of clusters with a Prometheus, kept as rows of the run."""
         todo = [
             task
@@ -285,7 +285,7 @@ class _History:
             made.write({schemas.SAMPLES: folder})
             return entries_of(step, run, made.outcomes)
 
-    def _sources(self, name: str, kept: Entry | None) -> Iterator[SourceTask]:
+    def _sources(self, name: str, kept: ClusterEntry | None) -> Iterator[SourceTask]:
         for file in self._files.get(name, ()):
             yield SourceTask(name, self._samples, file.path, file.bytes)
         for found in self._by_day.values():
@@ -317,10 +317,10 @@ def _slots_of_units(tasks: Sequence[PlanTask], at_most: int) -> list[int]:
     return slots
 
 
-def _partitions(entry: Entry | None) -> int:
+def _partitions(entry: ClusterEntry | None) -> int:
     return int(entry.figures.get("partitions", 0)) if entry else 0
 
 
-def _made_in(entry: Entry | None) -> str:
+def _made_in(entry: ClusterEntry | None) -> str:
     """What names the rows of a cluster: rows of a run never change."""
     return f"{entry.run} {entry.status}" if entry else "none"

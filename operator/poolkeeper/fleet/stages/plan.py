@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from poolkeeper.errors import InvalidInput, Refused
-from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult
-from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
+from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.schedule.work import cut_of, work_of
 from poolkeeper.fleet.stages import features, plan_parts
 from poolkeeper.fleet.stages.tasks import Tables, files_of
@@ -72,13 +72,13 @@ class PlanTask:
 
     cluster: str
     desired: str = ""
-    snapshot: Entry | None = None
-    features: Entry | None = None
+    snapshot: ClusterEntry | None = None
+    features: ClusterEntry | None = None
     weight: int = 0
     pool: str = ""
 
 
-def perform(task: PlanTask, tables: Tables, planner: Planner = make_plan) -> ClusterResult:
+def perform(task: PlanTask, tables: Tables, planner: Planner = make_plan) -> StepResult:
     """Do one task; a fault of the cluster becomes its status and is never raised."""
     try:
         with collector_paused():
@@ -87,7 +87,7 @@ def perform(task: PlanTask, tables: Tables, planner: Planner = make_plan) -> Clu
         return _failure(task, wrong)
 
 
-def merge(task: PlanTask, parts: Sequence[ClusterResult], tables: Tables) -> ClusterResult:
+def merge(task: PlanTask, parts: Sequence[StepResult], tables: Tables) -> StepResult:
     """Join the plans of all parts of a cluster; a fault becomes its status and is never raised."""
     try:
         with collector_paused():
@@ -98,7 +98,7 @@ def merge(task: PlanTask, parts: Sequence[ClusterResult], tables: Tables) -> Clu
         return _failure(replace(task, pool=""), wrong)
 
 
-def _perform(task: PlanTask, tables: Tables, planner: Planner) -> ClusterResult:
+def _perform(task: PlanTask, tables: Tables, planner: Planner) -> StepResult:
     seen = plan_input_of(task, tables)
     table = table_of(seen.cluster)
     if task.pool:
@@ -106,21 +106,21 @@ def _perform(task: PlanTask, tables: Tables, planner: Planner) -> ClusterResult:
     return _result(task, seen, table, plan_cluster(seen, table, planner))
 
 
-def _result(task: PlanTask, seen: PlanInput, table: PartitionTable, plan: Plan) -> ClusterResult:
+def _result(task: PlanTask, seen: PlanInput, table: PartitionTable, plan: Plan) -> StepResult:
     """The rows of a plan that the audit has found lawful."""
     audit.enforce(plan, seen.desired, seen.cluster, seen.records, seen.gone, fresh=True)
     rows = plan_rows.rows_of_plan(plan, seen.desired, seen.cluster, seen.records, table)
     rows[schemas.STAGES.name] = _stages(plan, seen.desired, rows[schemas.BALANCES.name])
     figures = {"partitions": len(table.replicas), "moves": len(plan.moves), "hash": plan.hash}
     said = {name: str(value) for name, value in figures.items()}
-    return ClusterResult(ClusterOutcome(task.cluster, OK, figures=said), rows)
+    return StepResult(ClusterOutcome(task.cluster, OK, figures=said), rows)
 
 
-def _failure(task: PlanTask, wrong: Exception) -> ClusterResult:
+def _failure(task: PlanTask, wrong: Exception) -> StepResult:
     outcome = ClusterOutcome.of_failure(task.cluster, wrong)
     figures = {"partitions": "0", "moves": "0", "hash": ""}
     rows = {} if task.pool else plan_rows.rows_of_failure(outcome.reason)
-    return ClusterResult(replace(outcome, figures=figures), rows, task.pool)
+    return StepResult(replace(outcome, figures=figures), rows, task.pool)
 
 
 def _stages(plan: Plan, desired: Desired, balances: pa.Table) -> pa.Table:
@@ -173,7 +173,9 @@ def plan_input_of(task: PlanTask, tables: Tables) -> PlanInput:
     )
 
 
-def read_cluster(cluster: str, entry: Entry, tables: Tables) -> tuple[dict[str, Any], Cluster]:
+def read_cluster(
+    cluster: str, entry: ClusterEntry, tables: Tables
+) -> tuple[dict[str, Any], Cluster]:
     """A cluster's row of `clusters`, and what plans are made from."""
     reader = tables.reader()
     head = next(rows_of(reader.rows(entry, schemas.CLUSTERS)))
@@ -245,7 +247,7 @@ def _require_possible(plan_input: PlanInput) -> None:
         raise InvalidInput(wrong)
 
 
-def _plan_part(task: PlanTask, seen: PlanInput, table: PartitionTable) -> ClusterResult:
+def _plan_part(task: PlanTask, seen: PlanInput, table: PartitionTable) -> StepResult:
     """Plan the part whose first pool the task names, if there is one."""
     _require_possible(seen)
     for part in plan_parts.parts(seen.desired, seen.cluster, seen.records, table):
@@ -254,12 +256,12 @@ def _plan_part(task: PlanTask, seen: PlanInput, table: PartitionTable) -> Cluste
                 part, seen.desired, seen.cluster, seen.records, seen.gone
             )
             rows = plan_rows.rows_of_plan(plan, seen.desired, seen.cluster, seen.records, table)
-            return ClusterResult(ClusterOutcome(task.cluster), rows, task.pool)
-    return ClusterResult(ClusterOutcome(task.cluster), {}, task.pool)
+            return StepResult(ClusterOutcome(task.cluster), rows, task.pool)
+    return StepResult(ClusterOutcome(task.cluster), {}, task.pool)
 
 
 def _merge_parts(
-    task: PlanTask, results: Sequence[ClusterResult], seen: PlanInput, table: PartitionTable
+    task: PlanTask, results: Sequence[StepResult], seen: PlanInput, table: PartitionTable
 ) -> Plan:
     """Join the plans of all parts; a missing part is planned here."""
     _require_possible(seen)

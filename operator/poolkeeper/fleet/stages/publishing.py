@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.fleet.engines.engines import Engine, Made
 from poolkeeper.fleet.engines.results import ClusterOutcome, RowsDifferError
-from poolkeeper.fleet.lake.entries import Entry, TableFile
-from poolkeeper.fleet.lake.lake import Lake, Run
+from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
+from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.reading import DamagedFile
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.storage import parquet, schemas
@@ -110,7 +110,7 @@ class Step:
     inputs: Mapping[str, str]
     again: bool = False
 
-    def tables(self, run: Run) -> Tables:
+    def tables(self, run: StepRun) -> Tables:
         """What tasks of the run need to open tables."""
         return Tables(self.lake.root, self.engine.storage, run.id)
 
@@ -118,18 +118,18 @@ class Step:
 ATTEMPTS = 3
 """How often a run is begun whose executors are lost in the wrong moment."""
 
-Make = Callable[[Run, Sequence[str]], AbstractContextManager[Made]]
+Make = Callable[[StepRun, Sequence[str]], AbstractContextManager[Made]]
 """Makes these clusters in a run."""
 
 
 def carry_out(
-    step: Step, make: Make, keep: Callable[[Entry], bool] = lambda entry: True
+    step: Step, make: Make, keep: Callable[[ClusterEntry], bool] = lambda entry: True
 ) -> FleetOutcome:
     """Make what is not there, and publish; `keep`: whether an entry of the same input will do."""
     before = step.lake.current(step.name, step.day)
     kept = {} if step.again else _kept(step, before, keep)
     todo = [name for name in step.inputs if name not in kept]
-    made: dict[str, Entry] = {}
+    made: dict[str, ClusterEntry] = {}
     if todo:
         run, outcomes = _written(step, make, todo)
         made = entries_of(step, run, outcomes)
@@ -142,7 +142,7 @@ def carry_out(
 
 def _written(
     step: Step, make: Make, todo: Sequence[str], attempts: int = ATTEMPTS
-) -> tuple[Run, Sequence[ClusterOutcome]]:
+) -> tuple[StepRun, Sequence[ClusterOutcome]]:
     """A run that has written what it made; begun anew if rows of two moments would mix."""
     tables = TABLES_OF[step.name]
     run = step.lake.begin(step.name, step.day, tables)
@@ -158,7 +158,9 @@ def _written(
     return _written(step, make, todo, attempts - 1)
 
 
-def entries_of(step: Step, run: Run, outcomes: Iterable[ClusterOutcome]) -> dict[str, Entry]:
+def entries_of(
+    step: Step, run: StepRun, outcomes: Iterable[ClusterOutcome]
+) -> dict[str, ClusterEntry]:
     """Entries of what a run made: a slot's files hold all rows of its clusters."""
     files: dict[tuple[str, int], list[TableFile]] = {}
     for table in TABLES_OF[step.name]:
@@ -169,7 +171,7 @@ def entries_of(step: Step, run: Run, outcomes: Iterable[ClusterOutcome]) -> dict
             )
     versions = {table.name: str(table.version) for table in TABLES_OF[step.name]}
     return {
-        each.cluster: Entry(
+        each.cluster: ClusterEntry(
             each.cluster,
             run.id,
             "" if each.damaged else step.inputs[each.cluster],
@@ -190,8 +192,8 @@ def entries_of(step: Step, run: Run, outcomes: Iterable[ClusterOutcome]) -> dict
 
 
 def _kept(
-    step: Step, before: Mapping[str, Entry], keep: Callable[[Entry], bool]
-) -> dict[str, Entry]:
+    step: Step, before: Mapping[str, ClusterEntry], keep: Callable[[ClusterEntry], bool]
+) -> dict[str, ClusterEntry]:
     alike = {
         name: before[name]
         for name, digest in step.inputs.items()
@@ -202,17 +204,17 @@ def _kept(
 
 def publish_tables(
     lake: Lake, step: str, day: str, made: Mapping[TableSchema, pa.Table], digest: str = ""
-) -> Entry:
+) -> ClusterEntry:
     """Write the small tables of a step of the whole fleet, and make them what counts."""
     run = lake.begin(step, day, TABLES_OF[step])
     files = tuple(_put(lake, run, table, content) for table, content in made.items())
     versions = {table.name: str(table.version) for table in made}
-    entry = Entry(FLEET, run.id, digest, versions=versions, files=files)
+    entry = ClusterEntry(FLEET, run.id, digest, versions=versions, files=files)
     lake.publish(run, [entry])
     return entry
 
 
-def _put(lake: Lake, run: Run, table: TableSchema, content: pa.Table) -> TableFile:
+def _put(lake: Lake, run: StepRun, table: TableSchema, content: pa.Table) -> TableFile:
     sink = io.BytesIO()
     pq.write_table(content.cast(parquet.stored(table)), sink, compression="zstd")
     path = f"{run.folder(table)}/part-00000.parquet"
@@ -236,7 +238,7 @@ def distrust(lake: Lake, damaged: Iterable[str]) -> None:
         lake.distrust(step, day, paths)
 
 
-def _line(entry: Entry, new: bool) -> Line:
+def _line(entry: ClusterEntry, new: bool) -> Line:
     figures = {
         name: value if name == "hash" else int(value)
         for name, value in entry.figures.items()

@@ -22,7 +22,7 @@ import pyarrow as pa
 from poolkeeper.brokers import enrich
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.engines import deadlines
-from poolkeeper.fleet.engines.results import ClusterOutcome, ClusterResult, reason_of
+from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult, reason_of
 from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem
 from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas, snapshot_file
 from poolkeeper.fleet.storage.schemas import FAILED, OK
@@ -73,7 +73,7 @@ class _ClusterSnapshot:
     remarks: tuple[str, ...] = ()
 
 
-def perform(task: SnapshotTask, storage: Storage) -> ClusterResult:
+def perform(task: SnapshotTask, storage: Storage) -> StepResult:
     """Do one task; a fault of the cluster becomes its status and is never raised."""
     token = "" if task.file else secrets.token_hex(8)
     try:
@@ -83,12 +83,12 @@ def perform(task: SnapshotTask, storage: Storage) -> ClusterResult:
         figures = {"partitions": str(rows.head["partitions"]), "read_ms": str(task.now_ms)}
         reason = "; ".join(found.remarks)
         outcome = ClusterOutcome(task.cluster, OK, reason, figures, token=token)
-        return ClusterResult(outcome, {**rows.bodies, schemas.CLUSTERS.name: head})
+        return StepResult(outcome, {**rows.bodies, schemas.CLUSTERS.name: head})
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
         reason = reason_of(wrong)
         head = _row({"status": FAILED, "reason": reason, "read_ms": task.now_ms})
         outcome = ClusterOutcome(task.cluster, FAILED, reason, {"partitions": "0"}, token=token)
-        return ClusterResult(outcome, {schemas.CLUSTERS.name: head})
+        return StepResult(outcome, {schemas.CLUSTERS.name: head})
 
 
 def _row(head: dict[str, Any]) -> pa.Table:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage
 from poolkeeper.fleet.lake.reading import Reader
 
@@ -29,6 +29,6 @@ def _reader(tables: Tables) -> Reader:
     return Reader(tables.root, tables.storage)
 
 
-def files_of(entry: Entry | None, table: str) -> tuple[str, ...]:
+def files_of(entry: ClusterEntry | None, table: str) -> tuple[str, ...]:
     """The paths of the files that hold a cluster's rows of a table."""
     return tuple(f.path for f in entry.files if f.table == table) if entry else ()

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake import manifests
-from poolkeeper.fleet.lake.entries import Entry
+from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage
 from poolkeeper.fleet.lake.lake import Lake, input_digest
 from poolkeeper.fleet.lake.reading import Reader
@@ -85,7 +85,7 @@ def plan_of(lake: Lake, storage: Storage, day: str, cluster: str) -> Plan:
     return plan_of_day(Reader(lake.root, storage), entry)
 
 
-def plan_of_day(reader: Reader, entry: Entry) -> Plan:
+def plan_of_day(reader: Reader, entry: ClusterEntry) -> Plan:
     """The plan of an entry; raises `InvalidInput` if its rows are not of the plan they name."""
     tables = (schemas.PLANS, *plan_rows.BODIES)
     return plan_rows.plan_of_rows(entry.cluster, {t.name: reader.rows(entry, t) for t in tables})
@@ -114,7 +114,7 @@ def _timeline(made: Schedule, budget: str) -> Timeline:
 
 
 def _works(
-    lake: Lake, storage: Storage, planned: Mapping[str, Entry], sites: Sites
+    lake: Lake, storage: Storage, planned: Mapping[str, ClusterEntry], sites: Sites
 ) -> Iterable[ClusterWork]:
     """The work of every cluster; clusters whose rows share a file one after the other."""
     declared, reader = manifests.read(lake), Reader(lake.root, storage)
@@ -126,7 +126,7 @@ def _works(
         yield ClusterWork(name, stages, sites.get(name, ""), windows)
 
 
-def row_of(reader: Reader, entry: Entry, table: schemas.TableSchema) -> dict[str, Any]:
+def row_of(reader: Reader, entry: ClusterEntry, table: schemas.TableSchema) -> dict[str, Any]:
     """The one row of a table that an entry has; raises `Refused` if there is none."""
     row = next(rows_of(reader.rows(entry, table)), None)
     if row is None:
@@ -134,13 +134,13 @@ def row_of(reader: Reader, entry: Entry, table: schemas.TableSchema) -> dict[str
     return row
 
 
-def holdings_of_day(reader: Reader, entry: Entry) -> tuple[Holding, ...]:
+def holdings_of_day(reader: Reader, entry: ClusterEntry) -> tuple[Holding, ...]:
     """The cluster's brokers before its plan and after it."""
     columns = reader.rows(entry, schemas.BALANCES, Holding._fields)
     return tuple(Holding(**row) for row in rows_of(columns))
 
 
-def problems_of_day(reader: Reader, entry: Entry) -> tuple[PlanProblem, ...]:
+def problems_of_day(reader: Reader, entry: ClusterEntry) -> tuple[PlanProblem, ...]:
     """The problems of the cluster's plan."""
     return tuple(
         PlanProblem(row["pool"], row["law"], Recorded(row["message"]), row["topic"])
@@ -148,7 +148,7 @@ def problems_of_day(reader: Reader, entry: Entry) -> tuple[PlanProblem, ...]:
     )
 
 
-def cluster_report(reader: Reader, entry: Entry, site: str) -> ClusterReport:
+def cluster_report(reader: Reader, entry: ClusterEntry, site: str) -> ClusterReport:
     """The numbers of the cluster's plan."""
     head = row_of(reader, entry, schemas.PLANS)
     steps = reader.rows(entry, schemas.STEPS, ["destructive"]).column(0).to_pylist()
@@ -190,7 +190,7 @@ def _tables_of(made: Schedule, budget: Budget) -> Mapping[schemas.TableSchema, p
     }
 
 
-def _read_schedule(reader: Reader, entry: Entry) -> Schedule:
+def _read_schedule(reader: Reader, entry: ClusterEntry) -> Schedule:
     """The schedule without its slices: what reports and people need of it."""
     head = row_of(reader, entry, schemas.BUDGETS)
     return Schedule(

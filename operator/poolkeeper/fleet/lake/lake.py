@@ -30,7 +30,8 @@ from poolkeeper.fleet.storage import codecs
 from poolkeeper.fleet.storage.schemas import TableSchema
 
 GRACE_S = 24 * 3600.0
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+"""How a day is written, in folders and in options."""
 _RUNS, _CURRENT = "runs", "current"
 _OLD_LAYOUT = ("manifests", "clusters")
 
@@ -82,7 +83,7 @@ class Lake:
 
         Raises `Refused` for what is no day.
         """
-        if not _DAY.fullmatch(day):
+        if not DAY.fullmatch(day):
             raise Refused(f"day {day!r} cannot be a folder of tables (expected YYYY-MM-DD)")
         versions = self._versions(step, day)
         if not versions:

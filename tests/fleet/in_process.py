@@ -31,6 +31,12 @@ class InProcess:
     def __init__(self, slots: int = 1) -> None:
         self.slots = slots
 
+    @classmethod
+    @contextmanager
+    def opened(cls, *_: object) -> Iterator["InProcess"]:
+        """As `engines.open_engine`."""
+        yield cls()
+
     def do(self, tasks: Sequence[Any], perform: Any, done: Any, weights: Sequence[int]) -> list:
         return [perform(task) for task in tasks]
 
@@ -108,4 +114,5 @@ class MadeHere:
                 assert path is not None
                 path.mkdir(parents=True, exist_ok=True)
                 content = pa.concat_tables(parts).cast(stored(table))
-                pq.write_table(content, path / f"part-{slot:05d}-here-c000.parquet")
+                file = path / f"part-{slot:05d}-here-c000.parquet"
+                pq.write_table(content, file, write_page_checksum=True)

@@ -1,6 +1,7 @@
 """The whole path of a fleet on a real object store: the same plans as on a folder, to the byte."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.dataset as ds
@@ -11,10 +12,20 @@ from fleet import cases
 from fleet.test_cli import DAY, fleet
 from fleet.test_s3 import session, use
 from poolkeeper.cli import main
+from poolkeeper.errors import Unavailable
+from poolkeeper.fleet.lake.filesystems import Storage
+from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.objects import ArrowObjects
 from s3_server import Bucket
 
 __all__ = ["fleet", "session"]
 
+DAMAGES: dict[tuple[str, str], Callable[[bytes], bytes | None]] = {
+    ("snapshot", "partitions"): lambda body: body[: len(body) // 2],
+    ("features", "features"): lambda body: bytes(len(body)),
+    ("plan", "stages"): lambda _: b"",
+    ("plan", "moves"): lambda _: None,
+}
 STEPS = ("snapshot", "features", "plan", "budget", "report")
 
 
@@ -53,6 +64,43 @@ def test_all_steps_on_an_object_store(fleet: Path, run, session: SparkSession, s
         s3.path("lake", "partitions"), filesystem=s3.files(), partitioning="hive"
     ).to_table(columns=["cluster", "day"])
     assert partitions.group_by(["cluster", "day"]).aggregate([([], "count_all")]).num_rows == 2
+
+
+def test_what_is_half_written_or_refused_is_never_seen_and_made_again(
+    fleet: Path, run, session: SparkSession, s3: Bucket
+) -> None:
+    """Tables that are cut off, garbled or gone; a store that takes nothing in mid-run."""
+    use(session, s3)
+    code, whole, err = run(fleet, s3.uri("lake"))
+    assert code == 0, err
+    lake = Lake(ArrowObjects(s3.uri("lake"), Storage.of(s3.hadoop())))
+    spoilt = set()
+    for (step, table), damage in DAMAGES.items():
+        for file in cases.entry(lake, step, "east").files:
+            if file.table == table:
+                spoilt.add((step, table))
+                place = s3.folder / "lake" / file.path
+                body = damage(place.read_bytes())
+                place.unlink()
+                if body is not None:
+                    place.write_bytes(body)
+    assert spoilt == DAMAGES.keys()
+    published = {step: lake.objects.children(f"current/step={step}") for step in STEPS}
+    s3.server.stop()
+    s3.server.start(read_only=True)
+    try:
+        code, steps, err = run(fleet, s3.uri("lake"))
+        assert (code, steps) == (Unavailable.exit_code, {}), err
+        assert err.count("\n") == 1
+        assert s3.uri("lake") in err
+    finally:
+        s3.server.stop()
+        s3.server.start()
+    assert {step: lake.objects.children(f"current/step={step}") for step in STEPS} == published
+    code, again, err = run(fleet, s3.uri("lake"))
+    assert code == 0, err
+    assert plans(again) == plans(whole)
+    assert {**again["budget"], "out": ""} == {**whole["budget"], "out": ""}
 
 
 def test_a_wrong_secret_or_bucket_is_one_clear_error(

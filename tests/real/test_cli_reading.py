@@ -2,8 +2,8 @@
 
 import gzip
 import json
-import time
 import socket
+import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 

@@ -259,13 +259,16 @@ def _reading(function: Function) -> Function:
 @fleet.command()
 @_with(fleet_waves.BUDGET)
 @_reading
-def budget(work: _FleetCommand, **wanted: Any) -> None:
-    """Order all plans into waves under a budget that the clusters share."""
+def budget(work: _FleetCommand, **wanted: Any) -> int:
+    """Order all plans into waves under a budget that the clusters share.
+
+    Exit code 4: the plan of a cluster is not in it, as it cannot be read.
+    """
     allowed = fleet_waves.fleet_budget(fleet_waves.BudgetOptions(**wanted))
     with work.begun() as begun:
         day = work.latest(begun.lake)
         made = fleet_waves.budget(begun.lake, begun.storage, day, allowed)
-    fleet_outcomes.print_outcomes(work.output, [], [made])
+    return fleet_outcomes.print_outcomes(work.output, [], [made])
 
 
 @fleet.command()

@@ -33,13 +33,14 @@ def print_outcomes(
             kind = Unavailable if outcome.step == "snapshot" else Refused
             raise kind(f"{outcome.step} failed for every cluster")
     told = {line.cluster for outcome in outcomes for line in outcome.failed}
-    missing = [each for _, data in more for each in data.get("missing", ())]
-    printing.warn(_missing(each) for each in missing if each["cluster"] not in told)
+    missing = [(data["step"], each) for _, data in more for each in data.get("missing", ())]
+    printing.warn(_missing(*each) for each in missing if each[1]["cluster"] not in told)
     return left_undone.EXIT_CODE if told or missing else 0
 
 
-def _missing(told: Mapping[str, Any]) -> str:
-    return f"report {told['cluster']}: {told['message']}" if told["cluster"] else told["message"]
+def _missing(step: str, told: Mapping[str, Any]) -> str:
+    message: str = told["message"]
+    return f"{step} {told['cluster']}: {message}" if told["cluster"] else message
 
 
 def _outcome_data(outcome: "FleetOutcome") -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from poolkeeper.cli.commands import fleet_steps
 from poolkeeper.cli.input import snapshot_files
 from poolkeeper.errors import Refused
 from poolkeeper.model.specs import Window
+from poolkeeper.report.values import Gap
 from poolkeeper.resources.parse.quantities import positive_duration_s, size_bytes
 from poolkeeper.resources.parse.schedules import cron_problem, time_zone_problem
 from poolkeeper.text import count, duration, size
@@ -131,7 +132,8 @@ def budget(
     """Make the waves of a day; return a sentence and the same as data."""
     waves = snapshot_files.fleet("stages.waves")
     begin = fleet_budget.begin or fleet_steps.end_of(day)
-    made = waves.schedule_day(lake, storage, day, fleet_budget.limits, fleet_budget.sites, begin)
+    found = waves.schedule_day(lake, storage, day, fleet_budget.limits, fleet_budget.sites, begin)
+    made = found.schedule
     total = sum(turn.bytes for turn in made.turns)
     sentence = (
         f"budget {day}: {count(made.waves, 'wave')}, {size(total)} in"
@@ -149,6 +151,10 @@ def budget(
         "makespanSeconds": made.makespan_ms / 1000,
         "lowerBoundSeconds": made.bound.ms / 1000,
         "leftOut": [{"cluster": each.cluster, "reason": each.reason} for each in made.left_out],
+        "missing": [
+            {"reason": Gap.DAMAGED, "cluster": cluster, "message": reason}
+            for cluster, reason in found.damaged.items()
+        ],
     }
 
 

@@ -182,7 +182,7 @@ def read_cluster(
 ) -> tuple[dict[str, Any], Cluster]:
     """A cluster's row of `clusters`, and what plans are made from."""
     reader = tables.reader()
-    head = next(rows_of(reader.rows(entry, schemas.CLUSTERS)))
+    head = reader.row(entry, schemas.CLUSTERS)
     bodies = {
         table.name: reader.rows(entry, table, NEEDED if table is schemas.PARTITIONS else None)
         for table in cluster_rows.BODIES

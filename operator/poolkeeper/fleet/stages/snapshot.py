@@ -53,7 +53,7 @@ class SnapshotTask:
 
     `desired`: what is declared, as canonical JSON.
     `now_ms`: when the cluster is read, or was, where its file does not say.
-    `day_end_ms`: the end of the day, at which its file was read at the latest.
+    `day_end_ms`: the end of the day, before which its file was read; 0: at any time.
     `bytes`: the length of the file.
     `input`: the digest of what is to be read.
     `refused`: why it is not to be read, if it is not.
@@ -131,7 +131,7 @@ def _of_file(task: SnapshotTask, storage: Storage) -> _ClusterSnapshot:
     else:
         with _fetched(task, storage) as file:
             cluster = snapshot_file.read(file)
-    if cluster.read_ms is not None and cluster.read_ms >= task.day_end_ms:
+    if task.day_end_ms and cluster.read_ms is not None and cluster.read_ms >= task.day_end_ms:
         raise Refused(
             f"{folder or task.folder}/{task.file}: was read at {moment(cluster.read_ms)},"
             " after the day that it is put into (expected another --day)"

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.engines import results
 from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES, HistoryJob
 from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
@@ -115,4 +116,7 @@ class MadeHere:
                 path.mkdir(parents=True, exist_ok=True)
                 content = pa.concat_tables(parts).cast(stored(table))
                 file = path / f"part-{slot:05d}-here-c000.parquet"
-                pq.write_table(content, file, write_page_checksum=True)
+                try:
+                    pq.write_table(content, file, write_page_checksum=True)
+                except OSError as failed:
+                    raise Unavailable(f"{file}: cannot be written: {failed}") from failed

@@ -312,6 +312,24 @@ def show(work: _FleetCommand, cluster: str, file: Path | None) -> None:
     fleet_reading.show(plan, file, work.output)
 
 
+@fleet.command(
+    epilog="""\b
+    Example:
+      poolkeeper fleet forget west --out s3a://bucket/fleet
+    """
+)
+@click.argument("clusters", nargs=-1, required=True, metavar="CLUSTER...")
+@_reading
+def forget(work: _FleetCommand, clusters: tuple[str, ...]) -> None:
+    """Have clusters declared no more, and none of the latest day; earlier days stay.
+
+    A cluster that is still in the manifests is declared again by the next run. With --day, only the
+    rows of that day are forgotten.
+    """
+    with work.begun() as begun:
+        fleet_reading.forget(begun.lake, clusters, work.day, work.output)
+
+
 @fleet.command()
 @click.option(
     "--engine",

@@ -212,7 +212,8 @@ class SparkMade:
                 pieces = self._frame.where(col("kind") == table.name)
                 typed = partial(_typed, table=table, tokens=tokens)
                 frame = pieces.mapInArrow(typed, table.ddl_of_files)
-                checked(f"{self._what}: {table.name}", lambda: frame.write.parquet(folders[table]))
+                folder = folders[table]
+                checked(f"{folder}: cannot be written", lambda: frame.write.parquet(folder))
 
             with ThreadPoolExecutor(WRITES_AT_A_TIME, "tables") as threads:
                 target = inheritable_thread_target(self._session)(written)

@@ -17,7 +17,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -118,6 +118,19 @@ class Lake:
         self._put(run.step, run.day, listed)
         if run.id in used:
             self.objects.delete(f"{_RUNS}/{run.id}.json")
+
+    def drop(
+        self, step: str, day: str, clusters: Container[str], tables: Iterable[TableSchema]
+    ) -> None:
+        """Have nothing of these clusters count; what their runs wrote is swept in time."""
+        before = self.current(step, day)
+        kept = [entry for name, entry in before.items() if name not in clusters]
+        if len(kept) == len(before):
+            return
+        names = tuple(table.name for table in tables)
+        for run in {entry.run for entry in before.values()} - {entry.run for entry in kept}:
+            self._mark(StepRun(run, step, day, names))
+        self._put(step, day, kept)
 
     def distrust(self, step: str, day: str, paths: Iterable[str]) -> tuple[str, ...]:
         """Have the next run make again what these files hold; returns the clusters concerned."""

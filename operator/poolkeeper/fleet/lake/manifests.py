@@ -1,7 +1,7 @@
 """What is declared of clusters: one small object, put anew when anything of it changes."""
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -80,6 +80,14 @@ def write(lake: Lake, desired_states: Iterable[Desired]) -> None:
     after = {**before, **declared}
     if after != before or not is_last:
         _put(lake, after, old)
+
+
+def remove(lake: Lake, names: Container[str]) -> None:
+    """Have these clusters declared no more."""
+    before = read(lake)
+    after = {name: each for name, each in before.items() if name not in names}
+    if after != before:
+        _put(lake, after, _versions(lake))
 
 
 def _put(lake: Lake, after: Mapping[str, Manifest], old: Sequence[StoredObject]) -> None:

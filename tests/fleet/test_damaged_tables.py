@@ -103,10 +103,10 @@ def words(made: Path, out: Path, step: str) -> list[str]:
     # Nothing fits into a window of a minute: the budget leaves something out.
     limits = ["--rate", "1", "--window", "0 22 * * * 1m"]
     of_steps = {
-        "run": [*read, *limits],
+        "run": [*read, *limits, "--pages", "0"],
         "snapshot": read,
         "budget": limits,
-        "report": ["--pages", "1"],
+        "report": ["--pages", "0"],
         "show": ["east", "--plan", out.parent / "plan.json"],
     }
     return [str(w) for w in ("fleet", step, *of_steps.get(step, ()), "--out", out, "--day", DAY)]
@@ -167,7 +167,7 @@ TABLES = {
 MATRIX = [
     (table, DAMAGES[number % len(DAMAGES)])
     for number, table in enumerate(sorted(TABLES.keys() - ABSENT))
-    if not table.startswith(UNREAD) or table == schemas.MISSING.name
+    if number % 2 or table == schemas.MANIFESTS.name
 ]
 REST = [
     (table, damage)
@@ -214,7 +214,7 @@ def test_a_damaged_file_is_told_and_made_again(
     assert contents(lake) == wanted
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", [garbled, gone, *soak(cut_off, emptied, of_another_schema)])
 def test_a_budget_without_the_stages_of_a_plan(
     damage: Damage, made: Path, out: Path, capsys, without_spark
 ) -> None:

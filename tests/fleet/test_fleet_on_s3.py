@@ -1,7 +1,8 @@
 """The whole path of a fleet on a real object store: the same plans as on a folder, to the byte."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.dataset as ds
@@ -64,16 +65,23 @@ def test_all_steps_on_an_object_store(fleet: Path, run, session: SparkSession, s
         s3.path("lake", "partitions"), filesystem=s3.files(), partitioning="hive"
     ).to_table(columns=["cluster", "day"])
     assert partitions.group_by(["cluster", "day"]).aggregate([([], "count_all")]).num_rows == 2
-
-
-def test_what_is_half_written_or_refused_is_never_seen_and_made_again(
-    fleet: Path, run, session: SparkSession, s3: Bucket
-) -> None:
-    """Tables that are cut off, garbled or gone; a store that takes nothing in mid-run."""
-    use(session, s3)
-    code, whole, err = run(fleet, s3.uri("lake"))
-    assert code == 0, err
+    # What is half written, and a store that takes nothing in mid-run.
     lake = Lake(ArrowObjects(s3.uri("lake"), Storage.of(s3.hadoop())))
+    spoil(lake, s3)
+    published = {step: lake.objects.children(f"current/step={step}") for step in STEPS}
+    with refusing(s3):
+        code, steps, err = run(fleet, s3.uri("lake"))
+        assert (code, steps) == (Unavailable.exit_code, {}), err
+        assert (err.count("\n"), s3.uri("lake") in err) == (1, True), err
+    assert {step: lake.objects.children(f"current/step={step}") for step in STEPS} == published
+    code, again, err = run(fleet, s3.uri("lake"))
+    assert code == 0, err
+    assert plans(again) == plans(there)
+    assert {**again["budget"], "out": ""} == {**there["budget"], "out": ""}
+
+
+def spoil(lake: Lake, s3: Bucket) -> None:
+    """Tables that are cut off, garbled, empty or gone, as their objects' files."""
     spoilt = set()
     for (step, table), damage in DAMAGES.items():
         for file in cases.entry(lake, step, "east").files:
@@ -85,22 +93,18 @@ def test_what_is_half_written_or_refused_is_never_seen_and_made_again(
                 if body is not None:
                     place.write_bytes(body)
     assert spoilt == DAMAGES.keys()
-    published = {step: lake.objects.children(f"current/step={step}") for step in STEPS}
+
+
+@contextmanager
+def refusing(s3: Bucket) -> Iterator[None]:
+    """The store takes nothing for the time of the block."""
     s3.server.stop()
     s3.server.start(read_only=True)
     try:
-        code, steps, err = run(fleet, s3.uri("lake"))
-        assert (code, steps) == (Unavailable.exit_code, {}), err
-        assert err.count("\n") == 1
-        assert s3.uri("lake") in err
+        yield
     finally:
         s3.server.stop()
         s3.server.start()
-    assert {step: lake.objects.children(f"current/step={step}") for step in STEPS} == published
-    code, again, err = run(fleet, s3.uri("lake"))
-    assert code == 0, err
-    assert plans(again) == plans(whole)
-    assert {**again["budget"], "out": ""} == {**whole["budget"], "out": ""}
 
 
 def test_a_wrong_secret_or_bucket_is_one_clear_error(

@@ -138,7 +138,12 @@ def assigned(brokers, partitions, factor, start, start_partition=-1):
         pytest.param("topic_name", {"name": "x" * 250}, False, id="250-letters"),
         pytest.param("topic_name", {"name": "..."}, True, id="three-dots"),
         pytest.param("topic_collision", {"a": "a.b", "b": "a-b"}, False, id="a-dash-is-no-dot"),
-        pytest.param("adaptive_cft", {"queue_sizes": [1, 1]}, {"frequencies": None, "cumulative": None}, id="evenly"),
+        pytest.param(
+            "adaptive_cft",
+            {"queue_sizes": [1, 1]},
+            {"frequencies": None, "cumulative": None},
+            id="evenly",
+        ),
     ],
 )
 def test_worked_example(kind, input_, output):

@@ -1,7 +1,7 @@
 """What a change would do to those who use a cluster: values in, values out; nothing is changed.
 
 In come an observed cluster and a supposed change, out come frozen values that `cli.output` and
-`report` write as text, JSON and pages. Read `loss_settings` (the settings that decide a loss),
-`broker_loss` (leaders, in-sync replicas and load after it), `controller_times` (how long that
-takes) and `group_coordinators`.
+`report` write as text, JSON and pages. Read, for the loss of brokers, `loss_settings` (the settings
+that decide it), `broker_loss` (leaders, in-sync replicas and load after it), `controller_times` (how
+long that takes) and `group_coordinators`; for more partitions, `key_growth` and `key_hashes`.
 """

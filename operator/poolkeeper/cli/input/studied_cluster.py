@@ -9,16 +9,18 @@ import click
 
 from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targets
 from poolkeeper.cli.input.targets import Target
+from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 
 
 @dataclass(frozen=True, slots=True)
 class StudiedCluster:
-    """`target` is None for a snapshot: nothing can be asked."""
+    """`target` is None for a snapshot: nothing can be asked. `desired`: None without manifests."""
 
     cluster: Cluster
     target: Target | None = None
     warnings: tuple[str, ...] = ()
+    desired: Desired | None = None
 
 
 def by_cluster_or_snapshot(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,7 +41,23 @@ def read(where: str | None, snapshot: Path | None, given: Mapping[str, Any]) -> 
         if where or any(given[key] for key in ("folders", "zookeeper", "cluster")):
             raise click.UsageError("--snapshot replaces the live cluster: give one of the two")
         return StudiedCluster(snapshot_files.read(snapshot))
-    target = targets.target(options.address_of(where, **given))
+    return _live(targets.target(options.address_of(where, **given)))
+
+
+def read_declared(
+    where: str | None, snapshot: Path | None, given: Mapping[str, Any]
+) -> StudiedCluster | None:
+    """Read the same, or a snapshot together with manifests; None if nothing is given."""
+    if snapshot is not None and given["folders"] and not given["zookeeper"]:
+        desired = targets.load_desired(options.address_of(where, **given))
+        return StudiedCluster(snapshot_files.read(snapshot), desired=desired)
+    if snapshot is None and where is None and not (given["folders"] or given["zookeeper"]):
+        return None
+    return read(where, snapshot, given)
+
+
+def _live(target: Target) -> StudiedCluster:
     with cluster_reading.session(target) as session:
         observed = cluster_reading.read_cluster(session, target)
-    return StudiedCluster(observed.cluster, target, (*observed.warnings, *observed.notes))
+    warnings = (*observed.warnings, *observed.notes)
+    return StudiedCluster(observed.cluster, target, warnings, target.desired)

@@ -10,12 +10,20 @@ from poolkeeper.algorithms.assignors.group import Assignment, Assignor, GroupMem
 from poolkeeper.algorithms.assignors.java_order import hash_map_order
 from poolkeeper.algorithms.assignors.range_assignor import range_assign
 from poolkeeper.algorithms.assignors.round_robin_assignor import round_robin_assign
+from poolkeeper.algorithms.assignors.sticky_2_2_assignor import sticky_2_2_assign
+from poolkeeper.algorithms.assignors.sticky_assignor import (
+    cooperative_sticky_assign,
+    sticky_assign,
+)
 
 _Algorithm = Callable[[Mapping[str, GroupTopic], Mapping[str, GroupMember]], Assignment]
 
 _ALGORITHMS: Mapping[Assignor, _Algorithm] = {
     Assignor.RANGE: range_assign,
     Assignor.ROUND_ROBIN: round_robin_assign,
+    Assignor.STICKY: sticky_assign,
+    Assignor.COOPERATIVE_STICKY: cooperative_sticky_assign,
+    Assignor.STICKY_2_2: sticky_2_2_assign,
 }
 
 

@@ -10,12 +10,14 @@ Not followed: from nine keys in one bucket on Java doubles early or makes a tree
 which changes the order in that bucket.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 _WORD = 0xFFFFFFFF
 _LEAST_BUCKETS = 16
 
 
+@lru_cache(maxsize=1 << 16)
 def string_hash(text: str) -> int:
     """Return String.hashCode, as an unsigned 32-bit number."""
     result = 0
@@ -55,5 +57,20 @@ def buckets(keys: int) -> int:
 def hash_map_order(keys: Iterable[str]) -> list[str]:
     """Return distinct strings in the order of a HashMap into which they were put one by one."""
     distinct = list(dict.fromkeys(keys))
-    last = buckets(len(distinct)) - 1
-    return sorted(distinct, key=lambda key: spread(string_hash(key)) & last)
+    return _by_bucket(distinct, buckets(len(distinct)))
+
+
+def computed_map_order(keys: Sequence[str]) -> list[str]:
+    """Return distinct strings in the order of a HashMap that was asked for them one by one.
+
+    It is asked by computeIfAbsent, which puts a new key first in its bucket, and doubles the table
+    not when it puts a key but when it is asked next.
+    """
+    distinct = list(dict.fromkeys(keys))
+    asked_since = keys[-1] in keys[:-1]
+    size = buckets(len(distinct) if asked_since else len(distinct) - 1)
+    return _by_bucket(reversed(distinct), size)
+
+
+def _by_bucket(keys: Iterable[str], size: int) -> list[str]:
+    return sorted(keys, key=lambda key: spread(string_hash(key)) & size - 1)

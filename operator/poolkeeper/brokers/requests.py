@@ -20,6 +20,7 @@ from kafka.protocol.admin import DescribeLogDirsRequest
 
 from poolkeeper.brokers import config_validation, connections, consumer_groups, security
 from poolkeeper.brokers.config_validation import ConfigCheck
+from poolkeeper.brokers.consumer_groups import ObservedGroup
 from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.model.credentials import BrokerCredentials
@@ -190,6 +191,10 @@ class BrokerClient:
     def group_sizes(self, names: Sequence[str] | None = None) -> Mapping[str, int]:
         """Return the number of members of these consumer groups, or of all; raises Unavailable."""
         return consumer_groups.sizes(self._client, names)
+
+    def consumer_group(self, name: str) -> ObservedGroup:
+        """Return the members of a consumer group and what they read; raises Unavailable."""
+        return consumer_groups.describe(self._client, name)
 
     def wake_controller(self) -> None:
         """Make the controller look for reassignment requests again (Kafka 2.4 and later).

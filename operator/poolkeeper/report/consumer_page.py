@@ -95,7 +95,7 @@ def _cost(course: AssignorCourse, place: int, *, measured: bool) -> Row:
         number(len(outcome.settled.rounds)),
         number(shown_load(outcome.largest_change, measured=measured), order=outcome.largest_change),
         number(shown_load(outcome.spread, measured=measured), order=outcome.spread),
-        number(f"{computed:.1f} ms", order=computed),
+        number(f"{computed:.2f} ms", order=computed),
     )
 
 

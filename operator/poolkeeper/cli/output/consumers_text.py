@@ -96,7 +96,7 @@ def _cost(
         percent(100 * outcome.stopped),
         str(len(outcome.settled.rounds)),
         *in_rack,
-        f"{outcome.settled.seconds * 1000:.1f} ms",
+        f"{outcome.settled.seconds * 1000:.2f} ms",
     )
 
 

@@ -11,3 +11,9 @@ from kafka_oracle import Oracle
 def kafka_3_9() -> Iterator[Oracle]:
     with Oracle("3.9.2") as kafka:
         yield kafka
+
+
+@pytest.fixture(scope="session")
+def kafka_2_2() -> Iterator[Oracle]:
+    with Oracle("2.2.2") as kafka:
+        yield kafka

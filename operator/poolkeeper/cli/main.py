@@ -121,7 +121,8 @@ def main(
         logging.getLogger().addHandler(logging.NullHandler())
     try:
         code = _invoke(command, words, name)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it was closed before we began
+            sys.stdout.flush()
     except BrokenPipeError:
         # The reader of the pipe has gone; the interpreter's last flush would fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -72,20 +72,15 @@ def range_assign(
 def _states(
     topics: Mapping[str, GroupTopic], members: Mapping[str, GroupMember]
 ) -> list[_TopicRanges]:
-    subscribers = defaultdict[str, list[GroupMember]](list)
-    for member in members.values():
-        for topic in dict.fromkeys(member.topics):
-            subscribers[topic].append(member)
-    return [_state(name, topic, subscribers[name], members) for name, topic in topics.items()]
+    consumers = defaultdict[str, dict[str, str | None]](dict)
+    for member in member_order(members.values()):
+        rack = members[member].rack or None
+        for topic in members[member].topics:
+            consumers[topic][member] = rack
+    return [_state(name, topic, consumers[name]) for name, topic in topics.items()]
 
 
-def _state(
-    name: str,
-    topic: GroupTopic,
-    subscribers: Iterable[GroupMember],
-    members: Mapping[str, GroupMember],
-) -> _TopicRanges:
-    consumers = {id_: members[id_].rack or None for id_ in member_order(subscribers)}
+def _state(name: str, topic: GroupTopic, consumers: Mapping[str, str | None]) -> _TopicRanges:
     consumer_racks = {rack for rack in consumers.values() if rack is not None}
     racks = replica_racks(topic) if consumer_racks else []
     return _TopicRanges(

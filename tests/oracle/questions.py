@@ -145,7 +145,7 @@ def range_(random: Random) -> Input:
             "instance_id": random.choice((None, None, f"i{random.randint(0, 20)}")),
             "rack": random.choice((None, *racks)),
         }
-        for name in random.sample(_MEMBERS, random.randint(0, 6))
+        for name in random.sample(_MEMBERS, random.randint(1, 6))
     ]
     return {"topics": topics, "members": members}
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from poolkeeper.report.document import Cell, Report, Row, Section, Tile, name, number, share, table
 from poolkeeper.report.html import page
-from poolkeeper.report.html.group_timelines import group_picture
+from poolkeeper.report.html.group_timelines import group_picture, standalone
 from poolkeeper.studies.consumer_study import AssignorCourse, ConsumerStudy
 from poolkeeper.studies.group_rebalances import is_eager
 from poolkeeper.studies.study_names import (
@@ -21,6 +21,11 @@ ROWS_MAX = 200
 def consumer_page(study: ConsumerStudy) -> str:
     """One self-contained HTML page."""
     return page.render(document(study))
+
+
+def consumer_pictures(study: ConsumerStudy) -> str:
+    """The timelines alone, below each other in one SVG."""
+    return standalone([group_picture(study, course) for course in study.courses])
 
 
 def document(study: ConsumerStudy) -> Report:

@@ -15,6 +15,8 @@ LINE_BYTES_MAX = 16 * 2**20
 ERROR_CHARACTERS_MAX = 10_000
 PARTITIONS_MAX = 1_000_000
 """Of a topic, and of all topics of a consumer group together."""
+STICKY_PARTITIONS_MAX = 200_000
+"""Of all topics of a group whose assignor looks at every partition many times."""
 BROKERS_MAX = 10_000
 MEMBERS_MAX = 10_000
 REPLICAS_MAX = 5_000_000

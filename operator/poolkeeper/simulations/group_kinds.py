@@ -143,8 +143,10 @@ def _assigned(
     assignor: Assignor, group: ConsumerGroup | StickyGroup | CooperativeGroup
 ) -> Assignment:
     partitions = sum(topic.partitions for topic in group.topics.values())
+    simple = isinstance(group, ConsumerGroup)
+    most = bounds.PARTITIONS_MAX if simple else bounds.STICKY_PARTITIONS_MAX
     refuse(
-        above("topics", partitions, bounds.PARTITIONS_MAX, "partitions"),
+        above("topics", partitions, most, "partitions"),
         above("members", len(group.members), bounds.MEMBERS_MAX, "members"),
         _racks_of_others(group.topics.items()),
     )

@@ -289,6 +289,12 @@ def test_a_request_that_is_wrong_keeps_its_id(line, error):
             id="a-group-that-is-too-large",
         ),
         pytest.param(
+            "cooperative_sticky",
+            {"topics": {"a": {"partitions": 200_001}}, "members": []},
+            "topics: has 200001 partitions (expected at most 200000)",
+            id="a-sticky-group-that-is-too-large",
+        ),
+        pytest.param(
             "murmur2",
             {},
             "has neither utf8 nor hex (expected one of them, for the key)",

@@ -22,8 +22,9 @@ _SOME_REFUSED = 1
       moves      throttled_replica_list, throttles, reassign_to, leader_election
 
     A line may have {bounds.LINE_BYTES_MAX // 2**20} MiB, a topic {bounds.PARTITIONS_MAX}
-    partitions, a group {bounds.MEMBERS_MAX} members, a cluster {bounds.BROKERS_MAX} brokers; a
-    line may ask for {bounds.REPLICAS_MAX} replicas. Exit code: 0 if every line had an output, 1 if
+    partitions, a group as many in all ({bounds.STICKY_PARTITIONS_MAX} if sticky) and
+    {bounds.MEMBERS_MAX} members, a cluster {bounds.BROKERS_MAX} brokers; a line may ask for
+    {bounds.REPLICAS_MAX} replicas. Exit code: 0 if every line had an output, 1 if
     one had an error.
     """
 )

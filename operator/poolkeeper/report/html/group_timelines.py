@@ -81,13 +81,13 @@ def standalone(pictures: Sequence[Picture]) -> str:
     y, drawn = 8.0, []
     for picture in pictures:
         height = float(picture.svg.split('viewBox="0 0 ', 1)[1].split('"', 1)[0].split()[1])
-        drawn.append(words(8, y + 12, f"{picture.title} {picture.tells}", class_="b"))
-        drawn.append(element("g", picture.svg, transform=f"translate(0 {coordinate(y + 22)})"))
-        y += height + 34
+        drawn.append(words(8, y + 12, clean(f"{picture.title} {picture.tells}", 150), class_="b"))
+        sized = f'<svg y="{coordinate(y + 16)}" width="{WIDTH}" height="{coordinate(height)}" '
+        drawn.append(picture.svg.replace("<svg ", sized, 1))
+        y += height + 40
     attributes = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {WIDTH} {coordinate(y)}"}
-    inner = "".join(drawn).replace("<svg ", f'<svg width="{WIDTH}" ')
     paper = element("path", d=box(0, 0, WIDTH, y), class_="paper")
-    return element("svg", element("style", PICTURE_CSS), paper, inner, **attributes) + "\n"
+    return element("svg", element("style", PICTURE_CSS), paper, *drawn, **attributes) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class _Drawing:
             told = element("title", text(f"{topic}-{number}: {self.labels[member]}"))
             yield element("path", told, d=shape, class_=f"u{self.colours[member]}")
             if end - start > _LABEL_PX:
-                yield words(start + 4, y + 9, clean(self.labels[member], 16), class_="in")
+                yield words(start + 4, y + 9.6, clean(self.labels[member], 16), class_="in")
 
     def _stretches(self, owners: Sequence[str | None]) -> Iterator[tuple[str, float, float]]:
         """The reader from where to where; without a gap where a rebalance lets it read on."""

@@ -24,6 +24,16 @@ from poolkeeper.studies.pool_moves import racks_in_pool
 HTML = "html"
 
 
+PAGES = {".html": consumer_page.consumer_page, ".svg": consumer_page.consumer_pictures}
+"""What --out writes, by the end of the file's name."""
+
+
+def _file(_: click.Context, __: click.Parameter, file: Path | None) -> Path | None:
+    if file is not None and file.suffix not in PAGES:
+        raise click.BadParameter(f"{file} (expected a name that ends in .html or .svg)")
+    return file
+
+
 def _event(option: str, name: str, metavar: str, told: str) -> options.Decorator:
     return click.option(option, name, metavar=metavar, multiple=True, help=f"{told} Repeatable.")
 
@@ -61,7 +71,8 @@ def _event(option: str, name: str, metavar: str, told: str) -> options.Decorator
     "--out",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write a page with pictures there.",
+    callback=_file,
+    help="Also write a page with pictures there (.html), or the pictures alone (.svg).",
 )
 @options.output(HTML)
 def consumers(
@@ -135,7 +146,7 @@ def _rates(found: StudiedCluster | None) -> dict[GroupPartition, float]:
 
 def _show(study: ConsumerStudy, output: str, out: Path | None) -> None:
     if out is not None:
-        output_files.write(out, consumer_page.consumer_page(study))
+        output_files.write(out, PAGES[out.suffix](study))
     if output == HTML:
         printing.emit(consumer_page.consumer_page(study))
     elif output == printing.JSON:

@@ -5,7 +5,8 @@ What is told of an event, from the group at rest before it to the group at rest 
     changed     partitions that another member reads then, or nobody; `reshuffled` of them went
                 from one member to another that were both there before and after
     rates       what each member reads, in bytes per second where the rates of all partitions are
-                measured, else in partitions: a partition is then one unit of load
+                measured, else in partitions: a partition is then one unit of load. A topic that
+                gets partitions keeps its bytes per second, spread evenly over all of them
     stopped     the share of the load that nobody reads for some time: with an eager assignor all of
                 it, with the cooperative one what changes hands (`group_rebalances`);
                 `rates_meanwhile` is what each member goes on reading
@@ -139,50 +140,79 @@ def _course(
             else:
                 settled = settle(assignor, group, before, timer)
             event = str(given.events[place - 1]) if place else START
-            outcomes.append(_outcome(event, group, before, settled, rates, assignor))
+            earlier = _Moment(groups[max(0, place - 1)], before, given.group, rates)
+            now = _Moment(group, settled, given.group, rates)
+            outcomes.append(_outcome(event, earlier, now, assignor))
     except AssignorFailed as failed:
         return AssignorCourse(assignor, tuple(outcomes), str(failed))
     return AssignorCourse(assignor, tuple(outcomes))
 
 
-def _outcome(
-    event: str,
-    group: StudiedGroup,
-    before: Settled | None,
-    settled: Settled,
-    rates: Mapping[GroupPartition, float],
-    assignor: Assignor,
-) -> EventOutcome:
-    old = {} if before is None else before.assignment
-    owner_before, owner = owners_of(old), owners_of(settled.assignment)
-    staying = old.keys() & settled.assignment.keys()
+class _Moment:
+    """A group at rest, with the load of each of its partitions; `settled` is None before all."""
+
+    def __init__(
+        self,
+        group: StudiedGroup,
+        settled: Settled | None,
+        measured: StudiedGroup,
+        rates: Mapping[GroupPartition, float],
+    ) -> None:
+        self.group = group
+        self.settled = settled
+        self.assignment: Assignment = {} if settled is None else settled.assignment
+        self._rates = _rates_of(group, measured, rates)
+
+    def load(self, partitions: Collection[GroupPartition]) -> float:
+        """The load of partitions; without any rates how many there are."""
+        if not self._rates:
+            return float(len(partitions))
+        return sum(self._rates[each] for each in partitions)
+
+    def loads(self) -> dict[str, float]:
+        """The load of each member."""
+        return {member: self.load(found) for member, found in self.assignment.items()}
+
+
+def _outcome(event: str, before: _Moment, now: _Moment, assignor: Assignor) -> EventOutcome:
+    assert now.settled is not None
+    owner_before, owner = owners_of(before.assignment), owners_of(now.assignment)
+    staying = before.assignment.keys() & now.assignment.keys()
     changed = [each for each, name in owner_before.items() if owner.get(each) != name]
     stopped = set(owner_before if is_eager(assignor) else changed)
-    load = _load(owner_before, rates)
+    load = before.load(owner_before)
     return EventOutcome(
         event,
-        group,
-        settled,
+        now.group,
+        now.settled,
         len(changed),
         sum(owner_before[each] in staying and owner.get(each) in staying for each in changed),
-        _load(stopped, rates) / load if load else 0.0,
-        {member: _load(partitions, rates) for member, partitions in old.items()},
+        before.load(stopped) / load if load else 0.0,
+        before.loads(),
         {
-            member: _load(set(old[member]) - stopped, rates)
-            for member in settled.assignment
-            if member in old
+            member: before.load(set(before.assignment[member]) - stopped)
+            for member in now.assignment
+            if member in staying
         },
-        {member: _load(partitions, rates) for member, partitions in settled.assignment.items()},
-        _local(group, settled.assignment),
+        now.loads(),
+        _local(now.group, now.assignment),
     )
 
 
-def _load(partitions: Collection[GroupPartition], rates: Mapping[GroupPartition, float]) -> float:
-    """The load of partitions; one that is added later counts as the mean of those measured."""
+def _rates_of(
+    group: StudiedGroup, measured: StudiedGroup, rates: Mapping[GroupPartition, float]
+) -> Mapping[GroupPartition, float]:
+    """The rates once topics have grown since they were measured."""
     if not rates:
-        return float(len(partitions))
-    usual = sum(rates.values()) / len(rates)
-    return sum(rates.get(each, usual) for each in partitions)
+        return rates
+    found = dict(rates)
+    for name, topic in group.topics.items():
+        before = measured.topics[name].partitions
+        if topic.partitions != before:
+            total = sum(rates[name, number] for number in range(before))
+            evenly = dict.fromkeys(range(topic.partitions), total / topic.partitions)
+            found |= {(name, number): rate for number, rate in evenly.items()}
+    return found
 
 
 def _local(group: StudiedGroup, assignment: Assignment) -> int | None:

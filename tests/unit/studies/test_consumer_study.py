@@ -87,8 +87,11 @@ def test_measured_rates_are_used_where_all_are_known() -> None:
     found = study(StudyInput(ARTICLE, added, [Assignor.RANGE], rates))
     assert found.measured
     assert found.courses[0].outcomes[0].rates == {"C0": 20.0, "C1": 30.0, "C2": 80.0}
-    # A partition that is new counts as the mean of the others.
-    assert sum(found.courses[0].outcomes[1].rates.values()) == 150.0
+    assert found.courses[0].outcomes[1].rates_before == found.courses[0].outcomes[0].rates
+    # A topic that grows is written to as before.
+    assert found.courses[0].outcomes[1].rates == pytest.approx(
+        {"C0": 40 / 3, "C1": 20 + 40 / 3, "C2": 70 + 40 / 3}
+    )
     del rates["t2", 4]
     assert not study(StudyInput(ARTICLE, added, [Assignor.RANGE], rates)).measured
 

@@ -6,8 +6,10 @@ article measured the rate of each consumer and named no figures for that: sticky
 and most gently, range and round robin most.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -16,11 +18,10 @@ from poolkeeper.algorithms.assignors.group import Assignment, Assignor, GroupMem
 from poolkeeper.brokers.consumer_groups import ObservedGroup
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.sandbox import Sandbox
-from poolkeeper.studies.consumer_study import StudyInput, study
-from poolkeeper.studies.group_events import MemberLeaves, StudiedGroup
+from poolkeeper.studies.group_events import StudiedGroup
 from poolkeeper.studies.group_rebalances import Settled, is_eager, settle
 from real.group_experiments import Experiment, Said, unowned_ms
-from real.support import create
+from real.support import create, run
 
 TOPICS = {"b4-t0": 4, "b4-t1": 4, "b4-t2": 5}
 SUBSCRIBED = {"C0": ("b4-t0",), "C1": ("b4-t0", "b4-t1"), "C2": ("b4-t0", "b4-t1", "b4-t2")}
@@ -44,10 +45,14 @@ class Phase:
 
 @dataclass(frozen=True)
 class Course:
-    """All are there, C0 has left, it has returned; and what was said after the first phase."""
+    """All are there, C0 has left, it has returned; what was said after the first phase.
+
+    `studied`: what `whatif consumers` said of the live group, before C0 left.
+    """
 
     assignor: Assignor
     phases: tuple[Phase, Phase, Phase]
+    studied: Mapping[str, Any]
     lines: tuple[Said, ...]
 
 
@@ -76,13 +81,25 @@ def course(experiment, request) -> Course:
     for client in SUBSCRIBED:
         join(client)
     together, begun = phase("C0", "C1", "C2"), len(experiment.lines)
+    studied = whatif(experiment.sandbox, group)
     experiment.leave("C0")
     without = phase("C1", "C2")
     join("C0")
     again, ended = phase("C0", "C1", "C2"), len(experiment.lines)
     for client in SUBSCRIBED:
         experiment.leave(client)
-    return Course(assignor, (together, without, again), tuple(experiment.lines[begun:ended]))
+    return Course(
+        assignor, (together, without, again), studied, tuple(experiment.lines[begun:ended])
+    )
+
+
+def whatif(sandbox: Sandbox, group: str) -> Mapping[str, Any]:
+    """What the command says of a live group that C0 leaves."""
+    cluster = ("--zookeeper", sandbox.connect, "--bootstrap", sandbox.bootstrap)
+    words = (*cluster, "--group", group, "--leave", "C0", "--output", "json")
+    said = run("whatif", "consumers", *words)
+    assert (said.code, said.err) == (0, "")
+    return json.loads(said.out)
 
 
 def group_of(phase: Phase) -> StudiedGroup:
@@ -124,12 +141,10 @@ def test_who_reads_what_is_as_the_study_says(course):
     group, assignor = group_of(together), course.assignor
     if assignor in (Assignor.RANGE, Assignor.ROUND_ROBIN):  # others depend on who joined first
         assert_in_every_second(together, settle(assignor, group).assignment)
-    (leaver,) = (each.id for each in group.members if client_of(each) == "C0")
-    observed = (assignor, together.group.assignment)
-    given = StudyInput(group, (MemberLeaves(leaver),), (assignor,), observed=observed)
-    (studied,) = study(given).courses
-    assert_in_every_second(together, studied.outcomes[0].assignment)
-    assert_in_every_second(without, studied.outcomes[1].assignment)
+    courses = {each["assignor"]: each["events"] for each in course.studied["assignors"]}
+    start, left = courses[assignor.value]
+    assert_in_every_second(together, start["assignment"])
+    assert_in_every_second(without, left["assignment"])
     before = Settled((without.group.assignment,), 1, 0.0)
     assert_in_every_second(again, settle(assignor, group_of(again), before).assignment)
 

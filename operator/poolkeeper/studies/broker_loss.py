@@ -130,8 +130,9 @@ def lose(cluster: Cluster, lost: Collection[int], settings: LossSettings) -> Bro
     gone = frozenset(lost)
     for topic in _studied(cluster):
         counted.add_topic(topic, settings)
+        rules = _LossRules(topic.name, settings.min_isr(topic)[0], settings.unclean(topic)[0])
         for partition in topic.partitions:
-            after = _after(topic, partition, cluster.brokers.keys(), live, settings)
+            after = _after(rules, partition, cluster.brokers.keys(), live)
             counted.add(partition, after)
             if not gone.isdisjoint(partition.replicas):
                 found.append(after)
@@ -160,18 +161,24 @@ def _studied(cluster: Cluster) -> Iterable[Topic]:
     return (topic for name, topic in sorted(cluster.topics.items()) if name not in cluster.deleting)
 
 
+class _LossRules(NamedTuple):
+    """What holds for all partitions of a topic."""
+
+    topic: str
+    min_isr: int
+    unclean: bool
+
+
 def _after(
-    topic: Topic,
+    rules: _LossRules,
     partition: Partition,
     live_before: Collection[int],
     live: Collection[int],
-    settings: LossSettings,
 ) -> LostPartition:
     """A partition after the loss of all but the `live` brokers."""
     replicas = partition.replicas
     isr = _known_isr(partition, live_before)
     before = _known_leader(partition, isr, live_before)
-    min_isr = settings.min_isr(topic)[0]
     rescuer: int | None = None
     if before in live:
         fate, leader = PartitionFate.KEPT, before
@@ -179,7 +186,7 @@ def _after(
     else:
         clean = elections.offline(replicas, isr, live)
         unclean = elections.offline(replicas, isr, live, unclean=True)
-        chosen = unclean if settings.unclean(topic)[0] else clean
+        chosen = unclean if rules.unclean else clean
         isr_after = elections.isr_after_offline(isr, live, chosen)
         leader = NO_LEADER if chosen is None else chosen
         fate = PartitionFate.ELECTED if clean is not None else PartitionFate.UNCLEAN
@@ -187,16 +194,16 @@ def _after(
             fate, rescuer = PartitionFate.OFFLINE, unclean
     in_sync_before = sum(replica in live_before for replica in isr)
     return LostPartition(
-        TopicPartition(topic.name, partition.partition),
+        TopicPartition(rules.topic, partition.partition),
         replicas,
         fate,
         before,
         leader,
         isr_after,
-        min_isr,
-        fate is PartitionFate.OFFLINE or len(isr_after) < min_isr,
+        rules.min_isr,
+        fate is PartitionFate.OFFLINE or len(isr_after) < rules.min_isr,
         before == NO_LEADER,
-        before == NO_LEADER or in_sync_before < min_isr,
+        before == NO_LEADER or in_sync_before < rules.min_isr,
         rescuer,
         partition.size_bytes,
     )

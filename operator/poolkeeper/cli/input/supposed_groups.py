@@ -77,7 +77,7 @@ def events_in_order(given: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]
 
 
 @dataclass
-class _Reader:
+class _WordReader:
     """Reads words and collects what is wrong."""
 
     cluster: Cluster | None
@@ -164,7 +164,7 @@ def read(
 
     `cluster` tells partitions and racks where there is one. Raises `InvalidInput`.
     """
-    reader = _Reader(cluster)
+    reader = _WordReader(cluster)
     members = [*observed, *reader.members(words.members)]
     topics = reader.topics(words.topics, members)
     if not members and not words.members:

@@ -28,13 +28,13 @@ _LABEL_PX = 40
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
+class _Phases:
     """Where phases begin and end."""
 
     phases: tuple[tuple[float, float], ...]
 
     @classmethod
-    def of(cls, number: int) -> "_Places":
+    def of(cls, number: int) -> "_Phases":
         width = (WIDTH - _LEFT - _RIGHT - _GAP * (number - 1)) / number
         starts = [_LEFT + place * (width + _GAP) for place in range(number)]
         return cls(tuple((start, start + width) for start in starts))
@@ -48,7 +48,7 @@ class _Places:
 def group_picture(study: ConsumerStudy, course: AssignorCourse) -> Picture:
     """The course of one assignor."""
     colours = member_colours(study)
-    places = _Places.of(max(1, len(course.outcomes)))
+    places = _Phases.of(max(1, len(course.outcomes)))
     drawing = _Drawing(course, places, member_labels(study), colours, study.measured)
     lanes = sorted({p for each in course.outcomes for ps in each.assignment.values() for p in ps})
     drawn: list[str] = [*drawing.heads()]
@@ -95,7 +95,7 @@ class _Drawing:
     """The parts of one picture."""
 
     course: AssignorCourse
-    places: _Places
+    places: _Phases
     labels: Mapping[str, str]
     colours: Mapping[str, int]
     measured: bool

@@ -19,7 +19,7 @@ from poolkeeper.algorithms.assignors.member_order import member_order
 from poolkeeper.algorithms.assignors.racks import rack_aware_enabled
 
 SEEDS = st.integers(0, 2**32 - 1)
-BATCH = 80
+BATCH = 160
 THROWS = "throws"
 
 
@@ -62,7 +62,7 @@ def _as_owned(assignment):
 
 
 @pytest.mark.parametrize("assignor", [each for each in Assignor if each != Assignor.STICKY_2_2])
-@examples(40)
+@examples(18)
 @given(seed=SEEDS)
 def test_assignors(kafka_3_9, assignor, seed):
     assert_twice_alike(kafka_3_9, assignor.value, assignor, seed)
@@ -79,7 +79,7 @@ def as_2_2_takes_it(group):
     return Group({name: topic for name, topic in topics.items() if name in read}, members)
 
 
-@examples(40)
+@examples(18)
 @given(seed=SEEDS)
 def test_sticky_of_2_2(kafka_2_2, seed):
     assert_twice_alike(kafka_2_2, "sticky", Assignor.STICKY_2_2, seed, as_2_2_takes_it)

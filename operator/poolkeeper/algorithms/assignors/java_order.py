@@ -7,7 +7,9 @@ through the buckets in order, and in a bucket from the first key put to the last
 bucket but keeps that order.
 
 Not followed: from nine keys in one bucket on Java doubles early or makes a tree of the bucket,
-which changes the order in that bucket.
+which changes the order in that bucket. Keys with the same hash are ordered there by their place in
+memory, so that Kafka's own result differs from run to run. Ids of members are spread too well for
+it. Partitions of ten topics with names such as t10, t11, … t19 are not: `sticky_2_2_assignor`.
 """
 
 from collections.abc import Iterable, Sequence

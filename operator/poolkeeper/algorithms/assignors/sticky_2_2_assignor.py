@@ -7,6 +7,9 @@ order:
   member that has most left to name, then those that nobody had, in the order of Kafka's map;
 - else by the number of subscribers of their topic, its name, and their id.
 
+The order of Kafka's map is not followed where nine partitions that nobody had share a bucket
+(`java_order`): they are assigned as evenly, but may be others of that bucket.
+
 Kafka 2.2 throws where a member subscribes to a topic that does not exist; here that counts for
 nothing, as in later releases.
 """

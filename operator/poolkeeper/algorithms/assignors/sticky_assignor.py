@@ -5,6 +5,10 @@ balancing (`unequal_subscriptions`). Whether they do is found out as Kafka does 
 subscribes to nothing is overlooked if no member before it in Kafka's map subscribes to something,
 and may then get partitions too.
 
+Not followed: where members own partitions that do not exist, Kafka may give a partition to two; if
+a third had it, the cooperative assignor withholds it from the one that is later in Kafka's map of
+the assignment, whose order within a bucket is not kept here.
+
 The cooperative assignor withholds what another member still has: its new member gets it at the next
 rebalance, when the other has given it up.
 """

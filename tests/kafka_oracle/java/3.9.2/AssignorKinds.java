@@ -10,9 +10,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Supplier;
 import oracle.Groups;
 import oracle.Kinds;
 import oracle.Read;
+import oracle.Timed;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
@@ -23,6 +25,7 @@ import org.apache.kafka.clients.consumer.RangeAssignor;
 import org.apache.kafka.clients.consumer.RoundRobinAssignor;
 import org.apache.kafka.clients.consumer.StickyAssignor;
 import org.apache.kafka.clients.consumer.internals.AbstractPartitionAssignor.MemberInfo;
+import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Utils;
 
@@ -32,23 +35,35 @@ public final class AssignorKinds implements Kinds {
 
     @Override
     public Map<String, Answer> answers() {
-        return Map.of(
-            "range", input -> assigned(new RangeAssignor(), input, false),
-            "roundrobin", input -> assigned(new RoundRobinAssignor(), input, false),
-            "sticky", input -> assigned(new StickyAssignor(), input, true),
-            "cooperative_sticky", input -> assigned(new CooperativeStickyAssignor(), input, false),
-            "member_order", AssignorKinds::memberOrder,
-            "rack_aware_enabled", AssignorKinds::rackAwareEnabled);
+        Map<String, Answer> answers = new HashMap<>();
+        answers.put("member_order", AssignorKinds::memberOrder);
+        answers.put("rack_aware_enabled", AssignorKinds::rackAwareEnabled);
+        Map<String, Supplier<ConsumerPartitionAssignor>> assignors = Map.of(
+            "range", RangeAssignor::new,
+            "roundrobin", RoundRobinAssignor::new,
+            "sticky", StickyAssignor::new,
+            "cooperative_sticky", CooperativeStickyAssignor::new);
+        assignors.forEach((kind, assignor) -> {
+            answers.put(kind, input -> Groups.written(
+                assignor.get().assign(Groups.cluster(input), group(input, kind)).groupAssignment(),
+                Assignment::partitions));
+            answers.put(kind + "_seconds", input -> {
+                Cluster cluster = Groups.cluster(input);
+                return Timed.seconds(() -> {
+                    GroupSubscription group = group(input, kind);
+                    return () -> assignor.get().assign(cluster, group);
+                });
+            });
+        });
+        return answers;
     }
 
-    private static Object assigned(
-            ConsumerPartitionAssignor assignor, JsonNode input, boolean sticky) {
+    private static GroupSubscription group(JsonNode input, String kind) {
+        boolean sticky = kind.equals("sticky");
         Map<String, Subscription> subscriptions = new HashMap<>();
         input.get("members").forEach(member ->
             subscriptions.put(Read.text(member, "id"), subscription(member, sticky)));
-        return Groups.written(assignor
-            .assign(Groups.cluster(input), new GroupSubscription(subscriptions))
-            .groupAssignment(), Assignment::partitions);
+        return new GroupSubscription(subscriptions);
     }
 
     private static Subscription subscription(JsonNode member, boolean sticky) {

@@ -1,4 +1,4 @@
-"""What `docs/whatif.md` shows is what its commands write; `--update-golden` writes it anew."""
+"""What `docs/whatif-*.md` show is what their commands write; `--update-golden` writes them anew."""
 
 import re
 import shlex
@@ -9,7 +9,7 @@ import pytest
 from poolkeeper.cli import main
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "whatif.md"
+PAGES = {name: ROOT / "docs" / f"whatif-{name}.md" for name in ("lose", "keys", "consumers")}
 PICTURE = ROOT / "docs" / "whatif-consumers.svg"
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 COMMAND = re.compile(r"^\$ poolkeeper (.*)$", re.MULTILINE)
@@ -29,22 +29,24 @@ def written(capsys, monkeypatch):
     return call
 
 
-def test_the_page_shows_what_its_commands_write(written, update_golden):
+@pytest.mark.parametrize("study", PAGES)
+def test_a_page_shows_what_its_commands_write(study, written, update_golden):
     def block(found: re.Match[str]) -> str:
         commands = COMMAND.findall(found[1])
         assert commands
         shown = [f"$ poolkeeper {command}\n{written(command)}" for command in commands]
         return "```console\n" + "\n".join(shown) + "```"
 
-    page = PAGE.read_text(encoding="utf-8")
+    page = PAGES[study].read_text(encoding="utf-8")
     made = BLOCK.sub(block, page)
     if update_golden:
-        PAGE.write_text(made, encoding="utf-8")
+        PAGES[study].write_text(made, encoding="utf-8")
     assert made == page or update_golden
 
 
 def test_the_picture_is_what_the_command_draws(written, update_golden, tmp_path):
-    (command,) = (c for c in COMMAND.findall(PAGE.read_text("utf-8")) if c.endswith("--return C0"))
+    commands = COMMAND.findall(PAGES["consumers"].read_text(encoding="utf-8"))
+    (command,) = (each for each in commands if each.endswith("--return C0"))
     drawn = tmp_path / "drawn.svg"
     written(f"{command} --out {drawn}")
     if update_golden:

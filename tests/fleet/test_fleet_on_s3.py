@@ -10,10 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fleet import cases
+from fleet.in_process import InProcess
 from fleet.test_cli import DAY, fleet
 from fleet.test_s3 import session, use
 from poolkeeper.cli import main
 from poolkeeper.errors import Unavailable
+from poolkeeper.fleet.engines import engines
 from poolkeeper.fleet.lake.filesystems import Storage
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import ArrowObjects
@@ -48,9 +50,13 @@ def plans(steps: dict) -> dict[str, str]:
     return {each["cluster"]: each["hash"] for each in steps["plan"]["clusters"]}
 
 
-def test_all_steps_on_an_object_store(fleet: Path, run, session: SparkSession, s3: Bucket) -> None:
+def test_all_steps_on_an_object_store(
+    fleet: Path, run, session: SparkSession, s3: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use(session, s3)
-    code, here, _ = run(fleet, str(fleet / "out"))
+    with monkeypatch.context() as in_process:
+        in_process.setattr(engines, "open_engine", InProcess.opened)
+        code, here, _ = run(fleet, str(fleet / "out"))
     assert code == 0
     code, there, err = run(fleet, s3.uri("lake"))
     assert (code, tuple(there)) == (0, STEPS), err

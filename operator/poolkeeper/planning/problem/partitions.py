@@ -222,7 +222,11 @@ def _wide(table: PartitionTable, brokers: BrokerIndex) -> tuple[Ints, Bools]:
 
 def index_of(ids: Ints, brokers: BrokerIndex) -> Ints:
     """Brokers by index; `NONE` for ids that are not among them."""
-    order = np.array(brokers.ids, dtype=np.int64)
+    return places_of(ids, np.array(brokers.ids, dtype=np.int64))
+
+
+def places_of(ids: Ints, order: Ints) -> Ints:
+    """By id, its place in `order`, which ascends; `NONE` for ids that are not in it."""
     if not len(order):
         return np.full(len(ids), NONE, dtype=np.int64)
     if order[0] >= 0 and order[-1] < _LOOKED_UP_MAX:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -65,8 +66,13 @@ def test_random_clusters_come_back_equal(instance) -> None:
 def test_lists_of_any_lengths_are_read_whole(values: list[list[int] | None], first: int) -> None:
     array = pa.array(values, pa.list_(pa.int32()))
     column = pa.chunked_array([array.slice(first), array])
-    expected = [None if each is None else tuple(each) for each in values]
-    assert cluster_rows.lists(column) == expected[first:] + expected
+    numbers = pa.array(np.arange(len(column), dtype=np.int32))
+    rows = pa.table({"partition": numbers, "replicas": column, "isr": column})
+    columns = cluster_rows.columns_of_rows(rows)
+    expected = [None if each is None else tuple(each) for each in [*values[first:], *values]]
+    found = columns.partitions(0, len(columns))
+    assert [p.isr for p in found] == expected
+    assert [p.replicas for p in found] == [each or () for each in expected]
 
 
 def test_absent_columns_read_as_unknown() -> None:

@@ -12,44 +12,9 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
 from poolkeeper.model.plans import Move
-from poolkeeper.model.topology import Replicas
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-
-NOBODY = np.iinfo(np.int64).min
-"""Stands in a slot that no broker takes; no broker has this id."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ReplicaLists:
-    """Replica lists one behind the other: their lengths, and the ids of all."""
-
-    lengths: Ints
-    ids: Ints
-
-    @classmethod
-    def of(cls, lists: Sequence[Replicas]) -> "ReplicaLists":
-        """These lists; raises `OverflowError` for ids beyond 64 bits."""
-        lengths = _ints(list(map(len, lists)))
-        ids = np.fromiter(chain.from_iterable(lists), np.int64, int(lengths.sum()))
-        return cls(lengths, ids)
-
-    def wide(self) -> Ints:
-        """Rows × slots, with `NOBODY` behind the last replica."""
-        slots = int(self.lengths.max(initial=1))
-        wide = np.full((len(self.lengths), slots), NOBODY, dtype=np.int64)
-        wide[np.arange(slots) < self.lengths[:, None]] = self.ids
-        return wide
-
-    def take(self, rows: Ints) -> "ReplicaLists":
-        """The lists of these rows."""
-        begin, lengths = (np.cumsum(self.lengths) - self.lengths)[rows], self.lengths[rows]
-        shift = np.repeat(begin - (np.cumsum(lengths) - lengths), lengths)
-        return ReplicaLists(lengths, self.ids[np.arange(len(shift)) + shift])
+from poolkeeper.model.replica_lists import NOBODY, Ints, ReplicaLists, whole_numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,17 +53,17 @@ class MoveColumns:
 
     @classmethod
     def of(cls, moves: Sequence[Move]) -> "MoveColumns":
-        """The columns of these moves; raises `OverflowError` for numbers beyond 64 bits."""
+        """The columns of these moves; raises as `whole_numbers` does."""
         columns = tuple(zip(*moves, strict=True)) if moves else ((),) * len(Move._fields)
         topic, topic_id, partition, path, size, reason, urgency = columns
         return cls(
             topic,
             topic_id,
             reason,
-            _ints(partition),
-            _ints(size),
-            _ints(urgency),
-            _ints(list(map(len, path))),
+            whole_numbers(partition),
+            whole_numbers(size),
+            whole_numbers(urgency),
+            whole_numbers(list(map(len, path))),
             ReplicaLists.of(list(chain.from_iterable(path))),
         )
 
@@ -125,10 +90,6 @@ class MoveColumns:
         return MoveSteps(
             move[after], place[after], olds[:, 0].copy(), _less(olds, news), _less(news, olds)
         )
-
-
-def _ints(values: Sequence[int]) -> Ints:
-    return np.array(values, dtype=np.int64)
 
 
 def _less(these: Ints, those: Ints) -> Ints:

@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+import numpy.typing as npt
 
 from poolkeeper.fleet.schedule.budget import ClusterWork, ScheduledStage
-from poolkeeper.model.move_columns import NOBODY, Bools, Ints, MoveColumns, MoveSteps
+from poolkeeper.model.move_columns import MoveColumns, MoveSteps
 from poolkeeper.model.plans import Plan, PlannedStage
+from poolkeeper.model.replica_lists import NOBODY, Ints
 from poolkeeper.model.specs import Execution, ThrottleMode, Window
 from poolkeeper.report.values import Holding
 
@@ -160,10 +162,12 @@ def _gains(steps: MoveSteps, entries: _Entries, brokers: Sequence[Holding]) -> n
     return np.bincount(entries.stage, by_entry)
 
 
-def _among(values: Ints, ids: Ints) -> Bools:
+def _among(values: Ints, ids: Ints) -> npt.NDArray[np.bool_]:
     if not len(ids):
         return np.zeros(values.shape, dtype=bool)
-    found: Bools = ids[np.minimum(np.searchsorted(ids, values), len(ids) - 1)] == values
+    found: npt.NDArray[np.bool_] = (
+        ids[np.minimum(np.searchsorted(ids, values), len(ids) - 1)] == values
+    )
     return found
 
 

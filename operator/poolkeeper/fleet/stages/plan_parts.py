@@ -228,7 +228,7 @@ def _holders(desired: Desired) -> dict[int, list[str]]:
 def _topics_touched(desired: Desired, table: PartitionTable) -> dict[str, set[str]]:
     """By topic, the pools that it has a replica in."""
     holders = _holders(desired)
-    ids = table.ids
+    ids = table.replicas.ids
     topic = np.repeat(np.repeat(np.arange(len(table.names)), np.diff(table.start)), table.lengths)
     pairs = np.unique(np.stack([topic, ids]), axis=1) if len(ids) else np.empty((2, 0), np.int64)
     found: dict[str, set[str]] = {name: set() for name in table.names}

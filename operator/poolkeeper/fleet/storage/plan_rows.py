@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from poolkeeper.fleet.storage import schemas
+from poolkeeper.fleet.storage.cluster_rows import arrow_lists
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
 from poolkeeper.fleet.storage.schemas import FAILED, OK
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.move_columns import Ints, MoveColumns, ReplicaLists
+from poolkeeper.model.move_columns import MoveColumns
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan
+from poolkeeper.model.replica_lists import Ints, ReplicaLists
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import distinct, rack_name
@@ -126,13 +128,8 @@ def _moves(columns: MoveColumns, desired: Desired) -> pa.Table:
 
 
 def _paths(columns: MoveColumns) -> pa.ListArray:
-    inner, outer = (_ends(counts) for counts in (columns.lists.lengths, columns.counts))
-    ids = pa.array(columns.lists.ids).cast(pa.int32())
-    return pa.ListArray.from_arrays(outer, pa.ListArray.from_arrays(inner, ids))
-
-
-def _ends(counts: Ints) -> pa.Array:
-    return pa.array(np.cumsum(np.append(0, counts))).cast(pa.int32())
+    outer = pa.array(np.append(0, np.cumsum(columns.counts))).cast(pa.int32())
+    return pa.ListArray.from_arrays(outer, arrow_lists(columns.lists))
 
 
 def _pools(columns: MoveColumns, desired: Desired) -> pa.Array:
@@ -179,7 +176,7 @@ def holdings_of_plan(
     Every broker that is live, in a pool, or in a replica list has them. `columns`: of the moves.
     """
     moved = table.start[list(map(table.rank.__getitem__, columns.topic))] + columns.partition
-    found = ReplicaLists(table.lengths, table.ids)
+    found = table.replicas
     sources, targets = columns.sources, columns.targets
     new = ReplicaLists.of(
         [
@@ -199,7 +196,7 @@ def holdings_of_plan(
         before
         - _count_replicas(ids, sources, sizes)
         + _count_replicas(ids, targets, sizes)
-        + _count_replicas(ids, new, np.zeros(len(new.lengths), dtype=np.int64))
+        + _count_replicas(ids, new, np.zeros(len(new), dtype=np.int64))
     )
     counts = np.concatenate([before, after]).T
     return dict(zip(ids.tolist(), counts.tolist(), strict=True))
@@ -208,7 +205,7 @@ def holdings_of_plan(
 def _count_replicas(ids: Ints, lists: ReplicaLists, sizes: Ints) -> Ints:
     """Replicas, leaders and bytes by broker: three rows."""
     place = places_of(lists.ids, ids)
-    first = place[(np.cumsum(lists.lengths) - lists.lengths)[lists.lengths > 0]]
+    first = place[lists.offsets[:-1][lists.lengths > 0]]
     size = len(ids)
     # Sums of whole numbers below 2^53 are exact.
     amounts = np.bincount(place, weights=np.repeat(sizes, lists.lengths), minlength=size)

@@ -16,13 +16,12 @@ from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.schedule.work import cut_of, work_of
-from poolkeeper.fleet.stages import features, plan_parts
+from poolkeeper.fleet.stages import feature_join, features, plan_parts
 from poolkeeper.fleet.stages.tasks import Tables, files_of
 from poolkeeper.fleet.storage import cluster_rows, codecs, plan_rows, schemas
 from poolkeeper.fleet.storage.cluster_rows import ClusterRows
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of
 from poolkeeper.fleet.storage.schemas import OK
-from poolkeeper.load import apply
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.move_columns import MoveColumns
 from poolkeeper.model.plans import Plan
@@ -163,8 +162,7 @@ def plan_input_of(task: PlanTask, tables: Tables) -> PlanInput:
         raise Refused(f"it is another cluster: its id is {found.id}, not {pinned}")
     if task.features is not None and task.features.is_ok:
         rows = reader.rows(task.features, schemas.FEATURES, features.NEEDED)
-        sizes = reader.rows(entry, schemas.PARTITIONS, ("bytes",)).column(0)
-        found = apply.with_loads(found, features.loads_of(rows, sized=not sizes.null_count))
+        found = feature_join.with_features(found, rows)
     text = head["records"]
     records = Records() if text is None else codecs.from_text(Records, text)
     return PlanInput(

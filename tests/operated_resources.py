@@ -23,7 +23,6 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, TypeVar
@@ -51,6 +50,7 @@ KAFKA = "2.8.2"
 SPEED = 20
 SESSION_S = 20.0
 HEAVY_BYTES = 10**15
+REGISTRATIONS = ("/brokers/ids/", "/controller")
 PLURALS = {
     "cluster": "kafkaclusters",
     "pool": "resourcepools",
@@ -351,13 +351,18 @@ class Scene:
 
     def changes(self) -> tuple[Change, ...]:
         """All changes in this cluster by others than its brokers, since the scene began."""
-        everything = history(self.operated.zookeeper, self._began_zxid, self.chroot)
-        return tuple(each for each in everything if each.session not in self._brokers)
-
-    @cached_property
-    def _brokers(self) -> frozenset[int]:
-        alive = (each.client for each in self.simulation.brokers.values())
-        return frozenset(client.session_id for client in alive if client is not None)
+        everything = history(self.operated.zookeeper, 0, self.chroot)
+        # Brokers on a machine that stood still lose their session, and register with another.
+        brokers = {
+            each.session
+            for each in everything
+            if each.kind == "CREATE" and each.path.startswith(REGISTRATIONS)
+        }
+        return tuple(
+            each
+            for each in everything
+            if each.zxid > self._began_zxid and each.session not in brokers
+        )
 
     def _remove_resources(self) -> None:
         """Delete them, Topics first, whatever keeps them."""

@@ -182,6 +182,7 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.PARTITION_LEADERLESS: _leaderless,
     WaitReason.REPLICA_NOT_IN_SYNC: _dead,
     WaitReason.NO_LIVE_REPLICA_IN_SYNC: lambda s, _: bool(s.dead),
+    WaitReason.LAW_WORSENED: lambda s, _: bool(s.died_ms),
     WaitReason.NO_ROOM_ON_DISKS: lambda s, _: max(s.sizes.values()) > DISK_BYTES,
     WaitReason.REQUEST_STALE: lambda s, w: _done(s, w) or s.has(*DEAFENING),
     WaitReason.REQUEST_UNNOTICED: lambda s, _: s.cluster.exists(REQUEST) and not _in_union(s),

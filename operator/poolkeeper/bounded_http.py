@@ -140,14 +140,18 @@ class BoundedHandler(BaseHTTPRequestHandler):
 
     def respond(self, page: Page, headers: Mapping[str, str] = NO_HEADERS) -> None:
         """Write the answer; `headers` are beside those that every answer has."""
-        self.send_response_only(page.status)
         said = {"Content-Type": page.content_type, "Content-Length": str(len(page.body))}
-        ends = {"Cache-Control": "no-store", "Connection": "close"}
-        for name, value in (said | dict(headers) | ends).items():
-            self.send_header(name, value)
-        self.end_headers()
+        self.begin(page.status, said | dict(headers))
         if self.command != "HEAD":
             self.wfile.write(page.body)
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Write the head of an answer."""
+        self.send_response_only(status)
+        ends = {"Cache-Control": "no-store", "Connection": "close"}
+        for name, value in (dict(headers) | ends).items():
+            self.send_header(name, value)
+        self.end_headers()
 
 
 class BoundedServer(ThreadingHTTPServer):

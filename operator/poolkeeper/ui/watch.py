@@ -81,7 +81,7 @@ class Watch(Generic[T]):
 
     def seen(self) -> Seen[T]:
         """What the latest look saw, at once."""
-        return self.newer(0, 0)
+        return self.newer(-1, 0)
 
     def newer(self, than: int, patience_s: float) -> Seen[T]:
         """What the latest look saw; waits up to `patience_s` for one after number `than`."""
@@ -89,6 +89,13 @@ class Watch(Generic[T]):
             self._want()
             self._changed.wait_for(lambda: self._seen.number > than or self._closed, patience_s)
             return self._seen
+
+    def fresh(self, patience_s: float) -> Seen[T]:
+        """What was seen lately; waits up to `patience_s` if nobody has looked for a while."""
+        seen = self.seen()
+        with self._changed:
+            is_late = self._clock() - self._due_s > self._idle_s
+        return self.newer(seen.number, patience_s) if is_late else seen
 
     def close(self, patience_s: float = 0) -> None:
         """Look no more; wait up to `patience_s` until what was held open is let go."""
@@ -117,18 +124,18 @@ class Watch(Generic[T]):
 
     def _await_due(self) -> bool:
         """Wait for the next look; false, and this is no longer the thread, if none is wanted."""
-        with self._changed:
-            while not self._closed and self._clock() < self._due_s and self._is_wanted():
-                self._changed.wait(min(self._due_s - self._clock(), self._idle_s))
-            if not self._closed and self._is_wanted():
-                return True
-        self._let_go()
-        with self._changed:
-            # Somebody may have come while it was let go; then this thread goes on.
-            if not self._closed and self._is_wanted():
-                return True
-            self._thread = None
-        return False
+        while True:
+            with self._changed:
+                while not self._closed and self._is_wanted():
+                    left_s = self._due_s - self._clock()
+                    if left_s <= 0:
+                        return True
+                    self._changed.wait(min(left_s, self._idle_s))
+            self._let_go()
+            with self._changed:
+                if self._closed or not self._is_wanted():  # else somebody came meanwhile
+                    self._thread = None
+                    return False
 
     def _is_wanted(self) -> bool:
         return self._clock() - self._wanted_s < self._idle_s

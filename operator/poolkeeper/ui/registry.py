@@ -6,13 +6,13 @@ pages may share a watch.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from poolkeeper.report.document import Cell, CellKind, Report, Row, Section, table
+from poolkeeper.report.document import Cell, CellKind, Report, Row, Section, Tile, table
 from poolkeeper.report.html import page
 from poolkeeper.report.html.frame import Frame, Place
 from poolkeeper.ui.watch import Looking, Seen, Watch
@@ -94,8 +94,9 @@ class View:
 
     def whole(self) -> tuple[str, str]:
         """The page now, and its policy."""
-        report = self._of(self.live.watch.fresh(PATIENCE_S)).report
-        return page.render(report, self._frame), page.policy(report, self._frame)
+        shown = self._of(self.live.watch.fresh(PATIENCE_S))
+        frame = replace(self._frame, told=shown.told)
+        return page.render(shown.report, frame), page.policy(shown.report, frame)
 
     def newer(self, than: int, patience_s: float) -> Shown:
         """The page after look number `than`, or as it is after `patience_s`."""
@@ -121,15 +122,9 @@ class View:
             return made
         before = f"Below is what was seen at {clock_time(seen.value_ms)}."
         lost = Section(lost.title, (before,), items=lost.items)
-        return Report(
-            made.title,
-            f"Not seen now. At {clock_time(seen.value_ms)}: {made.lead}",
-            made.tiles,
-            (lost, *made.sections),
-            made.foot,
-            made.filter,
-            made.back,
-        )
+        lead = f"Not seen now. At {clock_time(seen.value_ms)}: {made.lead}"
+        tiles = (Tile("not seen", f"since {clock_time(seen.value_ms)}", "bad"), *made.tiles)
+        return replace(made, lead=lead, tiles=tiles, sections=(lost, *made.sections))
 
 
 def told(seen: Seen[Any]) -> str:

@@ -62,7 +62,7 @@ def _first(seen: PlanSeen) -> Section | None:
     rows: list[Row] = [
         (Cell("where an operator keeps the cluster:"), Cell(operator, CellKind.COMMAND)),
         (
-            Cell("where the manifests are the approval, in the KafkaCluster:"),
+            Cell("where approvals are committed, in the KafkaCluster:"),
             Cell(f'spec: {{approval: {{plans: ["{seen.plan.hash}"]}}}}', CellKind.COMMAND),
         ),
     ]

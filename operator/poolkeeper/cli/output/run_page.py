@@ -36,7 +36,7 @@ def report(status: Status) -> Report:
     waits = in_order(status.waits)
     return Report(
         f"Cluster {status.cluster}",
-        f"{line(status)}.",
+        f"{_begun(line(status))}.",
         tuple(_tiles(status)),
         tuple(
             section
@@ -52,6 +52,10 @@ def report(status: Status) -> Report:
         ),
         "This page changes nothing, and nothing can be approved here.",
     )
+
+
+def _begun(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def line(status: Status) -> str:
@@ -78,7 +82,7 @@ def _done(run: RunStatus) -> int:
 def _tiles(status: Status) -> Iterator[Tile]:
     run = status.run
     if run is not None:
-        yield Tile(run.phase, f"stage {run.stage}")
+        yield Tile(run.phase, f"stage {run.stage}" if run.stage else "before the first stage")
         yield Tile(f"{_done(run):,} of {run.moves_total:,}", "moves done")
         yield Tile(size(run.bytes_done), f"of {size(run.bytes_total)} copied")
         if run.throttle_bytes_per_s is not None:
@@ -122,7 +126,7 @@ def _bar(run: RunStatus) -> Picture:
     )
     width = pictures.WIDTH * min(1.0, done / total) if total else 0.0
     tells = f"{size(run.bytes_done)} of {size(run.bytes_total)} have arrived."
-    bars = [f'<path d="{pictures.box(0, 2, pictures.WIDTH, BAR)}" class="lane"></path>']
+    bars = [f'<path d="{pictures.box(0, 2, pictures.WIDTH, BAR)}" class="before"></path>']
     if width:
         bars.append(f'<path d="{pictures.box(0, 2, width, BAR)}" class="after"></path>')
     title = f"Plan {run.plan[: history_table.HASH_DIGITS]}:"
@@ -153,7 +157,7 @@ def _ids(replicas: Sequence[int]) -> str:
 
 def _facts(status: Status) -> Section:
     rows = ((Cell(what), Cell(said)) for what, said in status_text.facts_of(status))
-    tables = table("As poolkeeper status tells it", ("What", ""), rows, 200, "line")
+    tables = table("As poolkeeper status tells it", ("What", "Now"), rows, 200, "line")
     return Section("The cluster", tables=tables)
 
 

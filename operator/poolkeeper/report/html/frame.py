@@ -25,11 +25,15 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The places, the path of the stream of events, and how often the page is loaded without it."""
+    """The places, the path of the stream of events, and how often the page is loaded without it.
+
+    `told` stands beside the places: when the page was made.
+    """
 
     places: tuple[Place, ...]
     events: str
     refresh_s: int
+    told: str = ""
 
 
 def refresh(frame: Frame) -> str:
@@ -52,7 +56,7 @@ def places(frame: Frame) -> str:
         for each in frame.places
     )
     skip = element("a", "Skip to the page", href="#page", class_="skip")
-    news = element("p", element("output"), class_="news")
+    news = element("p", element("output", text(frame.told)), class_="news")
     return element("nav", skip, element("ul", *links), news, aria_label="Pages")
 
 

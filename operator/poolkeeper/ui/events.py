@@ -19,27 +19,31 @@ RETRY_MS = 2000
 
 
 def stream(
-    view: View, ends: Callable[[], bool], clock: Callable[[], float] = time.monotonic
+    view: View,
+    mark: str,
+    ends: Callable[[], bool],
+    clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[bytes]:
-    """What to send, piece by piece, until `ends` or the stream is old; waits between pieces."""
+    """What to send, piece by piece, until `ends` or the stream is old; waits between pieces.
+
+    `mark` is of the page that the reader has, empty for one that shows nothing yet.
+    """
     until_s = clock() + STREAM_S
     yield f"retry: {RETRY_MS}\n\n".encode()
-    last: Shown | None = None
+    number = -1
     while not ends() and clock() < until_s:
-        shown = view.newer(last.number if last else -1, NUDGE_S)
-        yield b"".join(_news(view, last, shown)) or b": still here\n\n"
-        last = shown
+        shown = view.newer(number, NUDGE_S)
+        news = _news(view, mark, shown) if shown.number != number else ()
+        yield b"".join(news) or b": still here\n\n"
+        number, mark = shown.number, shown.mark
 
 
-def _news(view: View, last: Shown | None, shown: Shown) -> Iterator[bytes]:
-    if last is not None and last.number == shown.number:
-        return
-    if last is None or last.content != shown.content:
-        if view.live.in_place:
-            yield _event("page", {"title": shown.report.title, "content": shown.content})
-        elif last is not None:
+def _news(view: View, mark: str, shown: Shown) -> Iterator[bytes]:
+    if shown.mark != mark:
+        if mark and not view.live.in_place:
             yield _event("newer", {})
             return
+        yield _event("page", {"title": shown.report.title, "content": shown.content})
     yield _event("seen", {"told": shown.told})
 
 

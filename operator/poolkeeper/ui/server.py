@@ -59,14 +59,15 @@ class _Handler(BoundedHandler):
         if len(hosts) != 1 or not access.is_this_host(hosts[0]):
             self._send(_OTHER_HOST)
         elif self.server.access.is_in_query(query):
-            to = self.server.site.home if path == "/" else path
+            known = path in self.server.site.views  # else a link could lead to another host
+            to = path if known else self.server.site.home
             self._send(_onward(to), {"Set-Cookie": self.server.access.set_cookie})
         elif not any(map(self.server.access.is_in_cookies, self.headers.get_all("Cookie", []))):
             self._send(_NO_TOKEN)
         else:
-            self._route(path)
+            self._route(path, query)
 
-    def _route(self, path: str) -> None:
+    def _route(self, path: str, query: str) -> None:
         site = self.server.site
         base, _, last = path.rpartition("/")
         if path == "/":
@@ -76,7 +77,7 @@ class _Handler(BoundedHandler):
             policy = f"{policy}; frame-ancestors 'none'"
             self._send(Page(200, markup.encode("utf-8", "replace"), HTML), _policy(policy))
         elif last == "events" and base in site.views:
-            self._stream(site.views[base])
+            self._stream(site.views[base], query.rpartition("shown=")[2])
         elif site.fleet and (path == FLEET or path.startswith(f"{FLEET}/")):
             self._fleet(path.removeprefix(FLEET).removeprefix("/"))
         else:
@@ -100,7 +101,7 @@ class _Handler(BoundedHandler):
         else:
             self._send(Page(200, file.body, file.content_type), _policy(FILE_POLICY))
 
-    def _stream(self, view: View) -> None:
+    def _stream(self, view: View, mark: str) -> None:
         """Send events until the viewer goes or the server ends."""
         if self.headers.get("Sec-Fetch-Site", "") in access.FOREIGN_SITES:
             self._send(_NO_TOKEN)  # another page shall not use up the streams
@@ -113,7 +114,7 @@ class _Handler(BoundedHandler):
             return
         self.connection.settimeout(SEND_S)
         self.begin(200, {"Content-Type": events.CONTENT_TYPE, **ALWAYS, **_policy(CLOSED_POLICY)})
-        for piece in events.stream(view, self.server.is_ending):
+        for piece in events.stream(view, mark, self.server.is_ending):
             self.wfile.write(piece)
 
     def _send(self, page: Page, headers: Mapping[str, str] | None = None) -> None:
@@ -126,7 +127,6 @@ def _policy(policy: str) -> dict[str, str]:
 
 def _onward(path: str) -> Page:
     """A page that leads on; after a redirect browsers would take the next request for foreign."""
-    path = path if path.startswith("/") and not path.startswith("//") else "/"
     meta = element("meta", http_equiv="refresh", content=f"0; url={path}")
     head = '<meta charset="utf-8">' + meta.removesuffix("</meta>") + "<title>Poolkeeper</title>"
     body = element("a", "on to the page", href=path)

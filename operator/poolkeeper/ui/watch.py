@@ -68,6 +68,7 @@ class Watch(Generic[T]):
         self._clock = clock
         self._changed = Condition()
         self._seen: Seen[T] = Seen()
+        self._waiting = 0
         self._wanted_s = float("-inf")
         self._due_s = float("-inf")
         self._thread: Thread | None = None
@@ -86,8 +87,11 @@ class Watch(Generic[T]):
     def newer(self, than: int, patience_s: float) -> Seen[T]:
         """What the latest look saw; waits up to `patience_s` for one after number `than`."""
         with self._changed:
-            self._want()
+            self._waiting += 1
+            self._begin()
             self._changed.wait_for(lambda: self._seen.number > than or self._closed, patience_s)
+            self._waiting -= 1
+            self._wanted_s = self._clock()
             return self._seen
 
     def fresh(self, patience_s: float) -> Seen[T]:
@@ -106,8 +110,7 @@ class Watch(Generic[T]):
         if thread is not None:
             thread.join(patience_s)
 
-    def _want(self) -> None:
-        self._wanted_s = self._clock()
+    def _begin(self) -> None:
         if self._thread is None and not self._closed:
             self._thread = Thread(target=self._run, name=f"watch of {self._name}", daemon=True)
             self._thread.start()
@@ -138,7 +141,7 @@ class Watch(Generic[T]):
                     return False
 
     def _is_wanted(self) -> bool:
-        return self._clock() - self._wanted_s < self._idle_s
+        return self._waiting > 0 or self._clock() - self._wanted_s < self._idle_s
 
     def _look(self) -> Seen[T]:
         before = self._seen

@@ -29,6 +29,8 @@ from poolkeeper.text import count, more, size
 MOVES_MAX = 100
 ITEMS_MAX = 50
 BAR = 18.0
+TOLD_ABOVE = ("damaged", "blocked by", "moving", "waits for")
+"""Lines of `status` that have a section of their own here."""
 
 
 def report(status: Status) -> Report:
@@ -156,7 +158,11 @@ def _ids(replicas: Sequence[int]) -> str:
 
 
 def _facts(status: Status) -> Section:
-    rows = ((Cell(what), Cell(said)) for what, said in status_text.facts_of(status))
+    rows, before = [], ""
+    for what, said in status_text.facts_of(status):
+        before = what or before
+        if before not in TOLD_ABOVE:
+            rows.append((Cell(what), Cell(said)))
     tables = table("As poolkeeper status tells it", ("What", "Now"), rows, 200, "line")
     return Section("The cluster", tables=tables)
 

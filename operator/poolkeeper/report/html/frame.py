@@ -88,8 +88,10 @@ SCRIPT = """
   const page = document.getElementById("page"), news = document.querySelector("nav .news");
   const told = news.querySelector("output");
   const AGAIN_MS = 10000;
+  let newer = null;
   const tell = (text, lost) => {
-    if (told.textContent !== text) told.textContent = text;
+    if (newer && !lost) told.replaceChildren(newer);
+    else if (told.textContent !== text) told.textContent = text;
     news.classList.toggle("lost", Boolean(lost));
   };
   const reached = "a[href], summary, [tabindex]:not(#page)";
@@ -121,10 +123,10 @@ SCRIPT = """
     source.addEventListener("page", (event) => { waiting = JSON.parse(event.data); show(); });
     source.addEventListener("seen", (event) => { tell(JSON.parse(event.data).told); show(); });
     source.addEventListener("newer", () => {
-      const link = document.createElement("a");
-      link.href = location.pathname;
-      link.textContent = "there is a newer page";
-      told.replaceChildren(link);
+      newer = document.createElement("a");
+      newer.href = location.pathname;
+      newer.textContent = "there is a newer page";
+      tell("");
     });
     source.addEventListener("error", () => {
       tell("not connected: this is what was seen before", true);

@@ -135,6 +135,6 @@ def test_the_command_prints_an_address_and_ends_at_ctrl_c(kafka):
             assert (response.status, b"/clusters/kafka/run" in response.read()) == (200, True)
             os.kill(process.pid, signal.SIGINT)
             out, err = process.communicate(timeout=30)
-            assert (process.returncode, out, err) == (130, "", "interrupted\n")
+            assert (process.returncode, out, err) == (130, "", "\ninterrupted\n")
         finally:
             process.kill()

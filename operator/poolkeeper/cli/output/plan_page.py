@@ -4,10 +4,10 @@ Nothing is approved on a page: it shows the lines that do it. Pure.
 """
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, Step
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.report import plan_report, pools_report
@@ -43,17 +43,34 @@ def report(seen: PlanSeen) -> Report:
     if seen.state is PlanState.UNKNOWN:
         lead = "No run is recorded and no plan waits. With manifests (-f DIR) a plan is made here."
         return Report(f"Plan for cluster {seen.plan.cluster}", lead)
-    return plan_report.page_document(seen.plan, seen.desired, seen.cluster, _first(seen))
+    return plan_report.page_document(_left(seen), seen.desired, seen.cluster, _first(seen))
 
 
 def pools(seen: PlanSeen) -> Report:
     """The page of brokers and pools, before and after that plan."""
-    return pools_report.document(seen.plan, seen.desired, seen.cluster)
+    return pools_report.document(_left(seen), seen.desired, seen.cluster)
+
+
+def _left(seen: PlanSeen) -> Plan:
+    """The plan without what it has created: the cluster has that already, and it counts once."""
+    topics = seen.cluster.topics
+
+    def is_there(step: Step) -> bool:
+        if isinstance(step, CreateTopic):
+            return step.topic in topics
+        if isinstance(step, AddPartitions) and step.topic in topics:
+            return len(topics[step.topic].partitions) > step.first
+        return False
+
+    return replace(seen.plan, steps=tuple(each for each in seen.plan.steps if not is_there(each)))
 
 
 def _first(seen: PlanSeen) -> Section | None:
     if seen.state is PlanState.UNDER_WAY:
-        told = "This plan is carried out now; the other pages tell how far it is."
+        told = (
+            "This plan is carried out now; the page of the run tells how far it is."
+            " Topics and partitions that it has created are not listed any more."
+        )
         return Section("Under way", (told,))
     if seen.plan.empty:
         return None

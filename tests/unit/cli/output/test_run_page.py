@@ -16,6 +16,7 @@ from poolkeeper.errors import NodeDamage
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.runs import Ending
 from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.plans import AddPartitions, CreateTopic
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.report.document import CellKind
 from poolkeeper.report.html import page
@@ -192,3 +193,18 @@ def test_the_lines_that_approve_a_plan(state: PlanState, plan, expected: list[st
     ]
     assert lines == expected
     assert plan_page.pools(seen).title == "Pools of cluster main"
+
+
+def test_what_a_run_has_created_counts_once() -> None:
+    steps = (CreateTopic("n", "p", ((1, 2),)), AddPartitions("t", 1, ((1, 2),)))
+    plan = builders.plan(steps=steps)
+    desired = builders.desired(builders.pool_spec("p", 1, 2))
+    one, two = builders.partition(0, 1, 2), builders.partition(1, 1, 2)
+    before = builders.cluster((1, 2), builders.topic("t", one))
+    after = builders.cluster((1, 2), builders.topic("t", one, two), builders.topic("n", one))
+    found = []
+    for cluster in (before, after):
+        seen = PlanSeen(PlanState.UNDER_WAY, plan, desired, cluster)
+        brokers = plan_page.pools(seen).sections[1].tables[0].rows
+        found.append([(row[4].text, row[5].text) for row in brokers])
+    assert found == [[("1", "3"), ("1", "3")], [("3", "3"), ("3", "3")]]

@@ -96,10 +96,10 @@ class Watch(Generic[T]):
 
     def fresh(self, patience_s: float) -> Seen[T]:
         """What was seen lately; waits up to `patience_s` if nobody has looked for a while."""
-        seen = self.seen()
         with self._changed:
             is_late = self._clock() - self._due_s > self._idle_s
-        return self.newer(seen.number, patience_s) if is_late else seen
+            number = self._seen.number
+        return self.newer(number if is_late else number - 1, patience_s)
 
     def close(self, patience_s: float = 0) -> None:
         """Look no more; wait up to `patience_s` until what was held open is let go."""

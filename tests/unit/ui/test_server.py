@@ -73,6 +73,7 @@ def world() -> World:
 def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     monkeypatch.setattr(bounded_http, "TICK_S", 0.01)
     monkeypatch.setattr(registry, "OVERVIEW_EVERY_S", 0.02)
+    monkeypatch.setattr(registry, "PATIENCE_S", 20)
     with contextlib.ExitStack() as stack:
 
         def serving(*clusters: LiveCluster, fleet: FleetFiles | None = None) -> LiveServer:

@@ -34,6 +34,7 @@ COMMANDS = {
     "show": ("show:show", "Show the stored plan of the run under way."),
     "stop": ("stop:stop", "Stop the run under way after its current stage."),
     "rollback": ("stop:rollback", "Cancel what is in flight, and end the run."),
+    "ui": ("ui:ui", "Show clusters in a browser, live and read-only."),
     "history": ("history:history", "Show the runs that ended last, and who approved them."),
     "repair": ("repair:repair", "Show what is wrong with nodes in ZooKeeper, and mend it."),
     "snapshot": ("snapshot:snapshot", "Write a cluster's topology to a file."),

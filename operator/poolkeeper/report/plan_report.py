@@ -62,9 +62,15 @@ def plan_page(
 
     `first`: a section before all others. `back`: text and path of the page that leads to this one.
     """
+    return page.render(replace(page_document(plan, desired, cluster, first), back=back))
+
+
+def page_document(
+    plan: Plan, desired: Desired, cluster: Cluster, first: Section | None = None
+) -> Report:
+    """The page before it is rendered."""
     made = document(plan, desired, cluster, _PAGE)
-    sections = (first, *made.sections) if first else made.sections
-    return page.render(replace(made, sections=sections, back=back))
+    return replace(made, sections=(first, *made.sections)) if first else made
 
 
 def plan_markdown(plan: Plan, desired: Desired, cluster: Cluster) -> str:

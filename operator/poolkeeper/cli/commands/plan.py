@@ -129,7 +129,7 @@ def plan(
     target = targets.target(address)
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
-    look = _of_snapshot(snapshot, desired) if snapshot else _of_cluster(target, desired)
+    look = _of_snapshot(snapshot, desired) if snapshot else of_cluster(target, desired)
     seen = look.observed
     if features is not None:
         name = desired.cluster.name
@@ -330,7 +330,8 @@ def _balance_waits(plan: Plan, desired: Desired, observed: Observation) -> int |
     return cooled.waits_until_ms
 
 
-def _of_cluster(target: Target, desired: Desired) -> Look:
+def of_cluster(target: Target, desired: Desired) -> Look:
+    """Read a cluster, what could not be read of it, and what blocks every move now."""
     with cluster_reading.session(target) as session:
         enriching = cluster_reading.ClusterEnricher(target)
         view = ZooKeeperView(session)

@@ -8,7 +8,7 @@ A session ends when its client closes it, when `expire` says so, or `timeout_ms`
 was dropped; its ephemeral nodes go in one transaction.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,7 +56,7 @@ class FakeZooKeeper:
     ) -> None:
         self.clock = clock
         self.request_bytes_max = request_bytes_max
-        self.log: list[Transaction] = []
+        self.log: MutableSequence[Transaction] = []
         self.zxid = 0
         self.tree = Tree(clock.now_ms())
         self._watches = WatchTable()
@@ -173,6 +173,13 @@ class FakeZooKeeper:
         self._log(moment, logged)
         self._deliver([one for o, path in told for one in self._watches.after(o, path)])
         return answers
+
+    def load(self, operations: Iterable[Operation]) -> None:
+        """Do operations as of one transaction, before anybody looks: no log, no watches, no ACL."""
+        self.zxid += 1
+        moment = Moment(self.zxid, self.clock.now_ms(), 0)
+        for operation in operations:
+            self.tree.apply(operation, moment)
 
     def set_acl(self, session: int, path: str, acl: Sequence[Any]) -> None:
         """Replace a node's ACL."""

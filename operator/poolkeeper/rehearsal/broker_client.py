@@ -60,7 +60,9 @@ class SimulatedBrokerClient:
 
     def cancel_moves(self, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
         """Cancel moves by the brokers' API; raises Unsupported where the release has none."""
-        error = self.cluster.simulation.alter_reassignments({tuple(n): None for n in names})
+        error = self.cluster.simulation.alter_reassignments(
+            {(n.topic, n.partition): None for n in names}
+        )
         if error:
             raise Unsupported(error)
         self.cluster.clock.advance(100)

@@ -1,8 +1,8 @@
 """`poolkeeper apply` at work in a rehearsal, and a trace of what it reports.
 
 A loop over a real cluster looks every second, and at each sign of news. Here nothing can happen
-between two events of the simulation, so the looks are spaced out while nothing changes: from a
-second up to `longest_pause_s`. The end of a request, a broker that comes or goes and a new
+between two events of the simulation, so the looks are spaced out while a request is in flight: from
+a second up to `longest_pause_s`. The end of a request, a broker that comes or goes and a new
 controller end a pause at once.
 """
 
@@ -100,6 +100,7 @@ class Driver(Executor):
             known = self.waited.setdefault(
                 wait.reason.value, Waiting(now_s, wording.sentence(wait))
             )
+            known.text = wording.sentence(wait)
             known.seconds += max(0.0, now_s - max(self._looked_s, known.begin_s))
         self._looked_s = now_s
         self.last = outcome
@@ -113,8 +114,10 @@ class Driver(Executor):
         """Let time pass until something happens, for a second at first and then for longer."""
         recorder, clock = self.recorder, self.cluster.clock
         seen = (recorder.news, recorder.arrived)
+        if seen[0] != self._news[0]:
+            self._pause_s = PAUSE_S
         if seen != self._news:
-            self._news, self._pause_s, self._lively_s = seen, PAUSE_S, recorder.now_s()
+            self._news, self._lively_s = seen, recorder.now_s()
         self._require_life()
         progress = None if self.last is None else self.last.progress
         throttling = progress is not None and progress.phase is Phase.THROTTLING
@@ -122,7 +125,8 @@ class Driver(Executor):
             lambda: recorder.news != seen[0],
             1000 * (PAUSE_S / 5 if throttling else self._pause_s),
         )
-        self._pause_s = min(2 * self._pause_s, self.longest_pause_s)
+        quiet_s = recorder.now_s() - self._lively_s
+        self._pause_s = min(2 * self._pause_s, max(self.longest_pause_s, quiet_s / 20))
 
     def _require_life(self) -> None:
         now_s = self.recorder.now_s()

@@ -37,7 +37,7 @@ START_MS = 3_600_000.0
 REST_MS = 600_000.0
 MakePlan = Callable[[Observation], Plan]
 """Makes the plan of what was observed, with its stages, as `poolkeeper plan` does."""
-QUANTA = 1500
+QUANTA = 600
 """The network is shared anew so often in a run, at most."""
 PASSES_MAX = 1_000_000
 PROCESSES_MAX = 200
@@ -123,7 +123,7 @@ def _driver(copy: Copy, known: Cluster, desired: Desired, plan: Plan, settings: 
         enrich=_enriched(copy, known),
         brokers=copy.brokers,
         recorder=copy.recorder,
-        longest_pause_s=min(30.0, max(1.0, predicted_s / 500)),
+        longest_pause_s=min(60.0, max(1.0, predicted_s / 60)),
         quiet_max_s=max(3 * 3600.0, 10 * longest_stage_s),
         longest_s=settings.longest_s,
         open_session=copy.injection.open_session,

@@ -126,7 +126,7 @@ class Recorder:
 
     # For the ZooKeeper
 
-    def append(self, transaction: Transaction) -> None:
+    def append(self, transaction: Transaction, /) -> None:
         """Take in a transaction."""
         for change in transaction.changes:
             path = change.path
@@ -149,6 +149,8 @@ class Recorder:
             if not gone:
                 self.tell("Controller", "another controller was elected")
         elif path.startswith(f"{codecs.IDS}/"):
+            if not (gone or change.kind.creates):
+                return
             self.news += 1
             id_ = path.rpartition("/")[2]
             self.tell("Broker", f"broker {id_} {'is gone' if gone else 'is registered'}")

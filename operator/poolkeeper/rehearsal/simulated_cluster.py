@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from poolkeeper.sandbox.clock import EPOCH_MS, VirtualClock
@@ -32,7 +33,7 @@ class SimulatedCluster:
         for id_ in ids:
             self.simulation.start_broker(id_)
             path = f"/brokers/ids/{id_}"
-            assert self.clock.run_until(lambda p=path: self.exists(p), 20_000), path
+            assert self.clock.run_until(partial(self.exists, path), 20_000), path
         self.settle()
 
     def settle(self, deadline_ms: float = 20_000) -> None:

@@ -128,7 +128,7 @@ def plan(
     target = targets.target(address)
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
-    look = _of_snapshot(snapshot, desired) if snapshot else _of_cluster(target, desired)
+    look = look_at_snapshot(snapshot, desired) if snapshot else look_at_cluster(target, desired)
     seen = look.observed
     if features is not None:
         name = desired.cluster.name
@@ -327,7 +327,8 @@ def _balance_waits(plan: Plan, desired: Desired, observed: Observation) -> int |
     return cooled.waits_until_ms
 
 
-def _of_cluster(target: Target, desired: Desired) -> Look:
+def look_at_cluster(target: Target, desired: Desired) -> Look:
+    """Observe the live cluster; writes nothing."""
     with cluster_reading.session(target) as session:
         enriching = cluster_reading.ClusterEnricher(target)
         view = ZooKeeperView(session)
@@ -371,7 +372,8 @@ def stage_waits(made: Plan, desired: Desired, seen: Observation) -> tuple[Wait, 
     return gates.at_this_time(desired, seen.cluster, now_ms()) if made.moves else ()
 
 
-def _of_snapshot(file: Path, desired: Desired) -> Look:
+def look_at_snapshot(file: Path, desired: Desired) -> Look:
+    """Observe a snapshot; raises Refused for one of another cluster."""
     cluster = replace(snapshot_files.read(file), name=desired.cluster.name)
     pinned = desired.cluster.cluster_id
     if pinned is not None and cluster.id not in (None, pinned):

@@ -1,7 +1,8 @@
 """A report as one HTML page: no network, light and dark, fit for print.
 
-Only pages with a `filter` have a script. The policy in the head allows this style and this script,
-by their digests, and nothing else: whatever a name holds, it neither runs nor loads anything.
+Only pages with a `filter`, or `scrubbed`, have a script. The policy in the head allows this style
+and this script, by their digests, and nothing else: whatever a name holds, it neither runs nor
+loads anything.
 """
 
 import base64
@@ -18,7 +19,7 @@ from poolkeeper.report.document import (
     Tile,
 )
 from poolkeeper.report.html.markup import clean, element, text
-from poolkeeper.report.html.script import SCRIPT
+from poolkeeper.report.html.script import SCRIPT, SCRUB
 from poolkeeper.report.html.styles import CSS
 
 _NAME_MAX = 48
@@ -51,7 +52,7 @@ def render(document: Report) -> str:
     tiles = element("ul", *map(_tile, document.tiles), class_="tiles") if document.tiles else ""
     sections = "\n".join(map(_section, document.sections))
     foot = element("footer", _paragraph(document.foot)) if document.foot else ""
-    script = element("script", SCRIPT) if document.filter else ""
+    script = "".join(element("script", each) for each in _scripts(document))
     main = element("main", tiles, find, sections)
     body = "\n".join(part for part in (header, main, foot, script) if part)
     page = element("html", element("head", head), "\n", element("body", body), lang="en")
@@ -59,10 +60,16 @@ def render(document: Report) -> str:
 
 
 def _policy(document: Report) -> str:
-    script = f" script-src {_digest(SCRIPT)};" if document.filter else ""
+    digests = " ".join(map(_digest, _scripts(document)))
+    script = f" script-src {digests};" if digests else ""
     return (
         f"default-src 'none'; style-src {_digest(CSS)};{script} base-uri 'none'; form-action 'none'"
     )
+
+
+def _scripts(document: Report) -> tuple[str, ...]:
+    """The scripts that the page needs."""
+    return (SCRIPT,) * bool(document.filter) + (SCRUB,) * document.scrubbed
 
 
 def _digest(content: str) -> str:

@@ -20,6 +20,8 @@ from poolkeeper.sandbox.simulation.zookeeper.session import Client
 MIB = 1024 * 1024
 FIRST_PORT = 19092
 STORAGE_ERROR = 56
+LEFT_TO_COPIES = 0.05
+"""The part of a network that copies get however much others want."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +271,8 @@ class Simulation:
         if kind not in ("in", "out"):
             return float(rate)
         beside = self.surroundings
-        return max(0.0, beside.network.get(broker, rate) - beside.busy(kind, broker))
+        whole = float(beside.network.get(broker, rate) or 0.0)
+        return max(whole * LEFT_TO_COPIES, whole - beside.busy(kind, broker))
 
     def arrived(self, name: Hashable, bytes_: float) -> None:
         """Take in bytes of a flow (for `Transfers`)."""

@@ -27,6 +27,14 @@ def to_json(found: Rehearsed, storm: Storm | None = None) -> dict[str, Any]:
     return body
 
 
+def foretold(plain: Rehearsal, worst: Rehearsal | None) -> dict[str, Any]:
+    """What `plan --rehearse` adds to a plan's document."""
+    struck = None
+    if worst is not None:
+        struck = {**summary(worst), "faults": [_fault(each) for each in worst.faults]}
+    return {"version": VERSION, **summary(plain), "worstSingleFault": struck}
+
+
 def summary(found: Rehearsal) -> dict[str, Any]:
     """The figures of a rehearsal that two are compared by."""
     made = found.plan.makespan

@@ -2,7 +2,7 @@
 
 A loop over a real cluster looks every second, and at each sign of news. Here nothing can happen
 between two events of the simulation, so the looks are spaced out while a request is in flight: from
-a second up to `longest_pause_s`. The end of a request, a broker that comes or goes and a new
+`first_pause_s` up to `longest_pause_s`. The end of a request, a broker that comes or goes and a new
 controller end a pause at once.
 """
 
@@ -71,6 +71,7 @@ class Driver(Executor):
 
     recorder: Recorder = field(kw_only=True)
     open_session: Callable[[Faults], FakeSession] = field(kw_only=True)
+    first_pause_s: float = PAUSE_S
     longest_pause_s: float = 30.0
     quiet_max_s: float = 6 * 3600.0
     longest_s: float = 60 * 86_400.0
@@ -115,7 +116,7 @@ class Driver(Executor):
         recorder, clock = self.recorder, self.cluster.clock
         seen = (recorder.news, recorder.arrived)
         if seen[0] != self._news[0]:
-            self._pause_s = PAUSE_S
+            self._pause_s = self.first_pause_s
         if seen != self._news:
             self._news, self._lively_s = seen, recorder.now_s()
         self._require_life()

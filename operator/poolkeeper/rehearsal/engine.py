@@ -16,7 +16,7 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.observation import Observation, observe_cluster
 from poolkeeper.rehearsal import loading
-from poolkeeper.rehearsal.driving import Driver, RehearsedSession, StageTimes, told
+from poolkeeper.rehearsal.driving import PAUSE_S, Driver, RehearsedSession, StageTimes, told
 from poolkeeper.rehearsal.executor import NeverEnds
 from poolkeeper.rehearsal.faults import Injection
 from poolkeeper.rehearsal.recorder import Recorder
@@ -123,7 +123,8 @@ def _driver(copy: Copy, known: Cluster, desired: Desired, plan: Plan, settings: 
         enrich=_enriched(copy, known),
         brokers=copy.brokers,
         recorder=copy.recorder,
-        longest_pause_s=min(60.0, max(1.0, predicted_s / 60)),
+        first_pause_s=min(30.0, max(PAUSE_S, predicted_s / 200)),
+        longest_pause_s=min(120.0, max(PAUSE_S, predicted_s / 20)),
         quiet_max_s=max(3 * 3600.0, 10 * longest_stage_s),
         longest_s=settings.longest_s,
         open_session=copy.injection.open_session,

@@ -1,8 +1,8 @@
 """The limits and the throttle of the shortest run that keeps stated margins.
 
-A faster throttle and more moves at a time make a run shorter, and use more of the network. So the
-largest throttle that keeps the margins is found by halving intervals, and then more moves at a
-time are tried with it, as long as that makes the run shorter.
+A faster throttle and more moves at a time make a run shorter, and use more of the network. So
+throttles are tried from the fastest that the network allows on down, until one keeps the margins;
+then more moves at a time are tried with it, as long as that makes the run shorter.
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ from poolkeeper.rehearsal.values import MIB, End, Rehearsal, Settings
 from poolkeeper.resources.parse.quantities import size_text
 from poolkeeper.text import percent
 
-HALVINGS = 4
-LEAST_RATE = 5 * MIB
+PARTS = (1.0, 0.9, 0.75, 0.5, 0.3, 0.15, 0.05)
+"""The parts of the allowed network that are tried as throttle."""
 FACTORS = (2, 4)
 
 
@@ -80,23 +80,18 @@ def search(subject: Subject, settings: Settings, margins: Margins) -> Suggestion
         tried += 1
         return Candidate(execution, _rehearsed(subject, settings, execution))
 
-    gentlest = attempt(_throttled(base, min(LEAST_RATE, highest)))
-    if gentlest.run.plan.empty:
-        return Suggestion(None, (), tried)
-    best = None if tuple(margins.missed(gentlest.run)) else gentlest
-    low, high = LEAST_RATE, highest
-    for _ in range(HALVINGS):
-        middle = max(MIB, round((low * high) ** 0.5 / MIB) * MIB) if best else high
-        found = attempt(_throttled(base, middle))
-        if tuple(margins.missed(found.run)):
-            high = middle
-            if best is None:
-                break
-        else:
-            best = found if best is None or found.run.seconds < best.run.seconds else best
-            low = middle
+    best, misses = None, ("",)
+    for part in PARTS:
+        rate = max(MIB, round(highest * part / MIB) * MIB)
+        found = attempt(_throttled(base, rate))
+        if found.run.plan.empty:
+            return Suggestion(None, (), tried)
+        misses = tuple(margins.missed(found.run))
+        if not misses:
+            best = found
+            break
     if best is None:
-        return Suggestion(None, tuple(margins.missed(gentlest.run)), tried)
+        return Suggestion(None, misses, tried)
     for factor in FACTORS:
         found = attempt(_wider(best.execution, factor))
         if tuple(margins.missed(found.run)) or found.run.seconds >= best.run.seconds:

@@ -283,6 +283,7 @@ def _waits(found: Rehearsal) -> Section:
     rows = [
         (span(w.seconds), span(w.begin_s), Cell(w.text))
         for w in sorted(found.waits, key=lambda w: -w.seconds)
+        if w.reason != "StageInFlight"
     ]
     tables = table("What the run waited for", ("In all", "First after", "For"), rows, 50, "wait")
     return Section("Waits", tables=tables)

@@ -54,7 +54,6 @@ class Recorder:
         self.lost_dirs: dict[int, set[Tp]] = {}
         self.news = 0
         self.arrived = 0
-        self.moved_s = 0.0
         self.requests: list[tuple[float, tuple[tuple[str, int], ...]]] = []
         self.leader_changes = 0
         self.out_of_sync: set[Tp] = set()
@@ -117,8 +116,6 @@ class Recorder:
                 self.copied[0, to] += missing
                 self.copied[1, source] += missing
         now_s = self.now_s()
-        if amounts[IN].any():
-            self.moved_s = now_s
         amounts[BUSY_IN:] = self._busy * seconds
         self._curves.add(max(0.0, now_s - seconds), now_s, amounts)
         np.maximum(self.peaks, amounts[:2] / seconds + self._busy, out=self.peaks)

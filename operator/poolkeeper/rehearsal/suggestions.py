@@ -80,7 +80,8 @@ def search(subject: Subject, settings: Settings, margins: Margins) -> Suggestion
         tried += 1
         return Candidate(execution, _rehearsed(subject, settings, execution))
 
-    best, misses = None, ("",)
+    best: Candidate | None = None
+    misses: tuple[str, ...] = ()
     for part in PARTS:
         rate = max(MIB, round(highest * part / MIB) * MIB)
         found = attempt(_throttled(base, rate))

@@ -12,6 +12,8 @@ BROKERS_MAX = 12
 WAITS_MAX = 8
 HAPPENINGS_MAX = 12
 BELOW_MAX = 5
+STAGES = "StageInFlight"
+"""The wait that the table of stages shows already."""
 _SHOWN = ("Fault", "Controller", "Broker")
 
 
@@ -133,7 +135,7 @@ def _brokers(found: Rehearsal) -> Iterator[str]:
 
 def _waits(found: Rehearsal) -> Iterator[str]:
     waits = sorted(found.waits, key=lambda w: -w.seconds)
-    waits = [w for w in waits if w.seconds >= 0.05]
+    waits = [w for w in waits if w.seconds >= 0.05 and w.reason != STAGES]
     if waits:
         yield ""
         yield "It waited"

@@ -1,6 +1,7 @@
 """The input of commands: options, files, prompts, signals, and the systems they select.
 
 Read `options`, `targets` (which systems to open), `cluster_reading` (reads a cluster once),
-`snapshot_files`, `fleet_features`, `what_if` (supposes other brokers), `confirmation`,
+`snapshot_files`, `fleet_features`, `what_if` (supposes other brokers), `other_manifests` (to
+compare with), `confirmation`,
 `interrupts`, `operator_options`.
 """

@@ -1,6 +1,7 @@
 """What a command prints: plans, statuses, tables and progress as text, and values for JSON.
 
 Read `printing` and `ink` (colours and tables), `plan_text` and `plan_lines`, `brokers_table`,
-`capacity_table`, `history_table`, `status_values`, `status_text`, `left_undone` (exit code 4),
+`capacity_table`, `history_table`, `status_values`, `status_text`, `rehearsal_text`,
+`left_undone` (exit code 4),
 `progress`.
 """

@@ -88,7 +88,7 @@ unit: .venv/.dev
 
 soak: ahead .venv/.fleet
 	@$(BIN)/python -m pytest -q -m soak
-	@$(BIN)/python -m pytest -q -m hypothesis --hypothesis-profile=soak tests/unit
+	@$(BIN)/python -m pytest -q -m hypothesis --hypothesis-profile=soak tests/unit tests/oracle
 
 bench: .venv/.fleet
 	@$(BIN)/python tests/bench/run.py

@@ -1,5 +1,7 @@
 """Java classes of tests, compiled: `compiled(source, jars)` is a folder for a class path.
 
+`compiled_folder` is the same for several files that make one program.
+
 The compiler comes by Maven, as the brokers do: a machine that runs Kafka need not have one.
 """
 
@@ -18,25 +20,34 @@ def compiled(source: Path, jars: Path | None = None) -> Path:
 
     `jars` is a folder of what the file is written against.
     """
+    return compiled_folder(source.stem, [source], [] if jars is None else [jars])
+
+
+def compiled_folder(name: str, sources: Iterable[Path], jars: Iterable[Path] = ()) -> Path:
+    """Return the folder of several files that are compiled together, at the first call.
+
+    `jars` are folders of what the files are written against.
+    """
     tools, cache = artifacts.find_tools(), artifacts.cache_folder()
     compiler = artifacts.jars("compiler", pom_of(_COMPILER), cache, tools)
-    against = "" if jars is None else jars.name
-    made_of = artifacts.digest(source.read_text(encoding="utf-8") + against)
-    folder = compiler.with_name(f"{source.stem}-{made_of}")
+    files, folders = list(sources), list(jars)
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    made_of = artifacts.digest("".join([*texts, *(folder.name for folder in folders)]))
+    folder = compiler.with_name(f"{name}-{made_of}")
     with artifacts.locked(folder.with_name(f"{folder.name}.lock")):
         if not folder.is_dir():
             unfinished = folder.with_name(f".{folder.name}")
             main = "org.eclipse.jdt.internal.compiler.batch.Main"
-            path = [] if jars is None else ["-cp", ":".join(map(str, jars.glob("*.jar")))]
-            options = ("-11", "-nowarn", *path, "-d", str(unfinished), str(source))
+            path = ":".join(str(jar) for each in folders for jar in each.glob("*.jar"))
+            options = ("-11", "-nowarn", *(["-cp", path] if path else []), "-d", str(unfinished))
             run = subprocess.run(
-                [tools.java, "-cp", f"{compiler}/*", main, *options],
+                [tools.java, "-cp", f"{compiler}/*", main, *options, *map(str, files)],
                 capture_output=True,
                 text=True,
                 timeout=COMPILE_TIMEOUT_S,
                 check=False,
             )
-            assert run.returncode == 0, f"{source.name} is not compiled: {run.stderr[-2000:]}"
+            assert run.returncode == 0, f"{name} is not compiled: {run.stderr[-2000:]}"
             unfinished.rename(folder)
     return folder
 

@@ -17,7 +17,9 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 HERE = Path(__file__).parent
-ROOMS = ("real", "kubernetes", "fleet", "simulation", "contracts", "unit", "soak", "bench")
+ROOMS = (
+    *("real", "kubernetes", "fleet", "simulation", "contracts", "oracle", "unit", "soak", "bench"),
+)
 AHEAD = 3
 SERVERS = ROOMS.index("fleet")
 """The last room whose tests share servers."""

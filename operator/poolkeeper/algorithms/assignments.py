@@ -26,6 +26,7 @@ does; `add_partitions` sorts them.
 Same in Kafka 0.8 to 3.9, checked against the vectors of Kafka's own tests.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from itertools import count
@@ -160,13 +161,13 @@ def _across_racks(
     ring: list[int], racks: Mapping[int, str], first: int, shift: int, replication_factor: int
 ) -> tuple[int, ...]:
     rack_count = len(set(racks.values()))
-    replicas = [ring[first]]
+    replicas = {ring[first]: None}  # in their order, and found at once
     used = {racks[ring[first]]}
     walk = count(shift * rack_count)
     while len(replicas) < replication_factor:
         broker = ring[_after(first, next(walk), len(ring))]
         if broker not in replicas and (racks[broker] not in used or len(used) == rack_count):
-            replicas.append(broker)
+            replicas[broker] = None
             used.add(racks[broker])
     return tuple(replicas)
 
@@ -182,7 +183,8 @@ def _check_request(brokers: Brokers, partitions: int, replication_factor: int) -
             f"replication factor {replication_factor} (expected at most {len(ids)} brokers)"
         )
     if len(set(ids)) < len(ids):
-        raise Refused(f"brokers {sorted({i for i in ids if ids.count(i) > 1})} are named twice")
+        twice = sorted(broker for broker, times in Counter(ids).items() if times > 1)
+        raise Refused(f"brokers {twice} are named twice")
     without = sorted(broker for broker, rack in brokers if rack is None)
     if without and len(without) < len(ids):
         raise Refused(f"brokers {without} have no rack (expected one for all brokers or for none)")

@@ -40,6 +40,8 @@ COMMANDS = {
     "snapshot": ("snapshot:snapshot", "Write a cluster's topology to a file."),
     "import": ("import_:import_", "Write manifests for what exists."),
     "new": ("new:new", "Print a new manifest."),
+    "simulate": ("simulate:simulate", "Ask Kafka's own algorithms, by lines of JSON."),
+    "whatif": ("whatif:whatif", "Study what a change would do to producers and consumers."),
     "fleet": ("fleet:fleet", "Many clusters at once: snapshots, load, plans, a budget, a report."),
     "sandbox": ("sandbox:sandbox", "Throw-away Kafka clusters on this machine."),
     "version": ("version:version", "Show the version."),
@@ -120,7 +122,8 @@ def main(
         logging.getLogger().addHandler(logging.NullHandler())
     try:
         code = _invoke(command, words, name)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it was closed before we began
+            sys.stdout.flush()
     except BrokenPipeError:
         # The reader of the pipe has gone; the interpreter's last flush would fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -28,7 +28,7 @@ from pyspark.sql.functions import col, spark_partition_id
 from pyspark.util import inheritable_thread_target
 
 from poolkeeper.errors import Unavailable
-from poolkeeper.fleet.engines import results
+from poolkeeper.fleet.engines import parallelism, results
 from poolkeeper.fleet.engines.hadoop import HadoopObjects
 from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES, SAMPLES_DDL, HistoryJob
 from poolkeeper.fleet.engines.progress import described
@@ -68,8 +68,9 @@ class Spark:
 
     @property
     def slots(self) -> int:
-        """How many tasks run at a time, now: executors may come and go."""
-        return max(1, int(self._session.sparkContext.defaultParallelism))
+        """How many tasks will run at a time: executors may come and go."""
+        context = self._session.sparkContext
+        return parallelism.slots(dict(context.getConf().getAll()), context.defaultParallelism)
 
     @cached_property
     def storage(self) -> Storage:
@@ -212,7 +213,8 @@ class SparkMade:
                 pieces = self._frame.where(col("kind") == table.name)
                 typed = partial(_typed, table=table, tokens=tokens)
                 frame = pieces.mapInArrow(typed, table.ddl_of_files)
-                checked(f"{self._what}: {table.name}", lambda: frame.write.parquet(folders[table]))
+                folder = folders[table]
+                checked(f"{folder}: cannot be written", lambda: frame.write.parquet(folder))
 
             with ThreadPoolExecutor(WRITES_AT_A_TIME, "tables") as threads:
                 target = inheritable_thread_target(self._session)(written)

@@ -2,5 +2,6 @@
 
 Read `pipeline` (which clusters, and who does them), `publishing` (what is kept, made and
 published), then `snapshot`, `load_features` with `features`, `plan` with `plan_parts` (a giant in
-parts), `waves` (the budget), `day_report` with `plan_pages`. `tasks` is what every task knows.
+parts), `waves` (the budget), `day_report` with `plan_pages`. `tasks` is what every task knows;
+`forgetting` takes away what is gone for good.
 """

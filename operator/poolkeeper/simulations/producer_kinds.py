@@ -1,0 +1,91 @@
+"""Kinds of what producers compute: hashes of keys, partitions of records."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from poolkeeper.algorithms import partitioners
+from poolkeeper.errors import Problem
+from poolkeeper.simulations.bounds import PARTITIONS_MAX, Integer, refuse
+from poolkeeper.typed_json import INTEGER_MAX, PartitionNumber, refuse_twice
+
+_Hexadecimal = Annotated[
+    str,
+    Meta(pattern=r"^(?:[0-9a-fA-F]{2})*\Z", description="an even number of hexadecimal digits"),
+]
+_Counts = Annotated[
+    tuple[Annotated[int, Meta(ge=1, le=INTEGER_MAX, description="an integer of 1 or more")], ...],
+    Meta(description="a list of numbers of partitions"),
+]
+_Partition = Annotated[
+    tuple[PartitionNumber, bool], Meta(description="a partition, and whether it has a leader")
+]
+_Calls = Annotated[
+    int, Meta(ge=0, le=PARTITIONS_MAX, description=f"an integer from 0 to {PARTITIONS_MAX}")
+]
+
+
+class RecordKey(Struct, gc=False):
+    """A record's key, as text or in hexadecimal digits."""
+
+    utf8: str | None = None
+    hex: _Hexadecimal | None = None
+
+    def bytes(self) -> bytes:
+        """Return the key; raises InvalidInput unless it is given in exactly one way."""
+        if self.utf8 is not None and self.hex is None:
+            return self.utf8.encode()
+        if self.hex is not None and self.utf8 is None:
+            return bytes.fromhex(self.hex)
+        given = "neither utf8 nor hex" if self.hex is None else "both utf8 and hex"
+        refuse([Problem("", 0, "", f"has {given} (expected one of them, for the key)")])
+        raise AssertionError
+
+
+class KeyedRecord(RecordKey, gc=False, kw_only=True):
+    """A record's key, and how many partitions its topic may have."""
+
+    num_partitions: _Counts
+
+
+class RoundRobinRecords(Struct, gc=False):
+    """A topic's partitions in the order of the metadata, and how many records there are."""
+
+    partitions: Annotated[
+        tuple[_Partition, ...], Meta(description="a list of partitions, each with true or false")
+    ]
+    calls: _Calls
+
+    def __post_init__(self) -> None:
+        refuse_twice(number for number, _ in self.partitions)
+
+
+class QueueSizes(Struct, gc=False):
+    """How many batches wait for each partition."""
+
+    queue_sizes: Annotated[tuple[Integer, ...], Meta(description="a list of integers")]
+
+
+def murmur2(key: RecordKey) -> int:
+    """Return the hash, a signed 32-bit number."""
+    return partitioners.murmur2(key.bytes())
+
+
+def key_partition(record: KeyedRecord) -> list[int]:
+    """Return the partition for each number of partitions."""
+    hashed = partitioners.to_positive(partitioners.murmur2(record.bytes()))
+    return [hashed % count for count in record.num_partitions]
+
+
+def round_robin(records: RoundRobinRecords) -> list[int]:
+    """Return the partition of each record."""
+    return partitioners.round_robin(records.partitions, records.calls)
+
+
+def adaptive_cft(queues: QueueSizes) -> dict[str, tuple[int, ...] | None]:
+    """Return frequencies and their running sums; null where Kafka draws uniformly."""
+    found = partitioners.load_frequencies(queues.queue_sizes)
+    return {
+        "frequencies": None if found is None else found.frequencies,
+        "cumulative": None if found is None else found.cumulative,
+    }

@@ -1,0 +1,54 @@
+"""What `poolkeeper simulate` answers is what Kafka's own classes answer, refusals included."""
+
+import json
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import simulate_page
+from kafka_oracle import Thrown
+from laws import examples
+from oracle.questions import QUESTIONS
+from poolkeeper.simulations.lines import answer
+from simulate_page import PAGE
+
+SEEDS = st.integers(0, 2**32 - 1)
+BATCH = 60
+REFUSED = "refused"
+OLD = {"algorithm": "2.2"}
+"""Asked of another release."""
+
+
+def answered(kind, input_):
+    found = json.loads(answer(json.dumps(input_).encode(), 1, kind).line)
+    return found.get("output", REFUSED)
+
+
+def told(kafka, kind, inputs):
+    return [REFUSED if isinstance(each, Thrown) else each for each in kafka.ask(kind, inputs)]
+
+
+@pytest.mark.parametrize("kind", list(QUESTIONS))
+@examples(18)
+@given(seed=SEEDS)
+def test_every_kind_answers_as_kafka_does(kafka_3_9, kind, seed):
+    random = Random(seed)
+    drawn = [QUESTIONS[kind](random) for _ in range(BATCH)]
+    inputs = [each for each in drawn if not each.items() >= OLD.items()]
+    ours = [answered(kind, each) for each in inputs]
+    theirs = told(kafka_3_9, kind, inputs)
+    differing = [row for row in zip(inputs, ours, theirs, strict=True) if row[1] != row[2]]
+    assert min(differing, key=lambda row: len(str(row)), default=None) is None
+
+
+def test_the_page_shows_what_kafka_answers(kafka_3_9):
+    page = PAGE.read_text(encoding="utf-8")
+    compared = 0
+    for example in simulate_page.examples(page):
+        if example.kind is not None:
+            [theirs] = kafka_3_9.ask(example.kind, [json.loads(example.lines[0])])
+            assert json.loads(example.answer) == {"id": 1, "output": theirs}
+            compared += 1
+    assert compared == len(QUESTIONS)

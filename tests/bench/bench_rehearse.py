@@ -46,7 +46,9 @@ def main(cases: tuple[str, ...]) -> None:
         for move in found.plan.moves:
             for broker in set(move.target) - set(move.source):
                 planned[broker] += move.replica_bytes
-        if planned != Counter({b.broker: b.copied_in for b in found.brokers if b.copied_in}):
+        copied = Counter({b.broker: b.copied_in for b in found.brokers if b.copied_in})
+        # Less than a byte of each copy is not waited for.
+        if any(abs(planned[b] - copied[b]) > len(found.plan.moves) for b in planned | copied):
             raise SystemExit(f"{case}: brokers did not copy what the plan says")
 
 

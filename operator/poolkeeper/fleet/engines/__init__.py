@@ -2,5 +2,5 @@
 
 Read `engines` (what steps ask for), `results` and `histories` (what tasks give; no Spark in them),
 `spark`, `session`, `hadoop` (small objects), `progress`, `task_groups`, `parallelism`, `deadlines`,
-`executor`.
+`executor`, `worker_garbage`.
 """

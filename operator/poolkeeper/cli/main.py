@@ -28,6 +28,7 @@ REFUSED = 1
 COMMANDS = {
     "validate": ("validate:validate", "Check manifests, offline; all problems at once."),
     "plan": ("plan:plan", "Show what would change, why, and how many bytes move."),
+    "rehearse": ("rehearse:rehearse", "Show what a plan will do, on a simulated copy."),
     "apply": ("apply:apply", "Carry a plan out, stage by stage, to its end."),
     "run": ("run:run", "Keep clusters as declared: in a folder, or on Kubernetes."),
     "status": ("status:status", "Show what is moving, how far it is, what it waits for."),

@@ -73,9 +73,19 @@ def page_document(
     return replace(made, sections=(first, *made.sections)) if first else made
 
 
-def plan_markdown(plan: Plan, desired: Desired, cluster: Cluster) -> str:
-    """Markdown short enough for a comment on a forge; what does not fit is counted."""
-    return markdown.comment(lambda extent: document(plan, desired, cluster, extent), _COMMENT)
+def plan_markdown(
+    plan: Plan, desired: Desired, cluster: Cluster, first: Section | None = None
+) -> str:
+    """Markdown short enough for a comment on a forge; what does not fit is counted.
+
+    `first`: a section before all others.
+    """
+
+    def made(extent: PlanReportLimits) -> Report:
+        found = document(plan, desired, cluster, extent)
+        return replace(found, sections=(first, *found.sections)) if first else found
+
+    return markdown.comment(made, _COMMENT)
 
 
 def document(plan: Plan, desired: Desired, cluster: Cluster, extent: PlanReportLimits) -> Report:

@@ -7,13 +7,13 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.refusals import RefusalReason
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Mode
+from poolkeeper.rehearsal.simulated_cluster import REQUEST
 from poolkeeper.sandbox.simulation.profiles import Era
 from simulation.campaign import tools
 from simulation.campaign.damage import DAMAGE
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import DISK_BYTES, Situation
 from simulation.campaign.tools import NOBODY
-from simulation.clusters import REQUEST
 
 Truth = Callable[[Situation, Wait], bool]
 

@@ -53,6 +53,10 @@ from poolkeeper.reconcile.recorded_run import (
     recorded_run,
     waits_of,
 )
+from poolkeeper.rehearsal import document as rehearsal_document
+from poolkeeper.rehearsal import foretelling
+from poolkeeper.rehearsal.outcomes import Subject
+from poolkeeper.rehearsal.values import Rehearsal, Settings
 from poolkeeper.report import plan_report
 from poolkeeper.text import moment, named
 from poolkeeper.zk import journal, znodes
@@ -106,6 +110,11 @@ PAGES = {"html": plan_report.plan_page, "markdown": plan_report.plan_markdown}
     help="Also write the plan there, for `apply --plan`.",
 )
 @click.option("--prune", is_flag=True, help="Plan deletions of topics that are no longer declared.")
+@click.option(
+    "--rehearse",
+    is_flag=True,
+    help="Also rehearse the plan: how long it takes, its margins, the worst single fault.",
+)
 @options.output(REASSIGN_JSON, *PAGES)
 def plan(
     address: ClusterSelection,
@@ -114,7 +123,7 @@ def plan(
     out: Path | None,
     prune: bool,
     output: str,
-    **supposed: Sequence[Any],
+    **supposed: Any,
 ) -> int:
     """Show what would change, why, and how many bytes move. Changes nothing.
 
@@ -129,7 +138,7 @@ def plan(
     target = targets.target(address)
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
-    look = _of_snapshot(snapshot, desired) if snapshot else of_cluster(target, desired)
+    look = look_at_snapshot(snapshot, desired) if snapshot else look_at_cluster(target, desired)
     seen = look.observed
     if features is not None:
         name = desired.cluster.name
@@ -150,7 +159,8 @@ def plan(
     if out is not None:
         body = document(made, desired, seen, waits_until_ms, look.waits)
         output_files.write(out, json.dumps(body, indent=1) + "\n")
-    show(made, desired, seen, output, waits_until_ms, look.waits)
+    foretold = _rehearsed(made, seen, desired) if supposed["rehearse"] else None
+    show(made, desired, seen, output, Beside(waits_until_ms, look.waits, foretold))
     if not made.empty or _to_do(seen):
         return CHANGES
     undone = look.waits or left_undone.of_plan(made) or _damage(seen)
@@ -280,29 +290,53 @@ def document(
     return body
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is shown beside a plan.
+
+    `balance_waits_until_ms`: until then a loop leaves out what is for balance alone. `waits`: what
+    blocks every move now; it comes first, with throttles that no run accounts for. `foretold`: the
+    rehearsal of the plan, and that of its worst single fault.
+    """
+
+    balance_waits_until_ms: int | None = None
+    waits: Sequence[Wait] = ()
+    foretold: tuple[Rehearsal, Rehearsal | None] | None = None
+
+
+def _rehearsed(
+    plan: Plan, seen: Observation, desired: Desired
+) -> tuple[Rehearsal, Rehearsal | None] | None:
+    """Rehearse the plan that was made, and each single fault; None for an empty plan."""
+    if plan.empty:
+        return None
+    subject = Subject(seen.cluster, desired, partial(audited_plan, prune=False))
+    return foretelling.foretell(subject, Settings(begin_ms=now_ms()))
+
+
 def show(
     plan: Plan,
     desired: Desired,
     observed: Observation,
     output: str,
-    balance_waits_until_ms: int | None = None,
-    waits: Sequence[Wait] = (),
+    beside: Beside = Beside(),
 ) -> None:
-    """Write a plan to standard output, with the remaining capacity of the pools after it.
-
-    `waits`: what blocks every move now; it comes first, with throttles that no run accounts for.
-    """
-    beside = (*observed.orphans.waits(), *left_throttles.waits(observed.left))
-    throttled = wording.sentences(beside)
+    """Write a plan to standard output, with the remaining capacity of the pools after it."""
+    waits, foretold = beside.waits, beside.foretold
+    throttled = wording.sentences((*observed.orphans.waits(), *left_throttles.waits(observed.left)))
     if output in (REASSIGN_JSON, *PAGES):
         printing.warn(throttled)
     if output == printing.JSON:
-        printing.emit_json(document(plan, desired, observed, balance_waits_until_ms, waits))
+        body = document(plan, desired, observed, beside.balance_waits_until_ms, waits)
+        if foretold is not None:
+            body["rehearsal"] = rehearsal_document.foretold(*foretold)
+        printing.emit_json(body)
     elif output == REASSIGN_JSON:
         for file in plan_json.reassign_json(plan):
             printing.emit(compact(file))
     elif output in PAGES:
-        printing.emit(PAGES[output](plan, desired, observed.cluster))
+        section = None if foretold is None else foretelling.section(*foretold)
+        printing.emit(PAGES[output](plan, desired, observed.cluster, section))
     else:
         left = remaining_capacity.remaining_capacities(
             plan, desired, observed.cluster, observed.gone
@@ -311,8 +345,10 @@ def show(
             printing.emit(plan_text.blocked(waits, ink.of_output()) + "\n")
         text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output(), throttled)
         printing.emit(text)
-        if balance_waits_until_ms is not None:
-            until = moment(balance_waits_until_ms)
+        if foretold is not None:
+            printing.emit("\n" + "\n".join(foretelling.told(*foretold)))
+        if beside.balance_waits_until_ms is not None:
+            until = moment(beside.balance_waits_until_ms)
             printing.emit(
                 f"\nUntil {until} a loop leaves out what is for balance alone"
                 " (spec.balancing.coolDown)."
@@ -330,7 +366,7 @@ def _balance_waits(plan: Plan, desired: Desired, observed: Observation) -> int |
     return cooled.waits_until_ms
 
 
-def of_cluster(target: Target, desired: Desired) -> Look:
+def look_at_cluster(target: Target, desired: Desired) -> Look:
     """Read a cluster, what could not be read of it, and what blocks every move now."""
     with cluster_reading.session(target) as session:
         enriching = cluster_reading.ClusterEnricher(target)
@@ -375,7 +411,8 @@ def stage_waits(made: Plan, desired: Desired, seen: Observation) -> tuple[Wait, 
     return gates.at_this_time(desired, seen.cluster, now_ms()) if made.moves else ()
 
 
-def _of_snapshot(file: Path, desired: Desired) -> Look:
+def look_at_snapshot(file: Path, desired: Desired) -> Look:
+    """Observe a snapshot; raises Refused for one of another cluster."""
     cluster = replace(snapshot_files.read(file), name=desired.cluster.name)
     pinned = desired.cluster.cluster_id
     if pinned is not None and cluster.id not in (None, pinned):

@@ -123,7 +123,7 @@ def _stored(session: Session) -> tuple[PlanState, Plan] | None:
 
 
 def _made(target: Target, desired: Desired, words: tuple[str, ...]) -> PlanSeen:
-    seen = planning.of_cluster(target, desired).observed
+    seen = planning.look_at_cluster(target, desired).observed
     seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
     asked = cluster_reading.config_questions(target)
     made = planning.audited_plan(desired, seen, prune=False, refused=asked)

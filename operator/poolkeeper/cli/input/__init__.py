@@ -2,6 +2,6 @@
 
 Read `options`, `targets` (which systems to open), `cluster_reading` (reads a cluster once),
 `status_reading`, `snapshot_files`, `fleet_features`, `fleet_files` (a fleet's reports), `what_if`
-(supposes other brokers), `studied_cluster` (what a study is about), `key_files`, `supposed_groups`,
-`confirmation`, `interrupts`, `operator_options`.
+(supposes other brokers), `other_manifests` (to compare with), `studied_cluster` (what a study is
+about), `key_files`, `supposed_groups`, `confirmation`, `interrupts`, `operator_options`.
 """

@@ -1,8 +1,8 @@
 """A report as one HTML page: no network, light and dark, fit for print.
 
-Only pages with a `filter`, and those that a server keeps up to date, have a script. The policy in
-the head allows this style and these scripts, by their digests, and nothing else: whatever a name
-holds, it neither runs nor loads anything.
+Only pages with a `filter`, `scrubbed` ones, and those that a server keeps up to date, have a
+script. The policy in the head allows this style and these scripts, by their digests, and nothing
+else: whatever a name holds, it neither runs nor loads anything.
 """
 
 import base64
@@ -21,7 +21,7 @@ from poolkeeper.report.document import (
 from poolkeeper.report.html import frame as framing
 from poolkeeper.report.html.frame import Frame
 from poolkeeper.report.html.markup import clean, element, text
-from poolkeeper.report.html.script import SCRIPT
+from poolkeeper.report.html.script import SCRIPT, SCRUB
 from poolkeeper.report.html.styles import CSS
 
 _NAME_MAX = 48
@@ -82,8 +82,9 @@ def policy(document: Report, frame: Frame | None = None) -> str:
 
 
 def _scripts(document: Report, frame: Frame | None) -> tuple[str, ...]:
-    found = (SCRIPT if document.filter else "", framing.SCRIPT if frame else "")
-    return tuple(each for each in found if each)
+    """The scripts that the page needs."""
+    ours = (SCRIPT,) * bool(document.filter) + (SCRUB,) * document.scrubbed
+    return (*ours, framing.SCRIPT) if frame else ours
 
 
 def _style(frame: Frame | None) -> str:

@@ -27,7 +27,7 @@ from real.migrations import (
     Migration,
     pass_time,
 )
-from real.support import REQUEST, RUN, assert_nothing_left
+from real.support import HOLDER, REQUEST, RUN, assert_nothing_left
 
 Do = Callable[[Migration], None]
 ALLOWED = {"remedies": {"allowControllerFailover": True, "removeStaleRequests": True}}
@@ -114,6 +114,7 @@ def everything_dies(under_way: Migration) -> None:
 def overtaken_while_it_stood_still(under_way: Migration) -> None:
     with under_way.applying() as first:
         first.freeze()
+        until(lambda: not under_way.zookeeper.exists(HOLDER), "the session of the first has ended")
         with under_way.applying() as second:
             first.thaw()
             assert first.end().code == 1, first.said()

@@ -1,15 +1,20 @@
-"""Planning a fleet on Spark, beside what the planner and the audit alone take.
+"""A fleet on Spark: planning, the whole run from snapshot files, features, and the budget.
 
-    python tests/bench/bench_fleet.py [--clusters 8] [--partitions 20000] [--slots 2]
+    python tests/bench/bench_fleet.py [--clusters 8] [--partitions 20000] [--samples 2000000]
+        [--slots 2] [--only plan|features|budget]
 
 `--clusters 100 --partitions 100000` is ten million partitions: some minutes and two GiB of disk.
+`--only features --clusters 100 --samples 100000000` are a hundred million samples.
 
 * *floor*: `make_plan` and the audit of a cluster of each kind, in this process, from objects that
-  are there already.
+  are there already, and from columns as a task reads them.
 * *plan*: the step, from tables to tables, after Spark has started and every worker has done
   something; the hashes are compared with the floor's.
-* *growth*: all clusters against half of them; at most 10 % beyond linear.
+* *growth*: all clusters against half of them, and all samples against half of each cluster's; at
+  most 10 % beyond linear.
 * *whole run*: snapshot (from files), features, plan and budget of all clusters.
+* *features*: from samples in files, half-hourly; of a giant that alone has as many as all others.
+* *budget*: the schedule of 3.4 million moves: the driver reads stages, never moves.
 * *straggler*: a giant, last by name, among small ones; how much longer than an even share the whole
   takes when runs start by weight, and by name, computed from the weights.
 * memory: the largest sum of resident sets over all processes below this one.
@@ -18,41 +23,50 @@ Nothing but ratios is asserted: growth, and that no plan differs.
 """
 
 import argparse
-import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench import clusters
+from bench.measuring import heads, measured
 from fleet import cases
+from fleet.in_process import InProcess
 from poolkeeper.fleet.engines import engines, task_groups
 from poolkeeper.fleet.engines.engines import Engine
+from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.filesystems import root_of
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import ArrowObjects
-from poolkeeper.fleet.schedule.budget import Budget
+from poolkeeper.fleet.schedule.budget import Budget, ScheduledStage
 from poolkeeper.fleet.stages import pipeline, waves
 from poolkeeper.fleet.stages.load_features import HistoryOptions
-from poolkeeper.fleet.stages.publishing import FleetOutcome
+from poolkeeper.fleet.stages.publishing import PLAN, FleetOutcome, Step, carry_out
 from poolkeeper.fleet.stages.snapshot import SnapshotTask
-from poolkeeper.fleet.storage import snapshot_file
+from poolkeeper.fleet.storage import cluster_rows, parquet, schemas, snapshot_file
+from poolkeeper.load.prometheus import BYTES, RATE
 from poolkeeper.model.execution.records import Records
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.planner import make_plan
+from poolkeeper.zk.client.gc_pause import collector_paused
 from unit.fleet.slots import makespan
 
 GROWTH_MAX = 2.2
 KINDS = 4
 TINY = 20
-ROW = "{:<34}{:>10}{:>12}{:>14}{:>10}"
+SAMPLES_PER_SERIES = 336
+"""A week, half-hourly."""
+STEP_MS = 1_800_000
+MOVES, MOVES_PER_STAGE, PLANS = 3_400_000, 200, 100
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -60,40 +74,56 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--clusters", type=int, default=8)
     parser.add_argument("--partitions", type=int, default=20_000, help="of each")
+    parser.add_argument("--samples", type=int, default=2_000_000, help="of all together")
     parser.add_argument("--slots", type=int, default=2)
+    parser.add_argument("--only", choices=("plan", "features", "budget"))
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as folder:
-        _run(Path(folder), options.clusters, options.partitions, options.slots)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if options.only in (None, "budget"):
+            _budget(folder / "budget")
+        if options.only == "budget":
+            return
+        with engines.open_engine(f"local[{options.slots}]") as engine:
+            begin = time.perf_counter()
+            tiny = {f"t{n:04d}": _case(20, 0) for n in range(TINY)}
+            lake, tasks = _prepared(folder / "tiny", tiny)
+            pipeline.snapshot(engine, lake, cases.DAY, tasks)
+            print(f"Spark's workers are ready after {time.perf_counter() - begin:.1f} s")
+            if options.only in (None, "plan"):
+                _planning(engine, folder / "plan", options.clusters, options.partitions)
+                _straggler(options.partitions, options.slots)
+            if options.only in (None, "features"):
+                _features(engine, folder / "features", options.clusters, options.samples)
 
 
-def _run(folder: Path, count: int, partitions: int, slots: int) -> None:
+def _planning(engine: Engine, folder: Path, count: int, partitions: int) -> None:
     kinds = [_case(partitions, kind) for kind in range(min(KINDS, count))]
     names = [f"c{n:04d}" for n in range(count)]
-    lake, tasks = _prepared(folder / "fleet", dict(zip(names, kinds * count, strict=False)))
-    tiny, small = _prepared(folder / "tiny", {f"t{n:04d}": _case(20, 0) for n in range(TINY)})
+    lake, tasks = _prepared(folder, dict(zip(names, kinds * count, strict=False)))
     total = count * partitions
-    print(ROW.format("", "seconds", "cpu s", "partitions/s", "MiB"))
+    heads("partitions/s")
     hashes = _floor(kinds, partitions)
-    begin = time.perf_counter()
-    with engines.open_engine(f"local[{slots}]") as engine:
-        pipeline.snapshot(engine, tiny, cases.DAY, small)
-        print(f"Spark's workers are ready after {time.perf_counter() - begin:.1f} s")
-        whole = _measured("whole run", total, lambda: _all_steps(engine, lake, tasks))
-        half_of = names[: count // 2]
-        half = _measured("plan, half of them", total // 2, lambda: _plan(engine, lake, half_of))
-        made = _measured("plan", total, lambda: _plan(engine, lake, names))
-    found = {line.cluster: line.figures["hash"] for line in made[0].lines}
-    assert whole[0].lines
+    whole = measured("whole run", total, lambda: _all_steps(engine, lake, tasks))
+    half_of = names[: count // 2]
+    half = measured("plan, half of them", total // 2, lambda: _plan(engine, lake, half_of))
+    made = measured("plan", total, lambda: _plan(engine, lake, names))
+    found = {line.cluster: line.figures["hash"] for line in made.done.lines}
+    assert whole.done.lines
     if [found[name] for name in names[: len(hashes)]] != hashes:
         sys.exit("the plans of Spark are not those of the planner")
-    growth = made[1] / half[1] * 2 * (count // 2) / count
-    print(f"growth with twice the clusters, in CPU seconds: {growth:.2f} (at most {GROWTH_MAX})")
-    _straggler(partitions, slots)
-    if count > 1 and growth > GROWTH_MAX:
-        sys.exit("planning on Spark does not grow linearly")
+    if count > 1:
+        _compare("clusters", made.cpu_s, half.cpu_s * 2 * (count // 2) / count)
 
 
-def _prepared(folder: Path, fleet: dict[str, cases.Case]) -> tuple[Lake, list[SnapshotTask]]:
+def _compare(what: str, all_cpu_s: float, half_cpu_s: float) -> None:
+    growth = all_cpu_s / half_cpu_s
+    print(f"growth with twice the {what}, in CPU seconds: {growth:.2f} (at most {GROWTH_MAX})")
+    if growth > GROWTH_MAX:
+        sys.exit(f"the work does not grow linearly with {what}")
+
+
+def _prepared(folder: Path, fleet: Mapping[str, cases.Case]) -> tuple[Lake, list[SnapshotTask]]:
     """A lake with what is declared, and tasks that read snapshot files."""
     lake, files = Lake(ArrowObjects(root_of(folder / "lake"))), folder / "snapshots"
     files.mkdir(parents=True)
@@ -119,16 +149,28 @@ def _prepared(folder: Path, fleet: dict[str, cases.Case]) -> tuple[Lake, list[Sn
 
 def _floor(kinds: Sequence[cases.Case], partitions: int) -> list[str]:
     """The hashes of the plans of each kind, under the names of the first clusters."""
-    hashes = []
+    named = [cases.named(case, f"c{number:04d}") for number, case in enumerate(kinds)]
+    stored = [(desired, _as_stored(cluster)) for desired, cluster in named]
+    total = len(kinds) * partitions
+    found = [
+        measured(f"planner and audit alone, from {form}", total, lambda c=given: _plan_all(c)).done
+        for form, given in (("objects", named), ("columns", stored))
+    ]
+    assert found[0] == found[1]
+    return found[1]
 
-    def plan_all() -> None:
-        for number, case in enumerate(kinds):
-            desired, cluster = cases.named(case, f"c{number:04d}")
+
+def _as_stored(cluster: Cluster) -> Cluster:
+    return cluster_rows.cluster_of_rows(cluster.name, cluster_rows.rows_of_cluster(cluster))
+
+
+def _plan_all(given: Sequence[cases.Case]) -> list[str]:
+    hashes = []
+    for desired, cluster in given:
+        with collector_paused():
             made = make_plan(desired, cluster, Records())
             audit.enforce(made, desired, cluster, Records(), frozenset(), fresh=True)
-            hashes.append(made.hash)
-
-    _measured("planner and audit alone, one slot", len(kinds) * partitions, plan_all)
+        hashes.append(made.hash)
     return hashes
 
 
@@ -147,18 +189,6 @@ def _plan(engine: Engine, lake: Lake, names: Sequence[str]) -> FleetOutcome:
     return outcome
 
 
-def _measured(label: str, total: int, action: Callable[[], Any]) -> tuple[Any, float]:
-    """What an action returns, and its CPU seconds."""
-    with _memory() as peak:
-        begin, before = time.perf_counter(), _of_family(_cpu_s)
-        done = action()
-        seconds, cpu_s = time.perf_counter() - begin, _of_family(_cpu_s) - before
-    rate = f"{total / seconds:,.0f}"
-    print(ROW.format(label, f"{seconds:.1f}", f"{cpu_s:.1f}", rate, peak()))
-    sys.stdout.flush()
-    return done, cpu_s
-
-
 def _case(partitions: int, kind: int) -> cases.Case:
     """Expanded, drained, weighted or settled, in turn."""
     joined = 4 if kind == 0 else 0
@@ -173,6 +203,97 @@ def _case(partitions: int, kind: int) -> cases.Case:
     return clusters.desired(60 + joined, **more), cluster
 
 
+def _features(engine: Engine, folder: Path, count: int, samples: int) -> None:
+    """Of many clusters, of half of them, of half of the samples of each, and of one giant."""
+    heads("samples/s")
+    each = samples // count
+
+    def features_of(label: str, clusters_of: int, samples_of: int) -> float:
+        place = folder / f"{clusters_of}-{samples_of}"
+        series = max(1, samples_of // SAMPLES_PER_SERIES)
+        case = _case(series, 3)
+        fleet = {f"f{n:04d}": case for n in range(clusters_of)}
+        lake, tasks = _prepared(place, fleet)
+        made = _write_samples(place / "samples", fleet)
+        pipeline.snapshot(engine, lake, cases.DAY, tasks)
+        root, options = root_of(place / "samples"), HistoryOptions()
+        done = measured(
+            label,
+            made,
+            lambda: pipeline.features(engine, lake, cases.DAY, options, root, again=True),
+        )
+        assert not done.done.failed, done.done.failed
+        assert done.done.total("samples") >= made
+        return done.cpu_s
+
+    features_of("features, warming up", 2, each // 8)
+    half = features_of("features, half of the clusters", count // 2, each)
+    thin = features_of("features, half of the samples", count, each // 2)
+    full = features_of("features", count, each)
+    features_of("features of a giant", 1, count * each)
+    _compare("clusters", full, half * 2 * (count // 2) / count)
+    _compare("samples", full, thin)
+
+
+def _write_samples(folder: Path, fleet: Mapping[str, cases.Case]) -> int:
+    """Rates and sizes of all partitions at each time; returns how many samples there are."""
+    total = 0
+    for name, (_, cluster) in fleet.items():
+        names = [(t.name, p.partition) for t in cluster.topics.values() for p in t.partitions]
+        topics, numbers = zip(*names, strict=True)
+        own = folder / f"cluster={name}"
+        own.mkdir(parents=True)
+        place = np.arange(len(names))
+        series = {
+            "topic": pa.array(topics, pa.string()).dictionary_encode(),
+            "partition": pa.array(numbers, pa.int32()),
+        }
+        with pq.ParquetWriter(own / "samples.parquet", _SAMPLES, compression="zstd") as file:
+            for step in range(SAMPLES_PER_SERIES):
+                metric = RATE if step % 2 else BYTES
+                rows = {
+                    **series,
+                    "metric": pa.array([metric] * len(names)).dictionary_encode(),
+                    "at_ms": np.full(len(names), cases.NOW_MS - STEP_MS * step),
+                    "value": np.random.default_rng(step).random(len(names)) * 1e6 + place,
+                }
+                file.write_table(pa.table(rows).cast(_SAMPLES))
+                total += len(names)
+    return total
+
+
+_SAMPLES = parquet.plain(schemas.SAMPLES)
+
+
+def _budget(folder: Path) -> None:
+    """The schedule of plans whose stages are in a lake already, in this process."""
+    folder.mkdir()
+    lake, engine = Lake(ArrowObjects(root_of(folder))), InProcess()
+    stages = MOVES // MOVES_PER_STAGE // PLANS
+    dice = np.random.default_rng(1)
+    made = []
+    for number in range(PLANS):
+        sizes = (dice.pareto(1.2, stages) * 10**10).astype(np.int64).tolist()
+        rows = [(n, *ScheduledStage(size, size // 10**5)) for n, size in enumerate(sizes)]
+        tables = {schemas.STAGES.name: parquet.from_rows(schemas.STAGES, rows)}
+        made.append(StepResult(ClusterOutcome(f"b{number:04d}"), tables))
+    inputs = {result.outcome.cluster: "made" for result in made}
+    step = Step(engine, lake, PLAN, cases.DAY, inputs, again=True)
+    job = Job("put", made, list(range(PLANS)), _same)
+    carry_out(step, lambda run, names: engine.make(job))
+    rate = Budget(bytes_per_s=10**9)
+    heads("moves/s")
+    measured(
+        "budget",
+        MOVES,
+        lambda: waves.schedule_day(lake, engine.storage, cases.DAY, rate, {}, cases.BEGIN),
+    )
+
+
+def _same(result: StepResult) -> StepResult:
+    return result
+
+
 def _straggler(partitions: int, slots: int) -> None:
     """From weights alone: a slot that waits is the same in processes and executors."""
     weights = [max(1, partitions // 100)] * 400 + [partitions * 2]
@@ -181,54 +302,6 @@ def _straggler(partitions: int, slots: int) -> None:
     by_name = list(range(len(weights)))
     found = [makespan(weights, placed, slots) / bound for placed in (by_weight, by_name)]
     print(f"a giant among 400: {found[0]:.2f} of an even share by weight, {found[1]:.2f} by name")
-
-
-@contextmanager
-def _memory() -> Iterator[Callable[[], str]]:
-    """The peak of all processes below this one, this one included, in MiB."""
-    ended, most = Event(), [0]
-
-    def look() -> None:
-        while not ended.wait(0.2):
-            most[0] = max(most[0], int(_of_family(_resident_kib)))
-
-    thread = Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield lambda: str(most[0] // 1024)
-    finally:
-        ended.set()
-        thread.join()
-
-
-def _of_family(figure: Callable[[list[str]], float]) -> float:
-    """The sum of a figure of this process and of all below it; `figure` takes /proc's `stat`."""
-    parents, figures = {}, {}
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdecimal():
-            continue
-        try:
-            stat = (folder / "stat").read_text().rpartition(")")[2].split()
-            figures[int(folder.name)] = figure(stat)
-            parents[int(folder.name)] = int(stat[1])
-        except (OSError, IndexError, ValueError):  # it has ended meanwhile
-            continue
-    ours, total = os.getpid(), 0.0
-    for process, found in figures.items():
-        at = process
-        while at in parents and at != ours:
-            at = parents[at]
-        total += found if at == ours else 0
-    return total
-
-
-def _resident_kib(stat: list[str]) -> float:
-    return int(stat[21]) * os.sysconf("SC_PAGESIZE") / 1024
-
-
-def _cpu_s(stat: list[str]) -> float:
-    """Of the process, and of its children that have ended."""
-    return sum(map(int, stat[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

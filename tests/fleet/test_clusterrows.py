@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,6 +16,8 @@ from fleet import cases
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.storage import cluster_rows, parquet, plan_rows, schemas, snapshot_file
 from poolkeeper.model import snapshots
+from poolkeeper.model.move_columns import MoveColumns
+from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Topic
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.partitions import table_of
@@ -63,8 +66,13 @@ def test_random_clusters_come_back_equal(instance) -> None:
 def test_lists_of_any_lengths_are_read_whole(values: list[list[int] | None], first: int) -> None:
     array = pa.array(values, pa.list_(pa.int32()))
     column = pa.chunked_array([array.slice(first), array])
-    expected = [None if each is None else tuple(each) for each in values]
-    assert cluster_rows.lists(column) == expected[first:] + expected
+    numbers = pa.array(np.arange(len(column), dtype=np.int32))
+    rows = pa.table({"partition": numbers, "replicas": column, "isr": column})
+    columns = cluster_rows.columns_of_rows(rows)
+    expected = [None if each is None else tuple(each) for each in [*values[first:], *values]]
+    found = columns.partitions(0, len(columns))
+    assert [p.isr for p in found] == expected
+    assert [p.replicas for p in found] == [each or () for each in expected]
 
 
 def test_absent_columns_read_as_unknown() -> None:
@@ -94,19 +102,24 @@ def test_any_tool_reads_the_partitions_of_a_snapshot(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "s.parquet").num_rows == 600
 
 
+def rows_of_plan(plan: Plan, case: cases.Case) -> dict:
+    columns = MoveColumns.of(plan.moves)
+    return plan_rows.rows_of_plan(plan, columns, *case, cases.Records(), table_of(case[1]))
+
+
 @settings(max_examples=20)
 @given(instances())
 def test_a_plan_comes_back_equal(instance) -> None:
     desired, cluster, gone = instance
     plan = make_plan(desired, cluster, gone=gone)
-    rows = plan_rows.rows_of_plan(plan, desired, cluster, cases.Records(), table_of(cluster))
+    rows = rows_of_plan(plan, (desired, cluster))
     assert plan_rows.plan_of_rows(cluster.name, rows) == as_told(plan, reasons=False)
 
 
 def test_balances_count_what_the_plan_does() -> None:
     case = cases.golden()["created"]
     plan = cases.planned(case)
-    rows = plan_rows.rows_of_plan(plan, *case, cases.Records(), table_of(case[1]))
+    rows = rows_of_plan(plan, case)
     content = rows[schemas.BALANCES.name].to_pylist()
     added = [len(r) for step in plan.steps for r in getattr(step, "replicas", ())]
     before, after = (

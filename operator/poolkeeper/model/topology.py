@@ -4,10 +4,11 @@ Unknown values are `None`, never zero or empty: a partition whose `leader` is `N
 about, `-1` is a partition known to have no leader. A broker is live exactly if it is listed.
 
 `Partition` is a named tuple, not a dataclass: 200,000 of them are built on every full observation,
-and a tuple costs a quarter of a frozen dataclass.
+and a tuple costs a quarter of a frozen dataclass. Of a snapshot in tables none are built at all
+until somebody looks at them (`partition_columns`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -61,7 +62,7 @@ class Topic:
     """
 
     name: str
-    partitions: tuple[Partition, ...]
+    partitions: Sequence[Partition]
     topic_id: str | None = None
     config: Mapping[str, str] | None = None
     version: int | None = None

@@ -77,7 +77,7 @@ def make_plan(
     """
     table = table or table_of(cluster)
     scope = plan_scope(desired, cluster, records, prune=prune, odd=table.odd)
-    brokers = brokers_of(cluster, desired, records, gone, table.ids)
+    brokers = brokers_of(cluster, desired, records, gone, table.replicas.ids)
     usable = {
         name: eligible_brokers(pool, brokers, desired.cluster.limits)
         for name, pool in sorted(scope.pools.items())

@@ -13,16 +13,17 @@ replicas that leave them are gain. Brokers of no pool are not counted.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import NamedTuple
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
 
 from poolkeeper.fleet.schedule.budget import ClusterWork, ScheduledStage
-from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.move_columns import MoveColumns, MoveSteps
+from poolkeeper.model.plans import Plan, PlannedStage
+from poolkeeper.model.replica_lists import NOBODY, Ints
 from poolkeeper.model.specs import Execution, ThrottleMode, Window
 from poolkeeper.report.values import Holding
-
-Entries = Sequence[tuple[int, int]]
-"""(index of the move, index of its path's list to request) pairs of a stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,28 @@ def work_of(
     site: str = "",
     windows: tuple[Window, ...] = (),
     cut: Cut = DEFAULT_CUT,
+    columns: MoveColumns | None = None,
 ) -> ClusterWork:
-    """The cluster's work; `brokers`: what they hold before the plan, and after it."""
-    listed = tuple(brokers)
-    gains = _Gains(listed)
-    copies = list(map(_copies_of, plan.moves))
-    predicted = [(stage.moves, round(stage.seconds * 1000)) for stage in plan.stages]
-    stages = []
-    for entries, least_ms in predicted or _cut(plan.moves, copies, cut):
-        urgency = min(plan.moves[index].urgency for index, _ in entries)
-        size = sum(copies[index].bytes(step) for index, step in entries)
-        gain = sum(gains.take(plan.moves[index], step) for index, step in entries)
-        stages.append(ScheduledStage(size, least_ms, urgency, gain))
+    """The cluster's work; `brokers`: what they hold before the plan, and after it.
+
+    `columns`: of the plan's moves, if the caller has them.
+    """
+    columns = MoveColumns.of(plan.moves) if columns is None else columns
+    steps = columns.steps()
+    entries = _predicted(plan.stages, steps) if plan.stages else _cut(columns, steps, cut)
+    if not len(entries.step):
+        return ClusterWork(plan.cluster, (), site, windows)
+    copied = (steps.added != NOBODY).sum(axis=1)
+    size = _replica_bytes(columns, steps, copied)
+    first = np.flatnonzero(np.diff(entries.stage, prepend=-1))
+    sizes = np.add.reduceat((size * copied)[entries.step], first)
+    urgencies = np.minimum.reduceat(columns.urgency[steps.move[entries.step]], first)
+    gains = _gains(steps, entries, tuple(brokers))
+    least_ms: Iterable[int] = (round(stage.seconds * 1000) for stage in plan.stages)
+    if not plan.stages:
+        rate = max(1, cut.bytes_per_s_per_broker)
+        least_ms = (-(-busiest * 1000 // rate) for busiest in _busiest_bytes(steps, entries, size))
+    stages = map(ScheduledStage, sizes.tolist(), least_ms, urgencies.tolist(), gains.tolist())
     return ClusterWork(plan.cluster, tuple(stages), site, windows)
 
 
@@ -79,71 +90,119 @@ def shares_of(brokers: Sequence[Holding]) -> Mapping[int, float]:
     }
 
 
-class _Copies(NamedTuple):
-    """What a move copies: the bytes of one replica, and by step the brokers that get one."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entries:
+    """What is requested, in its order: the number of the stage, and the row of the step."""
 
-    size: int
-    added: tuple[frozenset[int], ...]
-
-    def bytes(self, step: int) -> int:
-        return self.size * len(self.added[step - 1])
+    stage: Ints
+    step: Ints
 
 
-def _copies_of(move: Move) -> _Copies:
-    added = tuple(frozenset(after).difference(before) for before, after in pairwise(move.path))
-    replicas = sum(map(len, added))
-    return _Copies(move.bytes // replicas if replicas else 0, added)
+def _predicted(stages: Sequence[PlannedStage], steps: MoveSteps) -> _Entries:
+    row_of = {
+        place: row
+        for row, place in enumerate(zip(steps.move.tolist(), steps.number.tolist(), strict=True))
+    }
+    rows = [row_of[place] for place in chain.from_iterable(stage.moves for stage in stages)]
+    counts = [len(stage.moves) for stage in stages]
+    return _Entries(np.repeat(np.arange(len(stages)), counts), np.array(rows, dtype=np.int64))
 
 
-class _Gains:
-    """The gain of one step of a move after the other, updated as brokers fill and empty."""
-
-    def __init__(self, brokers: Sequence[Holding]) -> None:
-        self._share = shares_of(brokers)
-        self._held = {each.broker: each.replicas_before for each in brokers}
-
-    def take(self, move: Move, step: int) -> float:
-        before, after = frozenset(move.path[step - 1]), frozenset(move.path[step])
-        gain = 0.0
-        for change, brokers in ((-1, before - after), (1, after - before)):
-            for broker in sorted(brokers & self._share.keys()):
-                held, share = self._held[broker], self._share[broker]
-                gain += abs(held - share) - abs(held + change - share)
-                self._held[broker] = held + change
-        return gain
+def _cut(columns: MoveColumns, steps: MoveSteps, cut: Cut) -> _Entries:
+    """The moves in their order, cut into runs; the first steps of a run, then the second ones."""
+    runs = list(_runs(columns, cut))
+    run_of = np.repeat(np.arange(len(runs)), [last - first for first, last in runs])
+    run = run_of[steps.move]
+    order = np.lexsort((steps.move, steps.number, run))
+    if not len(order):
+        return _Entries(order, order)
+    run, number = run[order], steps.number[order]
+    new = (np.diff(run, prepend=-1) != 0) | (np.diff(number, prepend=-1) != 0)
+    return _Entries(np.cumsum(new) - 1, order)
 
 
-def _cut(
-    moves: Sequence[Move], copies: Sequence[_Copies], cut: Cut
-) -> Iterator[tuple[Entries, int]]:
-    """Stages of the moves in their order, each with the time that its busiest broker needs."""
-    for first, last in _runs(moves, cut):
-        steps_max = max(len(move.path) for move in moves[first:last])
-        for step in range(1, steps_max):
-            entries = [(i, step) for i in range(first, last) if step < len(moves[i].path)]
-            busiest = _busiest_bytes(moves, copies, entries)
-            yield entries, -(-busiest * 1000 // max(1, cut.bytes_per_s_per_broker))
+def _runs(columns: MoveColumns, cut: Cut) -> Iterator[tuple[int, int]]:
+    """Neighbours of one urgency within the cut; a move that is larger is alone."""
+    ends = np.cumsum(columns.bytes)
+    changes = [*(np.flatnonzero(np.diff(columns.urgency)) + 1).tolist(), len(columns)]
+    first = 0
+    for change in changes:
+        while first < change:
+            before = int(ends[first] - columns.bytes[first])
+            within = int(np.searchsorted(ends, before + cut.bytes_max, side="right"))
+            last = min(change, first + max(1, cut.moves_max), max(first + 1, within))
+            yield first, last
+            first = last
 
 
-def _runs(moves: Sequence[Move], cut: Cut) -> Iterator[tuple[int, int]]:
-    first, size = 0, 0
-    for place, move in enumerate(moves):
-        alike = move.urgency == moves[first].urgency and place - first < cut.moves_max
-        if place > first and not (alike and size + move.bytes <= cut.bytes_max):
-            yield first, place
-            first, size = place, 0
-        size += move.bytes
-    if moves:
-        yield first, len(moves)
+def _replica_bytes(columns: MoveColumns, steps: MoveSteps, copied: Ints) -> Ints:
+    """By step, the bytes of one replica of the partition: those of the move over what it adds."""
+    added = np.bincount(steps.move, copied, len(columns)).astype(np.int64)
+    size: Ints = np.where(added > 0, columns.bytes // np.maximum(added, 1), 0)
+    return size[steps.move]
 
 
-def _busiest_bytes(moves: Sequence[Move], copies: Sequence[_Copies], entries: Entries) -> int:
-    """The bytes into or out of the busiest broker; copies come from the first replica."""
-    load_in: Counter[int] = Counter()
-    load_out: Counter[int] = Counter()
-    for index, step in entries:
-        size, added = copies[index]
-        for broker in added[step - 1]:
-            load_in[broker] += size
-        load_out[moves[index].path[step - 1][0]] += copies[index].bytes(step)
-    return max((0, *load_in.values(), *load_out.values()))
+def _gains(steps: MoveSteps, entries: _Entries, brokers: Sequence[Holding]) -> np.ndarray:
+    """By stage, imbalance removed, as brokers empty and fill one replica after the other."""
+    share_of = shares_of(brokers)
+    ids = np.array(sorted(share_of), dtype=np.int64)
+    share = np.array([share_of[broker] for broker in ids.tolist()])
+    known = {each.broker: each.replicas_before for each in brokers}
+    held = np.array([known[broker] for broker in ids.tolist()], dtype=np.int64)
+    # What each entry removes, then what it adds, brokers ascending: the order of all changes.
+    changed = np.concatenate([steps.removed, steps.added], axis=1)[entries.step]
+    signs = np.repeat([-1, 1], [steps.removed.shape[1], steps.added.shape[1]])
+    entry, slot = np.nonzero((changed != NOBODY) & _among(changed, ids))
+    sign = signs[slot]
+    place = np.searchsorted(ids, changed[entry, slot])
+    before = held[place] + _sum_before(place, sign)
+    gain = np.abs(before - share[place]) - np.abs(before + sign - share[place])
+    # `bincount` adds in the order of the rows: the same sums on every machine.
+    by_entry = np.bincount(entry, gain, len(entries.step))
+    return np.bincount(entries.stage, by_entry)
+
+
+def _among(values: Ints, ids: Ints) -> npt.NDArray[np.bool_]:
+    if not len(ids):
+        return np.zeros(values.shape, dtype=bool)
+    found: npt.NDArray[np.bool_] = (
+        ids[np.minimum(np.searchsorted(ids, values), len(ids) - 1)] == values
+    )
+    return found
+
+
+def _sum_before(group: Ints, values: Ints) -> Ints:
+    """By row, the sum of the values of earlier rows of its group."""
+    order = np.argsort(group, kind="stable")
+    sums = np.cumsum(values[order]) - values[order]
+    new = np.diff(group[order], prepend=-1) != 0
+    sums -= np.repeat(sums[new], np.diff(np.append(np.flatnonzero(new), len(order))))
+    found = np.empty_like(sums)
+    found[order] = sums
+    return found
+
+
+def _busiest_bytes(steps: MoveSteps, entries: _Entries, size: Ints) -> list[int]:
+    """By stage, the bytes into or out of the busiest broker; the first replica is copied from."""
+    added, source = steps.added[entries.step], steps.leader[entries.step]
+    size = size[entries.step]
+    entry, slot = np.nonzero(added != NOBODY)
+    copied = np.bincount(entry, minlength=len(entries.step))
+    received = _most_by_stage(entries.stage[entry], added[entry, slot], size[entry])
+    sent = _most_by_stage(entries.stage, source, size * copied)
+    most = np.zeros(int(entries.stage[-1]) + 1, dtype=np.int64)
+    for stage, amount in (received, sent):
+        most[stage] = np.maximum(most[stage], amount)
+    return list(most.tolist())
+
+
+def _most_by_stage(stage: Ints, broker: Ints, amount: Ints) -> tuple[Ints, Ints]:
+    """The stages that have any amount, and the largest sum of one broker in each."""
+    order = np.lexsort((broker, stage))
+    stage, broker = stage[order], broker[order]
+    new_stage = np.diff(stage, prepend=-1) != 0
+    first = np.flatnonzero(new_stage | (np.diff(broker, prepend=NOBODY) != 0))
+    if not len(first):
+        return stage, amount
+    sums = np.add.reduceat(amount[order], first)
+    return stage[new_stage], np.maximum.reduceat(sums, np.flatnonzero(new_stage[first]))

@@ -188,11 +188,11 @@ def _capacity(broker: Broker, desired: Desired) -> int | None:
     return sum(known) if known and len(known) == len(sizes) else None
 
 
-def loads_of(features: pa.Table, *, sized: bool = False) -> MeasuredLoads:
-    """What a cluster is planned with; `sized`: its snapshot knows every size, which then stays."""
+def loads_of(features: pa.Table) -> MeasuredLoads:
+    """What a cluster is planned with, by topic and partition (see `feature_join`)."""
     metric = features.column("metric")
     return MeasuredLoads(
-        {} if sized else _by_partition(features.filter(pc.equal(metric, BYTES)), "last"),
+        _by_partition(features.filter(pc.equal(metric, BYTES)), "last"),
         _by_partition(features.filter(pc.equal(metric, RATE)), "p95"),
     )
 

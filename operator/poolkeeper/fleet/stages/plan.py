@@ -16,14 +16,14 @@ from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.schedule.work import cut_of, work_of
-from poolkeeper.fleet.stages import features, plan_parts
+from poolkeeper.fleet.stages import feature_join, features, plan_parts
 from poolkeeper.fleet.stages.tasks import Tables, files_of
 from poolkeeper.fleet.storage import cluster_rows, codecs, plan_rows, schemas
 from poolkeeper.fleet.storage.cluster_rows import ClusterRows
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of
 from poolkeeper.fleet.storage.schemas import OK
-from poolkeeper.load import apply
 from poolkeeper.model.execution.records import Records
+from poolkeeper.model.move_columns import MoveColumns
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
@@ -109,9 +109,10 @@ def _perform(task: PlanTask, tables: Tables, planner: Planner) -> StepResult:
 def _result(task: PlanTask, seen: PlanInput, table: PartitionTable, plan: Plan) -> StepResult:
     """The rows of a plan that the audit has found lawful."""
     audit.enforce(plan, seen.desired, seen.cluster, seen.records, seen.gone, fresh=True)
-    rows = plan_rows.rows_of_plan(plan, seen.desired, seen.cluster, seen.records, table)
-    rows[schemas.STAGES.name] = _stages(plan, seen.desired, rows[schemas.BALANCES.name])
-    figures = {"partitions": len(table.replicas), "moves": len(plan.moves), "hash": plan.hash}
+    columns = MoveColumns.of(plan.moves)
+    rows = plan_rows.rows_of_plan(plan, columns, seen.desired, seen.cluster, seen.records, table)
+    rows[schemas.STAGES.name] = _stages(plan, columns, seen.desired, rows[schemas.BALANCES.name])
+    figures = {"partitions": len(table.lengths), "moves": len(plan.moves), "hash": plan.hash}
     said = {name: str(value) for name, value in figures.items()}
     return StepResult(ClusterOutcome(task.cluster, OK, figures=said), rows)
 
@@ -123,11 +124,11 @@ def _failure(task: PlanTask, wrong: Exception) -> StepResult:
     return StepResult(replace(outcome, figures=figures), rows, task.pool)
 
 
-def _stages(plan: Plan, desired: Desired, balances: pa.Table) -> pa.Table:
+def _stages(plan: Plan, columns: MoveColumns, desired: Desired, balances: pa.Table) -> pa.Table:
     """What the budget needs of the plan."""
     execution = desired.cluster.execution
     brokers = tuple(Holding(**row) for row in rows_of(balances))
-    work = work_of(plan, brokers, cut=cut_of(execution))
+    work = work_of(plan, brokers, cut=cut_of(execution), columns=columns)
     return from_rows(schemas.STAGES, ((n, *stage) for n, stage in enumerate(work.stages)))
 
 
@@ -161,8 +162,7 @@ def plan_input_of(task: PlanTask, tables: Tables) -> PlanInput:
         raise Refused(f"it is another cluster: its id is {found.id}, not {pinned}")
     if task.features is not None and task.features.is_ok:
         rows = reader.rows(task.features, schemas.FEATURES, features.NEEDED)
-        sizes = reader.rows(entry, schemas.PARTITIONS, ("bytes",)).column(0)
-        found = apply.with_loads(found, features.loads_of(rows, sized=not sizes.null_count))
+        found = feature_join.with_features(found, rows)
     text = head["records"]
     records = Records() if text is None else codecs.from_text(Records, text)
     return PlanInput(
@@ -255,7 +255,10 @@ def _plan_part(task: PlanTask, seen: PlanInput, table: PartitionTable) -> StepRe
             plan = plan_parts.plan_of_part(
                 part, seen.desired, seen.cluster, seen.records, seen.gone
             )
-            rows = plan_rows.rows_of_plan(plan, seen.desired, seen.cluster, seen.records, table)
+            columns = MoveColumns.of(plan.moves)
+            rows = plan_rows.rows_of_plan(
+                plan, columns, seen.desired, seen.cluster, seen.records, table
+            )
             return StepResult(ClusterOutcome(task.cluster), rows, task.pool)
     return StepResult(ClusterOutcome(task.cluster), {}, task.pool)
 
@@ -281,6 +284,7 @@ def _merge_parts(
         tuple(step for plan in plans for step in plan.steps),
         tuple(move for plan in plans for move in plan.moves),
     )
-    counts = plan_rows.holdings_of_plan(together, seen.desired, seen.cluster, table)
+    columns = MoveColumns.of(together.moves)
+    counts = plan_rows.holdings_of_plan(together, columns, seen.desired, seen.cluster, table)
     held = {broker: found[3] for broker, found in counts.items()}
     return plan_parts.merge_plans(plans, seen.desired, seen.cluster, seen.records, seen.gone, held)

@@ -39,7 +39,7 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import sources
 from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
 from poolkeeper.planning.planner import make_plan
-from poolkeeper.planning.problem.partitions import PartitionTable, flat_ids
+from poolkeeper.planning.problem.partitions import PartitionTable
 from poolkeeper.planning.problem.pool_membership import PlanScope, plan_scope
 from poolkeeper.planning.proposals import identity
 
@@ -228,9 +228,8 @@ def _holders(desired: Desired) -> dict[int, list[str]]:
 def _topics_touched(desired: Desired, table: PartitionTable) -> dict[str, set[str]]:
     """By topic, the pools that it has a replica in."""
     holders = _holders(desired)
-    counts = np.fromiter(map(len, table.replicas), dtype=np.int64, count=len(table.replicas))
-    ids = np.fromiter(flat_ids(table.replicas), dtype=np.int64, count=int(counts.sum()))
-    topic = np.repeat(np.repeat(np.arange(len(table.names)), np.diff(table.start)), counts)
+    ids = table.replicas.ids
+    topic = np.repeat(np.repeat(np.arange(len(table.names)), np.diff(table.start)), table.lengths)
     pairs = np.unique(np.stack([topic, ids]), axis=1) if len(ids) else np.empty((2, 0), np.int64)
     found: dict[str, set[str]] = {name: set() for name in table.names}
     for at, broker in zip(*pairs.tolist(), strict=True):

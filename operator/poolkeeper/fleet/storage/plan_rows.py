@@ -1,7 +1,7 @@
 """A plan as tables, and back; and what brokers hold before it and after it."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,16 +9,18 @@ import numpy as np
 import pyarrow as pa
 
 from poolkeeper.fleet.storage import schemas
-from poolkeeper.fleet.storage.cluster_rows import int_lists
+from poolkeeper.fleet.storage.cluster_rows import arrow_lists
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
 from poolkeeper.fleet.storage.schemas import FAILED, OK
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.plans import AddPartitions, CreateTopic, Move, Plan
+from poolkeeper.model.move_columns import MoveColumns
+from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan
+from poolkeeper.model.replica_lists import Ints, ReplicaLists
 from poolkeeper.model.specs import Desired
-from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning.problem.arrays import Ints, rack_name
-from poolkeeper.planning.problem.partitions import PartitionTable, flat_ids
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.problem.arrays import distinct, rack_name
+from poolkeeper.planning.problem.partitions import PartitionTable, places_of
 from poolkeeper.planning.proposals import plan_json, plan_reading
 
 BODIES = (
@@ -32,12 +34,17 @@ BODIES = (
 
 
 def rows_of_plan(
-    plan: Plan, desired: Desired, cluster: Cluster, records: Records, table: PartitionTable
+    plan: Plan,
+    columns: MoveColumns,
+    desired: Desired,
+    cluster: Cluster,
+    records: Records,
+    table: PartitionTable,
 ) -> dict[str, pa.Table]:
-    """All tables of the plan by name; `table`: the cluster's columns."""
-    counts = holdings_of_plan(plan, desired, cluster, table)
+    """All tables of the plan by name; `columns`: of its moves; `table`: the cluster's."""
+    counts = holdings_of_plan(plan, columns, desired, cluster, table)
     return {
-        schemas.MOVES.name: _moves(plan, desired),
+        schemas.MOVES.name: _moves(columns, desired),
         schemas.STEPS.name: _steps(plan),
         schemas.CERTIFICATES.name: from_rows(schemas.CERTIFICATES, map(_fields, plan.certificates)),
         schemas.PROBLEMS.name: from_rows(
@@ -50,11 +57,11 @@ def rows_of_plan(
                 "status": [OK],
                 "hash": [plan.hash],
                 "fingerprint": [plan.fingerprint],
-                "partitions": [len(table.replicas)],
+                "partitions": [len(table.lengths)],
                 "moves": [len(plan.moves)],
                 "steps": [len(plan.steps)],
                 "problems": [len(plan.problems)],
-                "bytes": [sum(move.bytes for move in plan.moves)],
+                "bytes": [int(columns.bytes.sum())],
             },
         ),
     }
@@ -103,34 +110,41 @@ def _fields(value: Any) -> tuple[Any, ...]:
     return tuple(getattr(value, column.name) for column in schemas.CERTIFICATES.columns)
 
 
-def _moves(plan: Plan, desired: Desired) -> pa.Table:
-    moves = plan.moves
-    pool_of = {broker: pool.name for pool in desired.pools for broker in pool.brokers}
+def _moves(columns: MoveColumns, desired: Desired) -> pa.Table:
     return table_of(
         schemas.MOVES,
         {
-            "index": range(len(moves)),
-            "pool": [pool_of.get(move.path[-1][0]) or _pool(move, pool_of) for move in moves],
-            "topic": [move.topic for move in moves],
-            "topic_id": [move.topic_id for move in moves],
-            "partition": [move.partition for move in moves],
-            "path": _paths([move.path for move in moves]),
-            "bytes": [move.bytes for move in moves],
-            "reason": [move.reason for move in moves],
-            "urgency": [move.urgency for move in moves],
+            "index": np.arange(len(columns), dtype=np.int32),
+            "pool": _pools(columns, desired),
+            "topic": columns.topic,
+            "topic_id": columns.topic_id,
+            "partition": pa.array(columns.partition),
+            "path": _paths(columns),
+            "bytes": columns.bytes,
+            "reason": columns.reason,
+            "urgency": pa.array(columns.urgency),
         },
     )
 
 
-def _paths(paths: Sequence[Sequence[Replicas]]) -> pa.ListArray:
-    ends = np.zeros(len(paths) + 1, dtype=np.int32)
-    np.cumsum([len(path) for path in paths], out=ends[1:])
-    inner = int_lists([replicas for path in paths for replicas in path])
-    return pa.ListArray.from_arrays(pa.array(ends), inner)
+def _paths(columns: MoveColumns) -> pa.ListArray:
+    outer = pa.array(np.append(0, np.cumsum(columns.counts))).cast(pa.int32())
+    return pa.ListArray.from_arrays(outer, arrow_lists(columns.lists))
 
 
-def _pool(move: Move, pool_of: Mapping[int, str]) -> str:
-    return next((pool_of[broker] for broker in move.target if broker in pool_of), "")
+def _pools(columns: MoveColumns, desired: Desired) -> pa.Array:
+    """By move, the pool of the first broker of its last list that is in a pool; else none."""
+    pool_of = {broker: pool.name for pool in desired.pools for broker in pool.brokers}
+    names = ["", *sorted(set(pool_of.values()))]
+    order = np.array(sorted(pool_of), dtype=np.int64)
+    number = np.array([0, *(names.index(pool_of[broker]) for broker in order.tolist())])
+    last = columns.targets
+    found = number[places_of(last.ids, order) + 1]
+    rows = np.repeat(np.arange(len(columns)), last.lengths)[found > 0]
+    first = np.flatnonzero(np.diff(rows, prepend=-1))
+    pool = np.zeros(len(columns), dtype=np.int64)
+    pool[rows[first]] = found[found > 0][first]
+    return pa.array(names, pa.string()).take(pa.array(pool))
 
 
 def _steps(plan: Plan) -> pa.Table:
@@ -151,48 +165,50 @@ def _steps(plan: Plan) -> pa.Table:
 
 
 def holdings_of_plan(
-    plan: Plan, desired: Desired, cluster: Cluster, table: PartitionTable
+    plan: Plan,
+    columns: MoveColumns,
+    desired: Desired,
+    cluster: Cluster,
+    table: PartitionTable,
 ) -> dict[int, list[int]]:
     """By broker: replicas, leaders and bytes before the plan, then the same after it.
 
-    Every broker that is live, in a pool, or in a replica list has them.
+    Every broker that is live, in a pool, or in a replica list has them. `columns`: of the moves.
     """
-    sizes = table.size
-    rows = [int(table.start[table.rank[m.topic]]) + m.partition for m in plan.moves]
-    sources, targets = [m.source for m in plan.moves], [m.target for m in plan.moves]
-    new = [
-        replicas
-        for step in plan.steps
-        if isinstance(step, CreateTopic | AddPartitions)
-        for replicas in step.replicas
-    ]
-    known = {b for pool in desired.pools for b in pool.brokers} | set(cluster.brokers)
-    ids = np.unique(np.array([*known, *_ids((*table.replicas, *targets, *new))], dtype=np.int64))
-    moved = sizes[rows]
-    before = _count_replicas(ids, table.replicas, sizes)
+    moved = table.start[list(map(table.rank.__getitem__, columns.topic))] + columns.partition
+    found = table.replicas
+    sources, targets = columns.sources, columns.targets
+    new = ReplicaLists.of(
+        [
+            replicas
+            for step in plan.steps
+            if isinstance(step, CreateTopic | AddPartitions)
+            for replicas in step.replicas
+        ]
+    )
+    known = np.array(sorted({b for pool in desired.pools for b in pool.brokers}), dtype=np.int64)
+    live = np.array(sorted(cluster.brokers), dtype=np.int64)
+    named = (distinct(lists.ids) for lists in (found, targets, new))
+    ids = distinct(np.concatenate([known, live, *named]))
+    sizes = table.size[moved]
+    before = _count_replicas(ids, found, table.size)
     after = (
         before
-        - _count_replicas(ids, sources, moved)
-        + _count_replicas(ids, targets, moved)
+        - _count_replicas(ids, sources, sizes)
+        + _count_replicas(ids, targets, sizes)
         + _count_replicas(ids, new, np.zeros(len(new), dtype=np.int64))
     )
-    columns = np.concatenate([before, after]).T
-    return dict(zip(ids.tolist(), columns.tolist(), strict=True))
+    counts = np.concatenate([before, after]).T
+    return dict(zip(ids.tolist(), counts.tolist(), strict=True))
 
 
-def _ids(replicas: Iterable[Replicas]) -> set[int]:
-    return set(flat_ids(list(replicas)))
-
-
-def _count_replicas(ids: Ints, replicas: Any, sizes: Ints) -> Ints:
+def _count_replicas(ids: Ints, lists: ReplicaLists, sizes: Ints) -> Ints:
     """Replicas, leaders and bytes by broker: three rows."""
-    counts = np.fromiter(map(len, replicas), dtype=np.int64, count=len(replicas))
-    flat = np.fromiter(flat_ids(replicas), dtype=np.int64, count=int(counts.sum()))
-    place = np.searchsorted(ids, flat)
-    first = place[(np.cumsum(counts) - counts)[counts > 0]]
+    place = places_of(lists.ids, ids)
+    first = place[lists.offsets[:-1][lists.lengths > 0]]
     size = len(ids)
     # Sums of whole numbers below 2^53 are exact.
-    amounts = np.bincount(place, weights=np.repeat(sizes, counts), minlength=size)
+    amounts = np.bincount(place, weights=np.repeat(sizes, lists.lengths), minlength=size)
     return np.stack(
         [
             np.bincount(place, minlength=size),

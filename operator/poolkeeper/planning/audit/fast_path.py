@@ -4,83 +4,179 @@ Most moves of most plans are alike: one step, as many replicas as before, onto u
 topic's pool, spread over its racks as evenly as possible. The list that such a move leads to has no
 excess by the laws of its own. So the move makes nothing worse, whatever the list was before.
 
-A move of another kind may be lawful too: `moves` decides.
+All moves are looked at together, by column: what the plan says of a move beside what was observed
+of its partition. A move of another kind may be lawful too: `moves` decides.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
+from itertools import compress
 
+import numpy as np
+
+from poolkeeper.model.move_columns import MoveColumns
+from poolkeeper.model.partition_columns import Bools, PartitionColumns, partitions_of
 from poolkeeper.model.plans import Move
+from poolkeeper.model.replica_lists import NOBODY, Ints
 from poolkeeper.model.specs import ReplicasAtATime
-from poolkeeper.model.topology import Replicas, Topic
 from poolkeeper.planning.audit.excess import rack_excess
 from poolkeeper.planning.audit.violations import untouchable
 from poolkeeper.planning.rules import Rules
 
-_TOPIC = itemgetter(*map(Move._fields.index, ("topic", "topic_id")))
 
-
-@dataclass(frozen=True, slots=True)
-class _Ground:
-    """A topic whose replicas may be moved: the usable brokers of its pool with their racks."""
-
-    topic: Topic
-    racks: Mapping[int, str]
-    sizes: Mapping[str, int]
-
-
-def others(rules: Rules, moves: Iterable[Move]) -> Iterator[Move]:
+def others(rules: Rules, moves: Sequence[Move]) -> Iterator[Move]:
     """The moves that are not plainly lawful, in their order; no partition is moved twice."""
-    for (name, topic_id), group in groupby(moves, key=_TOPIC):
-        ground = _ground(rules, name)
-        if ground is None or topic_id not in (None, ground.topic.topic_id):
-            yield from group
-        else:
-            yield from _others_of_topic(rules, ground, group)
+    try:
+        columns = MoveColumns.of(moves)
+    except (OverflowError, TypeError):  # replicas that are no broker ids
+        return iter(moves)
+    return compress(moves, (~_plainly_lawful(rules, columns)).tolist())
 
 
-def _others_of_topic(rules: Rules, ground: _Ground, moves: Iterable[Move]) -> Iterator[Move]:
-    one = rules.desired.cluster.execution.replicas_at_a_time is ReplicasAtATime.ONE
-    gone, requested = rules.cluster.brokers.keys().isdisjoint, rules.requested
-    partition_of = ground.topic.partition
-    for move in moves:
-        name, _, number, path, *_ = move
-        partition = partition_of(number)
-        if (
-            len(path) != 2
-            or partition is None
-            or partition.replicas != path[0]
-            or partition.moving
-            or (requested and (name, number) in requested)
-            or gone(partition.isr or partition.replicas)
-            or not _is_lawful(ground, path[0], path[1], 1 if one else len(path[1]))
-        ):
-            yield move
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ground:
+    """Topics by number, and whose replicas may be moved: the pool of each, by number, or -1."""
+
+    topics: tuple[str, ...]
+    topic: Ints
+    pools: tuple[str, ...]
+    pool: Ints
 
 
-def _is_lawful(ground: _Ground, before: Replicas, after: Replicas, added_max: int) -> bool:
-    """Whether as many brokers as before hold it, all usable, as evenly over racks as can be."""
-    count, racks = len(after), list(map(ground.racks.get, after))
-    spread = set(racks)
-    if len(before) != count or before == after or None in spread or len(set(before)) != count:
-        return False
-    if len(spread) != count and not _is_even(after, racks, ground.sizes):
-        return False
-    return added_max >= count or len(set(after).difference(before)) <= added_max
+def _plainly_lawful(rules: Rules, columns: MoveColumns) -> Bools:
+    """By move, whether it is plainly lawful."""
+    ground = _ground(rules, columns)
+    found: Bools = (
+        (ground.pool[ground.topic] >= 0) & (columns.counts == 2) & (columns.partition >= 0)
+    )
+    topics = [rules.cluster.topics.get(name) for name in ground.topics]
+    parts = [topic.partitions if topic else () for topic in topics]
+    found &= columns.partition < np.array(list(map(len, parts)), dtype=np.int64)[ground.topic]
+    rows = np.flatnonzero(found)
+    if len(rows):
+        topic = ground.topic[rows]
+        live = partitions_of(parts, topic, columns.partition[rows])
+        found[rows] = _still(rules, columns, rows, live)
+        found[rows] &= _is_lawful(rules, columns, rows, ground)
+    return found
 
 
-def _is_even(replicas: Replicas, racks: Sequence[str | None], sizes: Mapping[str, int]) -> bool:
-    return len(set(replicas)) == len(replicas) and not rack_excess(racks, sizes)
+def _ground(rules: Rules, columns: MoveColumns) -> _Ground:
+    """The topics that may be moved, as the ones that the plan means."""
+    number: dict[tuple[str, str | None], int] = {}
+    pairs = zip(columns.topic, columns.topic_id, strict=True)
+    topic = np.array([number.setdefault(pair, len(number)) for pair in pairs], dtype=np.int64)
+    pools = tuple(rules.pools)
+    homes = [_home(rules, *pair) for pair in number]
+    pool = np.array([-1 if home is None else pools.index(home) for home in homes], dtype=np.int64)
+    return _Ground(tuple(name for name, _ in number), topic, pools, pool)
 
 
-def _ground(rules: Rules, name: str) -> _Ground | None:
-    """`None` if moves of the topic must be checked one by one."""
-    if untouchable(rules, name):
+def _home(rules: Rules, name: str, topic_id: str | None) -> str | None:
+    """The pool; `None` if moves of the topic must be checked one by one."""
+    if untouchable(rules, name) or topic_id not in (None, rules.cluster.topics[name].topic_id):
         return None
     home = rules.home(name)
-    if home.pool is None or home.manual:
-        return None
-    topic = rules.cluster.topics[name]
-    return _Ground(topic, rules.usable[home.pool], rules.usable_racks[home.pool])
+    return None if home.manual else home.pool
+
+
+def _still(rules: Rules, columns: MoveColumns, rows: Ints, live: PartitionColumns) -> Bools:
+    """Whether the partition is where the path starts, does not move, and can be copied."""
+    found: Bools = live.number == columns.partition[rows]
+    found &= (live.adding.lengths == 0) & (live.removing.lengths == 0)
+    found &= _equal(columns.sources.take(rows).wide(), live.replicas.wide())
+    if rules.requested:
+        names = zip(
+            (columns.topic[row] for row in rows.tolist()), live.number.tolist(), strict=True
+        )
+        found &= np.array([name not in rules.requested for name in names], dtype=bool)
+    brokers = np.array(sorted(rules.cluster.brokers), dtype=np.int64)
+    in_sync = _any(np.isin(live.isr.wide(), brokers))
+    untold = ~live.isr_known | (live.isr.lengths == 0)
+    found &= np.where(untold, _any(np.isin(live.replicas.wide(), brokers)), in_sync)
+    return found
+
+
+def _is_lawful(rules: Rules, columns: MoveColumns, rows: Ints, ground: _Ground) -> Bools:
+    """Whether as many brokers as before hold it, all usable, as evenly over racks as can be."""
+    before, after = columns.sources.take(rows), columns.targets.take(rows)
+    count, olds, news = after.lengths, before.wide(), after.wide()
+    found: Bools = (before.lengths == count) & ~_equal(olds, news) & ~_twice(olds) & ~_twice(news)
+    pool_of = ground.pool[ground.topic[rows]]
+    for number in np.unique(pool_of).tolist():
+        pool = ground.pools[number]
+        own = np.flatnonzero(pool_of == number)
+        racks = _racks(rules.usable[pool], news[own])
+        known = (racks >= 0) | (news[own] == NOBODY)
+        found[own] &= _all(known) & _is_even(racks, rules.usable_racks[pool])
+    if rules.desired.cluster.execution.replicas_at_a_time is ReplicasAtATime.ONE:
+        found &= _added(olds, news) <= 1
+    return found
+
+
+def _racks(usable: Mapping[int, str], lists: Ints) -> Ints:
+    """By slot, the number of the broker's rack among sorted racks; -1 for other brokers."""
+    names = sorted(set(usable.values()))
+    ids = np.array(sorted(usable), dtype=np.int64)
+    rack = np.array([names.index(usable[broker]) for broker in ids.tolist()], dtype=np.int64)
+    if not len(ids):
+        return np.full(lists.shape, -1)
+    place = np.minimum(np.searchsorted(ids, lists), len(ids) - 1)
+    return np.where(ids[place] == lists, rack[place], -1)
+
+
+def _is_even(racks: Ints, sizes: Mapping[str, int]) -> Bools:
+    """Whether no rack has too many replicas; `racks`: -1 where there is no replica."""
+    even = ~_twice(np.where(racks < 0, NOBODY, racks))
+    crowded = np.flatnonzero(~even)
+    if len(crowded):
+        names = sorted(sizes)
+        kinds, kind = np.unique(np.sort(racks[crowded], axis=1), axis=0, return_inverse=True)
+        excess = [
+            rack_excess([names[rack] for rack in racks_of if rack >= 0], sizes)
+            for racks_of in kinds.tolist()
+        ]
+        even[crowded] = np.array(excess)[kind.reshape(-1)] == 0
+    return even
+
+
+def _equal(these: Ints, those: Ints) -> Bools:
+    """By row, whether two lists are the same."""
+    slots = min(these.shape[1], those.shape[1])
+    found: Bools = these[:, 0] == those[:, 0]
+    for slot in range(1, slots):
+        found &= these[:, slot] == those[:, slot]
+    for longer in (these[:, slots:], those[:, slots:]):
+        for slot in range(longer.shape[1]):
+            found &= longer[:, slot] == NOBODY
+    return found
+
+
+def _twice(lists: Ints) -> Bools:
+    """By row, whether the list names one twice."""
+    found = np.zeros(len(lists), dtype=bool)
+    for second in range(1, lists.shape[1]):
+        for first in range(second):
+            found |= (lists[:, first] == lists[:, second]) & (lists[:, first] != NOBODY)
+    return found
+
+
+def _added(olds: Ints, news: Ints) -> Ints:
+    """By row, how many slots of the new list hold a broker that the old one does not name."""
+    new = news != NOBODY
+    for slot in range(olds.shape[1]):
+        new &= news != olds[:, slot, None]
+    found: Ints = new.sum(axis=1)
+    return found
+
+
+def _any(slots: Bools) -> Bools:
+    """By row; much faster than numpy's reduction over a short axis."""
+    found: Bools = slots[:, 0].copy()
+    for slot in range(1, slots.shape[1]):
+        found |= slots[:, slot]
+    return found
+
+
+def _all(slots: Bools) -> Bools:
+    return ~_any(~slots)

@@ -18,6 +18,7 @@ from poolkeeper.algorithms.names import (
     topic_name_problem,
 )
 from poolkeeper.model.execution.records import Records, TopicRecord
+from poolkeeper.model.partition_columns import numbers_of
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -244,6 +245,7 @@ def _wrong_elections(
 ) -> Iterator[Violation]:
     created = {s.topic: len(s.replicas) for s in steps if isinstance(s, CreateTopic)}
     added = {s.topic: s.first + len(s.replicas) for s in steps if isinstance(s, AddPartitions)}
+    numbers: dict[str, frozenset[int]] = {}
     for topic, partition in step.partitions:
         reason = "" if topic in created else untouchable(rules, topic)
         if reason:
@@ -251,7 +253,9 @@ def _wrong_elections(
             continue
         known = rules.cluster.topics.get(topic)
         new = max(created.get(topic, 0), added.get(topic, 0))
-        if partition >= new and (known is None or known.partition(partition) is None):
+        if topic not in numbers:
+            numbers[topic] = frozenset(numbers_of(known.partitions if known else ()))
+        if partition >= new and partition not in numbers[topic]:
             yield Violation("election", "the partition does not exist", topic, partition)
 
 

@@ -65,7 +65,7 @@ def brokers_of(
     named: Ints,
 ) -> BrokerIndex:
     """Index all brokers that are live, in a pool or named by a replica list."""
-    ids = {*cluster.brokers, *_distinct(named).tolist()}
+    ids = {*cluster.brokers, *distinct(named).tolist()}
     for pool in desired.pools:
         ids.update(pool.brokers)
     order = tuple(sorted(ids))
@@ -86,7 +86,7 @@ def _has_failed(cluster: Cluster, broker: int) -> bool:
     return broker in cluster.brokers and bool(cluster.brokers[broker].failed_log_dirs)
 
 
-def _distinct(ids: Ints) -> Ints:
+def distinct(ids: Ints) -> Ints:
     """Each id once, in ascending order; small ids are marked in a table instead of sorted."""
     if not len(ids) or ids.min() < 0 or ids.max() > len(ids):
         return np.unique(ids)

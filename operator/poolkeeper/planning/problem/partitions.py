@@ -8,14 +8,16 @@ slots, and besides it the lists of the few topics that this plan creates, grows 
 already. Ids become indices here, and stay that until moves and steps are written.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from statistics import median_low
 
 import numpy as np
 
-from poolkeeper.model.topology import Cluster, Partition, Replicas
+from poolkeeper.model.partition_columns import UNKNOWN as UNKNOWN_NUMBER
+from poolkeeper.model.partition_columns import PartitionColumns, columns_of
+from poolkeeper.model.replica_lists import ReplicaLists
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, BrokerIndex, Ints, Rows
 
 UNKNOWN = -2
@@ -27,8 +29,8 @@ _LOOKED_UP_MAX = 1_000_000
 class PartitionTable:
     """All partitions, topics by name; topic t has the rows `start[t]` to `start[t + 1]`.
 
+    `columns`: all that was observed of them, as observed.
     `replicas`: the lists as found.
-    `ids`: the lists joined into one vector.
     `lengths`: the length of each list.
     `odd`: topics with a partition that is moving, misnumbered or without replicas.
     `size`: in bytes; an unknown size counts as the topic's median, else as 1 MiB.
@@ -41,9 +43,9 @@ class PartitionTable:
     names: tuple[str, ...]
     rank: Mapping[str, int]
     start: Ints
-    replicas: Sequence[Replicas]
+    columns: PartitionColumns
+    replicas: ReplicaLists
     lengths: Ints
-    ids: Ints
     odd: tuple[str, ...]
     leader: Ints
     size: Ints
@@ -57,53 +59,57 @@ def table_of(cluster: Cluster) -> PartitionTable:
     """The table of all observed partitions."""
     names = tuple(sorted(cluster.topics))
     parts = [cluster.topics[name].partitions for name in names]
+    found = columns_of(parts)
     start = np.zeros(len(names) + 1, dtype=np.int64)
     np.cumsum(list(map(len, parts)), out=start[1:])
-    partitions = list(chain.from_iterable(parts))
-    replicas = [p.replicas for p in partitions]
-    lengths = np.fromiter(map(len, replicas), dtype=np.int64, count=len(replicas))
-    sizes = [p.size_bytes for p in partitions]
-    size, unsized = _fill_unknown(sizes, start, MIB)
-    rate, unrated = _fill_unknown(_rates_kib_per_s(partitions), start, 0)
+    size, unsized = _fill_unknown(_known_or_none(found.bytes), start, MIB)
+    rate, unrated = _fill_unknown(_rates_kib_per_s(found), start, 0)
     return PartitionTable(
         names=names,
         rank={name: number for number, name in enumerate(names)},
         start=start,
-        replicas=replicas,
-        lengths=lengths,
-        ids=np.fromiter(flat_ids(replicas), dtype=np.int64, count=int(lengths.sum())),
-        odd=tuple(name for name, part in zip(names, parts, strict=True) if _odd(part)),
-        leader=_leaders(partitions),
+        columns=found,
+        replicas=found.replicas,
+        lengths=found.replicas.lengths,
+        odd=tuple(names[topic] for topic in _odd(found, start)),
+        leader=np.where(found.leader == UNKNOWN_NUMBER, UNKNOWN, found.leader),
         size=size,
         rate=rate,
         unsized=unsized,
         unrated=unrated,
-        sized=any(size is not None for size in sizes),
+        sized=bool((found.bytes != UNKNOWN_NUMBER).any()),
     )
 
 
-def _leaders(partitions: Sequence[Partition]) -> Ints:
-    ids = (p.leader for p in partitions)
-    return np.array([UNKNOWN if id_ is None else id_ for id_ in ids], dtype=np.int64)
+def _known_or_none(values: Ints) -> Ints:
+    return np.where(values == UNKNOWN_NUMBER, NONE, values)
 
 
-def _rates_kib_per_s(partitions: Sequence[Partition]) -> list[int | None]:
-    rates = (p.in_bytes_per_s for p in partitions)
-    return [None if rate is None else -(-int(rate) // _KIB) for rate in rates]
+def _rates_kib_per_s(found: PartitionColumns) -> Ints:
+    """Rounded up; raises `OverflowError` for a rate that no 64 bits hold."""
+    known = ~np.isnan(found.bytes_in_per_s)
+    rates = np.where(known, found.bytes_in_per_s, 0.0)
+    if (np.abs(rates) >= 2.0**63).any():
+        raise OverflowError("a rate does not fit into 64 bits")
+    return np.where(known, -(-rates.astype(np.int64) // _KIB), NONE)
 
 
-def _odd(part: Sequence[Partition]) -> bool:
-    number, replicas, adding, removing, *_ = zip(*part, strict=True) if part else [()] * 4
-    return number != tuple(range(len(part))) or not all(replicas) or any(adding + removing)
+def _odd(found: PartitionColumns, start: Ints) -> list[int]:
+    """Topics with a partition that is moving, misnumbered or without replicas."""
+    topic = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    wrong = found.number != np.arange(len(topic)) - start[topic]
+    for lists in (found.adding, found.removing):
+        wrong |= lists.lengths > 0
+    wrong |= found.replicas.lengths == 0
+    return list(np.unique(topic[wrong]).tolist())
 
 
-def _fill_unknown(values: Sequence[int | None], start: Ints, otherwise: int) -> tuple[Ints, Ints]:
-    """The values, with unknown ones at their topic's median (the lower of two), else `otherwise`.
+def _fill_unknown(column: Ints, start: Ints, otherwise: int) -> tuple[Ints, Ints]:
+    """The values, with `NONE`s at their topic's median (the lower of two), else `otherwise`.
 
     Also returns, by topic, what its unknown values count as.
     """
     taken = np.zeros(len(start) - 1, dtype=np.int64)
-    column = np.array([NONE if x is None else x for x in values], dtype=np.int64)
     unknown = np.flatnonzero(column == NONE)
     for topic in np.unique(np.searchsorted(start, unknown, side="right") - 1).tolist():
         own = column[start[topic] : start[topic + 1]]
@@ -134,7 +140,8 @@ class Lists:
     def __getitem__(self, topic: str) -> tuple[Rows, ...]:
         if topic in self.changed:
             return self.changed[topic]
-        return self.brokers.row_lists(self.table.replicas[self.rows(topic)])
+        rows = self.rows(topic)
+        return self.brokers.row_lists(self.table.replicas.tuples(rows.start, rows.stop))
 
     def __contains__(self, topic: object) -> bool:
         return topic in self.changed or topic in self.table.rank
@@ -202,16 +209,11 @@ def lists_of(table: PartitionTable, brokers: BrokerIndex, no_source: Bools | Non
     return Lists(table, brokers, wide, duplicate, unknown, np.zeros(wide.shape, dtype=bool), {})
 
 
-def flat_ids(replicas: Sequence[Replicas]) -> Iterator[int]:
-    """The ids of all lists, list after list."""
-    return chain.from_iterable(replicas)
-
-
 def _wide(table: PartitionTable, brokers: BrokerIndex) -> tuple[Ints, Bools]:
     """The lists with each broker once, and by row whether the list found names a broker twice."""
     lengths = table.lengths
     wide = np.full((len(lengths), int(lengths.max(initial=1))), NONE, dtype=np.int64)
-    wide[np.arange(wide.shape[1]) < lengths[:, None]] = index_of(table.ids, brokers)
+    wide[np.arange(wide.shape[1]) < lengths[:, None]] = index_of(table.replicas.ids, brokers)
     duplicate = _repeats(wide)
     for row in np.flatnonzero(duplicate).tolist():
         once = brokers.rows(dict.fromkeys(table.replicas[row]))
@@ -222,7 +224,11 @@ def _wide(table: PartitionTable, brokers: BrokerIndex) -> tuple[Ints, Bools]:
 
 def index_of(ids: Ints, brokers: BrokerIndex) -> Ints:
     """Brokers by index; `NONE` for ids that are not among them."""
-    order = np.array(brokers.ids, dtype=np.int64)
+    return places_of(ids, np.array(brokers.ids, dtype=np.int64))
+
+
+def places_of(ids: Ints, order: Ints) -> Ints:
+    """By id, its place in `order`, which ascends; `NONE` for ids that are not in it."""
     if not len(order):
         return np.full(len(ids), NONE, dtype=np.int64)
     if order[0] >= 0 and order[-1] < _LOOKED_UP_MAX:

@@ -43,7 +43,7 @@ def moves_of(
     badness = rack_badness(problem)
     begin = np.array([table.start[table.rank.get(n, 0)] for n in problem.topics], dtype=np.int64)
     found_at = begin[problem.topic[rows]] + problem.number[rows]
-    sources = list(map(table.replicas.__getitem__, found_at.tolist()))
+    sources = table.replicas.take(found_at).tuples()
     targets = targets_of(layout, rows)
     ways: list[tuple[Replicas, ...]] = list(zip(sources, targets, strict=True))
     resized = count_slots(layout.lists[rows] >= 0) != table.lengths[found_at]

@@ -4,7 +4,7 @@ Every function is pure. New partitions (see `new_partitions`) do not wait for mo
 But while a topic moves, no partitions are added to it and it is not deleted.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from poolkeeper.planning.constraints.topic_configs import ConfigRules, config_af
 from poolkeeper.planning.facts.new_partitions import AwaitsMoves, CrowdedOut
 from poolkeeper.planning.facts.pools import AwaitsPartitions
 from poolkeeper.planning.facts.topics import ConfigNotSet, NotDeleted
+from poolkeeper.planning.problem.arrays import Ints, any_slot
 from poolkeeper.planning.problem.internal_topics import awaits_replicas
 from poolkeeper.planning.problem.partitions import UNKNOWN, PartitionTable
 from poolkeeper.planning.problem.pool_membership import PlanScope, TopicHome, TopicRole
@@ -109,32 +110,27 @@ def elections(
 ) -> tuple[ElectLeaders, ...]:
     """Elect preferred replicas that could lead and do not; moved partitions come after moves."""
     demoted = {broker for pool in scope.pools.values() for broker in pool.demote}
-    found = []
-    for name, number in _led_by_others(table):
-        if scope.homes[name].role in (TopicRole.UNTOUCHED, TopicRole.EVACUATED):
-            continue
-        p = cluster.topics[name].partitions[number]
-        first = p.replicas[0]
-        if (
-            first in (p.isr or ())
-            and first in cluster.brokers
-            and first not in demoted
-            and (name, p.partition) not in moving
-        ):
-            found.append((name, p.partition))
+    left = (TopicRole.UNTOUCHED, TopicRole.EVACUATED)
+    movable = np.array([scope.homes[name].role not in left for name in table.names], dtype=bool)
+    rows = _led_by_others(table, sorted(cluster.brokers.keys() - demoted))
+    topics = np.searchsorted(table.start, rows, side="right") - 1
+    named = zip(topics.tolist(), table.columns.number[rows].tolist(), strict=True)
+    places = ((table.names[topic], number) for topic, number in named if movable[topic])
+    found = tuple(place for place in places if place not in moving)
     if not found:
         return ()
-    return (ElectLeaders(tuple(found), "their preferred replica is in sync and does not lead"),)
+    return (ElectLeaders(found, "their preferred replica is in sync and does not lead"),)
 
 
-def _led_by_others(table: PartitionTable) -> Iterator[tuple[str, int]]:
-    """Topics and positions of partitions whose known leader is not the first replica."""
-    begin = np.cumsum(table.lengths) - table.lengths
-    first = np.append(table.ids, UNKNOWN)[np.where(table.lengths > 0, begin, -1)]
-    rows = np.flatnonzero((table.leader != first) & (table.leader != UNKNOWN))
-    topics = np.searchsorted(table.start, rows, side="right") - 1
-    for row, topic in zip(rows.tolist(), topics.tolist(), strict=True):
-        yield table.names[topic], row - int(table.start[topic])
+def _led_by_others(table: PartitionTable, live: Sequence[int]) -> Ints:
+    """Rows whose known leader is not the first replica, which is one of `live` and in sync."""
+    begin = table.replicas.offsets[:-1]
+    first = np.append(table.replicas.ids, UNKNOWN)[np.where(table.lengths > 0, begin, -1)]
+    others = (table.leader != first) & (table.leader != UNKNOWN)
+    rows = np.flatnonzero(others & np.isin(first, np.array(live, dtype=np.int64)))
+    rows = rows[table.columns.isr_known[rows]]
+    in_sync = table.columns.isr.take(rows).wide() == first[rows, None]
+    return rows[any_slot(in_sync)]
 
 
 def deletions(

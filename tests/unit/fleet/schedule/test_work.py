@@ -1,5 +1,10 @@
 """The work of a cluster: its plan, cut into stages of one urgency."""
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,3 +67,39 @@ def test_no_byte_is_lost_in_cutting(moves_max, bytes_max):
     plan = Plan("main", "sha256:h", "sha256:f", moves=MOVES)
     work = schedule_work.work_of(plan, BROKERS, cut=schedule_work.Cut(bytes_max, moves_max))
     assert sum(stage.bytes for stage in work.stages) == sum(move.bytes for move in MOVES)
+
+
+def imbalance(brokers: Iterable[Holding], held: Mapping[int, int]) -> float:
+    return sum(abs(held[b] - share) for b, share in schedule_work.shares_of(tuple(brokers)).items())
+
+
+@examples(30)
+@given(st.lists(st.permutations((1, 2, 3, 4)), min_size=2, max_size=8), st.integers(1, 3))
+def test_gains_add_up_to_the_imbalance_that_the_plan_removes(lists, moves_max):
+    paths = [(tuple(a[:2]), tuple(b[:3])) for a, b in pairwise(lists)]
+    moves = tuple(Move("t", None, n, path, 9, "", BALANCE) for n, path in enumerate(paths))
+    before = {each.broker: each.replicas_before for each in BROKERS}
+    after = Counter(before)
+    for source, target in paths:
+        after.update(target)
+        after.subtract(source)
+    plan = Plan("main", "sha256:h", "sha256:f", moves=moves)
+    work = schedule_work.work_of(plan, BROKERS, cut=schedule_work.Cut(moves_max=moves_max))
+    assert sum(stage.gain for stage in work.stages) == pytest.approx(
+        imbalance(BROKERS, before) - imbalance(BROKERS, after), abs=1e-9
+    )
+
+
+@examples(30)
+@given(st.lists(st.permutations((1, 2, 3)), min_size=2, max_size=8))
+def test_the_busiest_broker_of_a_stage_makes_its_time(lists):
+    paths = [(tuple(a[:2]), tuple(b[:2])) for a, b in pairwise(lists)]
+    moves = tuple(
+        Move("t", None, n, path, 1000 * len({*path[1]} - {*path[0]}), "", BALANCE)
+        for n, path in enumerate(paths)
+    )
+    load_in = Counter(b for old, new in paths for b in {*new} - {*old})
+    load_out = Counter(old[0] for old, new in paths for b in {*new} - {*old})
+    plan = Plan("main", "sha256:h", "sha256:f", moves=moves)
+    (stage,) = schedule_work.work_of(plan, BROKERS, cut=schedule_work.Cut(10**9, 99, 1000)).stages
+    assert stage.least_ms == 1000 * max((0, *load_in.values(), *load_out.values()))

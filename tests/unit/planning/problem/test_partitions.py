@@ -34,7 +34,7 @@ def test_odd_topics_are_found(partitions: tuple[Partition, ...], odd: tuple[str,
 def test_lists_are_there_in_a_row() -> None:
     table = table_of(cluster(*SOUND))
     assert table.lengths.tolist() == [2, 3, 2, 3]
-    assert table.ids.tolist() == [1, 2, 2, 3, 1] * 2
+    assert table.replicas.ids.tolist() == [1, 2, 2, 3, 1] * 2
 
 
 def test_new_partitions_count_nothing_unless_that_would_be_unknown() -> None:
@@ -46,7 +46,9 @@ def test_new_partitions_count_nothing_unless_that_would_be_unknown() -> None:
 
     def fresh(cluster: Cluster, *topics: str) -> list[tuple[int, int]]:
         table = table_of(cluster)
-        lists = lists_of(table, brokers_of(cluster, empty, Records(), frozenset(), table.ids))
+        lists = lists_of(
+            table, brokers_of(cluster, empty, Records(), frozenset(), table.replicas.ids)
+        )
         return [lists.new_partition_load(topic) for topic in topics]
 
     assert fresh(seen, "known", "partly", "new") == [(0, 0), (5, 0), (0, 0)]

@@ -1,0 +1,109 @@
+"""Rows of columns are partitions like any other."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laws import examples
+from poolkeeper.model.partition_columns import (
+    PartitionColumns,
+    TopicPartitions,
+    columns_of,
+    numbers_of,
+    partitions_of,
+)
+from poolkeeper.model.replica_lists import ReplicaLists, whole_numbers
+from poolkeeper.model.topology import Partition, Topic
+
+LISTS = st.lists(st.integers(0, 9), max_size=4).map(tuple)
+NUMBERS = st.none() | st.integers(-1, 2**62)
+PARTITIONS = st.builds(
+    Partition,
+    st.integers(0, 99),
+    LISTS,
+    LISTS,
+    LISTS,
+    NUMBERS,
+    st.none() | LISTS,
+    st.none(),
+    NUMBERS,
+    st.none() | st.floats(0, 1e12),
+    st.none() | st.dictionaries(st.integers(0, 9), st.sampled_from(("/a", "/b"))),
+)
+TOPICS = st.lists(st.lists(PARTITIONS, max_size=4).map(tuple), max_size=4)
+
+
+def in_columns(topics: list[tuple[Partition, ...]]) -> list[TopicPartitions]:
+    columns = PartitionColumns.of([each for topic in topics for each in topic])
+    ends = np.cumsum([len(topic) for topic in topics]).tolist()
+    begins = [0, *ends]
+    return [TopicPartitions(columns, *rows) for rows in zip(begins[:-1], ends, strict=True)]
+
+
+def read(columns: PartitionColumns) -> tuple[Partition, ...]:
+    return columns.partitions(0, len(columns))
+
+
+@examples(60)
+@given(TOPICS)
+def test_rows_equal_the_partitions_that_they_were_made_of(topics):
+    rows = in_columns(topics)
+    assert rows == topics
+    assert topics == rows
+    assert [list(each) for each in rows] == [list(each) for each in topics]
+    assert [numbers_of(each) for each in rows] == [numbers_of(each) for each in topics]
+    assert list(map(len, rows)) == list(map(len, topics))
+    assert [Topic("t", each) for each in rows] == [Topic("t", each) for each in topics]
+    assert pickle.loads(pickle.dumps(rows)) == topics
+
+
+@examples(60)
+@given(TOPICS, st.randoms())
+def test_columns_of_topics_are_those_of_their_partitions(topics, dice):
+    rows = in_columns(topics)
+    order = dice.sample(range(len(topics)), dice.randint(0, len(topics)))
+    for given_topics in (rows, [rows[at] for at in order], [*rows[:1], *topics[1:]]):
+        expected = tuple(each for topic in given_topics for each in topic)
+        assert read(columns_of(given_topics)) == expected
+
+
+@examples(60)
+@given(TOPICS, st.randoms())
+def test_single_partitions_are_found_in_either_form(topics, dice):
+    places = [(t, p) for t, topic in enumerate(topics) for p in range(len(topic))]
+    chosen = dice.sample(places, dice.randint(0, len(places)))
+    topic, position = np.array(chosen, dtype=np.int64).reshape(-1, 2).T
+    for form in (topics, in_columns(topics)):
+        found = partitions_of(form, topic, position)
+        assert read(found) == tuple(topics[t][p] for t, p in chosen)
+
+
+@examples(60)
+@given(st.lists(LISTS, max_size=8), st.randoms())
+def test_lists_are_taken_and_cut(lists, dice):
+    found = ReplicaLists.of(lists)
+    first = dice.randint(0, len(lists))
+    last = dice.randint(first, len(lists))
+    rows = [dice.randrange(len(lists)) for _ in lists]
+    assert found.tuples(first, last) == lists[first:last]
+    assert found.take(np.array(rows, dtype=np.int64)).tuples() == [lists[row] for row in rows]
+    assert [found[row] for row in range(len(found))] == lists
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        pytest.param(2**70, OverflowError, id="more-than-64-bits"),
+        pytest.param(2**63, OverflowError, id="one-too-many"),
+        pytest.param(1.5, TypeError, id="a-fraction"),
+        pytest.param("1", TypeError, id="a-text"),
+        pytest.param(None, TypeError, id="nothing"),
+        pytest.param((), TypeError, id="a-list"),
+    ],
+)
+def test_what_is_no_whole_number_is_never_one_in_a_column(value, error):
+    with pytest.raises(error):
+        whole_numbers([1, value])

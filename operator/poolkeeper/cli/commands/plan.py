@@ -1,6 +1,5 @@
 """`poolkeeper plan`, and the making of a plan for `apply` as well."""
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from poolkeeper.cli.output import (
     status_text,
 )
 from poolkeeper.errors import InvalidInput, Refused
-from poolkeeper.jsontext import compact
+from poolkeeper.jsontext import compact, indented
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan, PlanProblem
@@ -148,7 +147,7 @@ def plan(
     waits_until_ms = _balance_waits(made, desired, seen)
     if out is not None:
         body = document(made, desired, seen, waits_until_ms, look.waits)
-        output_files.write(out, json.dumps(body, indent=1) + "\n")
+        output_files.write(out, indented(body, 1) + "\n")
     show(made, desired, seen, output, waits_until_ms, look.waits)
     if not made.empty or _to_do(seen):
         return CHANGES

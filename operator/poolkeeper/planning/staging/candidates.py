@@ -58,12 +58,15 @@ def entry_for(
 ) -> Entry:
     """A step as an entry; `leader`: the leader at that time, if not the observed one."""
     before, after = move.path[step - 1], move.path[step]
-    added = tuple(broker for broker in after if broker not in before)
+    added = tuple([broker for broker in after if broker not in before])
     if leader is None:
         topic = topics.get(move.topic)
         partition = None if topic is None else topic.partition(move.partition)
         leader = _leader(partition, before, live)
-    size = move.replica_bytes if added else 0
+    size = 0
+    if added:
+        plain = len(move.path) == 2 and len(set(added)) == len(added)
+        size = move.bytes // len(added) if plain else move.replica_bytes
     return Entry(
         move.urgency,
         size * len(added),

@@ -74,11 +74,13 @@ class Guard:
 
     def admits(self, move: int, step: int, into: Replicas) -> bool:
         """Whether that step may go in this stage."""
-        rank = self._rank.get((move, step))
+        rank = self._rank.get((move, step)) if self._rank else None
         return rank is None or all(rank <= self._last.get(broker, rank) for broker in into)
 
     def go(self, move: int, step: int, into: Replicas) -> None:
         """Count that step as part of the stage, in its turn or not."""
+        if not self._chains:
+            return  # no disk is known
         self._stale = self._stale or not self.admits(move, step, into)
         self._gone[move] += 1
         self._rank.pop((move, step), None)

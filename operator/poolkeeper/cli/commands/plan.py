@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from poolkeeper import output_files, wording
-from poolkeeper.cli.input import cluster_reading, fleet_features, options, snapshot_files, targets
+from poolkeeper.cli.input import fleet_features, options, snapshot_files, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.input.what_if import SupposedBrokers, suppose_brokers
@@ -51,10 +51,8 @@ from poolkeeper.reconcile.recorded_run import (
     recorded_run,
     waits_of,
 )
-from poolkeeper.report import plan_report
 from poolkeeper.text import moment, named
-from poolkeeper.zk import journal, znodes
-from poolkeeper.zk.cluster_access import ZooKeeperView
+from poolkeeper.zk.client.gc_pause import collector_paused
 
 CHANGES = 2
 REASSIGN_JSON = "reassign-json"
@@ -67,7 +65,8 @@ def ask_nobody(plan: Plan, cluster: Cluster) -> Mapping[str, RefusedConfig]:
     return {}
 
 
-PAGES = {"html": plan_report.plan_page, "markdown": plan_report.plan_markdown}
+PAGES = {"html": "plan_page", "markdown": "plan_markdown"}
+"""Functions of `report.plan_report`, which is imported where a page is asked for."""
 
 
 @click.command()
@@ -124,6 +123,19 @@ def plan(
     reassignment file, one per stage, a line each; `html` is a page with pictures that opens
     without a network, `markdown` fits a comment on a pull request.
     """
+    with collector_paused():  # what a plan is made of stays until the command ends
+        return _plan(address, snapshot, features, out, prune, output, supposed)
+
+
+def _plan(
+    address: ClusterSelection,
+    snapshot: Path | None,
+    features: str | None,
+    out: Path | None,
+    prune: bool,
+    output: str,
+    supposed: Mapping[str, Sequence[Any]],
+) -> int:
     target = targets.target(address)
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
@@ -136,7 +148,7 @@ def plan(
     without, with_brokers = supposed["without"], supposed["with_brokers"]
     seen = suppose_brokers(seen, SupposedBrokers(frozenset(without), _brokers(with_brokers)))
     seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
-    brokers = ask_nobody if snapshot else cluster_reading.config_questions(target)
+    brokers = ask_nobody if snapshot else _config_questions(target)
     made = audited_plan(desired, seen, prune=prune, refused=brokers)
     if not (without or with_brokers):  # what is only supposed needs no mending
         made = with_troubles(made, desired, seen)
@@ -298,7 +310,10 @@ def show(
         for file in plan_json.reassign_json(plan):
             printing.emit(compact(file))
     elif output in PAGES:
-        printing.emit(PAGES[output](plan, desired, observed.cluster))
+        from poolkeeper.report import plan_report
+
+        page: Callable[[Plan, Desired, Cluster], str] = getattr(plan_report, PAGES[output])
+        printing.emit(page(plan, desired, observed.cluster))
     else:
         left = remaining_capacity.remaining_capacities(
             plan, desired, observed.cluster, observed.gone
@@ -326,7 +341,17 @@ def _balance_waits(plan: Plan, desired: Desired, observed: Observation) -> int |
     return cooled.waits_until_ms
 
 
+def _config_questions(target: Target) -> RefusedConfigs:
+    from poolkeeper.cli.input import cluster_reading  # only a live cluster needs its clients
+
+    return cluster_reading.config_questions(target)
+
+
 def _of_cluster(target: Target, desired: Desired) -> Look:
+    from poolkeeper.cli.input import cluster_reading
+    from poolkeeper.zk import journal, znodes
+    from poolkeeper.zk.cluster_access import ZooKeeperView
+
     with cluster_reading.session(target) as session:
         enriching = cluster_reading.ClusterEnricher(target)
         view = ZooKeeperView(session)

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from poolkeeper.algorithms.sizes import reassignment_bytes, reassignment_entry_bytes
+from poolkeeper.model.partition_columns import last_of, longest_of
 from poolkeeper.model.specs import Execution
 from poolkeeper.model.topology import Replicas, Topic
 
@@ -94,9 +95,9 @@ class TopicCaps:
         """The cap by an upper estimate of the node, as if all lists were as long as the longest."""
         if not topic.partitions:
             return 0
-        ids = max(len(str(broker)) for broker in topic.partitions[-1].replicas or (0,)) + 1
-        longest = max(len(partition.replicas) for partition in topic.partitions)
-        line = len(str(topic.partitions[-1].partition)) + 6 + longest * ids
+        last, longest = last_of(topic.partitions), longest_of(topic.partitions)
+        ids = max(len(str(broker)) for broker in last.replicas or (0,)) + 1
+        line = len(str(last.partition)) + 6 + longest * ids
         node = 120 + line * len(topic.partitions)
         bounds = self._bounds
         by_writes = max(bounds.topic_partitions_min, bounds.topic_write_bytes // (2 * node))

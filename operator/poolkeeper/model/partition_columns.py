@@ -231,11 +231,12 @@ def longest_of(partitions: Sequence[Partition]) -> int:
     return max((len(partition.replicas) for partition in partitions), default=0)
 
 
-def last_of(partitions: Sequence[Partition]) -> Partition:
-    """The last of at least one partition."""
+def last_of(partitions: Sequence[Partition]) -> tuple[int, Replicas]:
+    """The number and the replicas of the last of at least one partition."""
     if isinstance(partitions, TopicPartitions):
-        return partitions.columns.partitions(partitions.last - 1, partitions.last)[0]
-    return partitions[-1]
+        columns, row = partitions.columns, partitions.last - 1
+        return int(columns.number[row]), columns.replicas[row]
+    return partitions[-1].partition, partitions[-1].replicas
 
 
 def _lists(values: Sequence[Replicas | None]) -> ReplicaLists:

@@ -79,8 +79,6 @@ class Guard:
 
     def go(self, move: int, step: int, into: Replicas) -> None:
         """Count that step as part of the stage, in its turn or not."""
-        if not self._chains:
-            return  # no disk is known
         self._stale = self._stale or not self.admits(move, step, into)
         self._gone[move] += 1
         self._rank.pop((move, step), None)

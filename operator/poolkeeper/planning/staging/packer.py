@@ -203,15 +203,20 @@ class _Stage:
 
     def _may_go(self, entry: Entry) -> bool:
         """Whether only laws and limits can forbid the entry."""
-        in_turn = self._packer.guard.admits(entry.move, entry.step, entry.added)
-        return (in_turn or not self._guarded) and self._packer.possible(entry)
+        packer = self._packer
+        if packer.disks.free:
+            in_turn = packer.guard.admits(entry.move, entry.step, entry.added)
+            if (self._guarded and not in_turn) or packer.disks.lacking(entry) is not None:
+                return False
+        return packer.caps.of(entry.topic) > 0 and not packer.in_sync_problem(entry)
 
     def _join(self, queue: SideQueue, place: int, change: Excesses) -> None:
         entry = self._backlog.take(queue, place)
         self.room.take(entry)
         self._packer.ledger.apply(entry)
-        self._packer.disks.copy(entry)
-        self._packer.guard.go(entry.move, entry.step, entry.added)
+        if self._packer.disks.free:
+            self._packer.disks.copy(entry)
+            self._packer.guard.go(entry.move, entry.step, entry.added)
         if change is not LAWFUL:
             self._change = self._change.plus(change)
         self.entries.append(entry)

@@ -79,8 +79,6 @@ class _Broker(JsonObject):
 
 
 class _Partition(JsonObject):
-    """Its fields are in the order of `PartitionColumns.of_fields`."""
-
     partition: PartitionNumber
     replicas: ReplicaList
     adding: BrokerIds | None = None
@@ -162,7 +160,15 @@ def _topics(read: Sequence[_Topic]) -> dict[str, Topic]:
     parts = [sorted(each.partitions or (), key=attrgetter("partition")) for each in read]
     every = list(chain.from_iterable(parts))
     columns = PartitionColumns.of_fields(
-        *([getattr(each, field) for each in every] for field in _Partition.__struct_fields__)
+        [each.partition for each in every],
+        [each.replicas for each in every],
+        [each.adding for each in every],
+        [each.removing for each in every],
+        [each.leader for each in every],
+        [each.isr for each in every],
+        [each.bytes for each in every],
+        [each.bytes_in_per_second for each in every],
+        [each.log_dirs for each in every],
     )
     ends = list(accumulate(map(len, parts)))
     return {

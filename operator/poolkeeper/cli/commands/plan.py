@@ -65,8 +65,8 @@ def ask_nobody(plan: Plan, cluster: Cluster) -> Mapping[str, RefusedConfig]:
     return {}
 
 
-PAGES = {"html": "plan_page", "markdown": "plan_markdown"}
-"""Functions of `report.plan_report`, which is imported where a page is asked for."""
+HTML = "html"
+PAGES = (HTML, "markdown")
 
 
 @click.command()
@@ -312,8 +312,8 @@ def show(
     elif output in PAGES:
         from poolkeeper.report import plan_report
 
-        page: Callable[[Plan, Desired, Cluster], str] = getattr(plan_report, PAGES[output])
-        printing.emit(page(plan, desired, observed.cluster))
+        write = plan_report.plan_page if output == HTML else plan_report.plan_markdown
+        printing.emit(write(plan, desired, observed.cluster))
     else:
         left = remaining_capacity.remaining_capacities(
             plan, desired, observed.cluster, observed.gone

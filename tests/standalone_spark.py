@@ -88,7 +88,7 @@ class StandaloneSpark:
         """Begin to; the driver does not outlive the block."""
         driver = subprocess.Popen(
             self._command(words, conf or {}),
-            env=_environment(),
+            env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -131,7 +131,7 @@ class StandaloneSpark:
         self._group.close()
 
     def _run(self, name: str, of: str, *words: object) -> None:
-        settings = (f"{key}={value}" for key, value in _environment().items())
+        settings = (f"{key}={value}" for key, value in environment().items())
         program = [*settings, spark_home() / "bin" / "spark-class", of, *words]
         command = ["/usr/bin/env", "-i", *map(str, program)]
         self._children.append(self._group.start(name, command, self.folder / f"{name}.log"))
@@ -161,7 +161,7 @@ def spark_home() -> Path:
     return Path(found.origin).parent
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Return what processes of Spark are told: this interpreter, and this checkout's package."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME") if name in os.environ}
     return {

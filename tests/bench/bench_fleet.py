@@ -27,6 +27,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -98,12 +100,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _planning(engine: Engine, folder: Path, count: int, partitions: int) -> None:
-    kinds = [_case(partitions, kind) for kind in range(min(KINDS, count))]
-    names = [f"c{n:04d}" for n in range(count)]
-    lake, tasks = _prepared(folder, dict(zip(names, kinds * count, strict=False)))
-    total = count * partitions
+    names, total = _names(count), count * partitions
     heads("partitions/s")
-    hashes = _floor(kinds, partitions)
+    # A process of its own: what it holds is none of the memory of a run.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as apart:
+        tasks, hashes = apart.submit(_ready, folder, count, partitions).result()
+    lake = Lake(ArrowObjects(root_of(folder / "lake")))
     whole = measured("whole run", total, lambda: _all_steps(engine, lake, tasks))
     half_of = names[: count // 2]
     half = measured("plan, half of them", total // 2, lambda: _plan(engine, lake, half_of))
@@ -114,6 +116,17 @@ def _planning(engine: Engine, folder: Path, count: int, partitions: int) -> None
         sys.exit("the plans of Spark are not those of the planner")
     if count > 1:
         _compare("clusters", made.cpu_s, half.cpu_s * 2 * (count // 2) / count)
+
+
+def _ready(folder: Path, count: int, partitions: int) -> tuple[list[SnapshotTask], list[str]]:
+    """Make what is declared and snapshot files; return tasks, and hashes by the planner alone."""
+    kinds = [_case(partitions, kind) for kind in range(min(KINDS, count))]
+    _, tasks = _prepared(folder, dict(zip(_names(count), kinds * count, strict=False)))
+    return tasks, _floor(kinds, partitions)
+
+
+def _names(count: int) -> list[str]:
+    return [f"c{n:04d}" for n in range(count)]
 
 
 def _compare(what: str, all_cpu_s: float, half_cpu_s: float) -> None:

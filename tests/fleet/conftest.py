@@ -9,7 +9,6 @@ that wait is none of a test's own time.
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -52,11 +51,7 @@ def lake(tmp_path: Path) -> Lake:
 def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands do all in this process: what Spark does is tested in `test_spark`."""
 
-    @contextmanager
-    def here(*_: object) -> Iterator[InProcess]:
-        yield InProcess()
-
-    monkeypatch.setattr(engines, "open_engine", here)
+    monkeypatch.setattr(engines, "open_engine", InProcess.opened)
 
 
 def lake_at(folder: Path) -> Lake:

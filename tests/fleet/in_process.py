@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.engines import results
 from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES, HistoryJob
 from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
@@ -30,6 +31,12 @@ class InProcess:
 
     def __init__(self, slots: int = 1) -> None:
         self.slots = slots
+
+    @classmethod
+    @contextmanager
+    def opened(cls, *_: object) -> Iterator["InProcess"]:
+        """As `engines.open_engine`."""
+        yield cls()
 
     def do(self, tasks: Sequence[Any], perform: Any, done: Any, weights: Sequence[int]) -> list:
         return [perform(task) for task in tasks]
@@ -108,4 +115,8 @@ class MadeHere:
                 assert path is not None
                 path.mkdir(parents=True, exist_ok=True)
                 content = pa.concat_tables(parts).cast(stored(table))
-                pq.write_table(content, path / f"part-{slot:05d}-here-c000.parquet")
+                file = path / f"part-{slot:05d}-here-c000.parquet"
+                try:
+                    pq.write_table(content, file, write_page_checksum=True)
+                except OSError as failed:
+                    raise Unavailable(f"{file}: cannot be written: {failed}") from failed

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -169,8 +168,7 @@ def test_a_plan_with_the_features_of_the_fleet_is_the_plan_of_the_fleet(fleet: P
         for name, topic in east.topics.items()
     }
     snapshots.write(fleet / "snapshots" / "east.json", replace(east, topics=topics))
-    now_ms = time.time_ns() // 1_000_000
-    rows = [(name, 0, "bytes", now_ms - 60_000, 2.0**30 * n) for n, name in enumerate(topics)]
+    rows = [(name, 0, "bytes", cases.NOW_MS, 2.0**30 * n) for n, name in enumerate(topics)]
     folder = fleet / "history" / "cluster=east"
     parquet.write(folder / "x.parquet", parquet.from_rows(schemas.SAMPLES, rows))
     words = ("--samples", fleet / "history", "-o", "json")

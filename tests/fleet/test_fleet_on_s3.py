@@ -1,6 +1,8 @@
 """The whole path of a fleet on a real object store: the same plans as on a folder, to the byte."""
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.dataset as ds
@@ -8,13 +10,25 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fleet import cases
+from fleet.in_process import InProcess
 from fleet.test_cli import DAY, fleet
 from fleet.test_s3 import session, use
 from poolkeeper.cli import main
+from poolkeeper.errors import Unavailable
+from poolkeeper.fleet.engines import engines
+from poolkeeper.fleet.lake.filesystems import Storage
+from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.objects import ArrowObjects
 from s3_server import Bucket
 
 __all__ = ["fleet", "session"]
 
+DAMAGES: dict[tuple[str, str], Callable[[bytes], bytes | None]] = {
+    ("snapshot", "partitions"): lambda body: body[: len(body) // 2],
+    ("features", "features"): lambda body: bytes(len(body)),
+    ("plan", "stages"): lambda _: b"",
+    ("plan", "moves"): lambda _: None,
+}
 STEPS = ("snapshot", "features", "plan", "budget", "report")
 
 
@@ -36,9 +50,13 @@ def plans(steps: dict) -> dict[str, str]:
     return {each["cluster"]: each["hash"] for each in steps["plan"]["clusters"]}
 
 
-def test_all_steps_on_an_object_store(fleet: Path, run, session: SparkSession, s3: Bucket) -> None:
+def test_all_steps_on_an_object_store(
+    fleet: Path, run, session: SparkSession, s3: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use(session, s3)
-    code, here, _ = run(fleet, str(fleet / "out"))
+    with monkeypatch.context() as in_process:
+        in_process.setattr(engines, "open_engine", InProcess.opened)
+        code, here, _ = run(fleet, str(fleet / "out"))
     assert code == 0
     code, there, err = run(fleet, s3.uri("lake"))
     assert (code, tuple(there)) == (0, STEPS), err
@@ -53,6 +71,46 @@ def test_all_steps_on_an_object_store(fleet: Path, run, session: SparkSession, s
         s3.path("lake", "partitions"), filesystem=s3.files(), partitioning="hive"
     ).to_table(columns=["cluster", "day"])
     assert partitions.group_by(["cluster", "day"]).aggregate([([], "count_all")]).num_rows == 2
+    # What is half written, and a store that takes nothing in mid-run.
+    lake = Lake(ArrowObjects(s3.uri("lake"), Storage.of(s3.hadoop())))
+    spoil(lake, s3)
+    published = {step: lake.objects.children(f"current/step={step}") for step in STEPS}
+    with refusing(s3):
+        code, steps, err = run(fleet, s3.uri("lake"))
+        assert (code, steps) == (Unavailable.exit_code, {}), err
+        assert (err.count("\n"), s3.uri("lake") in err) == (1, True), err
+    assert {step: lake.objects.children(f"current/step={step}") for step in STEPS} == published
+    code, again, err = run(fleet, s3.uri("lake"))
+    assert code == 0, err
+    assert plans(again) == plans(there)
+    assert {**again["budget"], "out": ""} == {**there["budget"], "out": ""}
+
+
+def spoil(lake: Lake, s3: Bucket) -> None:
+    """Tables that are cut off, garbled, empty or gone, as their objects' files."""
+    spoilt = set()
+    for (step, table), damage in DAMAGES.items():
+        for file in cases.entry(lake, step, "east").files:
+            if file.table == table:
+                spoilt.add((step, table))
+                place = s3.folder / "lake" / file.path
+                body = damage(place.read_bytes())
+                place.unlink()
+                if body is not None:
+                    place.write_bytes(body)
+    assert spoilt == DAMAGES.keys()
+
+
+@contextmanager
+def refusing(s3: Bucket) -> Iterator[None]:
+    """The store takes nothing for the time of the block."""
+    s3.server.stop()
+    s3.server.start(read_only=True)
+    try:
+        yield
+    finally:
+        s3.server.stop()
+        s3.server.start()
 
 
 def test_a_wrong_secret_or_bucket_is_one_clear_error(

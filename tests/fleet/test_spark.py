@@ -102,12 +102,12 @@ def prepared(lake: Lake, folder: Path) -> tuple[list[SnapshotTask], Path]:
             name,
             declared[name].text,
             cases.NOW_MS,
-            root,
-            file.name,
-            file.bytes,
-            pipeline.input_of_snapshot(declared[name], root, file),
+            folder=root,
+            file=file.name,
+            bytes=file.bytes,
+            input=pipeline.input_of_snapshot(declared[name].digest, root, file),
         )
-        for name, file in pipeline.snapshot_files(ArrowObjects(root), root).items()
+        for name, (file,) in pipeline.snapshot_files(ArrowObjects(root), root)[""].items()
     ]
     return tasks, samples
 

@@ -1,4 +1,8 @@
-"""`poolkeeper fleet run` without an operator, its executors as pods: real ones of Spark."""
+"""`poolkeeper fleet run` without an operator, its executors as pods: real ones of Spark.
+
+The driver runs outside of the cluster, in client mode. Nothing is mounted into pods: tables are in
+an object store, which driver and executors reach with the same settings.
+"""
 
 import json
 import subprocess
@@ -10,11 +14,19 @@ import pytest
 
 from chart.releases import OPERATOR
 from conditions import until
-from fleet import asking, cases
-from fleet.conftest import lake_at
+from control_plane.building import CHECKOUT
+from fleet import asking
 from planned import IMAGE, QUICK
+from poolkeeper.cli.output.left_undone import EXIT_CODE
+from poolkeeper.fleet.lake.filesystems import Storage
+from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.objects import ArrowObjects
+from poolkeeper.fleet.stages import waves
 from poolkeeper.model.specs import Desired
 from poolkeeper.resources.write import manifests as write_manifests
+from s3_server import Bucket, jars, s3, s3_server
+
+__all__ = ["s3", "s3_server"]
 
 pytestmark = [pytest.mark.fleet, pytest.mark.long]
 EXECUTORS = 2
@@ -44,14 +56,14 @@ def manifests(declared: Mapping[str, Desired], folder: Path) -> Path:
     return folder
 
 
-def settings(namespace: str, out: Path) -> Mapping[str, str]:
-    volume = "spark.kubernetes.executor.volumes.hostPath.tables"
+def settings(namespace: str, s3: Bucket) -> Mapping[str, str]:
     return {
+        **s3.conf(),
+        "spark.jars": jars(),
+        "spark.executorEnv.PYTHONPATH": str(CHECKOUT / "operator"),
         "spark.kubernetes.namespace": namespace,
         "spark.kubernetes.container.image": IMAGE,
         "spark.kubernetes.allocation.batch.delay": "200ms",
-        f"{volume}.options.path": str(out),
-        f"{volume}.mount.path": str(out),
         "spark.executor.instances": str(EXECUTORS),
         "spark.executor.memory": "512m",
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
@@ -65,13 +77,12 @@ def settings(namespace: str, out: Path) -> Mapping[str, str]:
 
 @pytest.mark.soak
 def test_executors_read_and_plan_and_write_the_tables(
-    declared, control_plane, kubelet, namespace, tmp_path
+    declared, control_plane, kubelet, namespace, tmp_path, s3
 ):
     kubelet.add_image(IMAGE, OPERATOR)
-    folder, out = manifests(declared, tmp_path / "manifests"), tmp_path / "out"
-    out.mkdir(mode=0o777)
+    folder, out = manifests(declared, tmp_path / "manifests"), s3.uri("fleet")
     server = control_plane.access.server
-    conf = (f"--conf={name}={value}" for name, value in settings(namespace, out).items())
+    conf = (f"--conf={name}={value}" for name, value in settings(namespace, s3).items())
     words = ("-f", folder, "--out", out, "--timeout", "3", "--master", f"k8s://{server}", *conf)
     run = subprocess.Popen(
         [OPERATOR, "fleet", "run", *words],
@@ -91,16 +102,17 @@ def test_executors_read_and_plan_and_write_the_tables(
         said, warned = run.communicate(timeout=DONE_S)
     finally:
         run.kill()
-    assert run.returncode == 0, warned
+    assert run.returncode == EXIT_CODE, warned
     assert said.splitlines()[0].endswith("2 of 3 clusters, 18 partitions")
     assert "warning: snapshot closed: no ZooKeeper answers at 127.0.0.1:1" in warned
-    lake = lake_at(out)
+    lake = Lake(ArrowObjects(out, Storage.of(s3.hadoop())))
     (day,) = lake.days("plan")
     for name in ("one", "two"):
         command = [OPERATOR, "plan", "-f", folder, "--cluster", name, "-o", "json"]
         alone = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert json.loads(alone.stdout)["hash"] == cases.kept(lake, name, day).hash
-    assert len(list(out.glob("report-*.html"))) == 1
+        made = waves.plan_of(lake, Storage.of(s3.hadoop()), day, name)
+        assert json.loads(alone.stdout)["hash"] == made.hash
+    assert b"two" in (lake.objects.read(f"report-{day}.html") or b"")
     until(
         lambda: not control_plane.request("GET", f"/api/v1/namespaces/{namespace}/pods")["items"],
         "the executors are gone",

@@ -3,6 +3,7 @@
 import gzip
 import json
 import socket
+import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -189,6 +190,7 @@ def _nodes(sandbox):
 @pytest.mark.parametrize("name", ["snapshot.json", "snapshot.json.gz"])
 def test_a_snapshot_holds_sizes_and_plans_like_the_cluster(run, manifests, topic, tmp_path, name):
     file = tmp_path.parent / f"{tmp_path.name}-{name}"
+    before_ms = time.time_ns() // 1_000_000
     code, out, err = run("snapshot", "-f", manifests, "--out", file)
     assert (code, err) == (0, "")
     assert out.startswith(f"wrote {file}: 3 brokers, ")
@@ -198,6 +200,7 @@ def test_a_snapshot_holds_sizes_and_plans_like_the_cluster(run, manifests, topic
     assert [p["bytes"] for p in found["partitions"]] == [0, 0]
     assert [set(p["logDirs"]) for p in found["partitions"]] == [{"1", "2"}] * 2
     assert body["cluster"]["kafkaVersion"] == "3.9"
+    assert before_ms <= body["readMs"] <= time.time_ns() // 1_000_000
     assert run("plan", "-f", manifests, "--snapshot", file)[0] == 0
 
 

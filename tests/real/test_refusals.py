@@ -67,7 +67,7 @@ WRONG = {
     ),
     "keyed-partitions-grow": Wrong(
         "spec.partitions: is 4 (expected 3, or acceptKeyRemapTo: 4: the topic is keyed, "
-        "its keys would go to other partitions)",
+        "75 % of its keys would change partition)",
         topic=AS_IT_IS | {"partitions": 4, "keyed": True},
     ),
     "a-broker-that-nobody-has-seen": Wrong(

@@ -92,7 +92,7 @@ def test_every_module_of_a_room_is_named_where_the_room_says_how_to_read_it() ->
     for init in sorted(PACKAGE.glob("*/*/__init__.py")):
         if init.read_text().startswith('"""One module per'):
             continue
-        named = set(re.findall(r"`([a-z_]+)`", init.read_text()))
+        named = set(re.findall(r"`([a-z0-9_]+)`", init.read_text()))
         modules = {f.stem for f in init.parent.glob("*.py")} - {"__init__"}
         missing += [f"{init.parent.name}.{m}" for m in sorted(modules - named)]
     assert missing == []

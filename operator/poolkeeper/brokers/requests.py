@@ -18,8 +18,9 @@ from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.protocol.admin import DescribeLogDirsRequest
 
-from poolkeeper.brokers import config_validation, connections, security
+from poolkeeper.brokers import config_validation, connections, consumer_groups, security
 from poolkeeper.brokers.config_validation import ConfigCheck
+from poolkeeper.brokers.consumer_groups import ObservedGroup
 from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.model.credentials import BrokerCredentials
@@ -186,6 +187,14 @@ class BrokerClient:
         if failures:
             raise Unavailable(f"checking topic configs: {failures[_ANY_BROKER]}")
         return answers[_ANY_BROKER]
+
+    def group_sizes(self, names: Sequence[str] | None = None) -> Mapping[str, int]:
+        """Return the number of members of these consumer groups, or of all; raises Unavailable."""
+        return consumer_groups.sizes(self._client, names)
+
+    def consumer_group(self, name: str) -> ObservedGroup:
+        """Return the members of a consumer group and what they read; raises Unavailable."""
+        return consumer_groups.describe(self._client, name)
 
     def wake_controller(self) -> None:
         """Make the controller look for reassignment requests again (Kafka 2.4 and later).

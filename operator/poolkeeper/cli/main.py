@@ -40,6 +40,7 @@ COMMANDS = {
     "import": ("import_:import_", "Write manifests for what exists."),
     "new": ("new:new", "Print a new manifest."),
     "simulate": ("simulate:simulate", "Ask Kafka's own algorithms, by lines of JSON."),
+    "whatif": ("whatif:whatif", "Study what a change would do to producers and consumers."),
     "fleet": ("fleet:fleet", "Many clusters at once: snapshots, load, plans, a budget, a report."),
     "sandbox": ("sandbox:sandbox", "Throw-away Kafka clusters on this machine."),
     "version": ("version:version", "Show the version."),

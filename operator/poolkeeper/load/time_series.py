@@ -27,6 +27,8 @@ DAY_S = 86_400
 GROWTH_BUCKETS_MIN = 3
 VALUE_MAX = 2.0**53
 """Bytes, or bytes per second, that nothing has."""
+DENSE = 4
+"""A table of all series may have so many times as many places as there are values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def figures(samples: Samples, window: HistoryWindow, *, latest: bool) -> Figures
     count = np.diff(np.append(first, len(series)))
     coverage = count / window.steps
     known = coverage >= window.coverage_min
-    ranked = value[np.lexsort((value, series))]
+    ranked = _ranked(series, value)
     end = first + count - 1
     return Figures(
         series=series[first],
@@ -102,11 +104,40 @@ def _with_coverage(samples: Samples, window: HistoryWindow) -> Samples:
     kept = (samples.value >= 0) & (samples.value <= VALUE_MAX)
     kept &= (samples.at_ms >= window.begin_ms) & (samples.at_ms < window.end_ms)
     series, at, value = samples.series[kept], samples.at_ms[kept], samples.value[kept]
-    order = np.lexsort((value, at, series))
+    order = _by_series_and_time(series, at)
     series, at, value = series[order], at[order], value[order]
-    # Of several samples of one time the last one is the largest.
-    last = (np.diff(series, append=-1) != 0) | (np.diff(at, append=-1) != 0)
-    return Samples(series[last], at[last], value[last])
+    new = (np.diff(series, prepend=-1) != 0) | (np.diff(at, prepend=window.begin_ms - 1) != 0)
+    first = np.flatnonzero(new)
+    if len(first) == len(series):
+        return Samples(series, at, value)
+    # Of several samples of one time the largest counts.
+    return Samples(series[first], at[first], np.maximum.reduceat(value, first))
+
+
+def _by_series_and_time(series: Ints, at: Ints) -> Ints:
+    """Rows by series, then time; one key sorts several times as fast as two."""
+    if not len(series):
+        return np.zeros(0, dtype=np.int64)
+    begin = int(at.min())
+    span = int(at.max()) - begin + 1
+    if (int(series.max()) + 1) * span >= 2**62:
+        return np.lexsort((at, series))
+    return np.argsort(series * span + (at - begin))
+
+
+def _ranked(series: Ints, value: Floats | Ints) -> Floats:
+    """The values of each series in ascending order; series ascend."""
+    first = np.flatnonzero(np.diff(series, prepend=-1))
+    count = np.diff(np.append(first, len(series)))
+    slots = int(count.max(initial=0))
+    if len(count) * slots > DENSE * len(series):
+        return value[np.lexsort((value, series))].astype(np.float64)
+    held = np.arange(slots) < count[:, None]
+    table = np.full(held.shape, np.inf)
+    table[held] = value
+    table.sort(axis=1)
+    found: Floats = table[held]
+    return found
 
 
 def _buckets(samples: Samples, window: HistoryWindow, *, latest: bool) -> Samples:
@@ -143,7 +174,7 @@ def _growth(first: Ints, count: Ints, at: Ints, value: Floats) -> Floats:
 
 def _medians(series: Ints, value: Floats | Ints) -> Floats:
     """The lower median by series; every series has a value."""
-    ranked = value[np.lexsort((value, series))].astype(np.float64)
+    ranked = _ranked(series, value)
     first = np.flatnonzero(np.diff(series, prepend=-1))
     return ranked[_rank(first, np.diff(np.append(first, len(series))), 50)]
 

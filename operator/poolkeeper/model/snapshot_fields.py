@@ -27,6 +27,7 @@ from poolkeeper.typed_json import (
     BrokerId,
     BrokerIds,
     JsonObject,
+    Milliseconds,
     Natural,
     PartitionNumber,
     ReplicaList,
@@ -116,6 +117,7 @@ class _Snapshot(JsonObject):
     torn: tuple[str, ...] | None = None
     damaged: dict[str, str] | None = None
     electing: bool | None = None
+    read_ms: Milliseconds | None = None
 
     def __post_init__(self) -> None:
         refuse_twice(broker.id for broker in self.brokers or ())
@@ -141,6 +143,7 @@ def _cluster(read: _Snapshot) -> Cluster:
         deleting=frozenset(read.deleting or ()),
         torn=frozenset(read.torn or ()),
         damaged=read.damaged or {},
+        read_ms=read.read_ms,
     )
 
 

@@ -6,6 +6,8 @@ belong to one moment. All fields that the format promises are read back exactly 
 
 Beyond the promised keys a snapshot keeps what would otherwise read as "there is no such topic":
 `torn` (names) and `damaged` (name to reason); and `electing`. Each is there only if not empty.
+`readMs`, which `poolkeeper snapshot` writes, says when the cluster was read, in milliseconds since
+1970.
 
 The same cluster gives the same bytes: everything is sorted, one broker or topic a line, and the
 compressed form holds no time of writing.
@@ -32,6 +34,7 @@ def to_json(cluster: Cluster) -> dict[str, Any]:
     """Return the snapshot as JSON data."""
     data: dict[str, Any] = {
         "version": VERSION,
+        **_known(readMs=cluster.read_ms),
         "cluster": _known(
             name=cluster.name,
             id=cluster.id,

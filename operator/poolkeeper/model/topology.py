@@ -179,6 +179,7 @@ class Cluster:
     `damaged`: topics whose node cannot be decoded, with the reason.
     `kafka_version`: as declared, else the lowest that brokers report, else `traced_version`: the
     releases that may have written the nodes. `refused_configs`: what brokers said of configs.
+    `read_ms`: when it was read, where a snapshot file says so.
     """
 
     name: str
@@ -196,3 +197,4 @@ class Cluster:
     restart_locked: bool = False
     traced_version: str | None = None
     refused_configs: Mapping[str, RefusedConfig] = field(default_factory=dict)
+    read_ms: int | None = None

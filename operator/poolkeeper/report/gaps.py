@@ -4,8 +4,7 @@ from poolkeeper.report.values import Gap, Missing
 
 _SENTENCES = {
     Gap.NO_SNAPSHOT: "it is declared and has no snapshot of that day: run poolkeeper fleet"
-    " snapshot; if the cluster is gone, delete the folder manifests of the tables, which the next"
-    " snapshot writes anew",
+    " snapshot; if the cluster is gone, run poolkeeper fleet forget",
     Gap.NOT_READ: "it could not be read",
     Gap.NO_FEATURES: "it has no features of that day: run poolkeeper fleet features",
     Gap.NO_PLAN: "it has a snapshot and no plan, as planning was not begun or did not end:"
@@ -13,8 +12,7 @@ _SENTENCES = {
     Gap.NOT_PLANNED: "it could not be planned",
     Gap.NO_BUDGET: "no budget was made for that day's plans: run poolkeeper fleet budget",
     Gap.NOT_SCHEDULED: "its plan is newer than the budget: run poolkeeper fleet budget",
-    Gap.DAMAGED: "a table of it cannot be read: run its step again, with --again if that does not"
-    " help",
+    Gap.DAMAGED: "a table of it cannot be read",
 }
 NO_PLAN = frozenset((Gap.NO_SNAPSHOT, Gap.NOT_READ, Gap.NO_PLAN, Gap.NOT_PLANNED, Gap.DAMAGED))
 """The gaps of clusters without a plan; they are listed as such."""

@@ -32,6 +32,7 @@ from poolkeeper.report.document import (
 from poolkeeper.report.holdings import holdings
 from poolkeeper.report.html import page, pictures, timelines
 from poolkeeper.report.values import Bar
+from poolkeeper.studies.planned_leader_load import planned_leader_loads
 from poolkeeper.text import count, fine_duration, more, size
 
 
@@ -189,11 +190,12 @@ def _brokers(
     pools = balance.pools_of(plan.cluster, held)
     changing = sorted((p for p in pools if p.changes), key=lambda p: (-p.changes, p.pool))
     shown = changing[: extent.pictures]
+    led = sections.leader_loads_table(planned_leader_loads(plan, cluster), extent.brokers)
     return Section(
         "Brokers before and after",
         pictures=tuple(map(pictures.brokers_picture, shown)),
         more=more(len(changing) - extent.pictures, "pool") if extent.pictures else "",
-        tables=sections.brokers_table(held, extent.brokers),
+        tables=(*sections.brokers_table(held, extent.brokers), *led),
         folded="The same in figures",
     )
 

@@ -16,6 +16,8 @@ from poolkeeper.report.document import (
     table,
 )
 from poolkeeper.report.values import Holding
+from poolkeeper.studies.planned_leader_load import PlannedLeaderLoad
+from poolkeeper.text import size
 
 
 def moves_tile(proofs: Sequence[PoolCertificate]) -> Tile:
@@ -108,6 +110,22 @@ def brokers_table(brokers: Iterable[Holding], rows_max: int) -> tuple[ReportTabl
     heads = ("Replicas", "then", "Leaders", "then", "Bytes", "then")
     columns = ("Pool", "Broker", "Rack", "State", *heads)
     return table("Brokers before and after", columns, rows, rows_max, "broker")
+
+
+def leader_loads_table(
+    loads: Sequence[PlannedLeaderLoad], rows_max: int
+) -> tuple[ReportTable, ...]:
+    """What producers write to each broker as a leader; a group that reads all reads it once."""
+    rows = [
+        (
+            number(str(each.broker)),
+            number(f"{size(each.before)}/s", order=each.before),
+            number(f"{size(each.after)}/s", order=each.after),
+        )
+        for each in loads
+    ]
+    caption = "Written to what each broker leads, and read from there by each group"
+    return table(caption, ("Broker", "Now", "Then"), rows, rows_max, "broker")
 
 
 def _state(each: Holding) -> str:

@@ -4,6 +4,7 @@ A line is answered in seconds, or refused: whoever drives the command as a copro
 """
 
 from collections.abc import Iterable
+from itertools import chain, islice
 from typing import Annotated
 
 from msgspec import Meta
@@ -13,6 +14,7 @@ from poolkeeper.typed_json import INTEGER_MAX
 
 LINE_BYTES_MAX = 16 * 2**20
 ERROR_CHARACTERS_MAX = 10_000
+PROBLEMS_MAX = 100
 PARTITIONS_MAX = 1_000_000
 """Of a topic, and of all topics of a consumer group together."""
 STICKY_PARTITIONS_MAX = 200_000
@@ -44,6 +46,6 @@ def above(field: str, number: int, most: int, what: str) -> Iterable[Problem]:
 
 
 def refuse(*found: Iterable[Problem]) -> None:
-    """Raise InvalidInput if there is any problem."""
-    if problems := [problem for each in found for problem in each]:
+    """Raise InvalidInput if there is any problem, with the first ones of very many."""
+    if problems := list(islice(chain.from_iterable(found), PROBLEMS_MAX)):
         raise InvalidInput(problems)

@@ -10,13 +10,15 @@ JSON is taken by its letter: no NaN, no key twice, nothing that UTF-8 does not h
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, BinaryIO, NoReturn
 
 from poolkeeper import jsontext
 from poolkeeper.errors import InvalidInput, Problem, Refused
-from poolkeeper.simulations.bounds import ERROR_CHARACTERS_MAX, LINE_BYTES_MAX
+from poolkeeper.simulations.bounds import ERROR_CHARACTERS_MAX, LINE_BYTES_MAX, PROBLEMS_MAX
 from poolkeeper.simulations.kinds import KINDS
 from poolkeeper.typed_json import convert, description
 
@@ -52,7 +54,7 @@ def answer(line: bytes | None, number: int, kind: str | None = None) -> LineAnsw
     id_: object = None if kind is None else number
     try:
         value = _parsed(line)
-        problems = list(_repeated(value))
+        problems = list(islice(_repeated(value), PROBLEMS_MAX))
         if kind is None:
             id_ = _id(value)
             problems += _request_problems(value)
@@ -107,8 +109,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) == len(pairs):
         return found
     several = _RepeatedKeys(found)
-    names = [name for name, _ in pairs]
-    several.repeated = tuple(name for name in found if names.count(name) > 1)
+    times = Counter(name for name, _ in pairs)
+    several.repeated = tuple(name for name, count in times.items() if count > 1)
     return several
 
 

@@ -285,6 +285,20 @@ def test_a_snapshot_of_another_cluster_is_refused(run, manifests, snapshot):
     )
 
 
+def test_a_plan_tells_what_is_written_to_leaders_where_rates_are_known(run, manifests, tmp_path):
+    rated = json.loads(json.dumps(SNAPSHOT))
+    rated["topics"][0]["partitions"][0]["bytesInPerSecond"] = 2048.0
+    snapshot = tmp_path / "rated.json"
+    snapshot.write_text(json.dumps(rated))
+    _, out, _ = run("plan", "-f", manifests, "--snapshot", snapshot, "--output", "json")
+    loads = {each.pop("broker"): each for each in json.loads(out)["leaderLoads"]}
+    assert loads.pop(1) == {"bytesInPerSecond": 2048.0, "bytesInPerSecondThen": 0.0}
+    assert [tuple(each.values()) for each in loads.values()] == [(0.0, 2048.0)]
+    _, page, _ = run("plan", "-f", manifests, "--snapshot", snapshot, "--output", "html")
+    assert "Written to what each broker leads" in page
+    assert "2 KiB/s" in page
+
+
 def test_import_of_a_snapshot_writes_manifests_that_change_nothing(run, snapshot, tmp_path):
     out = tmp_path / "imported"
     files = [str(out / name) for name in ("cluster.yaml", "pools.yaml", "topics.yaml")]

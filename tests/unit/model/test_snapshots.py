@@ -21,6 +21,7 @@ from poolkeeper.model.topology import (
 
 EXAMPLE = {
     "version": 1,
+    "readMs": 1772366400000,
     "cluster": {
         "name": "main",
         "id": "abc",
@@ -78,6 +79,7 @@ CLUSTER = Cluster(
     },
     reassignment=(ReassignmentEntry("t", 0, (1, 2, 4)),),
     deleting=frozenset({"u"}),
+    read_ms=1_772_366_400_000,
 )
 SMALLEST = {
     "version": 1,

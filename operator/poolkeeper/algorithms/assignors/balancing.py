@@ -27,7 +27,7 @@ from poolkeeper.algorithms.assignors.movements import Movements
 from poolkeeper.algorithms.assignors.partition_numbers import PartitionNumbers, topic_of
 
 
-class Balancing:
+class GroupBalancing:
     """An assignment while it is balanced.
 
     Members are numbers, in the order of Kafka's map of the assignment; so are topics, and

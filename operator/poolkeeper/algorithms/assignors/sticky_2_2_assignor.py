@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heapreplace
 
-from poolkeeper.algorithms.assignors.balancing import Balancing, subscribers_of
+from poolkeeper.algorithms.assignors.balancing import GroupBalancing, subscribers_of
 from poolkeeper.algorithms.assignors.group import Assignment, GroupMember, GroupTopic
 from poolkeeper.algorithms.assignors.java_order import (
     buckets,
@@ -61,7 +61,7 @@ def sticky_2_2_assign(
         [one for one in some if topic_of(one) in subscribed]
         for some, subscribed in zip(owned, subscriptions, strict=True)
     ]
-    balancing = Balancing(
+    balancing = GroupBalancing(
         numbers,
         ids,
         subscriptions,

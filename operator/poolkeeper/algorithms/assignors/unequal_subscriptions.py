@@ -13,7 +13,7 @@ even if it does not subscribe to the topic any more.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from poolkeeper.algorithms.assignors.balancing import Balancing
+from poolkeeper.algorithms.assignors.balancing import GroupBalancing
 from poolkeeper.algorithms.assignors.group import Assignment, GroupMember, GroupTopic
 from poolkeeper.algorithms.assignors.java_order import utf16
 from poolkeeper.algorithms.assignors.partition_numbers import PartitionNumbers, topic_of
@@ -45,7 +45,7 @@ def assign_unequal(
     ]
     revoking = kept != owned
     unassigned = numbers.unassigned(one for some in kept for one in some)
-    balancing = Balancing(
+    balancing = GroupBalancing(
         numbers,
         ids,
         subscriptions,

@@ -1,31 +1,28 @@
 """`poolkeeper fleet`: many clusters at once, from tables to tables, by Spark."""
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from poolkeeper.cli import timing
-from poolkeeper.cli.commands import fleet_answer, fleet_reading, fleet_waves
+from poolkeeper.cli.commands import (
+    fleet_answer,
+    fleet_outcomes,
+    fleet_reading,
+    fleet_steps,
+    fleet_waves,
+)
 from poolkeeper.cli.input import options, snapshot_files
-from poolkeeper.cli.output import left_undone, printing
-from poolkeeper.errors import Refused, Unavailable
-from poolkeeper.model.specs import Desired
-from poolkeeper.resources.checks import folder
-from poolkeeper.resources.parse.quantities import positive_duration_s
-from poolkeeper.text import count
+from poolkeeper.cli.output import printing
+from poolkeeper.errors import Refused
 
 if TYPE_CHECKING:
-    from poolkeeper.fleet.engines.engines import Engine
-    from poolkeeper.fleet.lake.filesystems import Storage
     from poolkeeper.fleet.lake.lake import Lake
-    from poolkeeper.fleet.lake.objects import Objects
-    from poolkeeper.fleet.stages.publishing import FleetOutcome
 
 Function = Callable[..., Any]
 DEADLINE_S = 300.0
@@ -45,26 +42,6 @@ def fleet() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
-    """Who does a step, and where its tables are."""
-
-    engine: "Engine"
-    lake: "Lake"
-
-    @property
-    def storage(self) -> "Storage":
-        """How tables are opened here; on this machine without Spark."""
-        filesystems = snapshot_files.fleet("lake.filesystems")
-        is_local = filesystems.local_path(self.lake.root) is not None
-        found: Storage = filesystems.Storage() if is_local else self.engine.storage
-        return found
-
-    def objects(self, uri: str) -> "Objects":
-        """Small objects below a URI or folder."""
-        return self.engine.objects(snapshot_files.fleet("lake.filesystems").root_of(uri))
-
-
-@dataclass(frozen=True, slots=True)
 class _FleetCommand:
     """The options of all steps: where the tables are, Spark's, whether to redo all."""
 
@@ -77,7 +54,7 @@ class _FleetCommand:
     output: str
 
     @contextmanager
-    def begun(self) -> Iterator[_Work]:
+    def begun(self) -> Iterator[fleet_steps.FleetWork]:
         """Who does it, for the time of the block; Spark starts when it is needed."""
         engines = snapshot_files.fleet("engines.engines")
         lakes, filesystems = (snapshot_files.fleet(f"lake.{m}") for m in ("lake", "filesystems"))
@@ -86,7 +63,7 @@ class _FleetCommand:
         with engines.open_engine(self.master, self.processes, conf) as engine:
             lake = lakes.Lake(engine.objects(root))
             lake.check()
-            yield _Work(engine, lake)
+            yield fleet_steps.FleetWork(engine, lake, self.again)
 
     def latest(self, lake: "Lake") -> str:
         """The requested day, or the last day with a snapshot."""
@@ -201,9 +178,11 @@ def _with(many: Sequence[Callable[[Function], Function]]) -> Callable[[Function]
 @_working
 def snapshot(work: _FleetCommand, folders: tuple[Path, ...], **reading: Any) -> int:
     """Read every declared cluster; one that cannot be read is a row with its reason."""
-    declared = _load_manifests(folders)
+    declared = fleet_steps.load_manifests(folders)
+    options = fleet_steps.ReadingOptions(**reading)
     with work.begun() as begun:
-        return _print_outcomes(work, [_snapshot(work, begun, declared, **reading)])
+        read = fleet_steps.snapshot(begun, work.day, declared, options)
+    return fleet_outcomes.print_outcomes(work.output, read)
 
 
 @fleet.command()
@@ -212,7 +191,8 @@ def snapshot(work: _FleetCommand, folders: tuple[Path, ...], **reading: Any) -> 
 def features(work: _FleetCommand, **loading: Any) -> int:
     """Make load features: percentiles, growth and days to full, from the history of loads."""
     with work.begun() as begun:
-        return _print_outcomes(work, [_features(work, begun, work.latest(begun.lake), **loading)])
+        made = fleet_steps.features(begun, work.latest(begun.lake), **loading)
+    return fleet_outcomes.print_outcomes(work.output, [made])
 
 
 @fleet.command()
@@ -223,10 +203,11 @@ def plan(work: _FleetCommand, folders: tuple[Path, ...]) -> int:
 
     With -f, what is declared now counts; else what was when the snapshots were made.
     """
-    declared = _load_manifests(folders)
+    declared = fleet_steps.load_manifests(folders)
     with work.begun() as begun:
-        _write_manifests(begun.lake, declared)
-        return _print_outcomes(work, [_plan(work, begun, work.latest(begun.lake))])
+        fleet_steps.write_manifests(begun.lake, declared)
+        made = fleet_steps.plan(begun, work.latest(begun.lake), declared.refused)
+    return fleet_outcomes.print_outcomes(work.output, [made])
 
 
 @fleet.command()
@@ -245,16 +226,18 @@ def run(work: _FleetCommand, folders: tuple[Path, ...], **given: Any) -> int:
     loading = {name: given.pop(name) for name in ("samples", "history", "step", "coverage")}
     wanted = {each.name: given.pop(each.name) for each in fields(fleet_waves.BudgetOptions)}
     allowed = fleet_waves.fleet_budget(fleet_waves.BudgetOptions(**wanted))
-    declared = _load_manifests(folders)
+    declared = fleet_steps.load_manifests(folders)
+    options = fleet_steps.ReadingOptions(**given)
     with work.begun() as begun:
-        read = _snapshot(work, begun, declared, **given)
-        loaded = _features(work, begun, read.day, **loading)
-        planned = _plan(work, begun, read.day)
+        read = fleet_steps.snapshot(begun, work.day, declared, options)
+        day = read[-1].day
+        loaded = fleet_steps.features(begun, day, **loading)
+        planned = fleet_steps.plan(begun, day, declared.refused)
         more = [
-            fleet_waves.budget(begun.lake, begun.storage, read.day, allowed),
-            fleet_waves.report(begun.lake, begun.storage, read.day, allowed.sites, shown),
+            fleet_waves.budget(begun.lake, begun.storage, day, allowed),
+            fleet_waves.report(begun.lake, begun.storage, day, allowed.sites, shown),
         ]
-    return _print_outcomes(work, [read, loaded, planned], more)
+    return fleet_outcomes.print_outcomes(work.output, [*read, loaded, planned], more)
 
 
 _OF_TABLES = (_OPTIONS[0], _OPTIONS[1], _OPTIONS[2], _OPTIONS[4], _OPTIONS[-1])
@@ -276,13 +259,16 @@ def _reading(function: Function) -> Function:
 @fleet.command()
 @_with(fleet_waves.BUDGET)
 @_reading
-def budget(work: _FleetCommand, **wanted: Any) -> None:
-    """Order all plans into waves under a budget that the clusters share."""
+def budget(work: _FleetCommand, **wanted: Any) -> int:
+    """Order all plans into waves under a budget that the clusters share.
+
+    Exit code 4: the plan of a cluster is not in it, as it cannot be read.
+    """
     allowed = fleet_waves.fleet_budget(fleet_waves.BudgetOptions(**wanted))
     with work.begun() as begun:
         day = work.latest(begun.lake)
         made = fleet_waves.budget(begun.lake, begun.storage, day, allowed)
-    _print_outcomes(work, [], [made])
+    return fleet_outcomes.print_outcomes(work.output, [], [made])
 
 
 @fleet.command()
@@ -299,7 +285,7 @@ def report(work: _FleetCommand, sites: Sequence[str], until: datetime | None, pa
     with work.begun() as begun:
         day = work.latest(begun.lake)
         made = fleet_waves.report(begun.lake, begun.storage, day, site_of, shown)
-    return _print_outcomes(work, [], [made])
+    return fleet_outcomes.print_outcomes(work.output, [], [made])
 
 
 @fleet.command(
@@ -326,6 +312,24 @@ def show(work: _FleetCommand, cluster: str, file: Path | None) -> None:
     fleet_reading.show(plan, file, work.output)
 
 
+@fleet.command(
+    epilog="""\b
+    Example:
+      poolkeeper fleet forget west --out s3a://bucket/fleet
+    """
+)
+@click.argument("clusters", nargs=-1, required=True, metavar="CLUSTER...")
+@_reading
+def forget(work: _FleetCommand, clusters: tuple[str, ...]) -> None:
+    """Have clusters declared no more, and none of the latest day; earlier days stay.
+
+    A cluster that is still in the manifests is declared again by the next run. With --day, only the
+    rows of that day are forgotten.
+    """
+    with work.begun() as begun:
+        fleet_reading.forget(begun.lake, clusters, work.day, work.output)
+
+
 @fleet.command()
 @click.option(
     "--engine",
@@ -339,164 +343,6 @@ def ddl(work: _FleetCommand, engine: str) -> None:
     """Print views over the rows that count, for SQL: `fleet_plans`, `fleet_moves` and so on."""
     with work.begun() as begun:
         printing.emit(fleet_reading.ddl(begun.lake, engine).rstrip("\n"))
-
-
-def _snapshot(
-    work: _FleetCommand,
-    begun: _Work,
-    declared: Sequence[Desired],
-    snapshots: str | None,
-    client_config: Path | None,
-    timeout_s: float,
-    deadline_s: float,
-) -> "FleetOutcome":
-    snapshot = snapshot_files.fleet("stages.snapshot")
-    pipeline = snapshot_files.fleet("stages.pipeline")
-    now_ms = time.time_ns() // 1_000_000
-    day = work.day or datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat()
-    _write_manifests(begun.lake, declared)
-    manifests = snapshot_files.fleet("lake.manifests").read(begun.lake)
-    names = [desired.cluster.name for desired in declared]
-    objects = begun.objects(snapshots) if snapshots else None
-    files = pipeline.snapshot_files(objects, snapshots) if objects else {}
-    if undeclared := sorted(set(files) - set(names)):
-        printing.warn(
-            f"{snapshots}/{files[name].name}: nothing is declared for cluster {name}"
-            for name in undeclared
-        )
-    if snapshots and not set(names) & set(files):
-        raise Refused("none of these snapshots is of a declared cluster")
-    folder = objects.root if objects else ""
-    tasks = [
-        snapshot.SnapshotTask(
-            name,
-            manifests[name].text,
-            now_ms,
-            folder=folder,
-            # One that is declared and has no file is a cluster that cannot be read.
-            file=(files[name].name if name in files else f"{name}.json") if objects else "",
-            bytes=files[name].bytes if name in files else 0,
-            input=pipeline.input_of_snapshot(manifests[name], folder, files.get(name)),
-            client_config=str(client_config.absolute()) if client_config else "",
-            timeout_s=timeout_s,
-            deadline_s=deadline_s,
-        )
-        for name in names
-    ]
-    outcome: FleetOutcome = pipeline.snapshot(
-        begun.engine, begun.lake, day, tasks, again=work.again
-    )
-    return outcome
-
-
-def _features(
-    work: _FleetCommand,
-    begun: _Work,
-    day: str,
-    samples: str | None,
-    history: str,
-    step: str,
-    coverage: float,
-) -> "FleetOutcome":
-    _clusters(work, begun.lake, day)
-    chosen = snapshot_files.fleet("stages.load_features").HistoryOptions(
-        window_s=positive_duration_s(history),
-        step_s=positive_duration_s(step),
-        coverage_min=coverage,
-    )
-    outcome: FleetOutcome = snapshot_files.fleet("stages.pipeline").features(
-        begun.engine, begun.lake, day, chosen, samples or "", again=work.again
-    )
-    return outcome
-
-
-def _plan(work: _FleetCommand, begun: _Work, day: str) -> "FleetOutcome":
-    names = _clusters(work, begun.lake, day)
-    outcome: FleetOutcome = snapshot_files.fleet("stages.pipeline").plan(
-        begun.engine, begun.lake, day, names, again=work.again
-    )
-    return outcome
-
-
-def _clusters(work: _FleetCommand, lake: "Lake", day: str) -> tuple[str, ...]:
-    names = tuple(sorted(lake.current("snapshot", day)))
-    if not names:
-        raise Refused(f"{work.out}: holds no snapshots of {day}")
-    return names
-
-
-def _load_manifests(paths: tuple[Path, ...]) -> list[Desired]:
-    if not paths:
-        return []
-    manifests = folder.load(paths)
-    if not manifests.clusters:
-        raise Refused("the manifests hold no KafkaCluster (expected one or more)")
-    return [manifests.desired(spec.name) for spec in manifests.clusters]
-
-
-def _write_manifests(lake: "Lake", declared: Sequence[Desired]) -> None:
-    if declared:
-        snapshot_files.fleet("lake.manifests").write(lake, declared)
-
-
-def _print_outcomes(
-    work: _FleetCommand,
-    outcomes: Sequence["FleetOutcome"],
-    more: Sequence[tuple[str, Mapping[str, Any]]] = (),
-) -> int:
-    """Print the result of every cluster and return the exit code.
-
-    Raises if a step failed for all clusters.
-    """
-    if work.output == printing.JSON:
-        data = [*map(_outcome_data, outcomes), *(told for _, told in more)]
-        printing.emit_json({"steps": data})
-    else:
-        for line in (*map(_sentence, outcomes), *(sentence for sentence, _ in more)):
-            printing.emit(line)
-    for outcome in outcomes:
-        printing.warn(f"{outcome.step} {line.cluster}: {line.reason}" for line in outcome.failed)
-    for outcome in outcomes:
-        if outcome.lines and len(outcome.failed) == len(outcome.lines):
-            kind = Unavailable if outcome.step == "snapshot" else Refused
-            raise kind(f"{outcome.step} failed for every cluster")
-    told = {line.cluster for outcome in outcomes for line in outcome.failed}
-    missing = [each for _, data in more for each in data.get("missing", ())]
-    printing.warn(_missing(each) for each in missing if each["cluster"] not in told)
-    return left_undone.EXIT_CODE if told or missing else 0
-
-
-def _missing(told: Mapping[str, Any]) -> str:
-    return f"report {told['cluster']}: {told['message']}" if told["cluster"] else told["message"]
-
-
-def _outcome_data(outcome: "FleetOutcome") -> Mapping[str, Any]:
-    return {
-        "step": outcome.step,
-        "day": outcome.day,
-        "clusters": [
-            {
-                "cluster": line.cluster,
-                "status": line.status,
-                "reason": line.reason or None,
-                "made": line.made,
-                **line.figures,
-            }
-            for line in outcome.lines
-        ],
-    }
-
-
-def _sentence(outcome: "FleetOutcome") -> str:
-    well = len(outcome.lines) - len(outcome.failed)
-    kept = len(outcome.lines) - len(outcome.made)
-    parts = [f"{well} of {count(len(outcome.lines), 'cluster')}"]
-    for name in ("partitions", "samples", "features", "moves"):
-        if total := outcome.total(name):
-            parts.append(count(total, name.removesuffix("s")))
-    if kept:
-        parts.append(f"{kept} as they were")
-    return f"{outcome.step} {outcome.day}: {', '.join(parts)}"
 
 
 fleet.add_command(fleet_answer.answer)

@@ -1,4 +1,4 @@
-"""`poolkeeper fleet show` and `fleet ddl`: what the tables say, for people and for other tools."""
+"""`poolkeeper fleet show`, `ddl` and `forget`: what the tables say, and shall say no more."""
 
 import json
 from pathlib import Path
@@ -50,3 +50,19 @@ def ddl(lake: "Lake", engine: str) -> str:
     there = [each.name for each in lake.objects.children("") if each.is_folder]
     found: str = views.views(lake.root, views.SqlDialect(engine), publishing.TABLES_OF, there)
     return found
+
+
+def forget(lake: "Lake", names: tuple[str, ...], day: str | None, output: str) -> None:
+    """Forget clusters, and tell what of them was there."""
+    days = lake.days("snapshot")
+    latest = day or (days[-1] if days else "")
+    forgetting = snapshot_files.fleet("stages.forgetting")
+    made = forgetting.forget(lake, names, latest, undeclare=day is None)
+    if output == printing.JSON:
+        told = {"declared": made.declared, "day": made.day or None, "found": made.found}
+        printing.emit_json(told)
+        return
+    for name in made.declared:
+        printing.emit(f"{name} is declared no more (keep it out of the manifests of the next run)")
+    for name in made.found:
+        printing.emit(f"{name} is not in the tables of {made.day} any more")

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolkeeper import output_files
+from poolkeeper.cli.commands import fleet_steps
 from poolkeeper.cli.input import snapshot_files
 from poolkeeper.errors import Refused
 from poolkeeper.model.specs import Window
+from poolkeeper.report.values import Gap
 from poolkeeper.resources.parse.quantities import positive_duration_s, size_bytes
 from poolkeeper.resources.parse.schedules import cron_problem, time_zone_problem
 from poolkeeper.text import count, duration, size
@@ -129,8 +131,9 @@ def budget(
 ) -> tuple[str, dict[str, Any]]:
     """Make the waves of a day; return a sentence and the same as data."""
     waves = snapshot_files.fleet("stages.waves")
-    begin = fleet_budget.begin or _end_of(day)
-    made = waves.schedule_day(lake, storage, day, fleet_budget.limits, fleet_budget.sites, begin)
+    begin = fleet_budget.begin or fleet_steps.end_of(day)
+    found = waves.schedule_day(lake, storage, day, fleet_budget.limits, fleet_budget.sites, begin)
+    made = found.schedule
     total = sum(turn.bytes for turn in made.turns)
     sentence = (
         f"budget {day}: {count(made.waves, 'wave')}, {size(total)} in"
@@ -148,6 +151,10 @@ def budget(
         "makespanSeconds": made.makespan_ms / 1000,
         "lowerBoundSeconds": made.bound.ms / 1000,
         "leftOut": [{"cluster": each.cluster, "reason": each.reason} for each in made.left_out],
+        "missing": [
+            {"reason": Gap.DAMAGED, "cluster": cluster, "message": reason}
+            for cluster, reason in found.damaged.items()
+        ],
     }
 
 
@@ -164,7 +171,9 @@ def report(
     from poolkeeper.report import fleet_report, gaps
 
     made_ms = time.time_ns() // 1_000_000
-    until = options.until or _end_of(day).date() + timedelta(days=day_report.HORIZON_DAYS - 1)
+    until = options.until or fleet_steps.end_of(day).date() + timedelta(
+        days=day_report.HORIZON_DAYS - 1
+    )
     if until < date.fromisoformat(day):
         raise Refused(f"--until {until} is before the day of the report, {day}")
     shown = day_report.ReportInputs(sites, made_ms, until)
@@ -250,10 +259,6 @@ def _window(words: str) -> Any:
 
 def _wrong_window(words: str, why: str) -> click.BadParameter:
     return click.BadParameter(f"{words!r}: {why}", param_hint="--window")
-
-
-def _end_of(day: str) -> datetime:
-    return datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days=1)
 
 
 def _begin(begin: str | None) -> datetime | None:

@@ -15,6 +15,7 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.input.what_if import SupposedBrokers, suppose_brokers
 from poolkeeper.cli.output import (
+    brokers_table,
     capacity_table,
     ink,
     left_undone,
@@ -276,6 +277,8 @@ def document(
     body = plan_json.to_json(plan)
     body.setdefault("parts", [])
     body["room"] = [capacity_table.as_data(room) for room in left]
+    if loads := brokers_table.leader_loads_data(plan, observed.cluster):
+        body["leaderLoads"] = loads
     as_declared = plan.empty and not left_undone.of_plan(plan) and not waits
     body["asDeclared"] = as_declared and not _to_do(observed) and not _damage(observed)
     body["blocked"] = left_undone.as_data(left_undone.of_waits(waits))

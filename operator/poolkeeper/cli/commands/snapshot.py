@@ -1,5 +1,7 @@
 """`poolkeeper snapshot`."""
 
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -28,9 +30,10 @@ def snapshot(address: ClusterSelection, out: Path, output: str) -> None:
     """
     write = snapshot_files.writer(out)
     target = targets.target(address)
+    read_ms = time.time_ns() // 1_000_000
     with cluster_reading.session(target) as session:
         observed = cluster_reading.read_cluster(session, target)
-    write(out, observed.cluster)
+    write(out, replace(observed.cluster, read_ms=read_ms))
     partitions = sum(len(topic.partitions) for topic in observed.cluster.topics.values())
     printing.warn(observed.warnings)
     if output == printing.JSON:

@@ -2,5 +2,5 @@
 
 Read `printing` and `ink` (colours and tables), `plan_text` and `plan_lines`, `brokers_table`,
 `capacity_table`, `history_table`, `status_values`, `status_text`, `left_undone` (exit code 4),
-`progress`.
+`progress`; of studies `loss_text`, `keys_text`, `consumers_text`.
 """

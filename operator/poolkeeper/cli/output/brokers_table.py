@@ -14,6 +14,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.run_state.after_plan import after_plan
+from poolkeeper.studies.planned_leader_load import planned_leader_loads
 from poolkeeper.text import size
 
 
@@ -68,6 +69,18 @@ def brokers_table(
             rows.append((pool, "all", *_row(before, after, brokers)))
         rows.append(())
     return ink.table(rows[:-1])
+
+
+def leader_loads_data(plan: Plan, cluster: Cluster) -> list[dict[str, object]]:
+    """What is written to the leaders of each broker, as JSON values; empty if no rate is known."""
+    return [
+        {
+            "broker": each.broker,
+            "bytesInPerSecond": round(each.before, 3),
+            "bytesInPerSecondThen": round(each.after, 3),
+        }
+        for each in planned_leader_loads(plan, cluster)
+    ]
 
 
 def _heading(compares: bool) -> tuple[str, ...]:

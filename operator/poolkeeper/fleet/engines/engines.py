@@ -28,7 +28,7 @@ class TaskEngine(Protocol):
 
     @property
     def slots(self) -> int:
-        """How many tasks are done at a time, now."""
+        """How many tasks will be done at a time."""
 
     def do(
         self,

@@ -7,6 +7,7 @@ exchange   by cluster: the features of a cluster are a hundredth of its samples
 gather     a cluster's features, in order, and what is made of them
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,23 @@ SAMPLES_DDL = (
 )
 FAILURE = "failure of the source"
 """The metric of a row that says, as its topic, why a source of the cluster cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFailure:
+    """Why a source cannot be read; `damaged`: the file of the lake that is, or empty."""
+
+    reason: str
+    damaged: str = ""
+
+    def to_text(self) -> str:
+        """As it travels."""
+        return json.dumps([self.reason, self.damaged])
+
+    @classmethod
+    def of_text(cls, text: str) -> "SourceFailure":
+        """As it was."""
+        return cls(*json.loads(text))
 
 
 @dataclass(frozen=True, slots=True)

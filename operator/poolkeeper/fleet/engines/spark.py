@@ -28,7 +28,7 @@ from pyspark.sql.functions import col, spark_partition_id
 from pyspark.util import inheritable_thread_target
 
 from poolkeeper.errors import Unavailable
-from poolkeeper.fleet.engines import results
+from poolkeeper.fleet.engines import parallelism, results
 from poolkeeper.fleet.engines.hadoop import HadoopObjects
 from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES, SAMPLES_DDL, HistoryJob
 from poolkeeper.fleet.engines.progress import described
@@ -43,6 +43,7 @@ from poolkeeper.fleet.engines.results import (
 )
 from poolkeeper.fleet.engines.session import LazySession, checked
 from poolkeeper.fleet.engines.task_groups import runs
+from poolkeeper.fleet.engines.worker_garbage import worked
 from poolkeeper.fleet.lake.filesystems import Storage, local_path
 from poolkeeper.fleet.lake.objects import ArrowObjects, Objects
 from poolkeeper.fleet.storage.schemas import TableSchema
@@ -68,8 +69,9 @@ class Spark:
 
     @property
     def slots(self) -> int:
-        """How many tasks run at a time, now: executors may come and go."""
-        return max(1, int(self._session.sparkContext.defaultParallelism))
+        """How many tasks will run at a time: executors may come and go."""
+        context = self._session.sparkContext
+        return parallelism.slots(dict(context.getConf().getAll()), context.defaultParallelism)
 
     @cached_property
     def storage(self) -> Storage:
@@ -103,9 +105,9 @@ class Spark:
         with described(self._session.sparkContext, f"{len(tasks)} tasks"):
             answers = checked(
                 "tasks",
-                lambda: (
-                    self._placed(tasks, places).mapInArrow(work, "place int, done binary").toArrow()
-                ),
+                lambda: _mapped(
+                    self._placed(tasks, places), work, "place int, done binary"
+                ).toArrow(),
             )
         found = dict(zip(*(column.to_pylist() for column in answers.columns), strict=True))
         return [pickle.loads(found[place]) for place in range(len(tasks))]
@@ -114,7 +116,7 @@ class Spark:
     def make(self, job: Job) -> Iterator["SparkMade"]:
         """Do a job."""
         perform = partial(_perform, perform=job.perform, threads=job.threads)
-        kept = self._placed(job.tasks, job.slots).mapInArrow(perform, PIECES_DDL)
+        kept = _mapped(self._placed(job.tasks, job.slots), perform, PIECES_DDL)
         kept = kept.persist(StorageLevel.DISK_ONLY)
         frames = [kept]
         found = kept
@@ -122,7 +124,7 @@ class Spark:
             merge = partial(_merge, tasks=dict(job.merges), merge=job.merge)
             parts = kept.where(col("part") != "")
             slots = {cluster: slot for slot, cluster in enumerate(sorted(job.merges))}
-            merged = _by_slot(parts, slots).mapInArrow(merge, PIECES_DDL)
+            merged = _mapped(_by_slot(parts, slots), merge, PIECES_DDL)
             frames.append(merged.persist(StorageLevel.DISK_ONLY))
             found = kept.where(col("part") == "").union(frames[-1])
         try:
@@ -135,21 +137,21 @@ class Spark:
     def make_features(self, job: HistoryJob) -> Iterator["SparkMade"]:
         """Make features: samples as rows, filtered, exchanged by cluster and topic."""
         read = partial(_read, read=job.read)
-        samples = self._placed(job.sources, job.source_slots).mapInArrow(read, SAMPLES_DDL)
+        samples = _mapped(self._placed(job.sources, job.source_slots), read, SAMPLES_DDL)
         at, metric = col("at_ms"), col("metric")
         wanted = samples.where(
             (metric == FAILURE)
             | (metric.isin(*job.metrics) & (at >= job.begin_ms) & (at < job.end_ms))
         )
         exchanged = wanted.repartition(job.parts, "cluster", "topic")
-        figures = exchanged.mapInArrow(partial(_figures, figures=job.figures), PIECES_DDL)
+        figures = _mapped(exchanged, partial(_figures, figures=job.figures), PIECES_DDL)
         tasks = self._placed(
             [(name, task) for name, task in job.clusters.items()],
             [job.slots[name] for name in job.clusters],
         )
-        begun = tasks.mapInArrow(_task_pieces, PIECES_DDL)
+        begun = _mapped(tasks, _task_pieces, PIECES_DDL)
         gathered = _by_slot(begun.union(figures), job.slots)
-        kept = gathered.mapInArrow(partial(_gather, gather=job.gather), PIECES_DDL)
+        kept = _mapped(gathered, partial(_gather, gather=job.gather), PIECES_DDL)
         kept = kept.persist(StorageLevel.DISK_ONLY)
         try:
             yield SparkMade(self._session, job.what, kept)
@@ -211,8 +213,9 @@ class SparkMade:
                 context.setJobGroup(group, f"{self._what}: {table.name}")
                 pieces = self._frame.where(col("kind") == table.name)
                 typed = partial(_typed, table=table, tokens=tokens)
-                frame = pieces.mapInArrow(typed, table.ddl_of_files)
-                checked(f"{self._what}: {table.name}", lambda: frame.write.parquet(folders[table]))
+                frame = _mapped(pieces, typed, table.ddl_of_files)
+                folder = folders[table]
+                checked(f"{folder}: cannot be written", lambda: frame.write.parquet(folder))
 
             with ThreadPoolExecutor(WRITES_AT_A_TIME, "tables") as threads:
                 target = inheritable_thread_target(self._session)(written)
@@ -221,10 +224,17 @@ class SparkMade:
                     begun.result()
 
 
+def _mapped(
+    frame: DataFrame, work: Callable[[Batches], Iterator[pa.RecordBatch]], ddl: str
+) -> DataFrame:
+    """The rows that Python workers make of each partition."""
+    return frame.mapInArrow(partial(worked, work=work), ddl)
+
+
 def _by_slot(pieces: DataFrame, slots: Mapping[str, int]) -> DataFrame:
     """Pieces of clusters in the partitions of their slots, cluster by cluster."""
     number = partial(_slots_of, slots=dict(slots))
-    known = pieces.mapInArrow(number, f"{PIECES_DDL}, slot int")
+    known = _mapped(pieces, number, f"{PIECES_DDL}, slot int")
     placed = known.repartitionById(max(slots.values(), default=0) + 1, col("slot"))
     return placed.sortWithinPartitions("cluster", "part", "kind", "number").drop("slot")
 

@@ -7,5 +7,6 @@
 
 Read `lake` (runs, what counts, what is swept), `entries` (a row of `current`), `manifests`,
 `objects` (small objects, whole or not there), `filesystems` (a URI and its credentials for Arrow),
-`reading` (the rows of one cluster), `views` (SQL over the rows that count).
+`reading` (the rows of one cluster), `damage` (a file that cannot be read), `steps` (which tables
+each writes), `views` (SQL over the rows that count).
 """

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from poolkeeper.errors import Refused
+from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.fleet.storage.schemas import OK, TableSchema
 
@@ -75,14 +76,14 @@ def to_bytes(entries: Iterable[ClusterEntry], published: int) -> bytes:
         schema=parquet.stored(schemas.CURRENT),
     )
     sink = io.BytesIO()
-    pq.write_table(content, sink, compression="zstd")
+    parquet.dump(content, sink)
     return sink.getvalue()
 
 
 def from_bytes(body: bytes, file: str) -> dict[str, ClusterEntry]:
-    """Its rows by cluster; raises `Refused` for what is no such file."""
+    """Its rows by cluster; raises `DamagedFile` for what is no such file."""
     try:
-        content = pq.read_table(io.BytesIO(body))
+        content = pq.read_table(io.BytesIO(body), page_checksum_verification=True)
         names = [column.name for column in schemas.CURRENT.columns]
         clusters = content.column("cluster").to_pylist()
         rows = parquet.rows_of(parquet.completed(content, schemas.CURRENT, names, file))
@@ -99,5 +100,5 @@ def from_bytes(body: bytes, file: str) -> dict[str, ClusterEntry]:
             )
             for cluster, row in zip(clusters, rows, strict=True)
         }
-    except (OSError, pa.ArrowException, KeyError) as wrong:
-        raise Refused(f"{file}: cannot be read: {wrong}") from wrong
+    except (OSError, ValueError, TypeError, KeyError, pa.ArrowException, Refused) as wrong:
+        raise DamagedFile(file, str(wrong).partition("\n")[0]) from wrong

@@ -17,20 +17,23 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from poolkeeper import __version__
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake import entries as lake_entries
+from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.objects import Objects, StoredObject
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.fleet.storage.schemas import TableSchema
 
 GRACE_S = 24 * 3600.0
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+"""How a day is written, in folders and in options."""
 _RUNS, _CURRENT = "runs", "current"
 _OLD_LAYOUT = ("manifests", "clusters")
 
@@ -80,14 +83,21 @@ class Lake:
     def current(self, step: str, day: str) -> dict[str, ClusterEntry]:
         """What counts of a step and a day, by cluster; empty where there is nothing.
 
-        Raises `Refused` for what is no day.
+        Raises `Refused` for what is no day, `DamagedFile` for what cannot be read.
         """
-        if not _DAY.fullmatch(day):
+        if not DAY.fullmatch(day):
             raise Refused(f"day {day!r} cannot be a folder of tables (expected YYYY-MM-DD)")
         versions = self._versions(step, day)
         if not versions:
             return {}
         return self._entries(versions[-1])
+
+    def readable(self, step: str, day: str) -> dict[str, ClusterEntry]:
+        """The last that counted and can be read, for whoever publishes what will count instead."""
+        for version in reversed(self._versions(step, day)):
+            with suppress(DamagedFile):
+                return self._entries(version)
+        return {}
 
     def begin(self, step: str, day: str, tables: Iterable[TableSchema]) -> StepRun:
         """Begin a run, and sweep what earlier ones left."""
@@ -100,7 +110,7 @@ class Lake:
 
     def publish(self, run: StepRun, entries: Iterable[ClusterEntry]) -> None:
         """Make these rows what counts of the run's step and day: all of them, at once."""
-        before = self.current(run.step, run.day)
+        before = self.readable(run.step, run.day)
         listed = list(entries)
         used = {entry.run for entry in listed}
         for replaced in {entry.run for entry in before.values()} - used - {run.id}:
@@ -109,10 +119,26 @@ class Lake:
         if run.id in used:
             self.objects.delete(f"{_RUNS}/{run.id}.json")
 
+    def drop(
+        self, step: str, day: str, clusters: Container[str], tables: Iterable[TableSchema]
+    ) -> None:
+        """Have nothing of these clusters count; what their runs wrote is swept in time."""
+        before = self.current(step, day)
+        kept = [entry for name, entry in before.items() if name not in clusters]
+        if len(kept) == len(before):
+            return
+        names = tuple(table.name for table in tables)
+        for run in {entry.run for entry in before.values()} - {entry.run for entry in kept}:
+            self._mark(StepRun(run, step, day, names))
+        self._put(step, day, kept)
+
     def distrust(self, step: str, day: str, paths: Iterable[str]) -> tuple[str, ...]:
         """Have the next run make again what these files hold; returns the clusters concerned."""
         wrong = set(paths)
-        found = self.current(step, day)
+        try:
+            found = self.current(step, day)
+        except DamagedFile:
+            return ()  # all of it is made again
         hit = [e for e in found.values() if any(file.path in wrong for file in e.files)]
         if hit:
             self._put(step, day, {**found, **{e.cluster: e.distrusted() for e in hit}}.values())
@@ -145,9 +171,10 @@ class Lake:
             if marked.modified_ms > oldest:
                 continue
             run = self._marked(marked.path)
-            if run is None:
+            counting = self._counting(run.step, run.day) if run else None
+            if run is None or counting is None:
                 continue
-            if run.id not in {entry.run for entry in self.current(run.step, run.day).values()}:
+            if run.id not in counting:
                 for table in run.tables:
                     self.objects.delete(run.folder(table))
                 swept.append(run.id)
@@ -172,6 +199,13 @@ class Lake:
         except (ValueError, KeyError, TypeError):
             return None
 
+    def _counting(self, step: str, day: str) -> set[str] | None:
+        """The runs that count; None where nobody can tell."""
+        try:
+            return {entry.run for entry in self.current(step, day).values()}
+        except DamagedFile:
+            return None
+
     def _versions(self, step: str, day: str) -> list[StoredObject]:
         found = self.objects.children(f"{_CURRENT}/step={step}/day={day}")
         return sorted(each for each in found if each.name.endswith(".parquet"))
@@ -179,7 +213,7 @@ class Lake:
     def _entries(self, version: StoredObject) -> dict[str, ClusterEntry]:
         body = self.objects.read(version.path)
         if body is None:
-            raise Refused(f"{version.path}: was swept while it was read: try again")
+            raise DamagedFile(version.path, "it was swept while it was read")
         return lake_entries.from_bytes(body, version.path)
 
     def _put(self, step: str, day: str, entries: Iterable[ClusterEntry]) -> None:

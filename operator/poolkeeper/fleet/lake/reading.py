@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from poolkeeper.errors import Refused
+from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
 from poolkeeper.fleet.storage import parquet, schemas
@@ -24,14 +25,6 @@ from poolkeeper.fleet.storage.schemas import TableSchema
 CLUSTER = schemas.CLUSTER.name
 KEPT_BYTES = 64 * 1024**2
 LONG_NAME = 60
-
-
-class DamagedFile(Refused):
-    """A file of the lake that cannot be read: missing, cut off, or not what it should be."""
-
-    def __init__(self, path: str, why: str) -> None:
-        self.path = path
-        super().__init__(f"{path} is damaged ({why}): the next run makes it again")
 
 
 @dataclass(slots=True)
@@ -63,6 +56,15 @@ class Reader:
             return pa.schema([schema.field(name) for name in names]).empty_table()
         return pa.concat_tables(parts)
 
+    def row(self, entry: ClusterEntry, table: TableSchema) -> dict[str, Any]:
+        """The one row of a table that a cluster has; raises as `rows`, also where there is none."""
+        row = next(parquet.rows_of(self.rows(entry, table)), None)
+        if row is None:
+            files = entry.of_table(table)
+            path = files[0].path if files else f"{table.name}/run={entry.run}"
+            raise DamagedFile(path, f"there is no row of {entry.cluster or 'the fleet'}")
+        return row
+
     def _of_file(
         self, path: str, cluster: str, table: TableSchema, names: Sequence[str]
     ) -> list[pa.Table]:
@@ -80,7 +82,7 @@ class Reader:
                     content = _of_cluster(content, cluster)
                 if content.num_rows:
                     parts.append(parquet.completed(content, table, names, path))
-        except (OSError, ValueError, pa.ArrowException) as failed:
+        except (OSError, ValueError, pa.ArrowException, Refused) as failed:
             raise DamagedFile(path, str(failed).partition("\n")[0]) from failed
         return parts
 
@@ -89,7 +91,8 @@ class Reader:
             files, base = open_filesystem(self.root, self.storage)
             if len(self._open) >= 16:
                 self._open.pop(next(iter(self._open))).close()
-            self._open[path] = pq.ParquetFile(files.open_input_file(f"{base}/{path}"))
+            opened = files.open_input_file(f"{base}/{path}")
+            self._open[path] = pq.ParquetFile(opened, page_checksum_verification=True)
         return self._open[path]
 
     def _group(self, file: Any, path: str, group: int, columns: tuple[str, ...]) -> pa.Table:

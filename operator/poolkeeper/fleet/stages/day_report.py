@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage
 from poolkeeper.fleet.lake.lake import Lake
@@ -138,6 +139,7 @@ def day_report(lake: Lake, storage: Storage, day: str, options: ReportInputs) ->
     reports = tuple(each.report for each in found)
     budget = _budget(known, reports)
     distrust(lake, [*budget.damaged, *(path for each in found for path in each.damaged)])
+    before = _differences(known, [each.day for each in found])
     loads = [load for each in found for load in each.loads]
     headrooms = {
         (each.report.name, pool): headroom
@@ -156,8 +158,16 @@ def day_report(lake: Lake, storage: Storage, day: str, options: ReportInputs) ->
         tuple(map(forecast.broker_forecast, loads)),
         tuple(hot for each in found for hot in each.hottest),
         forecast.skews_of(loads),
-        _differences(known, [each.day for each in found]),
-        tuple(sorted([*budget.missing, *(gap for each in found for gap in each.missing)])),
+        before if isinstance(before, Differences) else None,
+        tuple(
+            sorted(
+                [
+                    *budget.missing,
+                    *([before] if isinstance(before, Missing) else ()),
+                    *(gap for each in found for gap in each.missing),
+                ]
+            )
+        ),
     )
 
 
@@ -236,7 +246,7 @@ def _tables(known: _Day, reader: Reader, entry: ClusterEntry) -> ClusterTables:
     loaded = known.entry(FEATURES, name)
     return ClusterTables(
         name,
-        waves.row_of(reader, entry, schemas.CLUSTERS),
+        reader.row(entry, schemas.CLUSTERS),
         known.declared[name].desired if name in known.declared else None,
         reader.rows(entry, schemas.PARTITIONS, PARTITION_COLUMNS),
         reader.rows(entry, schemas.BROKERS, BROKER_COLUMNS),
@@ -300,11 +310,15 @@ def _unscheduled(
             yield Missing(Gap.NOT_SCHEDULED, planned.name)
 
 
-def _differences(known: _Day, now: Sequence[ClusterDay]) -> Differences | None:
+def _differences(known: _Day, now: Sequence[ClusterDay]) -> Differences | Missing | None:
+    """What changed since the last day before; or why nobody can tell."""
     earlier = [each for each in known.lake.days(SNAPSHOT) if each < known.day]
     if not earlier:
         return None
-    before = _day_of(known.lake, known.storage, earlier[-1])
+    try:
+        before = _day_of(known.lake, known.storage, earlier[-1])
+    except DamagedFile as wrong:
+        return Missing(Gap.DAMAGED, "", wrong.line)
     days = _each(before, partial(_earlier_day, before), sorted(before.there))
     return differences(before.day, days, now)
 
@@ -316,7 +330,7 @@ def _earlier_day(before: _Day, reader: Reader, name: str) -> ClusterDay:
     if plan is None or not plan.is_ok:
         return ClusterDay(name, _partitions(entry))
     try:
-        head = waves.row_of(reader, plan, schemas.PLANS)
+        head = reader.row(plan, schemas.PLANS)
         problems = waves.problems_of_day(reader, plan) if head["problems"] else ()
         brokers = waves.holdings_of_day(reader, plan)
     except PoolkeeperError:

@@ -22,8 +22,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from poolkeeper.errors import Refused
-from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES
+from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES, SourceFailure
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult, reason_of
+from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
 from poolkeeper.fleet.stages import features
@@ -110,7 +111,9 @@ def read(task: SourceTask, tables: Tables, storage: Storage) -> Iterator[pa.Reco
             rows = parquet.with_cluster(schemas.SAMPLES, task.cluster, content)
             yield from rows.cast(SAMPLES).combine_chunks().to_batches(BATCH_ROWS)
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
-        values = (task.cluster, reason_of(wrong), -1, FAILURE, 0, 0.0)
+        damaged = wrong.path if isinstance(wrong, DamagedFile) else ""
+        told = SourceFailure(reason_of(wrong), damaged).to_text()
+        values = (task.cluster, told, -1, FAILURE, 0, 0.0)
         columns = [pa.array([value], f.type) for value, f in zip(values, SAMPLES, strict=True)]
         yield pa.RecordBatch.from_arrays(columns, schema=SAMPLES)
 
@@ -136,7 +139,10 @@ def gather(
     """All features of a cluster, by topic, partition and metric; and of its brokers."""
     try:
         if failures:
-            return StepResult(ClusterOutcome(task.cluster, schemas.FAILED, "; ".join(failures)))
+            found_failures = [SourceFailure.of_text(each) for each in failures]
+            reason = "; ".join(each.reason for each in found_failures)
+            damaged = tuple(each.damaged for each in found_failures if each.damaged)
+            return StepResult(ClusterOutcome(task.cluster, schemas.FAILED, reason, damaged=damaged))
         samples = sum(int((part.schema.metadata or {})[COUNT]) for part in parts)
         plain = parquet.arrow(schemas.FEATURES)
         found = [part.replace_schema_metadata(plain.metadata) for part in parts]

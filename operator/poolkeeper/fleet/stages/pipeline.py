@@ -18,8 +18,7 @@ from poolkeeper.fleet.engines.task_groups import runs
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import root_of
-from poolkeeper.fleet.lake.lake import Lake, StepRun, digest_of_file, input_digest
-from poolkeeper.fleet.lake.manifests import Manifest
+from poolkeeper.fleet.lake.lake import DAY, Lake, StepRun, digest_of_file, input_digest
 from poolkeeper.fleet.lake.objects import Objects, StoredObject
 from poolkeeper.fleet.stages import features as stages_features
 from poolkeeper.fleet.stages import load_features
@@ -53,19 +52,25 @@ BYTES_OF_SIZE = 4
 """What a partition's size takes in a snapshot, about."""
 
 
-def snapshot_files(objects: Objects, folder: str) -> dict[str, StoredObject]:
-    """Snapshot files by cluster: `main.json.gz` is of cluster `main`; raises `Refused`."""
-    found: dict[str, StoredObject] = {}
+SnapshotFiles = dict[str, list[StoredObject]]
+"""Files of one day by cluster; a cluster should have one."""
+
+
+def snapshot_files(objects: Objects, folder: str) -> dict[str, SnapshotFiles]:
+    """Snapshot files by day, those of no day under ""; raises `Refused` where there are none.
+
+    `main.json.gz` is of cluster `main`; files in `day=2026-03-01/` are of that day.
+    """
+    found: dict[str, SnapshotFiles] = {}
     for file in objects.children(""):
-        suffix = next((s for s in snapshot_file.SUFFIXES if file.name.endswith(s)), None)
-        if suffix is None or file.is_folder:
+        day = file.name.removeprefix("day=") if file.is_folder else ""
+        if file.is_folder and not DAY.fullmatch(file.name.removeprefix("day=")):
             continue
-        name = file.name.removesuffix(suffix)
-        if name in found:
-            raise Refused(
-                f"{folder}/{file.name}: cluster {name} has another snapshot, {found[name].name}"
-            )
-        found[name] = file
+        for each in objects.children(file.path) if file.is_folder else (file,):
+            suffix = next((s for s in snapshot_file.SUFFIXES if each.name.endswith(s)), None)
+            if suffix is not None and not each.is_folder:
+                of_day = found.setdefault(day, {})
+                of_day.setdefault(each.name.removesuffix(suffix), []).append(each)
     if not found:
         raise Refused(
             f"{folder}: holds no snapshots (expected {', '.join(snapshot_file.SUFFIXES)})"
@@ -73,12 +78,15 @@ def snapshot_files(objects: Objects, folder: str) -> dict[str, StoredObject]:
     return found
 
 
-def input_of_snapshot(manifest: Manifest, folder: str, file: StoredObject | None) -> str:
-    """The digest of what is to be read of a cluster; `folder`: of files, empty: its ZooKeeper."""
+def input_of_snapshot(declared: str, folder: str, file: StoredObject | None) -> str:
+    """The digest of what is to be read of a cluster; `folder`: of files, empty: its ZooKeeper.
+
+    `declared`: the digest of what is declared of it.
+    """
     if folder and file is None:
         return ""
     if file is None:
-        return input_digest("snapshot", "zookeeper", manifest.digest)
+        return input_digest("snapshot", "zookeeper", declared)
     return input_digest("snapshot", "file", digest_of_file(file, folder))
 
 
@@ -135,10 +143,15 @@ def plan(
     day: str,
     clusters: Sequence[str],
     *,
+    refused: Mapping[str, str] | None = None,
     again: bool = False,
     split_from: int = SPLIT_FROM_PARTITIONS,
 ) -> FleetOutcome:
-    """Plan clusters; a task for each, or for each part of a giant one."""
+    """Plan clusters; a task for each, or for each part of a giant one.
+
+    `refused`: by name of clusters that are declared in a wrong way, what is wrong.
+    """
+    wrong = refused or {}
     declared, read = manifests.read(lake), lake.current(SNAPSHOT, day)
     loaded = lake.current(FEATURES, day)
     tasks = {
@@ -148,12 +161,14 @@ def plan(
             read.get(name),
             loaded.get(name),
             weight=_partitions(read.get(name)),
+            refused=wrong.get(name, ""),
         )
         for name in clusters
     }
     inputs = {
         name: input_digest(
             "plan",
+            wrong.get(name, ""),
             declared[name].digest if name in declared else "",
             _made_in(read.get(name)),
             _made_in(loaded.get(name)),

@@ -68,6 +68,7 @@ class PlanTask:
     `desired`: what is declared, as canonical JSON; empty: nothing.
     `snapshot`, `features`: what counts of the cluster in these steps, if there is anything.
     `weight`: the number of partitions.
+    `refused`: why it is not to be planned, if it is not.
     """
 
     cluster: str
@@ -76,6 +77,7 @@ class PlanTask:
     features: ClusterEntry | None = None
     weight: int = 0
     pool: str = ""
+    refused: str = ""
 
 
 def perform(task: PlanTask, tables: Tables, planner: Planner = make_plan) -> StepResult:
@@ -148,6 +150,8 @@ def plan_cluster(
 def plan_input_of(task: PlanTask, tables: Tables) -> PlanInput:
     """A cluster's rows that count; raises `Refused` if they do not suffice."""
     entry = task.snapshot
+    if task.refused:
+        raise Refused(task.refused)
     if entry is None:
         raise Refused("it has no snapshot")
     if not entry.is_ok:
@@ -178,7 +182,7 @@ def read_cluster(
 ) -> tuple[dict[str, Any], Cluster]:
     """A cluster's row of `clusters`, and what plans are made from."""
     reader = tables.reader()
-    head = next(rows_of(reader.rows(entry, schemas.CLUSTERS)))
+    head = reader.row(entry, schemas.CLUSTERS)
     bodies = {
         table.name: reader.rows(entry, table, NEEDED if table is schemas.PARTITIONS else None)
         for table in cluster_rows.BODIES
@@ -197,7 +201,7 @@ def tasks_of(
     share = sum(task.weight for task in tasks) / max(slots, 1)
     listed, merges = [], {}
     for task in tasks:
-        giant = slots > 1 and task.weight >= split_from and task.weight > share
+        giant = slots > 1 and not task.refused and task.weight >= split_from and task.weight > share
         pools = _pools(task) if giant else ()
         if len(pools) < 2:
             listed.append(task)

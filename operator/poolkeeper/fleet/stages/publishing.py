@@ -12,50 +12,27 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.fleet.engines.engines import Engine, Made
 from poolkeeper.fleet.engines.results import ClusterOutcome, RowsDifferError
+from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
 from poolkeeper.fleet.lake.lake import Lake, StepRun
-from poolkeeper.fleet.lake.reading import DamagedFile
+from poolkeeper.fleet.lake.steps import (
+    BUDGET,
+    FEATURES,
+    PLAN,
+    REPORT,
+    SNAPSHOT,
+    STEP_OF,
+    TABLES_OF,
+)
 from poolkeeper.fleet.stages.tasks import Tables
-from poolkeeper.fleet.storage import parquet, schemas
+from poolkeeper.fleet.storage import parquet
 from poolkeeper.fleet.storage.schemas import FAILED, TableSchema
 
-SNAPSHOT, FEATURES, PLAN = "snapshot", "features", "plan"
-BUDGET, REPORT = "budget", "report"
-TABLES_OF: Mapping[str, tuple[TableSchema, ...]] = {
-    SNAPSHOT: (
-        schemas.CLUSTERS,
-        schemas.BROKERS,
-        schemas.TOPICS,
-        schemas.PARTITIONS,
-        schemas.REQUESTS,
-    ),
-    FEATURES: (schemas.FEATURES, schemas.BROKER_FEATURES, schemas.SAMPLES),
-    PLAN: (
-        schemas.PLANS,
-        schemas.MOVES,
-        schemas.STEPS,
-        schemas.CERTIFICATES,
-        schemas.PROBLEMS,
-        schemas.BALANCES,
-        schemas.STAGES,
-    ),
-    BUDGET: (schemas.BUDGETS, schemas.TURNS, schemas.LEFT_OUT),
-    REPORT: (
-        schemas.SNAPSHOT_STATES,
-        schemas.MISSING,
-        schemas.POOL_FORECASTS,
-        schemas.BROKER_FORECASTS,
-        schemas.HOTTEST,
-        schemas.SKEWS,
-        schemas.DIFFERENCES,
-    ),
-}
-"""The tables that each step writes."""
+__all__ = ["BUDGET", "FEATURES", "PLAN", "REPORT", "SNAPSHOT", "TABLES_OF"]
 
 FLEET = ""
 """The cluster of the one entry of a budget and of a report, which are of all clusters."""
@@ -126,7 +103,7 @@ def carry_out(
     step: Step, make: Make, keep: Callable[[ClusterEntry], bool] = lambda entry: True
 ) -> FleetOutcome:
     """Make what is not there, and publish; `keep`: whether an entry of the same input will do."""
-    before = step.lake.current(step.name, step.day)
+    before = step.lake.readable(step.name, step.day)
     kept = {} if step.again else _kept(step, before, keep)
     todo = [name for name in step.inputs if name not in kept]
     made: dict[str, ClusterEntry] = {}
@@ -216,7 +193,7 @@ def publish_tables(
 
 def _put(lake: Lake, run: StepRun, table: TableSchema, content: pa.Table) -> TableFile:
     sink = io.BytesIO()
-    pq.write_table(content.cast(parquet.stored(table)), sink, compression="zstd")
+    parquet.dump(content.cast(parquet.stored(table)), sink)
     path = f"{run.folder(table)}/part-00000.parquet"
     lake.objects.put(path, sink.getvalue())
     return TableFile(table.name, path, len(sink.getvalue()))
@@ -229,11 +206,11 @@ def damaged_files(wrong: PoolkeeperError) -> tuple[str, ...]:
 
 def distrust(lake: Lake, damaged: Iterable[str]) -> None:
     """Have the steps that wrote these files, by their paths, make their clusters again."""
-    step_of = {table.name: step for step, tables in TABLES_OF.items() for table in tables}
     places: dict[tuple[str, str], set[str]] = {}
     for path in damaged:
         table, day = path.split("/")[:2]
-        places.setdefault((step_of[table], day.removeprefix("day=")), set()).add(path)
+        if table in STEP_OF:
+            places.setdefault((STEP_OF[table], day.removeprefix("day=")), set()).add(path)
     for (step, day), paths in places.items():
         lake.distrust(step, day, paths)
 

@@ -4,6 +4,10 @@ A cluster that cannot be read becomes a row with its reason, whatever went wrong
 continues. A snapshot of a day is made once for the same input: of ZooKeeper for the same
 declaration, of a file for the same content. One that failed is always tried again.
 
+A file counts at its own time (`readMs`), whenever it is put into the lake, so that days of the past
+can be filled in. One without a time counts as read at the moment that the task names. No file is of
+a day before it was read: features of that day would know what came later.
+
 Reading a ZooKeeper is waiting: a task reads many clusters at a time. Those that do not answer wait
 beside each other; those that do take turns, as the whole of a large cluster is in memory.
 """
@@ -32,6 +36,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.observation import observe_cluster
 from poolkeeper.resources.parse import client_config as parse_client_config
+from poolkeeper.text import moment
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
 
@@ -47,8 +52,11 @@ class SnapshotTask:
     """A cluster to read: its file by folder and name, or without one its ZooKeeper as declared.
 
     `desired`: what is declared, as canonical JSON.
+    `now_ms`: when the cluster is read, or was, where its file does not say.
+    `day_end_ms`: the end of the day, before which its file was read; 0: at any time.
     `bytes`: the length of the file.
     `input`: the digest of what is to be read.
+    `refused`: why it is not to be read, if it is not.
     `timeout_s`: to connect, and for each answer.
     `deadline_s`: for the whole cluster.
     """
@@ -56,10 +64,12 @@ class SnapshotTask:
     cluster: str
     desired: str
     now_ms: int
+    day_end_ms: int = 0
     folder: str = ""
     file: str = ""
     bytes: int = 0
     input: str = ""
+    refused: str = ""
     client_config: str = ""
     timeout_s: float = 10.0
     deadline_s: float = 300.0
@@ -75,12 +85,15 @@ class _ClusterSnapshot:
 
 def perform(task: SnapshotTask, storage: Storage) -> StepResult:
     """Do one task; a fault of the cluster becomes its status and is never raised."""
-    token = "" if task.file else secrets.token_hex(8)
+    token = "" if task.file or task.refused else secrets.token_hex(8)
     try:
+        if task.refused:
+            raise Refused(task.refused)
         found = _of_file(task, storage) if task.file else _of_zookeeper(task)
         rows = cluster_rows.rows_of_cluster(found.cluster)
         head = _row(_head(task, found, dict(rows.head)))
-        figures = {"partitions": str(rows.head["partitions"]), "read_ms": str(task.now_ms)}
+        read_ms = str(_read_ms(task, found.cluster))
+        figures = {"partitions": str(rows.head["partitions"]), "read_ms": read_ms}
         reason = "; ".join(found.remarks)
         outcome = ClusterOutcome(task.cluster, OK, reason, figures, token=token)
         return StepResult(outcome, {**rows.bodies, schemas.CLUSTERS.name: head})
@@ -103,8 +116,12 @@ def _head(task: SnapshotTask, found: _ClusterSnapshot, head: dict[str, Any]) -> 
         "reason": "; ".join(found.remarks) or None,
         "gone": sorted(found.gone),
         "records": None if found.records is None else codecs.to_text(found.records),
-        "read_ms": task.now_ms,
+        "read_ms": _read_ms(task, found.cluster),
     }
+
+
+def _read_ms(task: SnapshotTask, cluster: Cluster) -> int:
+    return task.now_ms if cluster.read_ms is None else cluster.read_ms
 
 
 def _of_file(task: SnapshotTask, storage: Storage) -> _ClusterSnapshot:
@@ -114,6 +131,11 @@ def _of_file(task: SnapshotTask, storage: Storage) -> _ClusterSnapshot:
     else:
         with _fetched(task, storage) as file:
             cluster = snapshot_file.read(file)
+    if task.day_end_ms and cluster.read_ms is not None and cluster.read_ms >= task.day_end_ms:
+        raise Refused(
+            f"{folder or task.folder}/{task.file}: was read at {moment(cluster.read_ms)},"
+            " after the day that it is put into (expected another --day)"
+        )
     return _ClusterSnapshot(replace(cluster, name=task.cluster))
 
 
@@ -122,7 +144,7 @@ def _fetched(task: SnapshotTask, storage: Storage) -> Any:
     """A copy of a file of another machine."""
     files, base = open_filesystem(task.folder, storage)
     with tempfile.TemporaryDirectory(prefix="poolkeeper-") as place:
-        copy = Path(place) / task.file
+        copy = Path(place) / Path(task.file).name
         try:
             with files.open_input_stream(f"{base}/{task.file}", compression=None) as source:
                 copy.write_bytes(source.read())

@@ -6,13 +6,14 @@ its reason in the report (`day_report`).
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 import pyarrow as pa
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage
 from poolkeeper.fleet.lake.lake import Lake, input_digest
@@ -29,7 +30,14 @@ from poolkeeper.fleet.schedule.budget import (
 from poolkeeper.fleet.schedule.schedule import schedule
 from poolkeeper.fleet.schedule.timeline import budget_text, timeline_of
 from poolkeeper.fleet.stages import features
-from poolkeeper.fleet.stages.publishing import BUDGET, FEATURES, FLEET, PLAN, publish_tables
+from poolkeeper.fleet.stages.publishing import (
+    BUDGET,
+    FEATURES,
+    FLEET,
+    PLAN,
+    distrust,
+    publish_tables,
+)
 from poolkeeper.fleet.storage import plan_rows, schemas
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
 from poolkeeper.load.apply import MeasuredLoads
@@ -41,12 +49,21 @@ Sites = Mapping[str, str]
 """Site by cluster."""
 
 
+@dataclass(frozen=True, slots=True)
+class DaySchedule:
+    """The schedule of a day; `damaged`: by cluster, why its plan is not in it."""
+
+    schedule: Schedule
+    damaged: Mapping[str, str] = field(default_factory=dict)
+
+
 def schedule_day(
     lake: Lake, storage: Storage, day: str, budget: Budget, sites: Sites, begin: datetime
-) -> Schedule:
+) -> DaySchedule:
     """When every cluster's plan of that day is carried out; stored as tables.
 
-    If the tables of the same plans, budget, sites and begin exist already, they are returned.
+    If the tables of the same plans, budget, sites and begin exist already, they are returned. A
+    plan whose stages cannot be read is left out, and made again by the next `fleet plan`.
     """
     planned = {name: e for name, e in lake.current(PLAN, day).items() if e.is_ok}
     digest = input_digest(
@@ -54,12 +71,26 @@ def schedule_day(
         repr((budget, sorted(sites.items()), begin.isoformat())),
         *(f"{name} {entry.run}" for name, entry in sorted(planned.items())),
     )
-    entry = lake.whole(lake.current(BUDGET, day)).get(FLEET)
-    if entry is None or entry.input != digest:
-        works = _works(lake, storage, planned, sites)
-        made = _tables_of(schedule(works, budget, begin), budget)
-        entry = publish_tables(lake, BUDGET, day, made, digest)
-    return _read_schedule(Reader(lake.root, storage), entry)
+    if (kept := _kept_schedule(lake, storage, day, digest)) is not None:
+        return DaySchedule(kept)
+    damaged: dict[str, DamagedFile] = {}
+    works = list(_works(lake, storage, planned, sites, damaged))
+    made = schedule(works, budget, begin)
+    # A budget without a plan that should be in it is made again whenever it is asked for.
+    publish_tables(lake, BUDGET, day, _tables_of(made, budget), "" if damaged else digest)
+    distrust(lake, (wrong.path for wrong in damaged.values()))
+    return DaySchedule(made, {name: wrong.line for name, wrong in damaged.items()})
+
+
+def _kept_schedule(lake: Lake, storage: Storage, day: str, digest: str) -> Schedule | None:
+    """The schedule that was made from the same, if it can be read."""
+    try:
+        entry = lake.whole(lake.readable(BUDGET, day)).get(FLEET)
+        if entry is None or entry.input != digest:
+            return None
+        return _read_schedule(Reader(lake.root, storage), entry)
+    except DamagedFile:
+        return None
 
 
 def timeline_of_day(lake: Lake, storage: Storage, day: str) -> Timeline | None:
@@ -68,27 +99,37 @@ def timeline_of_day(lake: Lake, storage: Storage, day: str) -> Timeline | None:
     if entry is None:
         return None
     reader = Reader(lake.root, storage)
-    head = row_of(reader, entry, schemas.BUDGETS)
+    head = reader.row(entry, schemas.BUDGETS)
     return _timeline(_read_schedule(reader, entry), head["budget"])
 
 
 def plan_of(lake: Lake, storage: Storage, day: str, cluster: str) -> Plan:
     """The plan of a cluster, as it was made; raises `Refused` with the reason where there is none.
 
-    Raises `InvalidInput` if its rows are not of the plan that their hash names.
+    Raises `DamagedFile` where it cannot be read; the next `fleet plan` makes it again.
     """
     entry = lake.current(PLAN, day).get(cluster)
     if entry is None:
         raise Refused(f"{cluster} has no plan of {day} (poolkeeper fleet plan makes one)")
     if not entry.is_ok:
         raise Refused(f"{cluster} has no plan of {day}: {entry.reason}")
-    return plan_of_day(Reader(lake.root, storage), entry)
+    try:
+        return plan_of_day(Reader(lake.root, storage), entry)
+    except DamagedFile as wrong:
+        distrust(lake, [wrong.path])
+        raise
 
 
 def plan_of_day(reader: Reader, entry: ClusterEntry) -> Plan:
-    """The plan of an entry; raises `InvalidInput` if its rows are not of the plan they name."""
+    """The plan of an entry; raises `DamagedFile` also if its rows are not of the plan they name."""
     tables = (schemas.PLANS, *plan_rows.BODIES)
-    return plan_rows.plan_of_rows(entry.cluster, {t.name: reader.rows(entry, t) for t in tables})
+    reader.row(entry, schemas.PLANS)
+    rows = {table.name: reader.rows(entry, table) for table in tables}
+    try:
+        return plan_rows.plan_of_rows(entry.cluster, rows)
+    except (InvalidInput, ValueError) as wrong:
+        path = entry.of_table(schemas.PLANS)[0].path
+        raise DamagedFile(path, str(wrong).partition("\n")[0]) from wrong
 
 
 def loads_of(lake: Lake, storage: Storage, day: str, cluster: str) -> MeasuredLoads | None:
@@ -114,24 +155,27 @@ def _timeline(made: Schedule, budget: str) -> Timeline:
 
 
 def _works(
-    lake: Lake, storage: Storage, planned: Mapping[str, ClusterEntry], sites: Sites
+    lake: Lake,
+    storage: Storage,
+    planned: Mapping[str, ClusterEntry],
+    sites: Sites,
+    damaged: dict[str, DamagedFile],
 ) -> Iterable[ClusterWork]:
-    """The work of every cluster; clusters whose rows share a file one after the other."""
+    """The work of every cluster; clusters whose rows share a file one after the other.
+
+    One whose rows cannot be read is put into `damaged`.
+    """
     declared, reader = manifests.read(lake), Reader(lake.root, storage)
     for name, entry in sorted(planned.items(), key=lambda item: (item[1].files, item[0])):
-        rows = reader.rows(entry, schemas.STAGES)
+        try:
+            rows = reader.rows(entry, schemas.STAGES)
+        except DamagedFile as wrong:
+            damaged[name] = wrong
+            continue
         columns = [column.to_pylist() for column in rows.columns[1:]]
         stages = tuple(map(ScheduledStage, *columns)) if rows.num_rows else ()
         windows = declared[name].desired.cluster.execution.windows if name in declared else ()
         yield ClusterWork(name, stages, sites.get(name, ""), windows)
-
-
-def row_of(reader: Reader, entry: ClusterEntry, table: schemas.TableSchema) -> dict[str, Any]:
-    """The one row of a table that an entry has; raises `Refused` if there is none."""
-    row = next(rows_of(reader.rows(entry, table)), None)
-    if row is None:
-        raise Refused(f"table {table.name} has no row of run {entry.run}: make it again (--again)")
-    return row
 
 
 def holdings_of_day(reader: Reader, entry: ClusterEntry) -> tuple[Holding, ...]:
@@ -150,7 +194,7 @@ def problems_of_day(reader: Reader, entry: ClusterEntry) -> tuple[PlanProblem, .
 
 def cluster_report(reader: Reader, entry: ClusterEntry, site: str) -> ClusterReport:
     """The numbers of the cluster's plan."""
-    head = row_of(reader, entry, schemas.PLANS)
+    head = reader.row(entry, schemas.PLANS)
     steps = reader.rows(entry, schemas.STEPS, ["destructive"]).column(0).to_pylist()
     return ClusterReport(
         entry.cluster,
@@ -192,7 +236,7 @@ def _tables_of(made: Schedule, budget: Budget) -> Mapping[schemas.TableSchema, p
 
 def _read_schedule(reader: Reader, entry: ClusterEntry) -> Schedule:
     """The schedule without its slices: what reports and people need of it."""
-    head = row_of(reader, entry, schemas.BUDGETS)
+    head = reader.row(entry, schemas.BUDGETS)
     return Schedule(
         datetime.fromtimestamp(head["begin_ms"] / 1000, UTC),
         tuple(Turn(**row) for row in rows_of(reader.rows(entry, schemas.TURNS))),

@@ -111,6 +111,11 @@ def write(file: Path, content: pa.Table) -> None:
         raise Refused(f"{file}: cannot be written: {failed.strerror or failed}") from failed
 
 
+def dump(content: pa.Table, sink: Any) -> None:
+    """Write a small table into a stream; pages have checksums, as in files that Spark writes."""
+    pq.write_table(content, sink, compression="zstd", write_page_checksum=True)
+
+
 def plain(table: TableSchema) -> pa.Schema:
     """The same without name and version: what the rows of several files have together."""
     return arrow(table).remove_metadata()

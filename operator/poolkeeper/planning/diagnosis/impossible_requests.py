@@ -10,6 +10,7 @@ from poolkeeper.errors import Problem
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import Desired, ResourcePoolSpec, SourceLocation, TopicSpec
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.facts.new_partitions import keys_that_move
 
 
 def problems(
@@ -65,7 +66,7 @@ def _partitions(spec: TopicSpec, cluster: Cluster) -> Iterator[Problem]:
             spec.source,
             "spec.partitions",
             f"is {spec.partitions} (expected {count}, or acceptKeyRemapTo: {spec.partitions}: "
-            "the topic is keyed, its keys would go to other partitions)",
+            f"the topic is keyed, {keys_that_move(count, spec.partitions)})",
         )
 
 

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from poolkeeper.algorithms.key_remap import moved_share
 from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.specs import Headroom
 from poolkeeper.planning.facts.phrases import advised, brokers, counted, joined, lost, needed
+from poolkeeper.text import percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,13 +302,19 @@ class InternalTopic:
 
 @dataclass(frozen=True, slots=True)
 class KeyedTopic:
-    """`wanted` partitions are declared of a topic whose records are placed by key."""
+    """A topic of `found` partitions places records by key, and `wanted` are declared."""
 
     reason: ClassVar = ProblemReason.KEYS_WOULD_MOVE
+    found: int
     wanted: int
 
     def __str__(self) -> str:
         return (
-            "its keys would go to other partitions (set spec.acceptKeyRemapTo to"
+            f"{keys_that_move(self.found, self.wanted)} (set spec.acceptKeyRemapTo to"
             f" {self.wanted} to allow it)"
         )
+
+
+def keys_that_move(found: int, wanted: int) -> str:
+    """Say what more partitions do to keys: 66.7 % of its keys would change partition."""
+    return f"{percent(100 * float(moved_share(found, wanted)))} of its keys would change partition"

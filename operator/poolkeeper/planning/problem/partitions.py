@@ -1,4 +1,7 @@
-"""The observed partitions as numpy columns, read once from a Cluster's objects and then immutable.
+"""The observed partitions as the planner's columns, made once and then immutable.
+
+They come from the columns of a snapshot in tables (`partition_columns`), or from a Cluster's
+objects where it was read from ZooKeeper.
 
 `make_plan` builds the table unless its caller passes one. A caller that plans the same observation
 twice (what-if, a fleet) keeps the table and passes it on.

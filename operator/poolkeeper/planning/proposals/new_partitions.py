@@ -179,7 +179,7 @@ def _added_lists(
     if is_internal(spec.topic):
         raise _Refusal(InternalTopic())
     if spec.keyed and spec.accept_key_remap_to != wanted:
-        raise _Refusal(KeyedTopic(wanted))
+        raise _Refusal(KeyedTopic(len(existing), wanted))
     if exceeded := counts.quotas.refusal(spec, topics=0, partitions=added):
         raise _Refusal(exceeded, "quotas")
     usable = counts.usable[spec.pool]

@@ -109,3 +109,17 @@ footer { margin-top: 2.5rem; padding-top: .8rem; border-top: 1px solid var(--lin
   details::details-content { content-visibility: visible; block-size: auto; } }
 """
 )
+
+PICTURE_CSS = (
+    f"svg {{{_LIGHT}}}"
+    + """
+svg { font: 11px system-ui, "DejaVu Sans", sans-serif; }
+text { fill: var(--soft); } text.in { fill: var(--bar-ink); }
+text.b { fill: var(--ink); font-weight: 600; }
+.paper { fill: var(--paper); } .lane { fill: var(--wash); }
+.grid { stroke: var(--line); fill: none; }
+.u0 { fill: var(--u0); } .u1 { fill: var(--u1); } .u2 { fill: var(--u2); }
+.u3 { fill: var(--u3); } .u4 { fill: var(--u4); }
+"""
+)
+"""The same for a picture that is a file of its own: light, and without a page around it."""

@@ -80,8 +80,31 @@ def load(paths: Sequence[Path]) -> Manifests:
     return load_texts(texts, problems)
 
 
+def load_fleet(paths: Sequence[Path]) -> tuple[Manifests, Mapping[str, str]]:
+    """Read the manifests of many clusters; one that is declared twice does not stop the others.
+
+    Returns the others, and by name of each that is declared twice the reason. Raises `InvalidInput`
+    with the problems of all files if there are any other ones, or no cluster is left.
+    """
+    sorted_out, found = _sort_out(*files.texts(paths))
+    readings = sorted_out.readings()
+    twice = folder_conflicts.clusters_declared_twice(readings)
+    others = folder_conflicts.without_clusters(readings, twice)
+    if not others.clusters:
+        others, twice = readings, {}
+    return _checked(others, sorted_out.ignored, found), twice
+
+
 def load_texts(texts: Mapping[str, str], problems: Iterable[Problem] = ()) -> Manifests:
     """Read texts by file name; `problems` are those found while reading the files."""
+    sorted_out, found = _sort_out(texts, problems)
+    return _checked(sorted_out.readings(), sorted_out.ignored, found)
+
+
+def _sort_out(
+    texts: Mapping[str, str], problems: Iterable[Problem]
+) -> tuple["_DocumentSorter", list[Problem]]:
+    """The documents of all texts, and the problems of each by itself."""
     found = list(problems)
     sorted_out = _DocumentSorter()
     for file, text in texts.items():
@@ -89,12 +112,16 @@ def load_texts(texts: Mapping[str, str], problems: Iterable[Problem] = ()) -> Ma
         found += unreadable
         for document in parsed:
             sorted_out.take(document)
-    readings = sorted_out.readings()
     found += sorted_out.problems
     told = {(problem.file, problem.line, problem.field) for problem in found}
-    for reading in readings.all:
+    for reading in sorted_out.readings().all:
         # For an ambiguous scalar the type error adds nothing.
         found += (p for p in reading.problems if (p.file, p.line, p.field) not in told)
+    return sorted_out, found
+
+
+def _checked(readings: Readings, ignored: int, found: list[Problem]) -> Manifests:
+    """The resources, which agree with each other; raises `InvalidInput` with all problems."""
     for check in _CHECKS:
         found += check(readings)
     if found:
@@ -103,7 +130,7 @@ def load_texts(texts: Mapping[str, str], problems: Iterable[Problem] = ()) -> Ma
         clusters=tuple(sorted(_specs(readings.clusters), key=lambda spec: spec.name)),
         pools=tuple(sorted(_specs(readings.pools), key=lambda spec: spec.name)),
         topics=tuple(sorted(_specs(readings.topics), key=lambda spec: (spec.topic, spec.owner))),
-        ignored=sorted_out.ignored,
+        ignored=ignored,
     )
 
 

@@ -9,7 +9,7 @@ anything. Any other overlap shows in the plan, topic by topic.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from poolkeeper.errors import Problem
@@ -19,7 +19,7 @@ from poolkeeper.resources.parse.addresses import ensemble
 from poolkeeper.resources.parse.body import ParsedBody
 from poolkeeper.resources.parse.locations import Path
 from poolkeeper.resources.parse.schema_messages import quoted
-from poolkeeper.text import first
+from poolkeeper.text import first, listed
 
 _PLAIN = re.compile(r"(?:[A-Za-z0-9_-]|\\[.-])*")
 
@@ -37,6 +37,29 @@ def twice_declared(readings: Readings) -> Iterator[Problem]:
             yield reading.places.problem(("metadata", "name"), message)
         else:
             first[key] = reading
+
+
+def clusters_declared_twice(readings: Readings) -> dict[str, str]:
+    """By name of each KafkaCluster that is declared more than once, the reason with all places."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for cluster in readings.clusters:
+        if cluster.name:
+            places[cluster.name].append(_at(cluster))
+    return {
+        name: f"KafkaCluster {name!r} is declared at {listed(found)} (expected one place)"
+        for name, found in places.items()
+        if len(found) > 1
+    }
+
+
+def without_clusters(readings: Readings, names: Container[str]) -> Readings:
+    """The readings without these clusters, their pools and the topics of these."""
+    dropped = {each.name for each in readings.pools if each.spec and each.spec.cluster in names}
+    return Readings(
+        tuple(each for each in readings.clusters if each.name not in names),
+        tuple(each for each in readings.pools if not each.spec or each.spec.cluster not in names),
+        tuple(each for each in readings.topics if not each.spec or each.spec.pool not in dropped),
+    )
 
 
 def shared_ensembles(readings: Readings) -> Iterator[Problem]:

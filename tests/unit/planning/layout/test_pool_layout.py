@@ -30,7 +30,7 @@ def laid_out(
     cluster = builders.cluster((1, 2, 3), topic("t", *lists, size_bytes=size))
     desired = builders.desired(pool)
     table = table_of(cluster)
-    brokers = brokers_of(cluster, desired, Records(), frozenset(), table.ids)
+    brokers = brokers_of(cluster, desired, Records(), frozenset(), table.replicas.ids)
     on_hold = frozenset({"t"} if hold else ())
     homes = {"t": TopicHome(TopicRole.PLACED, "p")}
     unit = pool_problem(pool, homes, lists_of(table, brokers), hold=on_hold)

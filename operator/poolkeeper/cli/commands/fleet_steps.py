@@ -1,0 +1,252 @@
+"""The steps `snapshot`, `features` and `plan` of `poolkeeper fleet`, from options to outcomes."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from poolkeeper.cli.input import snapshot_files
+from poolkeeper.cli.output import printing
+from poolkeeper.errors import Refused
+from poolkeeper.model.specs import Desired
+from poolkeeper.resources.checks import folder
+from poolkeeper.resources.parse.quantities import positive_duration_s
+from poolkeeper.text import listed
+
+if TYPE_CHECKING:
+    from poolkeeper.fleet.engines.engines import Engine
+    from poolkeeper.fleet.lake.filesystems import Storage
+    from poolkeeper.fleet.lake.lake import Lake
+    from poolkeeper.fleet.lake.objects import Objects, StoredObject
+    from poolkeeper.fleet.stages.publishing import FleetOutcome
+    from poolkeeper.fleet.stages.snapshot import SnapshotTask
+
+
+@dataclass(frozen=True, slots=True)
+class FleetWork:
+    """Who does a step, where its tables are, and whether what is there is made again."""
+
+    engine: "Engine"
+    lake: "Lake"
+    again: bool = False
+
+    @property
+    def storage(self) -> "Storage":
+        """How tables are opened here; on this machine without Spark."""
+        filesystems = snapshot_files.fleet("lake.filesystems")
+        is_local = filesystems.local_path(self.lake.root) is not None
+        found: Storage = filesystems.Storage() if is_local else self.engine.storage
+        return found
+
+    def objects(self, uri: str) -> "Objects":
+        """Small objects below a URI or folder."""
+        return self.engine.objects(snapshot_files.fleet("lake.filesystems").root_of(uri))
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredFleet:
+    """What manifests declare; `refused`: by name of clusters of which they do not, why."""
+
+    desired: Sequence[Desired] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """All clusters that are named."""
+        return sorted([*(each.cluster.name for each in self.desired), *self.refused])
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingOptions:
+    """The options of the step `snapshot` as given."""
+
+    snapshots: str | None
+    client_config: Path | None
+    timeout_s: float
+    deadline_s: float
+
+
+def load_manifests(paths: tuple[Path, ...]) -> DeclaredFleet:
+    """Read manifests; raises for what is wrong with them."""
+    if not paths:
+        return DeclaredFleet()
+    manifests, refused = folder.load_fleet(paths)
+    if not manifests.clusters:
+        raise Refused("the manifests hold no KafkaCluster (expected one or more)")
+    return DeclaredFleet([manifests.desired(spec.name) for spec in manifests.clusters], refused)
+
+
+def write_manifests(lake: "Lake", declared: DeclaredFleet) -> None:
+    """Keep what is declared; of clusters that are refused, what was declared before."""
+    if declared.desired:
+        snapshot_files.fleet("lake.manifests").write(lake, declared.desired)
+
+
+def snapshot(
+    work: FleetWork, day: str | None, declared: DeclaredFleet, options: ReadingOptions
+) -> list["FleetOutcome"]:
+    """Read every cluster that is declared; by day, as files may be of several."""
+    now_ms = time.time_ns() // 1_000_000
+    write_manifests(work.lake, declared)
+    today = day or datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat()
+    if options.snapshots is None:
+        made = _Tasks(work, declared, options, today, now_ms)
+        by_day = {today: [made.of_zookeeper(name) for name in declared.names]}
+    else:
+        by_day = _tasks_of_files(work, declared, options, (day, today), now_ms)
+    pipeline = snapshot_files.fleet("stages.pipeline")
+    return [
+        pipeline.snapshot(work.engine, work.lake, each, tasks, again=work.again)
+        for each, tasks in sorted(by_day.items())
+    ]
+
+
+def _tasks_of_files(
+    work: FleetWork,
+    declared: DeclaredFleet,
+    options: ReadingOptions,
+    days: tuple[str | None, str],
+    now_ms: int,
+) -> dict[str, list["SnapshotTask"]]:
+    """The tasks of every day; `days`: the one that is asked for, if one is, and today."""
+    where = str(options.snapshots)
+    objects = work.objects(where)
+    files = _files_by_day(objects, where, *days)
+    names = set(declared.names)
+    printing.warn(
+        f"{where}/{file.path}: nothing is declared for cluster {name}"
+        for _, of_day in sorted(files.items())
+        for name in sorted(set(of_day) - names)
+        for file in of_day[name]
+    )
+    if not any(names & set(of_day) for of_day in files.values()):
+        raise Refused("none of these snapshots is of a declared cluster")
+    made = {day: _Tasks(work, declared, options, day, now_ms, objects.root) for day in files}
+    # On the last day one that is declared and has no file is a cluster that cannot be read.
+    return {
+        day: [
+            made[day].of_files(name, of_day.get(name, []))
+            for name in declared.names
+            if name in of_day or day == max(files)
+        ]
+        for day, of_day in files.items()
+        if names & set(of_day)
+    }
+
+
+def _files_by_day(
+    objects: "Objects", where: str, asked: str | None, today: str
+) -> dict[str, dict[str, list["StoredObject"]]]:
+    """Files by day and cluster, only of the day that is asked for; those of no day are today's."""
+    files: dict[str, dict[str, list[StoredObject]]] = {}
+    found = snapshot_files.fleet("stages.pipeline").snapshot_files(objects, where)
+    for day, of_day in found.items():
+        if asked in (None, day or today):
+            for name, listed_files in of_day.items():
+                files.setdefault(day or today, {}).setdefault(name, []).extend(listed_files)
+    if not files:
+        raise Refused(f"{where}: holds no snapshots of {asked}")
+    return files
+
+
+class _Tasks:
+    """Makes the tasks of a day; `folder`: the URI of files."""
+
+    def __init__(
+        self,
+        work: FleetWork,
+        declared: DeclaredFleet,
+        options: ReadingOptions,
+        day: str,
+        now_ms: int,
+        folder: str = "",
+    ) -> None:
+        self._manifests = snapshot_files.fleet("lake.manifests").read(work.lake)
+        self._declared, self._options = declared, options
+        self._now_ms, self._folder = now_ms, folder
+        self._end_ms = round(end_of(day).timestamp() * 1000)
+
+    def of_zookeeper(self, name: str) -> "SnapshotTask":
+        return self._task(name, now_ms=self._now_ms, input=self._input(name))
+
+    def of_files(self, name: str, files: Sequence["StoredObject"]) -> "SnapshotTask":
+        """Read the file; one that does not say when it was read was so on that day."""
+        refused = ""
+        if len(files) > 1:
+            places = listed(f"{self._options.snapshots}/{file.path}" for file in files)
+            refused = f"it has {len(files)} snapshots of a day, {places} (expected one)"
+        file = files[0] if files else None
+        return self._task(
+            name,
+            refused,
+            now_ms=min(self._now_ms, self._end_ms - 1),
+            day_end_ms=self._end_ms,
+            folder=self._folder,
+            file=file.path if file else f"{name}.json",
+            bytes=file.bytes if file else 0,
+            input=self._input(name, file),
+        )
+
+    def _input(self, name: str, file: "StoredObject | None" = None) -> str:
+        manifest = self._manifests.get(name)
+        found: str = snapshot_files.fleet("stages.pipeline").input_of_snapshot(
+            manifest.digest if manifest else "", self._folder, file
+        )
+        return found
+
+    def _task(self, name: str, refused: str = "", **given: Any) -> "SnapshotTask":
+        options, manifest = self._options, self._manifests.get(name)
+        config = options.client_config
+        task: SnapshotTask = snapshot_files.fleet("stages.snapshot").SnapshotTask(
+            name,
+            manifest.text if manifest else "",
+            refused=self._declared.refused.get(name, refused),
+            client_config=str(config.absolute()) if config else "",
+            timeout_s=options.timeout_s,
+            deadline_s=options.deadline_s,
+            **given,
+        )
+        return task
+
+
+def features(
+    work: FleetWork, day: str, samples: str | None, history: str, step: str, coverage: float
+) -> "FleetOutcome":
+    """Make the features of every cluster that was read that day."""
+    _clusters(work.lake, day)
+    chosen = snapshot_files.fleet("stages.load_features").HistoryOptions(
+        window_s=positive_duration_s(history),
+        step_s=positive_duration_s(step),
+        coverage_min=coverage,
+    )
+    outcome: FleetOutcome = snapshot_files.fleet("stages.pipeline").features(
+        work.engine, work.lake, day, chosen, samples or "", again=work.again
+    )
+    return outcome
+
+
+def plan(work: FleetWork, day: str, refused: Mapping[str, str]) -> "FleetOutcome":
+    """Plan every cluster that has a snapshot of that day, or is declared in a wrong way."""
+    names = sorted({*_clusters(work.lake, day), *refused})
+    outcome: FleetOutcome = snapshot_files.fleet("stages.pipeline").plan(
+        work.engine, work.lake, day, names, refused=refused, again=work.again
+    )
+    return outcome
+
+
+def end_of(day: str) -> datetime:
+    """The end of a day; raises `Refused` for what is no day."""
+    try:
+        begin = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError as wrong:
+        raise Refused(f"day {day!r} cannot be a folder of tables (expected YYYY-MM-DD)") from wrong
+    return begin + timedelta(days=1)
+
+
+def _clusters(lake: "Lake", day: str) -> tuple[str, ...]:
+    names = tuple(sorted(lake.current("snapshot", day)))
+    if not names:
+        raise Refused(f"{lake.root.removeprefix('file://')}: holds no snapshots of {day}")
+    return names

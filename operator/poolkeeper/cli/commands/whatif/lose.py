@@ -1,0 +1,156 @@
+"""`poolkeeper whatif lose`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from poolkeeper.brokers.requests import BrokerClient
+from poolkeeper.cli.input import cluster_reading, options, studied_cluster
+from poolkeeper.cli.input.studied_cluster import StudiedCluster
+from poolkeeper.cli.output import ink, loss_text, printing
+from poolkeeper.errors import InvalidInput, Problem, Unavailable
+from poolkeeper.model.topology import Cluster
+from poolkeeper.studies import broker_loss, group_coordinators, loss_settings
+from poolkeeper.studies.group_coordinators import OFFSETS_TOPIC, GroupLoss
+from poolkeeper.text import few
+
+_NAMES_MAX = 20
+
+
+@dataclass(frozen=True, slots=True)
+class LostBrokers:
+    """What the command line says is lost."""
+
+    brokers: tuple[int, ...] = ()
+    racks: tuple[str, ...] = ()
+    controller: bool = False
+
+
+@click.command()
+@studied_cluster.by_cluster_or_snapshot
+@click.option(
+    "--broker",
+    "brokers",
+    metavar="ID",
+    type=click.IntRange(min=0),
+    multiple=True,
+    help="Suppose that this broker is lost. Repeatable.",
+)
+@click.option(
+    "--rack",
+    "racks",
+    metavar="NAME",
+    multiple=True,
+    help="Suppose that all brokers of this rack are lost. Repeatable.",
+)
+@click.option("--controller", is_flag=True, help="Suppose that the controller is lost.")
+@click.option(
+    "--group",
+    "groups",
+    metavar="NAME",
+    multiple=True,
+    help="Tell what becomes of this consumer group. Repeatable. [default: all that brokers list]",
+)
+@options.output()
+def lose(
+    where: str | None,
+    snapshot: Path | None,
+    brokers: Sequence[int],
+    racks: Sequence[str],
+    output: str,
+    **given: Any,
+) -> None:
+    """Say what becomes of partitions, brokers and groups if brokers are lost. Changes nothing.
+
+    All that is named is lost at once. Leaders are elected as Kafka's controller elects them.
+    Brokers that can be asked (spec.brokers, or --bootstrap) tell their own settings and list the
+    consumer groups.
+    """
+    named = LostBrokers(tuple(brokers), tuple(racks), given.pop("controller"))
+    groups = given.pop("groups")
+    if named == LostBrokers():
+        raise click.UsageError("nothing is lost: give --broker, --rack or --controller")
+    found = studied_cluster.read(where, snapshot, given)
+    lost = _lost(named, found.cluster, groups)
+    told, listed, warnings = _asked(found, groups)
+    settings = loss_settings.settings_of(found.cluster, told)
+    study = broker_loss.lose(found.cluster, lost, settings)
+    coordinated: tuple[GroupLoss, ...] = ()
+    if OFFSETS_TOPIC in found.cluster.topics:
+        coordinated = group_coordinators.groups_after(study, found.cluster, listed)
+    printing.warn((*found.warnings, *warnings))
+    if output == printing.JSON:
+        printing.emit_json(loss_text.as_data(study, coordinated))
+    else:
+        printing.emit("\n".join(loss_text.lines(study, coordinated, ink.of_output())))
+
+
+def _lost(named: LostBrokers, cluster: Cluster, groups: Sequence[str]) -> frozenset[int]:
+    """The brokers that are lost; raises InvalidInput with all that is wrong."""
+    live = cluster.brokers
+    racks = sorted({broker.rack for broker in live.values() if broker.rack is not None})
+    problems = [
+        Problem("", 0, "--broker", f"{id_} is not live (expected one of {few(live, _NAMES_MAX)})")
+        for id_ in named.brokers
+        if id_ not in live
+    ]
+    problems += [
+        Problem(
+            "",
+            0,
+            "--rack",
+            f"{rack!r} has no live broker (expected one of {few(racks, _NAMES_MAX) or 'none'})",
+        )
+        for rack in named.racks
+        if rack not in racks
+    ]
+    controller = cluster.controller.broker
+    if named.controller and controller not in live:
+        said = (
+            "nobody knows who it is" if controller is None else f"broker {controller} is not live"
+        )
+        problems.append(Problem("", 0, "--controller", f"{said} (expected --broker)"))
+    if groups and not (
+        OFFSETS_TOPIC in cluster.topics and cluster.topics[OFFSETS_TOPIC].partitions
+    ):
+        message = f"topic {OFFSETS_TOPIC} is not there, so that no group has a coordinator"
+        problems.append(Problem("", 0, "--group", message))
+    if problems:
+        raise InvalidInput(problems)
+    lost = set(named.brokers) | {id_ for id_, each in live.items() if each.rack in named.racks}
+    if named.controller and controller is not None:
+        lost.add(controller)
+    return frozenset(lost)
+
+
+def _asked(
+    found: StudiedCluster, groups: Sequence[str]
+) -> tuple[Mapping[str, str], Mapping[str, int | None], tuple[str, ...]]:
+    """What brokers tell of their settings, the groups to study with their members, and warnings."""
+    named: Mapping[str, int | None] = dict.fromkeys(groups)
+    client = None if found.target is None else cluster_reading.brokers(found.target)
+    if client is None:
+        return {}, named, ()
+    with client:
+        warnings = []
+        told: Mapping[str, str] = {}
+        try:
+            told = _settings(client, found.cluster)
+        except Unavailable as error:
+            warnings.append(f"the brokers' settings are not known: {error}")
+        try:
+            sizes = client.group_sizes(groups or None)
+            named = {**named, **sizes}
+        except Unavailable as error:
+            warnings.append(f"consumer groups are not known: {error}")
+    return told, named, tuple(warnings)
+
+
+def _settings(client: BrokerClient, cluster: Cluster) -> Mapping[str, str]:
+    """The settings of the live broker with the smallest id: brokers are configured alike."""
+    config = client.broker_config(min(cluster.brokers))
+    keys = loss_settings.BROKER_KEYS
+    return {key: setting.value for key in keys if (setting := config.get(key)) and setting.value}

@@ -1,0 +1,112 @@
+"""Files of real keys, one a line, read as a stream: they may be larger than memory.
+
+A line is the UTF-8 text of a key, or its bytes in hexadecimal. An empty line is the empty key,
+which is a key for Kafka; nothing after the last line feed is no line. A carriage return before a
+line feed belongs to the end of the line. `.gz` is decompressed, `-` is standard input.
+"""
+
+import binascii
+import gzip
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.text import size
+
+BLOCK_BYTES = 1 << 20
+KEY_BYTES_MAX = 1 << 20
+"""The longest line: producers refuse larger records by default."""
+PROBLEMS_MAX = 10
+"""After so many wrong lines the rest is not read."""
+
+_STANDARD_INPUT = Path("-")
+
+
+class _Stream(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def batches(path: Path, *, hexadecimal: bool) -> Iterator[Sequence[bytes]]:
+    """Yield the keys of a file, many at a time.
+
+    Raises `Refused` for a file that cannot be read, `InvalidInput` with its wrong lines for one
+    that holds no keys.
+    """
+    name = "standard input" if path == _STANDARD_INPUT else str(path)
+    problems: list[Problem] = []
+    number = 0
+    try:
+        with _opened(path) as stream:
+            for lines in _lines(stream, name):
+                yield _keys(lines, name, number, problems, hexadecimal=hexadecimal)
+                number += len(lines)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as wrong:
+        raise InvalidInput([Problem(name, 0, "", "is not a gzip file, or cut off")]) from wrong
+    except OSError as failed:
+        raise Refused(f"{name}: cannot be read: {failed.strerror}") from failed
+    if not number:
+        problems.append(Problem(name, 0, "", "is empty (expected a key a line)"))
+    if problems:
+        raise InvalidInput(problems)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[_Stream]:
+    if path == _STANDARD_INPUT:
+        yield sys.stdin.buffer
+        return
+    if path.suffix == ".gz":
+        with gzip.open(path) as unpacked:
+            yield unpacked
+    else:
+        with path.open("rb") as stream:
+            yield stream
+
+
+def _lines(stream: _Stream, name: str) -> Iterator[list[bytes]]:
+    """Yield the lines of block after block; a line that is too long is refused."""
+    rest = b""
+    number = 0
+    while block := stream.read(BLOCK_BYTES):
+        *lines, rest = (rest + block).split(b"\n")
+        number += len(lines)
+        if len(rest) > KEY_BYTES_MAX:
+            message = f"is longer than {size(KEY_BYTES_MAX)} (expected a key a line)"
+            raise InvalidInput([Problem(name, number + 1, "", message)])
+        yield [line.removesuffix(b"\r") for line in lines]
+    if rest:
+        yield [rest]
+
+
+def _keys(
+    lines: list[bytes], name: str, before: int, problems: list[Problem], *, hexadecimal: bool
+) -> Sequence[bytes]:
+    """The keys of some lines; wrong ones are added to the problems, and too many raise."""
+    if not hexadecimal and _is_text(b"\n".join(lines)):
+        return lines
+    found = []
+    for number, line in enumerate(lines, before + 1):
+        try:
+            found.append(binascii.unhexlify(line) if hexadecimal else line)
+            wrong = (
+                None if hexadecimal or _is_text(line) else "is not UTF-8 (expected it, or --hex)"
+            )
+        except ValueError:
+            wrong = "is not hexadecimal (expected two digits for each byte)"
+        if wrong:
+            problems.append(Problem(name, number, "", wrong))
+        if len(problems) >= PROBLEMS_MAX:
+            raise InvalidInput(problems)
+    return found
+
+
+def _is_text(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

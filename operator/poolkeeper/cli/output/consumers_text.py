@@ -1,0 +1,162 @@
+"""The study of a consumer group as text, and as JSON values."""
+
+from collections.abc import Iterator, Sequence
+
+from poolkeeper.algorithms.assignors.group import Assignment, Assignor
+from poolkeeper.cli.output.ink import Ink
+from poolkeeper.studies.consumer_study import AssignorCourse, ConsumerStudy, EventOutcome
+from poolkeeper.studies.group_rebalances import GroupPartition, is_eager
+from poolkeeper.studies.study_names import (
+    ASSIGNOR_NAMES,
+    member_labels,
+    named_partitions,
+    shown_load,
+)
+from poolkeeper.text import count, more, percent
+
+MEMBERS_MAX = 20
+"""The most members of each assignor that are shown; JSON has all of them."""
+_CELL_MAX = 44
+
+
+def lines(study: ConsumerStudy, ink: Ink) -> Iterator[str]:
+    """The lines of the study."""
+    labels = member_labels(study)
+    yield from ink.folded(_head(study, labels))
+    yield ""
+    yield ink.bold("Who reads what")
+    yield from ink.table(list(_ownership(study, labels)), names=len(study.events) + 3)
+    if study.events:
+        yield ""
+        yield ink.bold("What it costs")
+        yield from ink.table(list(_costs(study, labels)), names=3)
+    for course in study.courses:
+        if course.failure:
+            yield f"{ASSIGNOR_NAMES[course.assignor]}: Kafka's assignor fails: {course.failure}"
+
+
+def _head(study: ConsumerStudy, labels: dict[str, str]) -> str:
+    group = study.group
+    topics = ", ".join(f"{name} ({t.partitions})" for name, t in sorted(group.topics.items()))
+    partitions = sum(topic.partitions for topic in group.topics.values())
+    unit = "measured bytes per second" if study.measured else "partitions"
+    members = count(len(group.members), "member")
+    if len(group.members) <= MEMBERS_MAX:
+        members = ", ".join(f"{labels[m.id]} ({' '.join(m.topics)})" for m in group.members)
+    return f"{members} read {count(partitions, 'partition')}: {topics}. Loads are {unit}."
+
+
+def _ownership(study: ConsumerStudy, labels: dict[str, str]) -> Iterator[tuple[str, ...]]:
+    yield ("ASSIGNOR", "MEMBER", "START", *(str(event).upper() for event in study.events))
+    members = [each.id for each in study.group.members]
+    for course in study.courses:
+        name = ASSIGNOR_NAMES[course.assignor]
+        cells = [outcome.assignment for outcome in course.outcomes]
+        cells += [{}] * (1 + len(study.events) - len(cells))
+        for place, member in enumerate(members[:MEMBERS_MAX]):
+            owned = tuple(_owned(assignment.get(member)) for assignment in cells)
+            yield ("" if place else name, labels[member], *owned)
+        if cut := more(len(members) - MEMBERS_MAX, "member"):
+            yield ("", f"… {cut}", *("" for _ in cells))
+
+
+def _owned(partitions: Sequence[GroupPartition] | None) -> str:
+    if partitions is None:
+        return "-"
+    said = named_partitions(partitions) or "nothing"
+    return said if len(said) <= _CELL_MAX else count(len(partitions), "partition")
+
+
+def _costs(study: ConsumerStudy, labels: dict[str, str]) -> Iterator[tuple[str, ...]]:
+    local = any(o.local is not None for c in study.courses for o in c.outcomes)
+    heading = ("EVENT", "ASSIGNOR", "LOADS", "CHANGE HANDS", "RESHUFFLED", "STOP", "ROUNDS")
+    yield (*heading, *(("IN THE RACK",) if local else ()), "COMPUTED")
+    for place, event in enumerate(study.events, 1):
+        for course in study.courses:
+            if place < len(course.outcomes):
+                outcome = course.outcomes[place]
+                first = "" if course is not study.courses[0] else str(event)
+                yield (first, *_cost(course.assignor, outcome, labels, study, local=local))
+
+
+def _cost(
+    assignor: Assignor,
+    outcome: EventOutcome,
+    labels: dict[str, str],
+    study: ConsumerStudy,
+    *,
+    local: bool,
+) -> tuple[str, ...]:
+    in_rack = () if not local else ("-" if outcome.local is None else str(outcome.local),)
+    return (
+        ASSIGNOR_NAMES[assignor],
+        _loads(outcome, labels, measured=study.measured),
+        str(outcome.changed),
+        str(outcome.reshuffled),
+        percent(100 * outcome.stopped),
+        str(len(outcome.settled.rounds)),
+        *in_rack,
+        f"{outcome.settled.seconds * 1000:.2f} ms",
+    )
+
+
+def _loads(outcome: EventOutcome, labels: dict[str, str], *, measured: bool) -> str:
+    """The loads that change: C1 3 → 4, C2 8 → 9."""
+    members = sorted(outcome.rates_before.keys() | outcome.rates.keys(), key=labels.__getitem__)
+    found = []
+    for member in members:
+        before, after = outcome.rates_before.get(member), outcome.rates.get(member)
+        if before != after:
+            said = (
+                "-" if load is None else shown_load(load, measured=measured)
+                for load in (before, after)
+            )
+            found.append(f"{labels[member]} {' → '.join(said)}")
+    cut = more(len(found) - MEMBERS_MAX, "member")
+    return ", ".join([*found[:MEMBERS_MAX], *([cut] if cut else [])]) or "as before"
+
+
+def as_data(study: ConsumerStudy) -> dict[str, object]:
+    """Return the study as JSON values; loads are bytes per second, or partitions."""
+    return {
+        "topics": {name: topic.partitions for name, topic in sorted(study.group.topics.items())},
+        "members": [
+            {"id": m.id, "rack": m.rack, "topics": list(m.topics)} for m in study.group.members
+        ],
+        "loads": "bytesPerSecond" if study.measured else "partitions",
+        "assignors": [_course_data(course) for course in study.courses],
+    }
+
+
+def _course_data(course: AssignorCourse) -> dict[str, object]:
+    return {
+        "assignor": course.assignor.value,
+        "eager": is_eager(course.assignor),
+        "failure": course.failure or None,
+        "events": [_outcome_data(outcome) for outcome in course.outcomes],
+    }
+
+
+def _outcome_data(outcome: EventOutcome) -> dict[str, object]:
+    return {
+        "event": outcome.event,
+        "assignment": _assignment_data(outcome.assignment),
+        "rounds": [_assignment_data(each) for each in outcome.settled.rounds],
+        "changed": outcome.changed,
+        "reshuffled": outcome.reshuffled,
+        "stoppedShare": round(outcome.stopped, 6),
+        "loadsBefore": dict(sorted(outcome.rates_before.items())),
+        "loadsMeanwhile": dict(sorted(outcome.rates_meanwhile.items())),
+        "loads": dict(sorted(outcome.rates.items())),
+        "largestChange": outcome.largest_change,
+        "spread": outcome.spread,
+        "inTheRack": outcome.local,
+        "computeSeconds": round(outcome.settled.seconds, 6),
+    }
+
+
+def _assignment_data(assignment: Assignment) -> dict[str, object]:
+    return {
+        member: [list(each) for each in partitions]
+        for member, partitions in sorted(assignment.items())
+    }

@@ -1,0 +1,260 @@
+"""The loss of brokers as text, and as JSON values."""
+
+from collections.abc import Iterator, Sequence
+
+from poolkeeper.cli.output.ink import Ink
+from poolkeeper.studies.broker_loss import (
+    BrokerLoss,
+    LeaderLoad,
+    LostPartition,
+    PartitionFate,
+)
+from poolkeeper.studies.controller_times import ControllerTimes
+from poolkeeper.studies.group_coordinators import CoordinatorFate, GroupLoss, lost_first
+from poolkeeper.text import count, fine_duration, listed, more, named, size
+
+ROWS_MAX = 20
+"""The most rows of each list; JSON has all of them."""
+
+
+def lines(loss: BrokerLoss, groups: Sequence[GroupLoss], ink: Ink) -> Iterator[str]:
+    """The lines of the study."""
+    yield from ink.folded(_head(loss))
+    for part in (
+        _partitions(loss, ink),
+        _loads(loss.loads, ink),
+        _groups(groups, ink),
+        _times(loss, ink),
+        _assumed(loss, ink),
+    ):
+        shown = list(part)
+        if shown:
+            yield ""
+            yield from shown
+
+
+def _head(loss: BrokerLoss) -> str:
+    said = f"Without {named('broker', loss.lost)}"
+    if loss.controller_lost:
+        said += ", the controller among them" if len(loss.lost) > 1 else ", the controller"
+    counts = [
+        (len(loss.of_fate(PartitionFate.ELECTED)), "gets another leader", "get another leader"),
+        (len(loss.of_fate(PartitionFate.UNCLEAN)), "loses records", "lose records"),
+        (len(loss.of_fate(PartitionFate.OFFLINE)), "is offline", "are offline"),
+        (
+            len(loss.newly_below),
+            "falls below min.insync.replicas",
+            "fall below min.insync.replicas",
+        ),
+    ]
+    told = [f"{number:,} {one if number == 1 else many}" for number, one, many in counts if number]
+    held = f"of {count(loss.total, 'partition')}, {len(loss.partitions):,} have a replica there"
+    return f"{said}: {held}; {listed(told) if told else 'each keeps its leader'}."
+
+
+def _partitions(loss: BrokerLoss, ink: Ink) -> Iterator[str]:
+    offline = loss.of_fate(PartitionFate.OFFLINE)
+    unclean = loss.of_fate(PartitionFate.UNCLEAN)
+    for partitions, title, last in (
+        (offline, "Offline: nobody reads or writes them until one that was in sync is back", True),
+        (unclean, "Elected uncleanly: what the new leader lacks is lost", False),
+        (loss.newly_below, "Below min.insync.replicas: producers with acks=all are refused", False),
+    ):
+        if partitions:
+            yield ink.bold(title)
+            rows = [_row(each, is_offline=last) for each in partitions[:ROWS_MAX]]
+            heading = ("TOPIC", "PARTITION", "REPLICAS", "IN SYNC THEN", "MIN")
+            then = "AN UNCLEAN ELECTION TAKES" if last else "LEADER"
+            yield from ink.table([(*heading, then), *rows], names=1)
+            if cut := more(len(partitions) - ROWS_MAX, "partition"):
+                yield f"  … {cut}"
+            if last:
+                yield from ink.folded(f"  {_rescue(offline)}", 2)
+    was_offline = sum(each.was_offline for each in loss.partitions)
+    if was_offline:
+        yield f"{count(was_offline, 'partition')} had no leader before, and are not counted."
+
+
+def _row(each: LostPartition, *, is_offline: bool) -> tuple[str, ...]:
+    ids = " ".join(map(str, each.replicas))
+    in_sync = " or ".join(map(str, each.isr)) if is_offline else " ".join(map(str, each.isr))
+    then = "nobody" if each.rescuer is None else f"broker {each.rescuer}"
+    return (
+        each.name.topic,
+        str(each.name.partition),
+        ids,
+        f"waits for {in_sync}" if is_offline else in_sync,
+        str(each.min_isr),
+        then if is_offline else str(each.leader),
+    )
+
+
+def _rescue(offline: Sequence[LostPartition]) -> str:
+    helped = [each for each in offline if each.rescuer is not None]
+    if not helped:
+        return "No election helps: no live broker has a replica of them."
+    known = [each.size_bytes for each in helped if each.size_bytes is not None]
+    most = f", at most {size(sum(known))}" if len(known) == len(helped) and known else ""
+    return (
+        f"Only an unclean election would bring {len(helped):,} of {len(offline):,} back now"
+        " (unclean.leader.election.enable). It loses all that was written while the replica that"
+        f" it takes was out of sync{most}, even if the others return."
+    )
+
+
+def _loads(loads: Sequence[LeaderLoad], ink: Ink) -> Iterator[str]:
+    if not loads:
+        return
+    rates = any(load.in_bytes_per_s_before or load.in_bytes_per_s for load in loads)
+    heading = ["BROKER", "RACK", "LEADERS", "THEN"]
+    rows: list[tuple[str, ...]] = [tuple(heading + (["WRITTEN/s", "THEN"] if rates else []))]
+    for load in loads:
+        cells = [
+            str(load.broker),
+            load.rack or "-",
+            f"{load.leaders_before:,}",
+            f"{load.leaders:,}",
+        ]
+        if rates:
+            cells += [
+                _rate(load.in_bytes_per_s_before, load.unknown_before),
+                _rate(load.in_bytes_per_s, load.unknown),
+            ]
+        rows.append(tuple(cells))
+    yield ink.bold("What brokers lead")
+    yield from ink.table(rows)
+
+
+def _rate(rate: float, unknown: int) -> str:
+    return f"{'≥ ' if unknown else ''}{size(rate)}"
+
+
+def _groups(groups: Sequence[GroupLoss], ink: Ink) -> Iterator[str]:
+    if not groups:
+        return
+    affected = [each for each in lost_first(groups) if each.fate is not CoordinatorFate.KEPT]
+    yield ink.bold("Consumer groups")
+    if not affected:
+        yield f"  {count(len(groups), 'group')}: each keeps its coordinator"
+        return
+    rows = [("GROUP", "MEMBERS", "COORDINATOR", "THEN", "COMMITS AND REBALANCES WAIT")]
+    for each in affected[:ROWS_MAX]:
+        members = "-" if each.members is None else f"{each.members:,}"
+        wait = "until it is back" if each.pause_s is None else _about(each.pause_s)
+        then = _broker(each.coordinator)
+        if each.fate is CoordinatorFate.OFFSETS_LOST:
+            then += " (offsets lost)"
+        rows.append((each.group, members, _broker(each.coordinator_before), then, wait))
+    yield from ink.table(rows, names=1)
+    if cut := more(len(affected) - ROWS_MAX, "group"):
+        yield f"  … {cut}"
+    kept = len(groups) - len(affected)
+    if kept:
+        yield f"  {count(kept, 'other group')}: each keeps its coordinator"
+
+
+def _broker(id_: int) -> str:
+    return "none" if id_ < 0 else str(id_)
+
+
+def _about(seconds: float) -> str:
+    return f"about {fine_duration(seconds)}"
+
+
+def _times(loss: BrokerLoss, ink: Ink) -> Iterator[str]:
+    yield ink.bold("How long it takes (by partitions, from published measurements)")
+    heading = ("CONTROLLER", "A LEADER IS MISSING", "NEW CONTROLLER BEGINS", "ORDERLY STOP INSTEAD")
+    yield from ink.table([heading, *(_time_row(times, loss) for times in loss.times)], names=1)
+
+
+def _time_row(times: ControllerTimes, loss: BrokerLoss) -> tuple[str, ...]:
+    begins = "-" if loss.controller_lost is False else _about(times.begin_s)
+    return (times.era.value, _about(times.pause_s), begins, _about(times.stop_s))
+
+
+def _assumed(loss: BrokerLoss, ink: Ink) -> Iterator[str]:
+    for sentence in assumptions(loss):
+        yield from ink.folded(f"Assumed: {sentence}.", 9)
+
+
+def assumptions(loss: BrokerLoss) -> Iterator[str]:
+    """Say what was not known, and what is taken for it."""
+    unknown = loss.assumptions
+    if unknown.partitions_of_unknown_state:
+        of = count(unknown.partitions_of_unknown_state, "partition")
+        yield f"all live replicas are in sync, for {of} of unknown state"
+    if unknown.topics_of_unknown_config:
+        of = count(unknown.topics_of_unknown_config, "topic")
+        yield f"no config of its own, for {of} of unknown config"
+    if unknown.topics_of_default_min_isr:
+        of = count(unknown.topics_of_default_min_isr, "topic")
+        yield f"min.insync.replicas is 1, Kafka's default, for {of}: the brokers were not asked"
+    if unknown.topics_of_default_unclean:
+        of = count(unknown.topics_of_default_unclean, "topic")
+        key = "unclean.leader.election.enable"
+        yield f"{key} has Kafka's default, for {of}: the brokers were not asked"
+    if loss.controller_lost is None:
+        yield "another broker is controller: who it is was not observed"
+
+
+def as_data(loss: BrokerLoss, groups: Sequence[GroupLoss]) -> dict[str, object]:
+    """Return the study as JSON values."""
+    return {
+        "lost": list(loss.lost),
+        "controllerLost": loss.controller_lost,
+        "partitions": loss.total,
+        "affected": [_partition_data(each) for each in loss.partitions],
+        "brokers": [_load_data(load) for load in loss.loads],
+        "groups": [_group_data(each) for each in groups],
+        "estimates": [
+            {
+                "controller": times.era.value,
+                "controllerStartSeconds": round(times.begin_s, 3),
+                "controlledShutdownSeconds": round(times.stop_s, 3),
+                "leaderMissingSeconds": round(times.pause_s, 3),
+            }
+            for times in loss.times
+        ],
+        "assumed": list(assumptions(loss)),
+    }
+
+
+def _partition_data(each: LostPartition) -> dict[str, object]:
+    return {
+        "topic": each.name.topic,
+        "partition": each.name.partition,
+        "replicas": list(each.replicas),
+        "fate": each.fate.name.lower(),
+        "leaderBefore": each.leader_before,
+        "leader": each.leader,
+        "isr": list(each.isr),
+        "minIsr": each.min_isr,
+        "belowMinIsr": each.below_min_isr,
+        "wasOffline": each.was_offline,
+        "wasBelowMinIsr": each.was_below,
+        "uncleanLeader": each.rescuer,
+    }
+
+
+def _load_data(load: LeaderLoad) -> dict[str, object]:
+    return {
+        "broker": load.broker,
+        "rack": load.rack,
+        "leadersBefore": load.leaders_before,
+        "leaders": load.leaders,
+        "bytesInPerSecondBefore": round(load.in_bytes_per_s_before, 3),
+        "bytesInPerSecond": round(load.in_bytes_per_s, 3),
+        "partitionsOfUnknownRate": load.unknown,
+    }
+
+
+def _group_data(each: GroupLoss) -> dict[str, object]:
+    return {
+        "group": each.group,
+        "offsetsPartition": each.partition,
+        "members": each.members,
+        "fate": each.fate.name.lower(),
+        "coordinatorBefore": each.coordinator_before,
+        "coordinator": each.coordinator,
+        "waitSeconds": None if each.pause_s is None else round(each.pause_s, 3),
+    }

@@ -1,0 +1,31 @@
+"""A file of the lake that cannot be read, and the command that makes it again.
+
+Which one that is follows from the file's path: the folder of a table is named after it, and what
+counts of a step is in the step's folder of `current`.
+"""
+
+from poolkeeper.errors import Refused
+from poolkeeper.fleet.lake.steps import STEP_OF
+from poolkeeper.fleet.storage import schemas
+
+
+class DamagedFile(Refused):
+    """A file of the lake that cannot be read: missing, cut off, or not what it should be.
+
+    `path`: below the root.
+    """
+
+    def __init__(self, path: str, why: str) -> None:
+        self.path = path
+        super().__init__(f"{path} is damaged ({why}): {_remedy(path)}")
+
+
+def _remedy(path: str) -> str:
+    """Who makes the file again; all that it needs to be told is that it shall."""
+    table, *folders = path.split("/")
+    if table == schemas.MANIFESTS.name:
+        return "poolkeeper fleet snapshot -f DIR writes it again"
+    named = dict(folder.split("=", 1) for folder in folders if "=" in folder)
+    step = STEP_OF.get(table, named.get("step", "run"))
+    day = f" --day {named['day']}" if "day" in named else ""
+    return f"poolkeeper fleet {step}{day} makes it again"

@@ -1,0 +1,127 @@
+"""A consumer group that things happen to: members go and come back, topics grow and move.
+
+A group is its topics and the members that are there. A member that leaves is remembered, so that it
+can return: as a new process of the same name, which has nothing yet. A topic that moves to another
+pool keeps its partitions; only the racks of their replicas change, and only assignors that look at
+racks notice.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from poolkeeper.algorithms.assignors.group import GroupMember, GroupTopic
+from poolkeeper.errors import Refused
+
+PartitionRacks: TypeAlias = tuple[tuple[str, ...], ...]
+"""For each partition the racks of its replicas."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLeaves:
+    """A member stops, in an orderly way or not."""
+
+    member: str
+
+    def __str__(self) -> str:
+        return f"{self.member} leaves"
+
+
+@dataclass(frozen=True, slots=True)
+class MemberReturns:
+    """A member that left is started again."""
+
+    member: str
+
+    def __str__(self) -> str:
+        return f"{self.member} returns"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsAdded:
+    """A topic has that many partitions from now on."""
+
+    topic: str
+    partitions: int
+
+    def __str__(self) -> str:
+        return f"{self.topic} has {self.partitions}"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicMoves:
+    """A topic's replicas are in other racks from now on; the last ones repeat for more partitions.
+
+    `where` is what people call it: a pool, or the racks.
+    """
+
+    topic: str
+    racks: PartitionRacks
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.topic} to {self.where}"
+
+
+GroupEvent: TypeAlias = MemberLeaves | MemberReturns | PartitionsAdded | TopicMoves
+
+
+@dataclass(frozen=True, slots=True)
+class StudiedGroup:
+    """A group, with the members that have left."""
+
+    topics: Mapping[str, GroupTopic]
+    members: tuple[GroupMember, ...]
+    away: Mapping[str, GroupMember] = field(default_factory=dict)
+
+
+def after_event(group: StudiedGroup, event: GroupEvent) -> StudiedGroup:
+    """The group after an event; raises `Refused` where it cannot happen."""
+    match event:
+        case MemberLeaves(name):
+            return _left(group, name)
+        case MemberReturns(name):
+            return _returned(group, name)
+        case PartitionsAdded(topic, partitions):
+            known = _topic(group, topic)
+            if partitions <= known.partitions:
+                more = f"{known.partitions} (expected more: partitions never shrink)"
+                raise Refused(f"topic {topic} would have {partitions} partitions after {more}")
+            grown = GroupTopic(partitions, repeated(known.racks, partitions))
+            return replace(group, topics={**group.topics, topic: grown})
+        case TopicMoves(topic, racks):
+            partitions = _topic(group, topic).partitions
+            moved = GroupTopic(partitions, repeated(racks, partitions))
+            return replace(group, topics={**group.topics, topic: moved})
+
+
+def repeated(racks: PartitionRacks | None, partitions: int) -> PartitionRacks | None:
+    """The racks of that many partitions: those given, over and over."""
+    if racks is None:
+        return None
+    return tuple(racks[number % len(racks)] for number in range(partitions)) if racks else None
+
+
+def _left(group: StudiedGroup, name: str) -> StudiedGroup:
+    member = next((each for each in group.members if each.id == name), None)
+    if member is None:
+        there = ", ".join(each.id for each in group.members) or "none"
+        raise Refused(f"member {name} cannot leave: it is not there (expected one of {there})")
+    rest = tuple(each for each in group.members if each.id != name)
+    return replace(group, members=rest, away={**group.away, name: member})
+
+
+def _returned(group: StudiedGroup, name: str) -> StudiedGroup:
+    if name not in group.away:
+        gone = ", ".join(group.away) or "none"
+        raise Refused(f"member {name} cannot return: it has not left (expected one of {gone})")
+    away = {id_: each for id_, each in group.away.items() if id_ != name}
+    back = replace(group.away[name], owned=None, generation=None)
+    return replace(group, members=(*group.members, back), away=away)
+
+
+def _topic(group: StudiedGroup, name: str) -> GroupTopic:
+    if name not in group.topics:
+        known = ", ".join(sorted(group.topics)) or "none"
+        raise Refused(f"the group has no topic {name} (expected one of {known})")
+    return group.topics[name]

@@ -1,0 +1,238 @@
+"""Whatever file of the lake is damaged, and however: who reads it says so, and it is made again.
+
+A reader never ends without a word: it has a row, a gap of the report, or one line of an error that
+names the file and the command that makes it again. That command, or `fleet run`, gives what was
+there.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bench import clusters
+from builders import topic_spec
+from fleet import cases
+from fleet.conftest import lake_at
+from fleet.in_process import InProcess
+from matrices import soak
+from poolkeeper.cli import main
+from poolkeeper.fleet.engines import engines
+from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.steps import STEP_OF, TABLES_OF
+from poolkeeper.fleet.storage import schemas
+from poolkeeper.model import snapshots
+from poolkeeper.model.topology import ReassignmentEntry
+from poolkeeper.resources.write import manifests as write_manifests
+
+DAY = cases.DAY
+ABSENT = {"samples"}
+"""Written and read within one step, for clusters with a Prometheus (`test_features`)."""
+UNREAD = ("broker_features", *(table.name for table in TABLES_OF["report"]), "current/step=report")
+"""For SQL alone."""
+
+Damage = Callable[[bytes], bytes | None]
+
+
+def cut_off(body: bytes) -> bytes:
+    return body[: len(body) // 2]
+
+
+def emptied(_: bytes) -> bytes:
+    return b""
+
+
+def garbled(body: bytes) -> bytes:
+    """Of the same length, so that nobody sees it in a listing."""
+    return bytes(len(body))
+
+
+def of_another_schema(body: bytes) -> bytes:
+    """Whole Parquet with other columns, of the same length where that can be."""
+    column = pa.field("unknown", pa.int64())
+
+    def written(filler: int) -> bytes:
+        sink = pa.BufferOutputStream()
+        schema = pa.schema([column], {b"filler": b"x" * filler})
+        table = pa.table({"unknown": [1]}, schema=schema)
+        pq.write_table(table, sink, compression="none", store_schema=False)
+        return sink.getvalue().to_pybytes()
+
+    return written(max(0, len(body) - len(written(0))))
+
+
+def gone(_: bytes) -> None:
+    return None
+
+
+DAMAGES = (garbled, cut_off, emptied, of_another_schema, gone)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fleet of two clusters with rows in every table that its steps read."""
+    folder = tmp_path_factory.mktemp("damaged")
+    bodies = []
+    for kind in ("snapshots", "manifests"):
+        (folder / kind).mkdir()
+    for seed, name in enumerate(("east", "west")):
+        cluster = clusters.cluster(18, brokers=6, joined=1, seed=seed)
+        moving = ReassignmentEntry("gone", 0, (1, 2))
+        cluster = replace(cluster, name=name, reassignment=(moving,), read_ms=cases.NOW_MS)
+        snapshots.write(folder / "snapshots" / f"{name}.json", cluster)
+        desired = clusters.desired(7, capacity=clusters.disks(cluster, 0.2))
+        connect = replace(desired.cluster.zookeeper, connect=f"127.0.0.1:1/{name}")
+        spec = replace(desired.cluster, name=name, zookeeper=connect, default_pool=f"{name}-all")
+        pool = replace(desired.pools[0], name=f"{name}-all", cluster=name)
+        new = topic_spec(f"new-{name}", pool.name, partitions=2, replication_factor=2)
+        bodies += [write_manifests.cluster_body(spec), write_manifests.pool_body(pool)]
+        bodies.append(write_manifests.topic_body(new))
+    (folder / "manifests" / "all.yaml").write_text(write_manifests.text_of(bodies))
+    return folder
+
+
+def words(made: Path, out: Path, step: str) -> list[str]:
+    """A command with its options."""
+    read = ["-f", made / "manifests", "--snapshots", made / "snapshots"]
+    # Nothing fits into a window of a minute: the budget leaves something out.
+    limits = ["--rate", "1", "--window", "0 22 * * * 1m"]
+    of_steps = {
+        "run": [*read, *limits, "--pages", "0"],
+        "snapshot": read,
+        "budget": limits,
+        "report": ["--pages", "0"],
+        "show": ["east", "--plan", out.parent / "plan.json"],
+    }
+    return [str(w) for w in ("fleet", step, *of_steps.get(step, ()), "--out", out, "--day", DAY)]
+
+
+@pytest.fixture(scope="module")
+def whole(made: Path) -> Path:
+    """The lake of that fleet."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(engines, "open_engine", InProcess.opened)
+        assert main.main(words(made, made / "out", "run")) == 0
+    return made / "out"
+
+
+@pytest.fixture
+def out(whole: Path, tmp_path: Path) -> Path:
+    """The same, to be spoilt."""
+    return Path(shutil.copytree(whole, tmp_path / "out", copy_function=os.link))
+
+
+def spoil(file: Path, damage: Damage) -> None:
+    body = damage(file.read_bytes())
+    file.unlink()
+    if body is not None:
+        file.write_bytes(body)
+
+
+def files_of(lake: Lake, table: str) -> list[str]:
+    """The files of that table that count."""
+    if table == schemas.MANIFESTS.name:
+        return [each.path for each in lake.objects.children(table)]
+    if table.startswith(f"{schemas.CURRENT.name}/"):
+        return [each.path for each in lake.objects.files(table)][-1:]
+    found = lake.current(STEP_OF[table], DAY).values()
+    return sorted({file.path for e in found for file in e.of_table(schemas.TABLES[table])})
+
+
+def contents(lake: Lake) -> dict:
+    """Rows that count, but for those that hold times of writing."""
+    left = {(schemas.CLUSTERS.name, name) for name in ("east", "west")}
+    return {k: rows for k, rows in cases.rows_of_all(lake).items() if k not in left}
+
+
+READERS = {
+    "snapshot": ("features --again", "plan --again", "report"),
+    "features": ("plan --again", "report"),
+    "plan": ("show", "report", "budget --clusters-at-once 1"),
+    "budget": ("report", "budget"),
+    "report": ("report",),
+    "manifests": ("features", "plan", "report", "budget"),
+}
+"""By the step that writes tables, the commands that read them."""
+TABLES = {
+    **{table.name: step for step, tables in TABLES_OF.items() for table in tables},
+    **{f"{schemas.CURRENT.name}/step={step}/day={DAY}": step for step in TABLES_OF},
+    schemas.MANIFESTS.name: "manifests",
+}
+MATRIX = [
+    (table, DAMAGES[number % len(DAMAGES)])
+    for number, table in enumerate(sorted(TABLES.keys() - ABSENT))
+    if number % 2 or table == schemas.MANIFESTS.name
+]
+REST = [
+    (table, damage)
+    for table in sorted(TABLES.keys() - ABSENT)
+    for damage in DAMAGES
+    if (table, damage) not in MATRIX
+]
+
+
+def test_every_table_has_rows(whole: Path) -> None:
+    lake = lake_at(whole)
+    assert [table for table in sorted(TABLES.keys() - ABSENT) if not files_of(lake, table)] == []
+
+
+@pytest.mark.parametrize(("table", "damage"), [*MATRIX, *soak(*REST)])
+def test_a_damaged_file_is_told_and_made_again(
+    table: str, damage: Damage, made: Path, whole: Path, out: Path, capsys, without_spark
+) -> None:
+    lake = lake_at(out)
+    wanted = contents(lake)
+    path = files_of(lake, table)[0]
+    spoil(out / path, damage)
+    told = ""
+    for reader in READERS[TABLES[table]]:
+        step, *again = reader.split()
+        code = main.main([*words(made, out, step), *again])
+        captured = capsys.readouterr()
+        assert code in (0, 1, 4), captured.err
+        assert "internal error" not in captured.err
+        assert (code == 0) == (not captured.err), captured.err
+        assert damage is gone or code or path not in captured.err
+        told += captured.err
+    if table.startswith(UNREAD):
+        assert not told
+        # Nobody has noticed; who has, by SQL, says so.
+        assert main.main([*words(made, out, "features"), "--again"]) == 0
+    elif damage is not gone or "run=" in path:  # else there is one version less
+        assert path in told
+        assert f"poolkeeper fleet {TABLES[table].replace('manifests', 'snapshot')}" in told
+    for code in (main.main(words(made, out, "run")) for _ in range(2)):
+        if code == 0:
+            break
+    assert code == 0, capsys.readouterr().err
+    assert contents(lake) == wanted
+
+
+@pytest.mark.parametrize("damage", [garbled, gone, *soak(cut_off, emptied, of_another_schema)])
+def test_a_budget_without_the_stages_of_a_plan(
+    damage: Damage, made: Path, out: Path, capsys, without_spark
+) -> None:
+    lake = lake_at(out)
+    entry = cases.entry(lake, "plan", "west")
+    (file,) = entry.of_table(schemas.STAGES)
+    spoil(out / file.path, damage)
+    budget = [*words(made, out, "budget"), "--clusters-at-once", "1"]
+    code = main.main([*budget, "-o", "json"])
+    captured = capsys.readouterr()
+    assert code == 4
+    (step,) = json.loads(captured.out)["steps"]
+    (missing,) = step["missing"]
+    assert (missing["reason"], missing["cluster"]) == ("Damaged", "west")
+    assert missing["message"].startswith(f"{file.path} is damaged (")
+    assert missing["message"].endswith(f"poolkeeper fleet plan --day {DAY} makes it again")
+    assert captured.err == f"warning: budget west: {missing['message']}\n"
+    assert [each["cluster"] for each in step["leftOut"]] == ["east"]
+    assert main.main(budget) == 4  # as long as it is not made again
+    assert main.main(words(made, out, "plan")) == 0
+    assert main.main(budget) == 0

@@ -1,0 +1,177 @@
+"""The article's experiment on real brokers with Kafka's own consumers: one leaves and returns.
+
+`whatif consumers` says of each event who reads what then: it must be so in every second in which
+nothing changes. How long partitions have no reader is measured, eager beside cooperative. The
+article measured the rate of each consumer and named no figures for that: sticky changed them least
+and most gently, range and round robin most.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from matrices import soak
+from poolkeeper.algorithms.assignors.group import Assignment, Assignor, GroupMember, GroupTopic
+from poolkeeper.brokers.consumer_groups import ObservedGroup
+from poolkeeper.brokers.requests import BrokerClient
+from poolkeeper.sandbox import Sandbox
+from poolkeeper.studies.group_events import StudiedGroup
+from poolkeeper.studies.group_rebalances import Settled, is_eager, settle
+from real.group_experiments import Experiment, Said, unowned_ms
+from real.support import create, run
+
+TOPICS = {"b4-t0": 4, "b4-t1": 4, "b4-t2": 5}
+SUBSCRIBED = {"C0": ("b4-t0",), "C1": ("b4-t0", "b4-t1"), "C2": ("b4-t0", "b4-t1", "b4-t2")}
+CLASSES = {
+    Assignor.RANGE: "RangeAssignor",
+    Assignor.ROUND_ROBIN: "RoundRobinAssignor",
+    Assignor.STICKY: "StickyAssignor",
+    Assignor.COOPERATIVE_STICKY: "CooperativeStickyAssignor",
+}
+STABLE_S = 3
+ASSIGNORS = [Assignor.COOPERATIVE_STICKY, *soak(*(a for a in CLASSES if is_eager(a)))]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What the brokers told, and the seconds of each consumer, while nothing changed."""
+
+    group: ObservedGroup
+    seconds: Mapping[str, Sequence[Said]]
+
+
+@dataclass(frozen=True)
+class Course:
+    """All are there, C0 has left, it has returned; what was said after the first phase.
+
+    `studied`: what `whatif consumers` said of the live group, before C0 left.
+    """
+
+    assignor: Assignor
+    phases: tuple[Phase, Phase, Phase]
+    studied: Mapping[str, Any]
+    lines: tuple[Said, ...]
+
+
+@pytest.fixture(scope="module")
+def experiment(kafka):
+    sandbox: Sandbox = kafka(brokers=1)
+    for name, partitions in TOPICS.items():
+        create(sandbox, name, *((1,) for _ in range(partitions)))
+    with Experiment(sandbox, TOPICS) as running:
+        yield running
+
+
+@pytest.fixture(scope="module", params=ASSIGNORS)
+def course(experiment, request) -> Course:
+    assignor: Assignor = request.param
+    group = f"b4-{assignor.value}"
+
+    def join(client: str) -> None:
+        experiment.join(group, CLASSES[assignor], client, SUBSCRIBED[client])
+
+    def phase(*clients: str) -> Phase:
+        seconds = experiment.settled(clients, sum(TOPICS.values()), STABLE_S)
+        with BrokerClient.open(experiment.sandbox.bootstrap.split(",")) as brokers:
+            return Phase(brokers.consumer_group(group), seconds)
+
+    for client in SUBSCRIBED:
+        join(client)
+    together, begun = phase("C0", "C1", "C2"), len(experiment.lines)
+    studied = whatif(experiment.sandbox, group)
+    experiment.leave("C0")
+    without = phase("C1", "C2")
+    join("C0")
+    again, ended = phase("C0", "C1", "C2"), len(experiment.lines)
+    for client in SUBSCRIBED:
+        experiment.leave(client)
+    return Course(
+        assignor, (together, without, again), studied, tuple(experiment.lines[begun:ended])
+    )
+
+
+def whatif(sandbox: Sandbox, group: str) -> Mapping[str, Any]:
+    """What the command says of a live group that C0 leaves."""
+    cluster = ("--zookeeper", sandbox.connect, "--bootstrap", sandbox.bootstrap)
+    words = (*cluster, "--group", group, "--leave", "C0", "--output", "json")
+    said = run("whatif", "consumers", *words)
+    assert (said.code, said.err) == (0, "")
+    return json.loads(said.out)
+
+
+def group_of(phase: Phase) -> StudiedGroup:
+    """The group with its members as the brokers tell of them, by their real ids."""
+    topics = {name: GroupTopic(partitions) for name, partitions in TOPICS.items()}
+    return StudiedGroup(topics, phase.group.members)
+
+
+def client_of(member: GroupMember | str) -> str:
+    return (member if isinstance(member, str) else member.id)[:2]
+
+
+def owned(assignment: Assignment) -> dict[str, frozenset[str]]:
+    """Names of partitions by client."""
+    return {
+        client_of(member): frozenset(f"{topic}-{number}" for topic, number in partitions)
+        for member, partitions in assignment.items()
+    }
+
+
+def assert_in_every_second(phase: Phase, predicted: Assignment) -> None:
+    wanted = owned(predicted)
+    assert owned(phase.group.assignment) == wanted
+    for client, seconds in phase.seconds.items():
+        assert len(seconds) >= STABLE_S
+        assert {said.partitions for said in seconds} == {wanted[client]}
+
+
+def test_the_brokers_tell_of_the_group(course):
+    told = course.phases[0].group
+    assert told.assignor is course.assignor
+    assert {client_of(each): set(each.topics) for each in told.members} == {
+        client: set(topics) for client, topics in SUBSCRIBED.items()
+    }
+
+
+def test_who_reads_what_is_as_the_study_says(course):
+    together, without, again = course.phases
+    group, assignor = group_of(together), course.assignor
+    if assignor in (Assignor.RANGE, Assignor.ROUND_ROBIN):  # others depend on who joined first
+        assert_in_every_second(together, settle(assignor, group).assignment)
+    courses = {each["assignor"]: each["events"] for each in course.studied["assignors"]}
+    start, left = courses[assignor.value]
+    assert_in_every_second(together, start["assignment"])
+    assert_in_every_second(without, left["assignment"])
+    before = Settled((without.group.assignment,), 1, 0.0)
+    assert_in_every_second(again, settle(assignor, group_of(again), before).assignment)
+
+
+def test_each_consumer_reads_in_proportion_to_its_partitions(course):
+    for phase in course.phases:
+        records = {client: sum(s.records for s in said) for client, said in phase.seconds.items()}
+        total = sum(records.values())
+        for client, partitions in owned(phase.group.assignment).items():
+            share = len(partitions) / sum(TOPICS.values())
+            assert records[client] / total == pytest.approx(share, abs=0.15)
+
+
+def test_what_stops_is_what_the_study_says(course):
+    """With an eager assignor all partitions, else only those that change hands."""
+    first, second = course.phases[0].group.assignment, course.phases[1].group.assignment
+    before, after = owned(first), owned(second)
+    kept = frozenset().union(*(before[client] & after[client] for client in after))
+    lost_ms = unowned_ms(course.lines)
+    staying = sum(ms for name, ms in lost_ms.items() if name in kept) / 1000
+    others = sum(lost_ms.values()) / 1000 - staying
+    print(
+        f"{course.assignor.value}: without a reader {others:.1f} partition seconds of those that"
+        f" change hands, {staying:.1f} of those that do not (the article: sticky changes least)"
+    )
+    if is_eager(course.assignor):
+        assert kept <= lost_ms.keys()
+    else:
+        assert not kept & lost_ms.keys()
+    assert before["C0"] <= lost_ms.keys()

@@ -27,7 +27,7 @@ TOGETHER = {
     "real/three brokers": (
         *("execution", "brokers", "cli_reading", "logdirs", "loop"),
         *("observe", "resume", "sandbox_ready", "usable_topics", "throttles", "hangs", "outages"),
-        *("config_checks", "orphans", "mixed_plans"),
+        *("config_checks", "orphans", "mixed_plans", "ui"),
     ),
     "real/four brokers": ("simulation", "source_d3"),
     "kubernetes/four brokers": ("outages", "failover"),

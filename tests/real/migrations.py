@@ -59,6 +59,7 @@ BATCH_BYTES = 64 * 1024
 SLOW = {"throttle": {"mode": "Fixed", "rate": "64Ki"}}
 FAST = {"throttle": {"mode": "Fixed", "rate": "50Mi"}}
 SESSION_MS = 6_000
+REACTION_MS = 20_000
 """How long ZooKeeper keeps a session: a broker's, and that of who executes."""
 SETTINGS = (
     ("replication.quota.window.num", "2"),
@@ -339,8 +340,9 @@ class Migration:
 class Faults:
     """What may have cost a replica its place in the ISR.
 
-    `touched`: brokers that lose it while they are not registered. `failing`: those that lose it at
-    any time. `lagging`: from when to when any may (milliseconds since 1970).
+    `touched`: brokers that lose it while they are not registered, or have not been for long: a
+    controller acts on a session's end when it gets to it. `failing`: those that lose it at any
+    time. `lagging`: from when to when any may (milliseconds since 1970).
     """
 
     touched: Set[int] = frozenset()
@@ -365,18 +367,21 @@ def reasonless(
     under way.
     """
     found: list[str] = []
-    there = set(registered)
+    there = dict.fromkeys(registered, -REACTION_MS)
     before = {str(p): set(replicas) for p, replicas in enumerate(ORIGIN)}
     isrs, hurt = dict(before), {p: set[int]() for p in before}
     for at, change in enumerate(changes):
         match change.path.split("/"):
             case ["", "brokers", "ids", broker]:
-                (there.discard if change.kind == "DELETE" else there.add)(int(broker))
+                there.pop(int(broker), None)
+                if change.kind != "DELETE":
+                    there[int(broker)] = change.time_ms
             case ["", "brokers", "topics", topic] if topic == TOPIC:
                 before |= _lists(change, size)
             case ["", "brokers", "topics", topic, "partitions", p, "state"] if topic == TOPIC:
                 isr = set(change.body["isr"])
-                lost = faults.excuse(isrs[p] - isr, there, change.time_ms)
+                settled = {b for b, at_ms in there.items() if change.time_ms - at_ms >= REACTION_MS}
+                lost = faults.excuse(isrs[p] - isr, settled, change.time_ms)
                 hurt[p] = (hurt[p] | lost) - isr
                 isrs[p] = isr
                 later = (_lists(each, size).get(p) for each in changes[at:])

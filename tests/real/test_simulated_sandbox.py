@@ -9,6 +9,7 @@ import pytest
 
 from conditions import until
 from poolkeeper import errors
+from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread, take_down_all
 from poolkeeper.sandbox.clock import VirtualClock
 from poolkeeper.sandbox.servers import processes, records
@@ -17,7 +18,6 @@ from poolkeeper.sandbox.simulation.controller.topics import MANY
 from poolkeeper.sandbox.simulation.zookeeper.kazoo_session import TOGETHER, KazooSession
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode
 from real.support import body, command, declare, kazoo, run
-from simulation.clusters import SimulatedCluster
 
 SPEED = 20
 TOPIC = "orders"

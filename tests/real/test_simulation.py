@@ -11,12 +11,12 @@ from kazoo.client import KazooClient
 import txnlog
 from conditions import until
 from matrices import soak
+from poolkeeper.rehearsal.simulated_cluster import REQUEST, body_of
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.sandbox.clock import RealClock
 from poolkeeper.sandbox.simulation import Simulation, SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.kazoo_session import KazooSession
 from real.support import kazoo
-from simulation.clusters import REQUEST, body_of
 from simulation.recordings import Recorded, Trace, history, replay, streams
 
 pytestmark = pytest.mark.long

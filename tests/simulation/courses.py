@@ -11,11 +11,11 @@ from functools import cache
 from typing import Any
 
 from poolkeeper.model.specs import Desired, ThrottleMode
+from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Call, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation.zookeeper.session import Event
 from simulation import invariants
 from simulation.asked import AskedBrokers
-from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import Executor
 from simulation.invariants import Partition, Replicas, Requested, Trail
 from simulation.scenarios import SCENARIOS

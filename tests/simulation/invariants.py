@@ -28,9 +28,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from authors import broker_by_session
+from poolkeeper.rehearsal.simulated_cluster import REQUEST
 from poolkeeper.sandbox.fake_zookeeper import FakeZooKeeper
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, Transaction, TransactionKind
-from simulation.clusters import REQUEST
 
 HOLDER = "/poolkeeper/holder"
 EPOCH = "/poolkeeper/epoch"

@@ -21,11 +21,11 @@ from poolkeeper.model.execution.records import RequestRecord
 from poolkeeper.model.execution.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.planning.proposals import plan_json
+from poolkeeper.rehearsal.fake_session import FakeSession
 from poolkeeper.sandbox.clock import VirtualClock
 from poolkeeper.sandbox.fake_zookeeper import FakeClient, FakeZooKeeper
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode, WriteNode
 from poolkeeper.zk import history, runs, znodes
-from simulation.fake_session import FakeSession
 
 MOVES = (Move("t", None, 0, ((3, 2), (1, 2)), 1, "moved"),)
 PLAN = Plan("main", plan_json.plan_hash(MOVES, ()), f"sha256:{'f' * 64}", moves=MOVES)

@@ -12,13 +12,13 @@ from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.planning.run_state.throttles import ADAPTIVE_RISE_MAX
 from poolkeeper.reconcile.decide.throttle_rate import ADAPT_EVERY_MS
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster, state_path
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, observe
 from simulation import invariants
-from simulation.clusters import REQUEST, SimulatedCluster, state_path
 from simulation.executors import Executor, converged
-from simulation.fake_session import FakeSession
 
 MB = 1_000_000
 RATE = 4 * MB

@@ -16,13 +16,13 @@ from poolkeeper.reconcile.approval import renew
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PendingPlan
 from poolkeeper.reconcile.observation import observe_cluster
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import pending_plan, znodes
 from poolkeeper.zk.client.operations import Delete
 from poolkeeper.zk.cluster_access import ZooKeeperView
-from simulation.clusters import SimulatedCluster
 from simulation.executors import Executor, converged
-from simulation.fake_session import FakeSession
 
 MIB = 1024**2
 SPEC = cluster_spec("c", unmanaged_topics=UnmanagedTopics.MANAGE)

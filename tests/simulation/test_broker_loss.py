@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import examples
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.studies.broker_loss import BrokerLoss, LostPartition, PartitionFate, lose
 from poolkeeper.studies.loss_settings import UNCLEAN, settings_of
 from poolkeeper.zk import observe
-from simulation.clusters import SimulatedCluster
-from simulation.fake_session import FakeSession
 
 BROKERS = range(1, 7)
 TIB = 1 << 40

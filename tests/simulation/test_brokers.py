@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper.transactions import Transaction
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.broker.throttles import (
@@ -13,7 +14,6 @@ from poolkeeper.sandbox.simulation.broker.throttles import (
     LEADER_REPLICAS,
 )
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode
-from simulation.clusters import SimulatedCluster
 
 MB = 1_000_000
 ELECTION = "/admin/preferred_replica_election"

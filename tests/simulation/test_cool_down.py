@@ -23,12 +23,12 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority, authority_of
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, observe, znodes
-from simulation.clusters import SimulatedCluster
 from simulation.executors import Executor
-from simulation.fake_session import FakeSession
 
 COOL_S = 600
 SPEC = cluster_spec(

@@ -6,8 +6,8 @@ import pytest
 
 from builders import desired, pool_spec, topic_spec
 from poolkeeper.model.specs import Claim, DeletionPolicy
+from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from simulation.clusters import SimulatedCluster
 from simulation.executors import Executor
 
 TOPIC = topic_spec(

@@ -18,13 +18,13 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan, declaration, receivers
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import Event
 from poolkeeper.zk import observe
-from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import Executor
-from simulation.fake_session import FakeSession
 
 NOTHING_APPROVED = Authority(steps=True)
 CLUSTER = cluster_spec(

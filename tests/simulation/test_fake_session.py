@@ -11,6 +11,7 @@ from kazoo.exceptions import NodeExistsError
 from contracts import sessions
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.credentials import ZooKeeperCredentials
+from poolkeeper.rehearsal.fake_session import FakeSession, VirtualEvent
 from poolkeeper.sandbox.clock import VirtualClock
 from poolkeeper.sandbox.fake_zookeeper import (
     FakeClient,
@@ -23,7 +24,6 @@ from poolkeeper.sandbox.fake_zookeeper import (
 from poolkeeper.sandbox.simulation.zookeeper import session as zookeeper_session
 from poolkeeper.zk.client.operations import Create, SetData
 from poolkeeper.zk.client.session import Session
-from simulation.fake_session import FakeSession, VirtualEvent
 
 CHROOT = "/kafka"
 

@@ -13,15 +13,15 @@ from poolkeeper.model.execution.runs import Ending, Phase, Run
 from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
 from poolkeeper.reconcile.cluster import reconcile_cluster
 from poolkeeper.reconcile.context import PassContext
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.fake_zookeeper.transactions import TransactionKind
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.telemetry.audit import AuditTrail
 from poolkeeper.zk import history, journal, znodes
 from poolkeeper.zk.cluster_access import ZooKeeperAccess
-from simulation.clusters import SimulatedCluster
 from simulation.executors import EVERYTHING, Executor
-from simulation.fake_session import FakeSession
 
 SPEC = cluster_spec("c", execution=Execution(throttle=Throttle(ThrottleMode.NONE)))
 DESIRED = Desired(

@@ -3,10 +3,10 @@
 import pytest
 
 from poolkeeper.errors import HolderActive, Unavailable
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import fencing, journal
-from simulation.clusters import SimulatedCluster
-from simulation.fake_session import FakeSession
 
 
 @pytest.fixture

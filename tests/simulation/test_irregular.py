@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from kazoo.exceptions import ConnectionLoss
 
+from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster, body_of
 from poolkeeper.sandbox.simulation import BrokerSpec, SimulationSpec, spread
 from poolkeeper.sandbox.simulation.codecs import Tp
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode
-from simulation.clusters import REQUEST, SimulatedCluster, body_of
 
 MB = 1_000_000
 OLD, MIDDLE, NEW = "0.10.2.2", "2.0.1", "3.9.2"

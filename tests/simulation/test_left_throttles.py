@@ -15,12 +15,12 @@ from matrices import soak
 from poolkeeper.cli.output import status_values
 from poolkeeper.model.execution.throttles import LeftThrottles, Throttled
 from poolkeeper.planning.run_state import left_throttles
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.zk import journal, observe, throttling
-from simulation.clusters import SimulatedCluster
 from simulation.courses import plain_course
 from simulation.executors import Executor, converged
-from simulation.fake_session import FakeSession
 from simulation.our_tree import IN_FORCE, OURS, OurTree, write_manifests
 from simulation.scenarios import SCENARIOS
 

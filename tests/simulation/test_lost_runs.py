@@ -17,15 +17,15 @@ from poolkeeper.model.execution.runs import StopRequest
 from poolkeeper.model.execution.waits import WaitReason
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import TopicPartition
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.simulated_cluster import REQUEST, SESSION_MS, SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import Event
 from poolkeeper.zk import journal, observe, znodes
 from simulation import invariants
-from simulation.clusters import REQUEST, SESSION_MS, SimulatedCluster
 from simulation.courses import plain_course
 from simulation.executors import Executor, converged
-from simulation.fake_session import FakeSession
 from simulation.our_tree import OurTree
 from simulation.scenarios import SCENARIOS, THROTTLED, Wanted
 

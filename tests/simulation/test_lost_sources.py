@@ -18,9 +18,9 @@ from poolkeeper.model.specs import (
     ThrottleMode,
     TopicSpec,
 )
+from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import runs
-from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import Executor
 
 MB = 1_000_000

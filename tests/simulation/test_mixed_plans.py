@@ -28,12 +28,12 @@ from poolkeeper.model.specs import (
     ThrottleMode,
 )
 from poolkeeper.reconcile.authority import Authority
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal
-from simulation.clusters import SimulatedCluster
 from simulation.executors import Executor, converged
-from simulation.fake_session import FakeSession
 
 QUICK = Execution(throttle=Throttle(ThrottleMode.NONE), max_moves=2)
 POOL = pool_spec("p", 1, 2, 3, 4, cluster="c", goals=())

@@ -11,8 +11,8 @@ from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.waits import WaitReason, has
 from poolkeeper.model.specs import Desired, Execution, Remedies, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.reconcile.decide.stalls import STALL_MS
+from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import Executor, converged
 
 MB = 1_000_000

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation import our_tree
-from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.our_tree import OURS, OurTree, Poisons, Repair, poisons
 
 MB = 1_000_000

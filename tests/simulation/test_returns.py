@@ -26,14 +26,14 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.reconcile.decide.stalls import STALL_MS
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.simulated_cluster import REQUEST, SESSION_MS, SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, runs
 from simulation import invariants
 from simulation.asked import AskedBrokers
-from simulation.clusters import REQUEST, SESSION_MS, SimulatedCluster
 from simulation.executors import Executor, converged
-from simulation.fake_session import FakeSession
 from simulation.invariants import Trail
 
 MB = 1_000_000

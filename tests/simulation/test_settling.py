@@ -9,8 +9,8 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.waits import WaitReason, has
 from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, UnmanagedTopics
 from poolkeeper.reconcile.authority import Authority
+from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import Executor
 
 SETTLING = Authority(steps=True, plans=None, settling=True)

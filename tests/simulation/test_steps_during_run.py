@@ -14,11 +14,11 @@ from poolkeeper.model.specs import Desired, Execution, Mode, Throttle, ThrottleM
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.cluster import preview
 from poolkeeper.reconcile.context import PreviewContext
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk.cluster_access import ZooKeeperView
-from simulation.clusters import REQUEST, SimulatedCluster
 from simulation.executors import EVERYTHING, Executor
-from simulation.fake_session import FakeSession
 
 MB = 1_000_000
 SLOW = Execution(throttle=Throttle(ThrottleMode.FIXED, 2 * MB), max_moves=2)

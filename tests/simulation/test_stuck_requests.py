@@ -17,10 +17,10 @@ from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
 from poolkeeper.model.specs import Desired, Execution, Remedies, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX
+from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster, body_of
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation import invariants
 from simulation.asked import AskedBrokers
-from simulation.clusters import REQUEST, SimulatedCluster, body_of
 from simulation.executors import Executor, converged
 
 MB = 1_000_000

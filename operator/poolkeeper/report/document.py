@@ -88,7 +88,8 @@ class Report:
     """The whole report.
 
     `filter`: what the names in columns of `found_by` are; tables can then be sorted and filtered.
-    `back`: text and path of the page that leads to this one.
+    `back`: text and path of the page that leads to this one. `scrubbed`: pictures have a control
+    of class `scrub`, with which readers go through time.
     """
 
     title: str
@@ -98,6 +99,7 @@ class Report:
     foot: str = ""
     filter: str = ""
     back: tuple[str, str] | None = None
+    scrubbed: bool = False
 
 
 def name(text: str, link: str = "") -> Cell:

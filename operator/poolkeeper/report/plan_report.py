@@ -62,14 +62,30 @@ def plan_page(
 
     `first`: a section before all others. `back`: text and path of the page that leads to this one.
     """
+    return page.render(replace(page_document(plan, desired, cluster, first), back=back))
+
+
+def page_document(
+    plan: Plan, desired: Desired, cluster: Cluster, first: Section | None = None
+) -> Report:
+    """The page before it is rendered."""
     made = document(plan, desired, cluster, _PAGE)
-    sections = (first, *made.sections) if first else made.sections
-    return page.render(replace(made, sections=sections, back=back))
+    return replace(made, sections=(first, *made.sections)) if first else made
 
 
-def plan_markdown(plan: Plan, desired: Desired, cluster: Cluster) -> str:
-    """Markdown short enough for a comment on a forge; what does not fit is counted."""
-    return markdown.comment(lambda extent: document(plan, desired, cluster, extent), _COMMENT)
+def plan_markdown(
+    plan: Plan, desired: Desired, cluster: Cluster, first: Section | None = None
+) -> str:
+    """Markdown short enough for a comment on a forge; what does not fit is counted.
+
+    `first`: a section before all others.
+    """
+
+    def made(extent: PlanReportLimits) -> Report:
+        found = document(plan, desired, cluster, extent)
+        return replace(found, sections=(first, *found.sections)) if first else found
+
+    return markdown.comment(made, _COMMENT)
 
 
 def document(plan: Plan, desired: Desired, cluster: Cluster, extent: PlanReportLimits) -> Report:

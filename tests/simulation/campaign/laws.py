@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.waits import WaitReason, has
+from poolkeeper.rehearsal.simulated_cluster import REQUEST
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation
 from simulation import invariants
 from simulation.campaign import tools, truths
 from simulation.campaign.play import ROUNDS_MAX, Played
 from simulation.campaign.situation import MB, Partition, Situation
-from simulation.clusters import REQUEST
 from simulation.invariants import TOPICS, Trail
 
 PASSES_MAX = 220

@@ -1,8 +1,8 @@
 """Brokers that die, return, restart, lose their sessions, and whose disks fill."""
 
+from poolkeeper.rehearsal.simulated_cluster import SESSION_MS
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import DISK_BYTES, Situation
-from simulation.clusters import SESSION_MS
 
 CONTROLLER = "/controller"
 

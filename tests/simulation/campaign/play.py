@@ -20,6 +20,8 @@ from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.stalls import IGNORED_PAUSE_MS
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.simulated_cluster import REQUEST, SESSION_MS
 from poolkeeper.sandbox.fake_zookeeper import Faults
 from simulation.asked import AskedBrokers
 from simulation.campaign import machines, repairs, tools
@@ -31,9 +33,7 @@ from simulation.campaign.ours import AT_CALLS, OUTAGES_MS, CallTroubles
 from simulation.campaign.people import PEOPLE
 from simulation.campaign.situation import Situation, drawn
 from simulation.campaign.tools import TOOLS
-from simulation.clusters import REQUEST, SESSION_MS
 from simulation.executors import Executor, PlannedBefore
-from simulation.fake_session import FakeSession
 
 ACTIONS: Mapping[Trouble, Callable[[Situation], bool]] = {**MACHINES, **TOOLS, **DAMAGE, **PEOPLE}
 KINDS = tuple(kind for kind in Trouble if frozenset({kind}) not in EXCLUDED)

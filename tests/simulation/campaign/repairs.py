@@ -8,9 +8,9 @@ from unittest import mock
 
 from poolkeeper.cli import main
 from poolkeeper.cli.input import cluster_reading
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.simulated_cluster import REQUEST
 from simulation.campaign.situation import Situation
-from simulation.clusters import REQUEST
-from simulation.fake_session import FakeSession
 
 TOPICS = "/brokers/topics"
 MARKERS = "/admin/delete_topics"

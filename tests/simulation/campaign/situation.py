@@ -21,9 +21,9 @@ from poolkeeper.model.specs import (
     ThrottleMode,
     TopicSpec,
 )
+from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.campaign.kinds import Trouble
-from simulation.clusters import SimulatedCluster
 
 MB = 1_000_000
 RATE = 2 * MB

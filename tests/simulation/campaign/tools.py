@@ -2,11 +2,11 @@
 
 import json
 
+from poolkeeper.rehearsal.simulated_cluster import REQUEST, body_of
 from poolkeeper.sandbox.simulation.profiles import Era
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import MB, Partition, Situation
-from simulation.clusters import REQUEST, body_of
 
 NOBODY = 99
 ELECTION = "/admin/preferred_replica_election"

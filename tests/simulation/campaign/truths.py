@@ -7,13 +7,13 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.refusals import RefusalReason
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Mode
+from poolkeeper.rehearsal.simulated_cluster import REQUEST
 from poolkeeper.sandbox.simulation.profiles import Era
 from simulation.campaign import tools
 from simulation.campaign.damage import DAMAGE
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import DISK_BYTES, Situation
 from simulation.campaign.tools import NOBODY
-from simulation.clusters import REQUEST
 
 Truth = Callable[[Situation, Wait], bool]
 
@@ -182,6 +182,7 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.PARTITION_LEADERLESS: _leaderless,
     WaitReason.REPLICA_NOT_IN_SYNC: _dead,
     WaitReason.NO_LIVE_REPLICA_IN_SYNC: lambda s, _: bool(s.dead),
+    WaitReason.LAW_WORSENED: lambda s, _: bool(s.died_ms),
     WaitReason.NO_ROOM_ON_DISKS: lambda s, _: max(s.sizes.values()) > DISK_BYTES,
     WaitReason.REQUEST_STALE: lambda s, w: _done(s, w) or s.has(*DEAFENING),
     WaitReason.REQUEST_UNNOTICED: lambda s, _: s.cluster.exists(REQUEST) and not _in_union(s),

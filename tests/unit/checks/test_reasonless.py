@@ -1,10 +1,11 @@
 """The law that migrations on real brokers are held to: nothing but a fault costs a replica."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from real.migrations import ORIGIN, TOPIC, Faults, reasonless
+from real.migrations import ORIGIN, REACTION_MS, TOPIC, Faults, reasonless
 from real.support import Change
 
 BROKERS = {1, 2, 3, 4}
@@ -33,6 +34,10 @@ def returns(broker: int) -> Change:
     return change(f"/brokers/ids/{broker}", {}, kind="CREATE")
 
 
+def later(what: Change) -> Change:
+    return replace(what, time_ms=what.time_ms + REACTION_MS)
+
+
 MOVED = (replicas(3, 4, 1, 2), isr(1, 2, 3), isr(1, 2, 3, 4), isr(2, 3, 4), isr(3, 4))
 
 
@@ -46,8 +51,10 @@ MOVED = (replicas(3, 4, 1, 2), isr(1, 2, 3), isr(1, 2, 3, 4), isr(2, 3, 4), isr(
         pytest.param((dies(3), isr(2)), False, id="another-broker-died"),
         pytest.param((dies(1), isr(2), returns(1), isr(2)), True, id="it-catches-up"),
         pytest.param(
-            (dies(1), isr(2), returns(1), isr(2, 1), isr(2)), False, id="it-had-caught-up"
+            (dies(1), isr(2), returns(1), isr(2, 1), later(isr(2))), False, id="it-had-caught-up"
         ),
+        pytest.param((dies(1), returns(1), isr(2)), True, id="its-end-is-seen-when-it-is-back"),
+        pytest.param((dies(1), returns(1), later(isr(2))), False, id="it-had-been-back-for-long"),
         pytest.param(
             (dies(1), isr(2), replicas(3, 2), isr(2)), False, id="its-place-was-given-away"
         ),

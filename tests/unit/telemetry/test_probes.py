@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from conditions import until
+from poolkeeper import bounded_http
+from poolkeeper.bounded_http import Page
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.telemetry import probes
 from poolkeeper.telemetry.health import ProcessHealth
-from poolkeeper.telemetry.probes import Page, ProbeServer
+from poolkeeper.telemetry.probes import ProbeServer
 
 BIG = b"x" * 5_000_000
 
@@ -38,7 +40,7 @@ class Clock:
 @pytest.fixture(autouse=True)
 def quick_ticks(monkeypatch: pytest.MonkeyPatch) -> None:
     """To close a server takes up to a tick."""
-    monkeypatch.setattr(probes, "TICK_S", 0.01)
+    monkeypatch.setattr(bounded_http, "TICK_S", 0.01)
 
 
 @pytest.fixture
@@ -144,7 +146,7 @@ def test_clients_that_say_nothing_or_drip_delay_nobody(server: ProbeServer) -> N
 def test_clients_that_say_nothing_or_drip_are_dropped(server: ProbeServer, clock: Clock) -> None:
     slow = say_nothing_or_drip(server)
     until(lambda: server.connections == len(slow), "all are connected")
-    clock.now_s += probes.PATIENCE_S + 1
+    clock.now_s += bounded_http.PATIENCE_S + 1
     assert ask(server, "GET", "/ok") == (200, b"fine\n")
     for connection in slow:
         # Closed before it had read what dripped, the server's end answers with a reset.
@@ -158,7 +160,7 @@ def test_a_client_that_does_not_read_is_dropped(server: ProbeServer, clock: Cloc
         until(lambda: server.connections, "it is connected")
         assert ask(server, "GET", "/ok") == (200, b"fine\n"), "others are answered"
         until(lambda: server.connections == 1, "it is waited for")
-        clock.now_s += probes.PATIENCE_S + 1
+        clock.now_s += bounded_http.PATIENCE_S + 1
         assert ask(server, "GET", "/ok") == (200, b"fine\n"), "others are answered"
         until(lambda: not server.connections, "the one that does not read is dropped")
 
@@ -166,11 +168,11 @@ def test_a_client_that_does_not_read_is_dropped(server: ProbeServer, clock: Cloc
 def test_of_too_many_clients_the_oldest_gives_way(server: ProbeServer) -> None:
     many = [
         socket.create_connection(server.address, timeout=10)
-        for _ in range(probes.CONNECTIONS_MAX + 5)
+        for _ in range(bounded_http.CONNECTIONS_MAX + 5)
     ]
     assert ask(server, "GET", "/ok") == (200, b"fine\n")
     assert many[0].recv(1) == b""
-    assert server.connections <= probes.CONNECTIONS_MAX
+    assert server.connections <= bounded_http.CONNECTIONS_MAX
     many[-1].sendall(b"GET /ok HTTP/1.1\r\n\r\n")
     assert many[-1].recv(15) == b"HTTP/1.1 200 OK"
     for connection in many:
@@ -204,13 +206,13 @@ def test_an_address_in_use_is_unavailable(server: ProbeServer) -> None:
     ],
 )
 def test_where_to_listen(listen: str, expected: tuple[str, int]) -> None:
-    assert probes.parse_listen(listen) == expected
+    assert bounded_http.parse_listen(listen) == expected
 
 
 @pytest.mark.parametrize("listen", ["", "8080", "host:", "host:http", "host:65536", "host:-1"])
 def test_where_nobody_can_listen(listen: str) -> None:
     with pytest.raises(Refused, match="is no HOST:PORT to listen on"):
-        probes.parse_listen(listen)
+        bounded_http.parse_listen(listen)
 
 
 def test_the_pages_are_health_readiness_and_metrics() -> None:

@@ -16,6 +16,7 @@ import click
 
 from poolkeeper import wording
 from poolkeeper.cli.commands import plan as planning_command
+from poolkeeper.cli.commands.plan import Beside
 from poolkeeper.cli.input import cluster_reading, confirmation, interrupts, options, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
@@ -137,7 +138,9 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         else:
             waits = () if resumed else planning_command.live_waits(observed, None, command.desired)
             waits += planning_command.stage_waits(plan, command.desired, observed)
-            planning_command.show(plan, command.desired, observed, command.output, waits=waits)
+            planning_command.show(
+                plan, command.desired, observed, command.output, Beside(waits=waits)
+            )
             printing.emit("")
     again = "Type yes to go on with this plan" if resumed else "Type yes to apply this plan"
     confirmation.confirm(again, yes=command.yes)
@@ -273,7 +276,7 @@ def _report_no_changes(
     if command.output == printing.JSON:
         _result(plan, Outcome(State.CONVERGED, waits=waits), undone)
     else:
-        planning_command.show(plan, command.desired, observed, command.output, waits=waits)
+        planning_command.show(plan, command.desired, observed, command.output, Beside(waits=waits))
     return left_undone.EXIT_CODE if undone else 0
 
 

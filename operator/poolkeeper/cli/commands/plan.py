@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -54,6 +55,10 @@ from poolkeeper.reconcile.recorded_run import (
 )
 from poolkeeper.text import moment, named
 from poolkeeper.zk.client.gc_pause import collector_paused
+
+if TYPE_CHECKING:
+    from poolkeeper.rehearsal.values import Rehearsal
+    from poolkeeper.report.document import Section
 
 CHANGES = 2
 REASSIGN_JSON = "reassign-json"
@@ -104,6 +109,11 @@ PAGES = (HTML, "markdown")
     help="Also write the plan there, for `apply --plan`.",
 )
 @click.option("--prune", is_flag=True, help="Plan deletions of topics that are no longer declared.")
+@click.option(
+    "--rehearse",
+    is_flag=True,
+    help="Also rehearse the plan: how long it takes, its margins, the worst single fault.",
+)
 @options.output(REASSIGN_JSON, *PAGES)
 def plan(
     address: ClusterSelection,
@@ -112,7 +122,7 @@ def plan(
     out: Path | None,
     prune: bool,
     output: str,
-    **supposed: Sequence[Any],
+    **supposed: Any,
 ) -> int:
     """Show what would change, why, and how many bytes move. Changes nothing.
 
@@ -124,7 +134,8 @@ def plan(
     reassignment file, one per stage, a line each; `html` is a page with pictures that opens
     without a network, `markdown` fits a comment on a pull request.
     """
-    with collector_paused():  # what a plan is made of stays until the command ends
+    # What a plan is made of stays until the command ends; what a rehearsal leaves does not.
+    with nullcontext() if supposed["rehearse"] else collector_paused():
         return _plan(address, snapshot, features, out, prune, output, supposed)
 
 
@@ -135,12 +146,12 @@ def _plan(
     out: Path | None,
     prune: bool,
     output: str,
-    supposed: Mapping[str, Sequence[Any]],
+    supposed: Mapping[str, Any],
 ) -> int:
     target = targets.target(address)
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
-    look = _of_snapshot(snapshot, desired) if snapshot else _of_cluster(target, desired)
+    look = look_at_snapshot(snapshot, desired) if snapshot else look_at_cluster(target, desired)
     seen = look.observed
     if features is not None:
         name = desired.cluster.name
@@ -161,7 +172,8 @@ def _plan(
     if out is not None:
         body = document(made, desired, seen, waits_until_ms, look.waits)
         output_files.write(out, indented(body, 1) + "\n")
-    show(made, desired, seen, output, waits_until_ms, look.waits)
+    foretold = _rehearsed(made, seen, desired) if supposed["rehearse"] else None
+    show(made, desired, seen, output, Beside(waits_until_ms, look.waits, foretold))
     if not made.empty or _to_do(seen):
         return CHANGES
     undone = look.waits or left_undone.of_plan(made) or _damage(seen)
@@ -291,32 +303,62 @@ def document(
     return body
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is shown beside a plan.
+
+    `balance_waits_until_ms`: until then a loop leaves out what is for balance alone. `waits`: what
+    blocks every move now; it comes first, with throttles that no run accounts for. `foretold`: the
+    rehearsal of the plan, and that of its worst single fault.
+    """
+
+    balance_waits_until_ms: int | None = None
+    waits: Sequence[Wait] = ()
+    foretold: "tuple[Rehearsal, Rehearsal | None] | None" = None
+
+
+def _rehearsed(
+    plan: Plan, seen: Observation, desired: Desired
+) -> "tuple[Rehearsal, Rehearsal | None] | None":
+    """Rehearse the plan that was made, and each single fault; None for an empty plan."""
+    if plan.empty:
+        return None
+    from poolkeeper.rehearsal import foretelling  # brings a simulated cluster
+    from poolkeeper.rehearsal.outcomes import Subject
+    from poolkeeper.rehearsal.values import Settings
+
+    subject = Subject(seen.cluster, desired, partial(audited_plan, prune=False))
+    return foretelling.foretell(subject, Settings(begin_ms=now_ms()))
+
+
 def show(
     plan: Plan,
     desired: Desired,
     observed: Observation,
     output: str,
-    balance_waits_until_ms: int | None = None,
-    waits: Sequence[Wait] = (),
+    beside: Beside = Beside(),
 ) -> None:
-    """Write a plan to standard output, with the remaining capacity of the pools after it.
-
-    `waits`: what blocks every move now; it comes first, with throttles that no run accounts for.
-    """
-    beside = (*observed.orphans.waits(), *left_throttles.waits(observed.left))
-    throttled = wording.sentences(beside)
+    """Write a plan to standard output, with the remaining capacity of the pools after it."""
+    waits, foretold = beside.waits, beside.foretold
+    throttled = wording.sentences((*observed.orphans.waits(), *left_throttles.waits(observed.left)))
     if output in (REASSIGN_JSON, *PAGES):
         printing.warn(throttled)
     if output == printing.JSON:
-        printing.emit_json(document(plan, desired, observed, balance_waits_until_ms, waits))
+        body = document(plan, desired, observed, beside.balance_waits_until_ms, waits)
+        if foretold is not None:
+            from poolkeeper.rehearsal import document as rehearsal_document
+
+            body["rehearsal"] = rehearsal_document.foretold(*foretold)
+        printing.emit_json(body)
     elif output == REASSIGN_JSON:
         for file in plan_json.reassign_json(plan):
             printing.emit(compact(file))
     elif output in PAGES:
         from poolkeeper.report import plan_report
 
+        section = None if foretold is None else _section(*foretold)
         write = plan_report.plan_page if output == HTML else plan_report.plan_markdown
-        printing.emit(write(plan, desired, observed.cluster))
+        printing.emit(write(plan, desired, observed.cluster, section))
     else:
         left = remaining_capacity.remaining_capacities(
             plan, desired, observed.cluster, observed.gone
@@ -325,12 +367,22 @@ def show(
             printing.emit(plan_text.blocked(waits, ink.of_output()) + "\n")
         text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output(), throttled)
         printing.emit(text)
-        if balance_waits_until_ms is not None:
-            until = moment(balance_waits_until_ms)
+        if foretold is not None:
+            from poolkeeper.rehearsal import foretelling
+
+            printing.emit("\n" + "\n".join(foretelling.told(*foretold)))
+        if beside.balance_waits_until_ms is not None:
+            until = moment(beside.balance_waits_until_ms)
             printing.emit(
                 f"\nUntil {until} a loop leaves out what is for balance alone"
                 " (spec.balancing.coolDown)."
             )
+
+
+def _section(rehearsal: "Rehearsal", worst: "Rehearsal | None") -> "Section":
+    from poolkeeper.rehearsal import foretelling
+
+    return foretelling.section(rehearsal, worst)
 
 
 def _balance_waits(plan: Plan, desired: Desired, observed: Observation) -> int | None:
@@ -350,7 +402,8 @@ def _config_questions(target: Target) -> RefusedConfigs:
     return cluster_reading.config_questions(target)
 
 
-def _of_cluster(target: Target, desired: Desired) -> Look:
+def look_at_cluster(target: Target, desired: Desired) -> Look:
+    """Read a cluster, what could not be read of it, and what blocks every move now."""
     from poolkeeper.cli.input import cluster_reading
     from poolkeeper.zk import journal, znodes
     from poolkeeper.zk.cluster_access import ZooKeeperView
@@ -398,7 +451,8 @@ def stage_waits(made: Plan, desired: Desired, seen: Observation) -> tuple[Wait, 
     return gates.at_this_time(desired, seen.cluster, now_ms()) if made.moves else ()
 
 
-def _of_snapshot(file: Path, desired: Desired) -> Look:
+def look_at_snapshot(file: Path, desired: Desired) -> Look:
+    """Observe a snapshot; raises Refused for one of another cluster."""
     cluster = replace(snapshot_files.read(file), name=desired.cluster.name)
     pinned = desired.cluster.cluster_id
     if pinned is not None and cluster.id not in (None, pinned):

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from poolkeeper import bounded_http
 from poolkeeper.errors import Refused
 from poolkeeper.resources.parse.quantities import positive_duration_s
-from poolkeeper.telemetry import logs, probes
+from poolkeeper.telemetry import logs
 from poolkeeper.telemetry.audit import Emit
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def operate(given: Mapping[str, Any], emit: Emit, stop: Event) -> None:
     if not namespace:
         raise Refused("the operator's own namespace is not known (expected --namespace)")
     listen = given["listen"] or LISTEN
-    probes.parse_listen(listen)
+    bounded_http.parse_listen(listen)
     with tempfile.TemporaryDirectory(prefix="poolkeeper-") as folder:
         settings = OperatorSettings(
             namespace=namespace,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from poolkeeper.cli import timing
 from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.errors import Refused
 from poolkeeper.model.credentials import ClientConfig
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, ZooKeeperSpec
 from poolkeeper.resources.checks import folder
@@ -37,6 +38,14 @@ class Target:
 def load_desired(address: ClusterSelection) -> Desired:
     """Load the manifests; raises InvalidInput with all problems, Refused for an unknown name."""
     return folder.load(address.folders).desired(address.cluster)
+
+
+def names(address: ClusterSelection) -> tuple[str, ...]:
+    """The names of all clusters of the manifests; raises InvalidInput and Refused."""
+    found = folder.load(address.folders)
+    if not found.clusters:
+        raise Refused("the manifests hold no KafkaCluster (expected one)")
+    return tuple(sorted(spec.name for spec in found.clusters))
 
 
 def target(address: ClusterSelection) -> Target:

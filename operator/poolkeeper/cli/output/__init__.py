@@ -2,5 +2,6 @@
 
 Read `printing` and `ink` (colours and tables), `plan_text` and `plan_lines`, `brokers_table`,
 `capacity_table`, `history_table`, `status_values`, `status_text`, `left_undone` (exit code 4),
-`progress`; of studies `loss_text`, `keys_text`, `consumers_text`.
+`progress`; the live pages `run_page` and `plan_page`; of rehearsals `rehearsal_text`; of studies
+`loss_text`, `keys_text`, `consumers_text`.
 """

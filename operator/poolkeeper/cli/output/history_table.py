@@ -6,6 +6,7 @@ from poolkeeper.cli.output.ink import Ink
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.text import duration, moment, size
 
+HEADING = ("ended", "plan", "how", "approval", "executor", "took", "stages", "moves", "data")
 HASH_DIGITS = len("sha256:") + 8
 
 
@@ -13,11 +14,11 @@ def lines(runs: Sequence[FinishedRun], ink: Ink) -> list[str]:
     """Return the table, the latest run first."""
     if not runs:
         return ["no run has ended yet"]
-    heading = ("ended", "plan", "how", "approval", "executor", "took", "stages", "moves", "data")
-    return ink.table([heading, *(_row(run) for run in reversed(runs))], names=5)
+    return ink.table([HEADING, *(row(run) for run in reversed(runs))], names=5)
 
 
-def _row(run: FinishedRun) -> tuple[str, ...]:
+def row(run: FinishedRun) -> tuple[str, ...]:
+    """The cells of a run, as `HEADING` names them."""
     return (
         moment(run.ended_ms),
         run.plan[:HASH_DIGITS],

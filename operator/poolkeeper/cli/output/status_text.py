@@ -19,6 +19,11 @@ NAMES_WIDTH = 12
 
 def render(status: Status, ink: Ink = PLAIN) -> str:
     """The status for people: what blocks first, a line per fact, moves in flight, other waits."""
+    return "\n".join(ink.facts(facts_of(status), NAMES_WIDTH))
+
+
+def facts_of(status: Status) -> list[tuple[str, str]]:
+    """The lines of the status, each with its name; empty for one that goes on with the last."""
     counts = (
         count(status.brokers, "live broker"),
         count(status.topics, "topic"),
@@ -56,7 +61,7 @@ def render(status: Status, ink: Ink = PLAIN) -> str:
     others = wording.sentences(wait for wait in waits if not blocks(wait))
     facts += [("waits for", each) for each in cut(others, NAMED_MAX, grouped=False)]
     facts += [("warning", each) for each in cut(status.warnings, NAMED_MAX, grouped=False)]
-    return "\n".join(ink.facts(facts, NAMES_WIDTH))
+    return facts
 
 
 def as_data(status: Status) -> dict[str, object]:

@@ -14,7 +14,8 @@
 Which moves are done is read from the live cluster in every pass, never from the record. A partition
 that somebody else reassigned is left alone and reported. A move whose topic is gone counts as done.
 
-A run ends early if a person stopped it, or if it is replaced because the declared state changed.
+A run ends early if a person stopped it, or if it is replaced because the declared state changed, or
+the brokers that are live have, so that no stage of it is lawful any more.
 The stage in flight is still finished first: between two stages nothing is left to clean up. Where
 it cannot be, or shall not be, its moves are cancelled and return to where they were (`cancel`).
 
@@ -60,6 +61,8 @@ from poolkeeper.reconcile.observation import led_partitions
 WAITS_MAX = 10
 ELECTION_PATIENCE_MS = 60_000
 """How long a run waits, its throttles on, for elections that a controller never gets done."""
+OUTLIVED_MS = 60_000
+"""How long a run waits for brokers with which its next stage worsens nothing."""
 OPEN = (MoveState.PENDING, MoveState.ORPHANED)
 """The states of a move whose next step a stage may request."""
 
@@ -179,6 +182,17 @@ def _requested_by_others(at: RunSituation) -> set[TopicPartition]:
     return entries - {TopicPartition(move.topic, move.partition) for move in moves}
 
 
+def _is_outlived(at: RunSituation, waits: Sequence[Wait]) -> bool:
+    """Return whether the plan was right for other brokers than those that are live by now.
+
+    It was made while a rack was away, say: what would worsen nothing then does so now, and no wait
+    helps. A broker that restarts is back sooner.
+    """
+    if not waits or any(wait.reason is not WaitReason.LAW_WORSENED for wait in waits):
+        return False
+    return at.now_ms - max(at.run.started_ms, at.run.requested_ms) >= OUTLIVED_MS
+
+
 def _request_stage_if_lawful(
     at: RunSituation, found: tuple[Action, ...]
 ) -> DoNothing | EnterPhase | RequestStage | CheckThrottles:
@@ -189,6 +203,8 @@ def _request_stage_if_lawful(
         waits = in_order(
             (*blocked.values(), *_failed_targets(at), *(() if stage is None else (stage.wait,)))
         )
+        if _is_outlived(at, waits):
+            return EnterPhase(Phase.RESTORING, Ending.REPLACED, found)
         return DoNothing(waits[:WAITS_MAX], found)
     before = excess.live_state(cluster)
     after = next_stage.after_stage(before, moves, stage)

@@ -1,7 +1,8 @@
 """A report as one HTML page: no network, light and dark, fit for print.
 
-Only pages with a `filter` have a script. The policy in the head allows this style and this script,
-by their digests, and nothing else: whatever a name holds, it neither runs nor loads anything.
+Only pages with a `filter`, `scrubbed` ones, and those that a server keeps up to date, have a
+script. The policy in the head allows this style and these scripts, by their digests, and nothing
+else: whatever a name holds, it neither runs nor loads anything.
 """
 
 import base64
@@ -17,8 +18,10 @@ from poolkeeper.report.document import (
     Section,
     Tile,
 )
+from poolkeeper.report.html import frame as framing
+from poolkeeper.report.html.frame import Frame
 from poolkeeper.report.html.markup import clean, element, text
-from poolkeeper.report.html.script import SCRIPT
+from poolkeeper.report.html.script import SCRIPT, SCRUB
 from poolkeeper.report.html.styles import CSS
 
 _NAME_MAX = 48
@@ -29,18 +32,30 @@ _LONG_ROWS = 25
 """From so many rows on a table scrolls in a frame of its own, below its head."""
 
 
-def render(document: Report) -> str:
-    """The whole page."""
+def render(document: Report, frame: Frame | None = None) -> str:
+    """The whole page; `frame` is what a server puts around it."""
     head = "\n".join(
         [
             '<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_policy(document)}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy(document, frame)}">',
             element("title", text(document.title)),
-            element("style", CSS),
+            element("style", _style(frame)),
+            *([framing.refresh(frame)] if frame else []),
         ]
     )
+    whole = content(document)
+    if frame:
+        whole = f"{framing.places(frame)}\n{framing.replaceable(frame, whole)}"
+    scripts = (element("script", each) for each in _scripts(document, frame))
+    body = "\n".join([whole, *scripts])
+    page = element("html", element("head", head), "\n", element("body", body), lang="en")
+    return f"<!DOCTYPE html>\n{page}\n"
+
+
+def content(document: Report) -> str:
+    """What is in the page: its header, its main part and its foot."""
     header = element(
         "header",
         _back(*document.back) if document.back else "",
@@ -51,21 +66,33 @@ def render(document: Report) -> str:
     tiles = element("ul", *map(_tile, document.tiles), class_="tiles") if document.tiles else ""
     sections = "\n".join(map(_section, document.sections))
     foot = element("footer", _paragraph(document.foot)) if document.foot else ""
-    script = element("script", SCRIPT) if document.filter else ""
     main = element("main", tiles, find, sections)
-    body = "\n".join(part for part in (header, main, foot, script) if part)
-    page = element("html", element("head", head), "\n", element("body", body), lang="en")
-    return f"<!DOCTYPE html>\n{page}\n"
+    return "\n".join(part for part in (header, main, foot) if part)
 
 
-def _policy(document: Report) -> str:
-    script = f" script-src {_digest(SCRIPT)};" if document.filter else ""
+def policy(document: Report, frame: Frame | None = None) -> str:
+    """The page's Content-Security-Policy."""
+    scripts = " ".join(map(digest, _scripts(document, frame)))
+    script = f" script-src {scripts};" if scripts else ""
+    ask = " connect-src 'self';" if frame else ""
+    style = digest(_style(frame))
     return (
-        f"default-src 'none'; style-src {_digest(CSS)};{script} base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {style};{script}{ask} base-uri 'none'; form-action 'none'"
     )
 
 
-def _digest(content: str) -> str:
+def _scripts(document: Report, frame: Frame | None) -> tuple[str, ...]:
+    """The scripts that the page needs."""
+    ours = (SCRIPT,) * bool(document.filter) + (SCRUB,) * document.scrubbed
+    return (*ours, framing.SCRIPT) if frame else ours
+
+
+def _style(frame: Frame | None) -> str:
+    return CSS + framing.CSS if frame else CSS
+
+
+def digest(content: str) -> str:
+    """How a policy names a style or a script that it allows."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 

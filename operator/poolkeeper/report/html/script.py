@@ -84,3 +84,25 @@ SCRIPT = """
   read();
 })();
 """
+
+SCRUB = """
+const box = document.querySelector(".scrub");
+if (box) {
+  const slider = box.querySelector("input");
+  const told = box.querySelector("output");
+  const moments = [...box.querySelectorAll("li")].map((each) => each.textContent);
+  const cursors = [...document.querySelectorAll(".cursor")];
+  const show = () => {
+    const place = Number(slider.value);
+    told.textContent = moments[place];
+    for (const cursor of cursors) {
+      const x = Number(cursor.dataset.from) + (place + 0.5) * Number(cursor.dataset.step);
+      cursor.setAttribute("transform", `translate(${x} 0)`);
+    }
+  };
+  slider.addEventListener("input", show);
+  box.hidden = false;
+  show();
+}
+"""
+"""Moves the cursor of pictures through time: a slider, which the keyboard moves as well."""

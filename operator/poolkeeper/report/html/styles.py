@@ -82,6 +82,10 @@ svg { display: block; width: 100%; min-width: 40rem; max-width: 66rem; height: a
 svg text { fill: var(--soft); } svg text.in { fill: var(--bar-ink); }
 svg text.b { fill: var(--ink); font-weight: 600; }
 svg .grid { stroke: var(--line); fill: none; } svg .lane { fill: var(--wash); }
+svg .cursor { stroke: var(--ink); stroke-width: 1.5; }
+svg .curve { stroke: var(--after); stroke-width: 1.5; fill: none; }
+svg .limit { stroke: var(--gone); stroke-dasharray: 4 3; fill: none; }
+.scrub input { width: 100%; } .scrub output { display: block; color: var(--ink); }
 svg text.gone { fill: var(--gone); }
 .before { fill: var(--before); background: var(--before); }
 .after { fill: var(--after); background: var(--after); }

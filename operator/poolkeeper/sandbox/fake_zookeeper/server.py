@@ -8,9 +8,9 @@ A session ends when its client closes it, when `expire` says so, or `timeout_ms`
 was dropped; its ephemeral nodes go in one transaction.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from kazoo.exceptions import (
     KazooException,
@@ -40,6 +40,14 @@ from poolkeeper.sandbox.simulation.zookeeper.session import (
 FIRST_SESSION = 0x1000_0000_0000_0001
 
 
+class TransactionLog(Protocol):
+    """Where transactions go: a list, or whoever watches them."""
+
+    def append(self, transaction: Transaction, /) -> None:
+        """Take in a transaction."""
+        ...
+
+
 @dataclass(slots=True)
 class _Session:
     timeout_ms: int
@@ -56,7 +64,7 @@ class FakeZooKeeper:
     ) -> None:
         self.clock = clock
         self.request_bytes_max = request_bytes_max
-        self.log: list[Transaction] = []
+        self.log: TransactionLog = []
         self.zxid = 0
         self.tree = Tree(clock.now_ms())
         self._watches = WatchTable()
@@ -173,6 +181,13 @@ class FakeZooKeeper:
         self._log(moment, logged)
         self._deliver([one for o, path in told for one in self._watches.after(o, path)])
         return answers
+
+    def load(self, operations: Iterable[Operation]) -> None:
+        """Do operations as of one transaction, before anybody looks: no log, no watches, no ACL."""
+        self.zxid += 1
+        moment = Moment(self.zxid, self.clock.now_ms(), 0)
+        for operation in operations:
+            self.tree.apply(operation, moment)
 
     def set_acl(self, session: int, path: str, acl: Sequence[Any]) -> None:
         """Replace a node's ACL."""

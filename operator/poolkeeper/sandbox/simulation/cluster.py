@@ -1,7 +1,7 @@
 """A whole simulated cluster: brokers, their network and disks, and what a test does to them."""
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from poolkeeper.sandbox.clock import Clock
@@ -10,7 +10,7 @@ from poolkeeper.sandbox.simulation.broker import throttles
 from poolkeeper.sandbox.simulation.broker.broker import SimulatedBroker
 from poolkeeper.sandbox.simulation.broker.log_dirs import Disk, Log
 from poolkeeper.sandbox.simulation.broker.transfers import ByteFlow, Resource, Transfers
-from poolkeeper.sandbox.simulation.codecs import Ids, Tp
+from poolkeeper.sandbox.simulation.codecs import Assignment, Ids, Tp
 from poolkeeper.sandbox.simulation.controller import elections, reassignment_starts
 from poolkeeper.sandbox.simulation.controller.controller import ActiveController
 from poolkeeper.sandbox.simulation.profiles import Era, Profile
@@ -20,13 +20,16 @@ from poolkeeper.sandbox.simulation.zookeeper.session import Client
 MIB = 1024 * 1024
 FIRST_PORT = 19092
 STORAGE_ERROR = 56
+LEFT_TO_COPIES = 0.05
+"""The part of a network that copies get however much others want."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationSpec:
     """A cluster to simulate. Rates are bytes per second, of each broker's network and disk.
 
-    `directories` is how many log directories each broker has; `seed` decides what is chance.
+    `directories` is how many log directories each broker has, but for the brokers of
+    `directories_of`, whose paths are given; `seed` decides what is chance.
     """
 
     brokers: tuple[BrokerSpec, ...] = spread(3)
@@ -35,6 +38,20 @@ class SimulationSpec:
     network_bytes_per_s: int = 100 * MIB
     disk_bytes_per_s: int = 200 * MIB
     directories: int = 2
+    directories_of: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What goes on beside the copies. Rates are bytes per second.
+
+    `ingest`: what producers write to a partition. `busy`: how much of a broker's network, "in" or
+    "out", is taken by others than the copies. `network`: the network of brokers that are slower.
+    """
+
+    ingest: Callable[[Tp], float] = lambda tp: 0.0
+    busy: Callable[[str, int], float] = lambda way, broker: 0.0
+    network: dict[int, float] = field(default_factory=dict)
 
 
 class Simulation:
@@ -55,9 +72,11 @@ class Simulation:
         self.profile = Profile.of(spec.kafka)
         self.world = World(clock, self.profile, choices or Randomness(spec.seed))
         self.brokers: dict[int, SimulatedBroker] = {}
+        self.surroundings = Surroundings()
+        self.transfers = Transfers(clock, self)
         self._open_client = open_client
-        self._transfers = Transfers(clock, self)
-        self.world.on_flow = self._transfers.changed
+        self._down_ms: dict[int, int] = {}
+        self.world.on_flow = self.transfers.changed
         self.world.on_deleted = self._log_deleted
         self.world.office = self._term
         for broker in spec.brokers:
@@ -76,7 +95,13 @@ class Simulation:
             self.start_broker(id_)
 
     def start_broker(self, id_: int) -> None:
-        """Start a broker that does not run; its disk is as it was."""
+        """Start a broker that does not run; its disk is as it was, and lacks what came since."""
+        down_ms = self._down_ms.pop(id_, None)
+        if down_ms is not None:
+            disk, down_s = self.brokers[id_].disk, (self.world.clock.now_ms() - down_ms) / 1000
+            for tp, log in disk.logs.items():
+                missed = self.surroundings.ingest(tp) * down_s
+                disk.hold(log, max(0.0, log.bytes - missed))
         self.brokers[id_].start()
 
     def add_broker(self, spec: BrokerSpec) -> None:
@@ -86,7 +111,8 @@ class Simulation:
 
     def kill(self, id_: int) -> None:
         """Kill a broker; it stays registered until its session times out."""
-        self._transfers.settle()
+        self.transfers.settle()
+        self._down_ms[id_] = self.world.clock.now_ms()
         self.brokers[id_].kill()
 
     def stop_broker(self, id_: int) -> None:
@@ -100,7 +126,8 @@ class Simulation:
                 broker.kill()
 
     def _add(self, spec: BrokerSpec) -> None:
-        names = tuple(f"/sim/broker-{spec.id}/d{i}" for i in range(self.spec.directories))
+        made = (f"/sim/broker-{spec.id}/d{i}" for i in range(self.spec.directories))
+        names = self.spec.directories_of.get(spec.id) or tuple(made)
         port = FIRST_PORT + len(self.brokers)
         broker = SimulatedBroker(spec, port, self.world, self._open_client, Disk(names))
         self.brokers[spec.id] = broker
@@ -123,7 +150,12 @@ class Simulation:
     def idle(self) -> bool:
         """Whether no broker has anything to do and nothing flows at this moment."""
         busy = any(broker.alive and not broker.idle for broker in self.brokers.values())
-        return not busy and not self._transfers.rates
+        return not busy and not self.transfers.rates
+
+    def assignment(self, tp: Tp) -> Assignment | None:
+        """Return a partition's assignment as the controller remembers it; None without one."""
+        term = self._term()
+        return None if term is None else term.assignment(tp)
 
     def rates_of(self, id_: int) -> Mapping[str, int]:
         """Return the throttle rates in force on a broker, by config key."""
@@ -139,7 +171,7 @@ class Simulation:
 
     def log(self, id_: int, topic: str, partition: int) -> Log | None:
         """Return a broker's log of a partition, stray or not."""
-        self._transfers.settle()
+        self.transfers.settle()
         return self.brokers[id_].disk.logs.get(Tp(topic, partition))
 
     def strays(self, id_: int) -> tuple[Tp, ...]:
@@ -163,14 +195,14 @@ class Simulation:
 
     def set_size(self, topic: str, partition: int, bytes_: int) -> None:
         """Let all live replicas of a partition that are in sync hold that much."""
-        self._transfers.settle()
+        self.transfers.settle()
         tp = Tp(topic, partition)
         for broker in self.brokers.values():
             role, log = broker.roles.get(tp), broker.disk.logs.get(tp)
             in_sync = role is not None and broker.id in role.state.isr
             if broker.alive and in_sync and log is not None:
-                log.bytes = bytes_
-        self._transfers.changed()
+                broker.disk.hold(log, bytes_)
+        self.transfers.changed()
 
     def alter_log_dir(self, id_: int, topic: str, partition: int, directory: str) -> str:
         """Move a replica to another directory; return what the broker answers.
@@ -187,28 +219,28 @@ class Simulation:
         if log is None:
             broker.disk.requested_dirs[tp] = index
             return "REPLICA_NOT_AVAILABLE"
-        self._transfers.settle()
+        self.transfers.settle()
         if log.directory == index and log.future is not None:
             broker.disk.cancel_move(tp)
         elif log.directory != index and log.future != index:
             broker.disk.begin_move(tp, index)
-        self._transfers.changed()
+        self.transfers.changed()
         return ""
 
     def fail_log_dir(self, id_: int, index: int) -> None:
         """Let a log directory of a broker fail; the broker lives on without it."""
-        self._transfers.settle()
+        self.transfers.settle()
         broker = self.brokers[id_]
         lost = broker.disk.fail(index)
         broker.log_dir_failed(lost)
         term = self._term()
         if term is not None:
             term.post(lambda: elections.take_offline(term, id_, lost))
-        self._transfers.changed()
+        self.transfers.changed()
 
     def log_dirs(self, id_: int) -> list[dict[str, Any]]:
         """Return what a broker answers when it is asked for its log directories."""
-        self._transfers.settle()
+        self.transfers.settle()
         disk = self.brokers[id_].disk
         return [
             {
@@ -235,28 +267,34 @@ class Simulation:
     def capacity(self, resource: Resource) -> float:
         """Return a resource's bytes per second (for `Transfers`)."""
         assert isinstance(resource, tuple), "a resource is its kind, its broker, and its rate"
-        return float(resource[2])
+        kind, broker, rate = resource
+        if kind not in ("in", "out"):
+            return float(rate)
+        beside = self.surroundings
+        whole = float(beside.network.get(broker, rate) or 0.0)
+        return max(whole * LEFT_TO_COPIES, whole - beside.busy(kind, broker))
 
     def arrived(self, name: Hashable, bytes_: float) -> None:
         """Take in bytes of a flow (for `Transfers`)."""
         assert isinstance(name, tuple), "a flow is its kind, its broker and its partition"
-        kind, id_, tp = name
-        log = self.brokers[id_].disk.logs.get(tp)
+        kind, id_, tp = name[:3]
+        disk = self.brokers[id_].disk
+        log = disk.logs.get(tp)
         if log is not None and kind == "fetch":
-            log.bytes += bytes_
+            disk.hold(log, max(0.0, log.bytes + bytes_))
         elif log is not None:
-            log.future_bytes += bytes_
+            disk.hold_copy(log, max(0.0, log.future_bytes + bytes_))
 
     def ended(self, name: Hashable) -> None:
         """Take in that a flow has ended (for `Transfers`)."""
         assert isinstance(name, tuple), "a flow is its kind, its broker and its partition"
-        kind, id_, tp = name
+        kind, id_, tp = name[:3]
         if kind == "directory":
             self.brokers[id_].disk.end_move(tp)
             return
-        log = self.brokers[id_].disk.logs[tp]
+        disk = self.brokers[id_].disk
         leader = self.brokers[self.brokers[id_].roles[tp].state.leader]
-        log.bytes = leader.disk.logs[tp].bytes
+        disk.hold(disk.logs[tp], leader.disk.logs[tp].bytes)
         leader.isr_expansion.caught_up(tp, id_)
 
     def _fetches(self, leader: SimulatedBroker, tp: Tp) -> dict[Hashable, ByteFlow]:
@@ -273,7 +311,8 @@ class Simulation:
                 self.world.note(f"broker {id_}: {tp}: INCONSISTENT_TOPIC_ID")
                 continue
             missing = max(0.0, source.bytes - log.bytes)
-            found["fetch", id_, tp] = ByteFlow(missing, self._route(leader, follower, log, tp))
+            route, growth = self._route(leader, follower, log, tp), self.surroundings.ingest(tp)
+            found["fetch", id_, tp, leader.id] = ByteFlow(missing, route, growth)
         return found
 
     def _route(

@@ -17,9 +17,9 @@ from poolkeeper.rebalances.planning.request import (
     RebalanceRequest,
 )
 from poolkeeper.rebalances.planning.response import ClusterPlan, RebalanceResponse
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from simulation.clusters import SimulatedCluster
-from simulation.fake_session import FakeSession
 
 
 def asked(name):

@@ -116,6 +116,8 @@ STEPPED = Action(ActionKind.STAGE_FINISHED, stage=3, count=1, of=2)
 HALF = cluster(((3, 2), (2, 1)))
 TORN = cluster(torn=frozenset({"t"}))
 FULL = Wait(R.TOPIC_NODE_TOO_LARGE, partitions=(T0,))
+WORSE = Wait(R.LAW_WORSENED, partitions=(T0,), before=(1, 2), replicas=(3, 2), law="racks")
+JUST_BEGUN = replace(RUN, started_ms=NOW_MS - 59_000)
 
 
 def about_to_request(throttles=None, watch=None):
@@ -239,6 +241,23 @@ def test_after_the_first_stage_throttles_of_others_are_no_reason_to_wait():
             ),
             DoNothing((Wait(R.PARTITION_LEADERLESS, partitions=(T0,)), FULL)),
             id="nothing-fits-and-what-is-blocked-is-told-first",
+        ),
+        pytest.param(
+            between(cluster(), JUST_BEGUN, stage_computed=True, stage=NothingFits(WORSE), **ASKED),
+            DoNothing((WORSE,)),
+            id="a-stage-would-worsen-a-rule-perhaps-a-broker-restarts",
+        ),
+        pytest.param(
+            between(cluster(), stage_computed=True, stage=NothingFits(WORSE), **ASKED),
+            EnterPhase(Phase.RESTORING, Ending.REPLACED),
+            id="it-still-would-the-brokers-are-not-those-it-was-planned-for",
+        ),
+        pytest.param(
+            between(
+                cluster(leaders={0: -1}), stage_computed=True, stage=NothingFits(WORSE), **ASKED
+            ),
+            DoNothing((Wait(R.PARTITION_LEADERLESS, partitions=(T0,)), WORSE)),
+            id="it-still-would-and-a-broker-is-away",
         ),
         pytest.param(
             between(HALF, FINISHED, **ASKED),

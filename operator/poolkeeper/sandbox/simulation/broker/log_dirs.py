@@ -31,7 +31,8 @@ class Disk:
     `failed` are the directories that failed, and `offline` the replicas that were in them.
 
     `moving` are those on their way to another directory: kept, and counts of logs too, because
-    nobody can look through a hundred thousand logs each time that something flows.
+    nobody can look through a hundred thousand logs each time that something flows. `used` is how
+    many bytes lie in each directory, copies on their way included.
     """
 
     directories: tuple[str, ...]
@@ -40,10 +41,29 @@ class Disk:
     moving: set[Tp] = field(default_factory=set)
     failed: set[int] = field(default_factory=set)
     offline: set[Tp] = field(default_factory=set)
+    used: list[float] = field(init=False)
     _counts: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         self._counts = [0] * len(self.directories)
+        self.used = [0.0] * len(self.directories)
+
+    def put(self, tp: Tp, log: Log) -> None:
+        """Have a log that was there before."""
+        self.logs[tp] = log
+        self._counts[log.directory] += 1
+        self.used[log.directory] += log.bytes
+
+    def hold(self, log: Log, bytes_: float) -> None:
+        """Let a log have that many bytes."""
+        self.used[log.directory] += bytes_ - log.bytes
+        log.bytes = bytes_
+
+    def hold_copy(self, log: Log, bytes_: float) -> None:
+        """Let the copy of a log in another directory have that many bytes."""
+        if log.future is not None:
+            self.used[log.future] += bytes_ - log.future_bytes
+            log.future_bytes = bytes_
 
     def ensure(self, tp: Tp, topic_id: str | None) -> Log:
         """Return the log of a replica, made where it was wanted or where fewest logs are."""
@@ -61,6 +81,8 @@ class Disk:
         log = self.logs.pop(tp, None)
         self.moving.discard(tp)
         if log is not None:
+            self.hold_copy(log, 0.0)
+            self.hold(log, 0.0)
             self._counts[log.directory] -= 1
 
     def fail(self, directory: int) -> tuple[Tp, ...]:
@@ -84,12 +106,14 @@ class Disk:
 
     def cancel_move(self, tp: Tp) -> None:
         """Drop the copy of a replica in another directory."""
-        self.logs[tp].future, self.logs[tp].future_bytes = None, 0.0
+        self.hold_copy(self.logs[tp], 0.0)
+        self.logs[tp].future = None
         self.moving.discard(tp)
 
     def begin_move(self, tp: Tp, directory: int) -> None:
         """Let a replica begin to move to another directory, from its first byte on."""
         log = self.logs[tp]
+        self.hold_copy(log, 0.0)
         log.future, log.future_bytes = directory, 0.0
         self.moving.add(tp)
 
@@ -99,7 +123,9 @@ class Disk:
         assert log.future is not None, "it moves only then"
         self._counts[log.directory] -= 1
         self._counts[log.future] += 1
-        log.directory, log.future = log.future, None
+        self.hold_copy(log, log.bytes)
+        self.used[log.directory] -= log.bytes
+        log.directory, log.future, log.future_bytes = log.future, None, 0.0
         self.moving.discard(tp)
 
     def index(self, directory: str) -> int:

@@ -49,6 +49,7 @@ class Answer:
         return self
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        """Return the value or raise it, late or not."""
         if self._late_ms:
             limit_ms = self._late_ms if timeout is None else timeout * 1000
             self._clock.advance(min(self._late_ms, limit_ms))
@@ -69,18 +70,23 @@ class FakeTransaction:
     def create(
         self, path: str, data: bytes, acl: Sequence[Any], ephemeral: bool, sequence: bool
     ) -> None:
+        """Add the creation of a node."""
         self._operations.append(CreateNode(path, data, ephemeral, sequence, tuple(acl)))
 
     def check(self, path: str, version: int) -> None:
+        """Add the check of a version."""
         self._operations.append(CheckNode(path, version))
 
     def set_data(self, path: str, data: bytes, version: int) -> None:
+        """Add a write."""
         self._operations.append(WriteNode(path, data, version))
 
     def delete(self, path: str, version: int) -> None:
+        """Add a deletion."""
         self._operations.append(DeleteNode(path, version))
 
     def commit_async(self) -> Answer:
+        """Send all of it."""
         return self._client.answer(self._client.fake.transact, self._operations)
 
 
@@ -95,6 +101,7 @@ class FakeKazoo:
         self._one_at_a_time = RLock()
 
     def answer(self, ask: Callable[..., Any], *asked: Any) -> Answer:
+        """Ask the fake now; return what comes of it."""
         with self._one_at_a_time:
             self.late_ms = 0
             try:
@@ -104,21 +111,27 @@ class FakeKazoo:
             return Answer(self._clock, value, self.late_ms)
 
     def get_async(self, path: str, watch: Watch | None = None) -> Answer:
+        """Read a node."""
         return self.answer(self.fake.get, path, watch).there()
 
     def exists_async(self, path: str, watch: Watch | None = None) -> Answer:
+        """Look for a node."""
         return self.answer(self.fake.exists, path, watch)
 
     def get_children_async(self, path: str, watch: Watch | None = None) -> Answer:
+        """List children."""
         return self.answer(self.fake.children, path, watch).there()
 
     def get_acls_async(self, path: str) -> Answer:
+        """Read an ACL."""
         return self.answer(lambda: (self.fake.get_acl(path), None))
 
     def sync_async(self, path: str) -> Answer:
+        """Catch up with the leader."""
         return self.answer(self.fake.sync)
 
     def transaction(self) -> FakeTransaction:
+        """Begin a transaction."""
         return FakeTransaction(self)
 
 
@@ -136,13 +149,16 @@ class FakeConnection:
         client.fake.on_expired(self._end)
 
     def on_lost(self, callback: Callable[[], None]) -> None:
+        """Call this when the session is lost."""
         self._callbacks.append(callback)
 
     def give_up(self) -> None:
+        """Lose the session."""
         self.client.fake.drop()
         self._end()
 
     def close(self) -> None:
+        """End the session."""
         self.lost.set()
         self.client.fake.close()
 
@@ -161,14 +177,17 @@ class VirtualEvent(Event):
         self._of = of
 
     def is_set(self) -> bool:
+        """Whether it or the other event is set."""
         return super().is_set() or (self._of is not None and self._of.is_set())
 
     def set(self) -> None:
+        """Set both."""
         super().set()
         if self._of is not None:
             self._of.set()
 
     def wait(self, timeout: float | None = None) -> bool:
+        """Let the clock pass until it is set, or that many seconds have passed."""
         assert timeout is not None, "nobody else would ever let the clock pass"
         return self._clock.run_until(self.is_set, timeout * 1000)
 
@@ -205,6 +224,7 @@ class FakeSession(Session):
         self._connection.give_up()
 
     def wait(self, paths: Sequence[str], deadline_s: float, wake: Event | None = None) -> bool:
+        """Wait as `Session` does, in virtual time."""
         return super().wait(paths, deadline_s, VirtualEvent(self.clock, wake))
 
     def _late(self, late_ms: int) -> None:

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from poolkeeper.sandbox.clock import VirtualClock
+from poolkeeper.sandbox.clock import EPOCH_MS, VirtualClock
 from poolkeeper.sandbox.fake_zookeeper import FakeClient, FakeZooKeeper
 from poolkeeper.sandbox.simulation import Randomness, Simulation, SimulationSpec
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode, WriteNode
@@ -16,8 +17,10 @@ SESSION_MS = 4000
 class SimulatedCluster:
     """`client` is somebody's session without faults; paths are without a chroot."""
 
-    def __init__(self, spec: SimulationSpec, choices: Randomness | None = None) -> None:
-        self.clock = VirtualClock()
+    def __init__(
+        self, spec: SimulationSpec, choices: Randomness | None = None, now_ms: int = EPOCH_MS
+    ) -> None:
+        self.clock = VirtualClock(now_ms)
         self.server = FakeZooKeeper(self.clock)
         self.client = FakeClient(self.server)
         self.simulation = Simulation(
@@ -30,7 +33,7 @@ class SimulatedCluster:
         for id_ in ids:
             self.simulation.start_broker(id_)
             path = f"/brokers/ids/{id_}"
-            assert self.clock.run_until(lambda p=path: self.exists(p), 20_000), path
+            assert self.clock.run_until(partial(self.exists, path), 20_000), path
         self.settle()
 
     def settle(self, deadline_ms: float = 20_000) -> None:
@@ -41,6 +44,7 @@ class SimulatedCluster:
         assert done, "the cluster does not come to rest"
 
     def exists(self, path: str) -> bool:
+        """Whether a node is there."""
         return self.client.exists(path) is not None
 
     def read(self, path: str) -> Any:
@@ -49,19 +53,23 @@ class SimulatedCluster:
         return None if found is None else json.loads(found[0])
 
     def version(self, path: str) -> int:
+        """Return a node's data version."""
         found = self.client.get(path)
         assert found is not None, path
         return int(found[1].version)
 
     def create(self, path: str, body: Any) -> None:
+        """Create a node, with bytes or with JSON."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.client.commit([CreateNode(path, data)])
 
     def set(self, path: str, body: Any) -> None:
+        """Replace what a node holds."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.client.commit([WriteNode(path, data)])
 
     def delete(self, path: str) -> None:
+        """Delete a node."""
         self.client.commit([DeleteNode(path)])
 
     def delete_all(self, path: str) -> None:
@@ -90,10 +98,12 @@ class SimulatedCluster:
         return body["leader"], body["isr"], body["leader_epoch"]
 
     def replicas(self, topic: str) -> dict[str, list[Any]]:
+        """Return a topic's replica lists, by partition."""
         partitions: dict[str, list[Any]] = self.read(f"/brokers/topics/{topic}")["partitions"]
         return dict(sorted(partitions.items()))
 
     def epoch(self) -> int:
+        """Return the controller's epoch."""
         return int(self.read("/controller_epoch"))
 
     def fail_over(self) -> None:
@@ -104,10 +114,12 @@ class SimulatedCluster:
 
 
 def state_path(topic: str, partition: int) -> str:
+    """Return the path of a partition's state."""
     return f"/brokers/topics/{topic}/partitions/{partition}/state"
 
 
 def body_of(entries: Mapping[tuple[str, int], Sequence[Any]]) -> dict[str, Any]:
+    """Return the body of a reassignment request."""
     partitions = [
         {"topic": topic, "partition": partition, "replicas": list(ids)}
         for (topic, partition), ids in entries.items()

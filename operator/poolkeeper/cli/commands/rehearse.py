@@ -1,0 +1,220 @@
+"""`poolkeeper rehearse`."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from poolkeeper import output_files
+from poolkeeper.cli.commands import plan as planning
+from poolkeeper.cli.input import options, other_manifests, targets
+from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.output import left_undone, printing, rehearsal_text
+from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster
+from poolkeeper.rehearsal import document, outcomes, page, suggestions
+from poolkeeper.rehearsal.outcomes import Rehearsed, Storm, Subject
+from poolkeeper.rehearsal.values import Hardware, Rehearsal, Settings
+from poolkeeper.resources.parse.quantities import size_bytes
+
+HTML = "html"
+BADLY = left_undone.EXIT_CODE
+
+
+def _rate(context: click.Context, option: click.Parameter, word: str) -> int:
+    try:
+        return size_bytes(word)
+    except Refused as wrong:
+        raise click.BadParameter(str(wrong), context, option) from wrong
+
+
+def _percent(context: click.Context, option: click.Parameter, word: str | None) -> float | None:
+    if word is None:
+        return None
+    number = word.removesuffix("%")
+    if not word.endswith("%") or not number.isdecimal() or not 0 < int(number) <= 100:
+        raise click.BadParameter(f"{word!r} (expected such as 60%)", context, option)
+    return int(number) / 100
+
+
+@click.command()
+@options.by_manifests
+@click.option(
+    "--snapshot",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Rehearse on a snapshot instead of a copy of the live cluster.",
+)
+@click.option(
+    "--fail",
+    "faults",
+    metavar="WHAT@WHEN",
+    multiple=True,
+    help="Let something fail: broker=7@40%, rack=a@10m,for=5m, disk=3:/d1@1h, slow=5:10Mi@0%,"
+    " controller@…, zookeeper@…,for=2m, poolkeeper@…. Repeatable.",
+)
+@click.option(
+    "--storm",
+    metavar="N",
+    type=click.IntRange(1, 1000),
+    help="Rehearse with N random faults, each by itself, and show the worst.",
+)
+@click.option("--seed", metavar="S", type=click.IntRange(min=0), default=0, help="Of chance.")
+@click.option(
+    "--against",
+    metavar="FILE|DIR",
+    type=click.Path(path_type=Path),
+    help="Compare with what these manifests declare instead: a file replaces resources of -f.",
+)
+@click.option("--suggest", is_flag=True, help="Search the limits of the shortest run.")
+@click.option("--max-network", metavar="PERCENT", callback=_percent, help="For --suggest.")
+@click.option("--min-free-disk", metavar="PERCENT", callback=_percent, help="For --suggest.")
+@click.option(
+    "--network",
+    metavar="RATE",
+    default="1Gi",
+    show_default=True,
+    callback=_rate,
+    help="Bytes per second of a broker's network, each way.",
+)
+@click.option(
+    "--disk",
+    metavar="RATE",
+    default="512Mi",
+    show_default=True,
+    callback=_rate,
+    help="Bytes per second of a log directory.",
+)
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the page there (.html).",
+)
+@options.output(HTML)
+def rehearse(
+    address: ClusterSelection,
+    snapshot: Path | None,
+    network: int,
+    disk: int,
+    output: str,
+    **asked: Any,
+) -> int:
+    """Show what a plan will do: its stages, traffic, disks, what waits for what, and its end.
+
+    The passes of `apply` run on a simulated copy of the cluster, in virtual time. Nothing is
+    written to the cluster.
+
+    Exit code 4: it ends badly: the run never ends, or a partition falls below its
+    min.insync.replicas by our own doing.
+    """
+    _refuse_contradictions(asked)
+    target = targets.target(address)
+    desired = target.desired
+    assert desired is not None, "this command takes manifests only"
+    look = (
+        planning.look_at_snapshot(snapshot, desired)
+        if snapshot
+        else planning.look_at_cluster(target, desired)
+    )
+    printing.warn(look.warnings)
+    settings = Settings(Hardware(network, disk), begin_ms=planning.now_ms(), seed=asked["seed"])
+    subject = subject_of(look.observed.cluster, desired)
+    if asked["suggest"]:
+        return _suggest(subject, settings, output, asked)
+    other = None
+    if asked["against"] is not None:
+        other = other_manifests.desired_of(address, asked["against"])
+    found = outcomes.with_faults(subject, settings, asked["faults"])
+    if other is not None:
+        beside = subject_of(look.observed.cluster, other)
+        return _compare(found, outcomes.with_faults(beside, settings, asked["faults"]), output)
+    if found.plain.plan.empty:
+        return _nothing(found, output)
+    storm = None
+    if asked["storm"]:
+        storm = outcomes.storm(subject, settings, found.plain, asked["storm"], asked["seed"])
+    _show(found, storm, output, asked["out"])
+    return BADLY if _is_bad(found, storm) else 0
+
+
+def subject_of(cluster: Cluster, desired: Desired) -> Subject:
+    """What is rehearsed for a cluster: the plan that `plan` would make."""
+    return Subject(cluster, desired, partial(planning.audited_plan, prune=False))
+
+
+def _refuse_contradictions(asked: dict[str, Any]) -> None:
+    wrong = []
+    if asked["storm"] and asked["faults"]:
+        wrong.append(("--storm", "draws its own faults: leave --fail out"))
+    for option in ("max_network", "min_free_disk"):
+        if asked[option] is not None and not asked["suggest"]:
+            wrong.append((f"--{option.replace('_', '-')}", "goes with --suggest"))
+    for option in ("storm", "against", "suggest"):
+        others = [each for each in ("storm", "against", "suggest") if each > option]
+        wrong += [
+            (f"--{option}", f"and --{each} exclude each other")
+            for each in others
+            if asked[option] and asked[each]
+        ]
+    if asked["out"] is not None and asked["out"].suffix != ".html":
+        wrong.append(("--out", f"{asked['out']} (expected a file whose name ends in .html)"))
+    if wrong:
+        raise InvalidInput([Problem("", 0, option, why) for option, why in wrong])
+
+
+def _is_bad(found: Rehearsed, storm: Storm | None) -> bool:
+    return found.shown.bad or (storm is not None and storm.worst[1].bad)
+
+
+def _nothing(found: Rehearsed, output: str) -> int:
+    if output == printing.JSON:
+        printing.emit_json(document.to_json(found))
+    else:
+        printing.emit(rehearsal_text.empty(found.plain.plan))
+    return 0
+
+
+def _show(found: Rehearsed, storm: Storm | None, output: str, out: Path | None) -> None:
+    if out is not None:
+        output_files.write(out, page.render(found, storm))
+    if output == printing.JSON:
+        printing.emit_json(document.to_json(found, storm))
+    elif output == HTML:
+        printing.emit(page.render(found, storm))
+    else:
+        printing.emit(rehearsal_text.render(found, storm))
+
+
+def _compare(left: Rehearsed, right: Rehearsed, output: str) -> int:
+    if output == printing.JSON:
+        body = {"version": document.VERSION, "runs": _summaries(left.shown, right.shown)}
+        printing.emit_json(body)
+    else:
+        names = ("as declared", "against")
+        printing.emit(rehearsal_text.compared(left.shown, right.shown, names))
+    return BADLY if left.shown.bad or right.shown.bad else 0
+
+
+def _summaries(*runs: Rehearsal) -> list[dict[str, Any]]:
+    return [document.summary(run) for run in runs]
+
+
+def _suggest(subject: Subject, settings: Settings, output: str, asked: dict[str, Any]) -> int:
+    margins = suggestions.Margins(asked["max_network"], asked["min_free_disk"])
+    found = suggestions.search(subject, settings, margins)
+    if found.best is None:
+        why = "; ".join(found.misses) or "the plan is empty"
+        printing.warn([f"no limits keep these margins: {why}"])
+        return 0 if not found.misses else BADLY
+    lines = suggestions.manifest_lines(found.best.execution)
+    if output == printing.JSON:
+        summary = document.summary(found.best.run)
+        body = {"version": document.VERSION, "execution": found.best.as_data(), **summary}
+        printing.emit_json(body)
+    else:
+        printing.emit(f"# {rehearsal_text.ended(found.best.run)}, of {found.tried} rehearsals")
+        printing.emit("\n".join(lines))
+    return 0

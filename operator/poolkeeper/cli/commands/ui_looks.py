@@ -1,0 +1,176 @@
+"""How `poolkeeper ui` looks at a cluster, and which pages it shows of it.
+
+A look reads what the command of the same name reads, and writes nothing. Manifests that change are
+read again by the next look; while they are wrong, the pages say so.
+"""
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from threading import Lock, Semaphore
+from typing import TypeVar
+
+from poolkeeper.cli import timing
+from poolkeeper.cli.commands import plan as planning
+from poolkeeper.cli.commands.run_folder import stamp_of
+from poolkeeper.cli.input import cluster_reading, status_reading, targets
+from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.input.targets import Target
+from poolkeeper.cli.output import plan_page, run_page
+from poolkeeper.cli.output.plan_page import PlanSeen, PlanState
+from poolkeeper.cli.output.status_values import Status
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.specs import Desired
+from poolkeeper.reconcile import adoption
+from poolkeeper.ui.registry import LiveCluster, LivePage
+from poolkeeper.ui.watch import Looking, Watch
+from poolkeeper.zk import history as finished_runs
+from poolkeeper.zk import journal, pending_plan
+from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.history import History
+
+T = TypeVar("T")
+
+LOOKS_AT_ONCE = 8
+"""How many looks are under way at one time, over all clusters."""
+PLAN_EVERY_S = 10.0
+HISTORY_EVERY_S = 5.0
+PLAN_REFRESH_S = 30
+
+_SLOTS = Semaphore(LOOKS_AT_ONCE)
+
+
+@dataclass(slots=True)
+class Declared:
+    """The cluster's target; its manifests are read again when a file of theirs has changed."""
+
+    address: ClusterSelection
+    _target: Target | None = None
+    _stamp: tuple[tuple[str, int, int], ...] = ()
+    _lock: Lock = field(default_factory=Lock)
+
+    def target(self) -> Target:
+        """Return the target; raises InvalidInput and Refused for manifests that are wrong."""
+        with self._lock:
+            stamp = stamp_of(self.address.folders)
+            if self._target is None or stamp != self._stamp:
+                self._target = targets.target(self.address)
+                self._stamp = stamp
+            return self._target
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The options that name the manifests, for a line of a shell; none without manifests."""
+        folders = (word for folder in self.address.folders for word in ("-f", str(folder)))
+        named = ("--cluster", self.address.cluster) if self.address.cluster else ()
+        return (*folders, *named) if self.address.folders else ()
+
+
+@dataclass(slots=True)
+class StatusLook:
+    """Looks at the status over one session, which stays open between looks."""
+
+    declared: Declared
+    _session: Session | None = None
+    _connect: str = ""
+
+    def look(self) -> Status:
+        """Read the status; raises Unavailable."""
+        target = self.declared.target()
+        if self._connect != target.connect:
+            self.rest()
+        try:
+            if self._session is None:
+                self._session, self._connect = cluster_reading.open_session(target), target.connect
+            return status_reading.read(self._session, target)
+        except BaseException:
+            self.rest()  # the next look begins with another session
+            raise
+
+    def rest(self) -> None:
+        """Close the session."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+
+def history(declared: Declared) -> History:
+    """Read the finished runs; raises Unavailable."""
+    with cluster_reading.session(declared.target()) as session:
+        return finished_runs.read(session)
+
+
+def plan(declared: Declared) -> PlanSeen:
+    """Read the plan that is stored, or make one; raises Unavailable and what `plan` raises."""
+    target = declared.target()
+    desired = target.desired
+    with cluster_reading.session(target) as session:
+        stored = _stored(session)
+        if stored is not None or desired is None:
+            state, found = stored or (PlanState.UNKNOWN, Plan(target.name, "", ""))
+            cluster = cluster_reading.read_cluster(session, target).cluster
+            wanted = desired or targets.empty_desired(target)
+            return PlanSeen(state, found, wanted, cluster, declared.words)
+    return _made(target, desired, declared.words)
+
+
+def _stored(session: Session) -> tuple[PlanState, Plan] | None:
+    recorded = journal.read_status(session)
+    if recorded.document is not None:
+        return PlanState.UNDER_WAY, recorded.document.plan
+    waits = pending_plan.read_if_whole(session)
+    return (PlanState.WAITS, waits) if waits is not None else None
+
+
+def _made(target: Target, desired: Desired, words: tuple[str, ...]) -> PlanSeen:
+    seen = planning.look_at_cluster(target, desired).observed
+    seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
+    asked = cluster_reading.config_questions(target)
+    made = planning.audited_plan(desired, seen, prune=False, refused=asked)
+    made = planning.with_troubles(made, desired, seen)
+    return PlanSeen(PlanState.MADE_NOW, made, desired, seen.cluster, words)
+
+
+def cluster_pages(address: ClusterSelection, name: str) -> LiveCluster:
+    """The pages of one cluster. A page more is a line more."""
+    declared = Declared(address)
+    status = StatusLook(declared)
+    whose = shlex.quote(name)
+    run = Watch(
+        Looking(_in_turn(status.look), status.rest), timing.WATCH_EVERY_S, f"the run of {whose}"
+    )
+    planned = Watch(Looking(_in_turn(lambda: plan(declared))), PLAN_EVERY_S, f"the plan of {whose}")
+    ended = Watch(
+        Looking(_in_turn(lambda: history(declared))), HISTORY_EVERY_S, f"the history of {whose}"
+    )
+    pages = (
+        LivePage("run", "Run", run, run_page.report),
+        LivePage("pools", "Pools", planned, plan_page.pools, False, PLAN_REFRESH_S),
+        LivePage("plan", "Plan", planned, plan_page.report, False, PLAN_REFRESH_S),
+        LivePage(
+            "history",
+            "History",
+            ended,
+            lambda found: run_page.history(name, found.runs, found.damage),
+        ),
+    )
+    return LiveCluster(name, pages, run_page.line)
+
+
+def all_pages(address: ClusterSelection) -> tuple[LiveCluster, ...]:
+    """The pages of the cluster that is selected, or of all that the manifests hold.
+
+    Raises InvalidInput with all problems of the manifests, Refused for an unknown name.
+    """
+    if address.zookeeper is not None or address.cluster is not None:
+        return (cluster_pages(address, targets.target(address).name),)
+    names = targets.names(address)
+    return tuple(cluster_pages(replace(address, cluster=name), name) for name in names)
+
+
+def _in_turn(look: Callable[[], T]) -> Callable[[], T]:
+    def looked() -> T:
+        with _SLOTS:
+            return look()
+
+    return looked

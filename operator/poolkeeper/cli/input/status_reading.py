@@ -1,0 +1,122 @@
+"""Reads all that `status` shows: the cluster, the journal, and brokers where something moves."""
+
+import time
+from dataclasses import replace
+
+from poolkeeper.brokers.enrich import with_sizes
+from poolkeeper.brokers.sizes import Sizes
+from poolkeeper.cli import timing
+from poolkeeper.cli.input import cluster_reading
+from poolkeeper.cli.input.targets import Target
+from poolkeeper.cli.output import status_values
+from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.specs import Desired, KafkaClusterSpec, Remedies, ZooKeeperSpec
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.diagnosis import health
+from poolkeeper.planning.proposals import cool_down
+from poolkeeper.planning.run_state import gates
+from poolkeeper.reconcile.gone_brokers import gone_brokers
+from poolkeeper.reconcile.observation import balance_of, replication_factors
+from poolkeeper.reconcile.recorded_run import cancel_waits, disk_waits
+from poolkeeper.zk import journal
+from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.cluster_access import ZooKeeperView
+from poolkeeper.zk.journal import JournalView
+
+
+def read(session: Session, target: Target) -> status_values.Status:
+    """Read the status; changes nothing. Raises Unavailable."""
+    observed = cluster_reading.read_cluster(session, target, sizes=False)
+    recorded = journal.read_status(session)
+    context = _context(target, session, observed.notes)
+    found = status_values.status_of(observed.cluster, recorded, context)
+    hindered = _cancel_waits(target, observed.cluster, recorded)
+    sizes = _sizes(target, found, observed.cluster)
+    failed = (*_failed_log_dirs(sizes), *_disk_waits(recorded, observed.cluster, sizes))
+    held = _stage_waits(target, session, found, observed.cluster)
+    if found.run is not None and found.run.copies:
+        cluster = with_sizes(observed.cluster, sizes)
+        context = replace(context, future_bytes=sizes.future_bytes)
+        found = status_values.status_of(cluster, recorded, context)
+    return replace(
+        found,
+        waits=(*hindered, *failed, *held, *found.waits),
+        troubles=_troubles(target, observed.cluster, recorded),
+    )
+
+
+def _context(
+    target: Target, session: Session, notes: tuple[str, ...]
+) -> status_values.StatusContext:
+    desired = target.desired
+    return status_values.StatusContext(
+        _balance_waits(target, session),
+        Remedies() if desired is None else desired.cluster.execution.remedies,
+        notes,
+        factors={} if desired is None else replication_factors(desired),
+    )
+
+
+def _balance_waits(target: Target, session: Session) -> int | None:
+    """Until when balance alone starts nothing; known only of a cluster with manifests."""
+    desired = target.desired
+    if desired is None or not cool_down.starts_by_itself(desired):
+        return None
+    now_ms = time.time_ns() // 1_000_000
+    last = balance_of(ZooKeeperView(session), now_ms)
+    return cool_down.waits_until_ms(desired.cluster.balancing, last, now_ms)
+
+
+def _troubles(target: Target, cluster: Cluster, recorded: JournalView) -> tuple[PlanProblem, ...]:
+    """What is wrong with the cluster; of brokers and pools only with manifests."""
+    desired = target.desired or Desired(KafkaClusterSpec(cluster.name, ZooKeeperSpec("")))
+    return health.problems(desired, cluster, recorded.records)
+
+
+def _cancel_waits(target: Target, cluster: Cluster, recorded: JournalView) -> tuple[Wait, ...]:
+    """Why moves in flight are not cancelled; known only of a cluster with manifests."""
+    if target.desired is None or recorded.run is None:
+        return ()
+    now_ms = time.time_ns() // 1_000_000
+    gone = gone_brokers(recorded.records, target.desired, now_ms)
+    return cancel_waits(recorded.stored, cluster, target.desired, gone, now_ms)
+
+
+def _stage_waits(
+    target: Target, session: Session, found: status_values.Status, cluster: Cluster
+) -> tuple[Wait, ...]:
+    """Why the run starts no stage now; known only of a cluster with manifests."""
+    desired = target.desired
+    if desired is None or found.run is None:
+        return ()
+    lock = desired.cluster.execution.restart_lock
+    locked = lock is not None and session.exists(lock)
+    now_ms = time.time_ns() // 1_000_000
+    return gates.at_this_time(desired, replace(cluster, restart_locked=locked), now_ms)
+
+
+def _sizes(target: Target, found: status_values.Status, cluster: Cluster) -> Sizes:
+    """Ask the brokers for their log directories, if something moves or is not in sync."""
+    if not (found.run or found.arriving or found.under_replicated) or not target.bootstrap:
+        return Sizes({})
+    brokers = cluster_reading.brokers(replace(target, timeout_s=timing.LOG_DIRS_DEADLINE_S))
+    if brokers is None:
+        return Sizes({})
+    with brokers:
+        return brokers.sizes(cluster.brokers, timing.LOG_DIRS_DEADLINE_S)
+
+
+def _disk_waits(recorded: JournalView, cluster: Cluster, sizes: Sizes) -> tuple[Wait, ...]:
+    """Name what keeps copies from going on, other than failed directories."""
+    now_ms = time.time_ns() // 1_000_000
+    waits = disk_waits(recorded.stored, cluster, sizes.logs, now_ms)
+    return tuple(wait for wait in waits if wait.reason is not WaitReason.LOG_DIR_FAILED)
+
+
+def _failed_log_dirs(sizes: Sizes) -> tuple[Wait, ...]:
+    return tuple(
+        Wait(WaitReason.LOG_DIR_FAILED, brokers=(broker,), path=path, detail=why)
+        for broker, each in sorted(sizes.logs.items())
+        for path, why in sorted(each.offline.items())
+    )

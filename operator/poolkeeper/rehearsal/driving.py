@@ -1,0 +1,143 @@
+"""`poolkeeper apply` at work in a rehearsal, and a trace of what it reports.
+
+A loop over a real cluster looks every second, and at each sign of news. Here nothing can happen
+between two events of the simulation, so the looks are spaced out while a request is in flight: from
+`first_pause_s` up to `longest_pause_s`. The end of a request, a broker that comes or goes and a new
+controller end a pause at once.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from poolkeeper import wording
+from poolkeeper.controller.loop import NewsBudget
+from poolkeeper.errors import PoolkeeperError
+from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.outcomes import Outcome
+from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.rehearsal.executor import Executor, NeverEnds
+from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.recorder import Recorder
+from poolkeeper.sandbox.fake_zookeeper import Faults
+from poolkeeper.sandbox.fake_zookeeper.tree import Znode
+from poolkeeper.text import duration
+from poolkeeper.zk.client.nodes import Node
+
+PAUSE_S = 1.0
+READ_NODE_MS = 0.005
+"""What each of many nodes read at once takes, beside one round trip."""
+
+
+class RehearsedSession(FakeSession):
+    """A session whose bulk reads take the time of bulk reads."""
+
+    def read_many(
+        self, paths: Sequence[str], *, unreadable: Node | None = None
+    ) -> list[Node | None]:
+        """Return each node, or None where there is none."""
+        self.sync()  # one round trip, which faults may strike as any other
+        self.reads += len(paths)
+        self.clock.advance(READ_NODE_MS * len(paths))
+        find = self.fake.server.tree.find
+        return [None if (node := find(path)) is None else _node(node) for path in paths]
+
+
+def _node(node: Znode) -> Node:
+    return Node(node.data, node.version, node.czxid, node.mzxid, node.owner, node.children)
+
+
+@dataclass(slots=True)
+class Waiting:
+    """What was waited for: first seen, the words, and the seconds so far."""
+
+    begin_s: float
+    text: str
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class StageTimes:
+    """A stage as it was requested, and when it was found finished."""
+
+    number: int
+    begin_s: float
+    end_s: float | None = None
+
+
+@dataclass(slots=True)
+class Driver(Executor):
+    """Works until the plan is carried out; keeps what the passes did and waited for."""
+
+    recorder: Recorder = field(kw_only=True)
+    open_session: Callable[[Faults], FakeSession] = field(kw_only=True)
+    first_pause_s: float = PAUSE_S
+    longest_pause_s: float = 30.0
+    quiet_max_s: float = 6 * 3600.0
+    longest_s: float = 60 * 86_400.0
+    stages: list[StageTimes] = field(default_factory=list)
+    waited: dict[str, Waiting] = field(default_factory=dict)
+    last: Outcome | None = None
+    _pause_s: float = PAUSE_S
+    _news: tuple[int, int] = (0, 0)
+    _looked_s: float = 0.0
+    _lively_s: float = 0.0
+
+    def _open(self, plan: Faults) -> FakeSession:
+        return self.open_session(plan)
+
+    def note(self, outcome: Outcome) -> None:
+        """Take in what a pass did, and what it waits for."""
+        now_s = self.recorder.now_s()
+        for action in outcome.did:
+            if action.kind is ActionKind.STAGE_REQUESTED:
+                self.stages.append(StageTimes(action.stage, now_s))
+            elif action.kind is ActionKind.STAGE_FINISHED and self.stages:
+                self.stages[-1].end_s = now_s
+            self.recorder.tell(action.kind.value, wording.sentence(action))
+        if outcome.did or any(w.reason is WaitReason.OUTSIDE_WINDOW for w in outcome.waits):
+            self._lively_s = now_s
+        for wait in outcome.waits:
+            known = self.waited.setdefault(
+                wait.reason.value, Waiting(now_s, wording.sentence(wait))
+            )
+            known.text = wording.sentence(wait)
+            known.seconds += max(0.0, now_s - max(self._looked_s, known.begin_s))
+        self._looked_s = now_s
+        self.last = outcome
+
+    def waits_now(self) -> list[Waiting]:
+        """What the last pass waits for."""
+        last = () if self.last is None else self.last.waits
+        return [self.waited[wait.reason.value] for wait in last]
+
+    def pause(self, session: FakeSession, news: NewsBudget) -> None:
+        """Let time pass until something happens, for a second at first and then for longer."""
+        recorder, clock = self.recorder, self.cluster.clock
+        seen = (recorder.news, recorder.arrived)
+        if seen[0] != self._news[0]:
+            self._pause_s = self.first_pause_s
+        if seen != self._news:
+            self._news, self._lively_s = seen, recorder.now_s()
+        self._require_life()
+        progress = None if self.last is None else self.last.progress
+        throttling = progress is not None and progress.phase is Phase.THROTTLING
+        clock.run_until(
+            lambda: recorder.news != seen[0],
+            1000 * (PAUSE_S / 5 if throttling else self._pause_s),
+        )
+        quiet_s = recorder.now_s() - self._lively_s
+        self._pause_s = min(2 * self._pause_s, max(self.longest_pause_s, quiet_s / 20))
+
+    def _require_life(self) -> None:
+        now_s = self.recorder.now_s()
+        if now_s - self._lively_s > self.quiet_max_s:
+            quiet = duration(now_s - self._lively_s)
+            raise NeverEnds(f"no replica arrived for {quiet}")
+        if now_s > self.longest_s:
+            raise NeverEnds(f"it is not done after {duration(now_s)}")
+
+
+def told(error: PoolkeeperError) -> str:
+    """What a refusal or an absence says."""
+    return wording.error_text(error)

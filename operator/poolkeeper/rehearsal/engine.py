@@ -1,0 +1,227 @@
+"""One rehearsal, from top to bottom: copy the cluster, plan, carry the plan out, tell.
+
+The plan is made of the copy as it would be made of the cluster, by the same function, and carried
+out by the same passes. The copy's brokers have begun before the rehearsal does: second 0 is when
+`poolkeeper apply` is confirmed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from poolkeeper.errors import PoolkeeperError, Unavailable
+from poolkeeper.model.execution.outcomes import State
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.specs import Desired
+from poolkeeper.model.topology import Cluster
+from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.observation import Observation, observe_cluster
+from poolkeeper.rehearsal import loading
+from poolkeeper.rehearsal.driving import PAUSE_S, Driver, RehearsedSession, StageTimes, told
+from poolkeeper.rehearsal.executor import NeverEnds
+from poolkeeper.rehearsal.faults import Injection
+from poolkeeper.rehearsal.recorder import Recorder
+from poolkeeper.rehearsal.rehearsed_brokers import RehearsedBrokers
+from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.values import (
+    BrokerTrace,
+    End,
+    LogDirTrace,
+    Rehearsal,
+    Settings,
+    StageTrace,
+    WaitTrace,
+)
+from poolkeeper.zk.cluster_access import ZooKeeperView
+
+START_MS = 3_600_000.0
+REST_MS = 600_000.0
+MakePlan = Callable[[Observation], Plan]
+"""Makes the plan of what was observed, with its stages, as `poolkeeper plan` does."""
+QUANTA = 600
+"""The network is shared anew so often in a run, at most."""
+PASSES_MAX = 1_000_000
+PROCESSES_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy of a cluster, its brokers running, before the rehearsal."""
+
+    cluster: SimulatedCluster
+    recorder: Recorder
+    brokers: RehearsedBrokers
+    injection: Injection
+
+
+def rehearse(
+    cluster: Cluster, desired: Desired, settings: Settings, make_plan: MakePlan
+) -> Rehearsal:
+    """Rehearse the plan for a cluster; an empty plan ends at second 0."""
+    copy = _copy(cluster, desired, settings)
+    observed = _observe(copy, cluster, desired)
+    plan = make_plan(observed)
+    copy.recorder.begin()
+    if plan.empty:
+        return _traced(copy, settings, plan, None, End.FINISHED, "")
+    driver = _driver(copy, cluster, desired, plan, settings)
+    copy.injection.begin()
+    end, reason = _drive(driver, copy)
+    return _traced(copy, settings, plan, driver, end, reason)
+
+
+def _copy(cluster: Cluster, desired: Desired, settings: Settings) -> Copy:
+    kafka = loading.release_of(cluster, desired.cluster.kafka_version)
+    spec = loading.spec_of(cluster, kafka, settings.hardware, settings.seed)
+    copy = SimulatedCluster(spec, now_ms=settings.begin_ms)
+    injection = Injection(copy, settings)
+    copy.simulation.world.choices = injection.choices
+    loading.load(cluster, copy)
+    copy.server.log = recorder = Recorder(cluster, copy.simulation, copy.clock)
+    copy.simulation.start()
+    clock, simulation = copy.clock, copy.simulation
+    if not clock.run_until(lambda: simulation.controller is not None, START_MS):
+        raise Unavailable("the copy of the cluster does not start: no broker became controller")
+    clock.run_until(lambda: simulation.idle, REST_MS)
+    simulation.surroundings.ingest = recorder.ingest
+    simulation.surroundings.busy = recorder.busy
+    simulation.transfers.watch = recorder.flowed
+    injection.recorder = recorder
+    before = {id_: broker.log_dirs or {} for id_, broker in cluster.brokers.items()}
+    brokers = RehearsedBrokers(copy, True, before)
+    brokers.note_used()
+    return Copy(copy, recorder, brokers, injection)
+
+
+def _enriched(copy: Copy, known: Cluster) -> Callable[[Cluster], Cluster]:
+    return lambda cluster: copy.brokers.enrich_with_rates(cluster, known)
+
+
+def _observe(copy: Copy, known: Cluster, desired: Desired) -> Observation:
+    session = RehearsedSession(copy.cluster.server, copy.cluster.clock)
+    try:
+        view = ZooKeeperView(session)
+        return observe_cluster(view, desired, copy.cluster.clock.now_ms(), _enriched(copy, known))
+    finally:
+        session.close()
+
+
+def _driver(copy: Copy, known: Cluster, desired: Desired, plan: Plan, settings: Settings) -> Driver:
+    authority = Authority(
+        steps=True,
+        plans=frozenset({plan.hash}),
+        approved_by_name=frozenset(desired.cluster.approval.plans),
+    )
+    predicted_s = plan.makespan.seconds if plan.makespan is not None else 60.0
+    longest_stage_s = max((stage.seconds for stage in plan.stages), default=60.0)
+    copy.cluster.simulation.transfers.quantum_ms = max(10.0, 1000 * predicted_s / QUANTA)
+    return Driver(
+        copy.cluster,
+        desired,
+        authority,
+        lambda outcome: outcome.state in (State.CONVERGED, State.STOPPED),
+        plan,
+        enrich=_enriched(copy, known),
+        brokers=copy.brokers,
+        recorder=copy.recorder,
+        first_pause_s=min(30.0, max(PAUSE_S, predicted_s / 200)),
+        longest_pause_s=min(120.0, max(PAUSE_S, predicted_s / 20)),
+        quiet_max_s=max(3 * 3600.0, 10 * longest_stage_s),
+        longest_s=settings.longest_s,
+        open_session=copy.injection.open_session,
+    )
+
+
+def _drive(driver: Driver, copy: Copy) -> tuple[End, str]:
+    """Carry the plan out to whatever end."""
+    try:
+        driver.finish(copy.injection.plans, passes_max=PASSES_MAX, processes_max=PROCESSES_MAX)
+    except NeverEnds as endless:
+        waits = [each.text for each in driver.waits_now()]
+        because = f"; it waits: {'; '.join(waits)}" if waits else ""
+        return End.NEVER_ENDS, f"{endless}{because}"
+    except PoolkeeperError as refused:
+        return End.REFUSED, told(refused)
+    last = driver.last
+    if last is not None and last.state is State.STOPPED:
+        return End.STOPPED, "the run stopped before its end"
+    return End.FINISHED, ""
+
+
+def _traced(
+    copy: Copy,
+    settings: Settings,
+    plan: Plan,
+    driver: Driver | None,
+    end: End,
+    reason: str,
+) -> Rehearsal:
+    recorder = copy.recorder
+    seconds = recorder.end()
+    waited = {} if driver is None else driver.waited
+    return Rehearsal(
+        plan,
+        copy.cluster.simulation.spec.kafka,
+        settings,
+        end,
+        reason,
+        seconds,
+        _stages(recorder, plan, [] if driver is None else driver.stages, seconds),
+        _brokers(copy),
+        recorder.series(),
+        tuple(recorder.below),
+        recorder.least_margin,
+        recorder.out_of_sync_max,
+        recorder.leader_changes,
+        tuple(
+            WaitTrace(why, each.text, each.begin_s, each.seconds) for why, each in waited.items()
+        ),
+        tuple(recorder.happenings),
+        notes=copy.cluster.simulation.notes[:20],
+    )
+
+
+def _stages(
+    recorder: Recorder, plan: Plan, times: list[StageTimes], end_s: float
+) -> tuple[StageTrace, ...]:
+    """The stages with what was requested for each; a request made again belongs to its stage."""
+    sizes = {(m.topic, m.partition): m for m in plan.moves}
+    found = []
+    for n, stage in enumerate(times):
+        until_s = times[n + 1].begin_s if n + 1 < len(times) else float("inf")
+        mine = next((e for at, e in recorder.requests if stage.begin_s - 1 <= at < until_s), ())
+        found.append(
+            StageTrace(
+                stage.number,
+                stage.begin_s,
+                end_s if stage.end_s is None else stage.end_s,
+                mine,
+                sum(sizes[name].bytes for name in mine if name in sizes),
+                plan.stages[n].seconds if n < len(plan.stages) else None,
+            )
+        )
+    return tuple(found)
+
+
+def _brokers(copy: Copy) -> tuple[BrokerTrace, ...]:
+    recorder, found = copy.recorder, []
+    racks = {broker.id: broker.rack for broker in copy.cluster.simulation.spec.brokers}
+    for row, id_ in enumerate(recorder.ids):
+        dirs = tuple(
+            LogDirTrace(
+                path,
+                round(recorder.used_before[n]),
+                round(recorder.used_high[n]),
+                float(recorder.used_high_s[n]),
+                copy.brokers.limit(id_, path),
+            )
+            for n, (owner, path) in enumerate(recorder.dirs)
+            if owner == id_
+        )
+        copied_in, copied_out = recorder.copied[:, row]
+        peaks = recorder.peaks[:, row].tolist()
+        found.append(
+            BrokerTrace(
+                id_, racks[id_], round(copied_in), round(copied_out), peaks[0], peaks[1], dirs
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,102 @@
+"""The brokers of a rehearsal, asked for their log directories as often as a run asks.
+
+Answers are looked up where they are asked for: a run looks at a few logs of a broker that has ten
+thousand, every fifteen seconds.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from poolkeeper.brokers.sizes import BrokerLogs, ReplicaLog, Sizes
+from poolkeeper.model.topology import Cluster, LogDir, TopicPartition
+from poolkeeper.rehearsal.broker_client import SimulatedBrokerClient
+from poolkeeper.sandbox.simulation.broker.log_dirs import Disk
+from poolkeeper.sandbox.simulation.codecs import Tp
+
+
+class _Logs(Mapping[TopicPartition, ReplicaLog]):
+    """The current logs on a disk, as they are when they are looked at."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+
+    def __getitem__(self, name: TopicPartition) -> ReplicaLog:
+        log = self._disk.logs[Tp(*name)]
+        return ReplicaLog(int(log.bytes), self._disk.directories[log.directory])
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return (TopicPartition(*tp) for tp in self._disk.logs)
+
+    def __len__(self) -> int:
+        return len(self._disk.logs)
+
+
+@dataclass(frozen=True)
+class RehearsedBrokers(SimulatedBrokerClient):
+    """Brokers that tell the space of their directories as the snapshot does, less what came."""
+
+    before: Mapping[int, Mapping[str, LogDir]] = field(default_factory=dict)
+    used_before: dict[tuple[int, str], float] = field(default_factory=dict)
+
+    def note_used(self) -> None:
+        """Remember what is used now: what the snapshot says is free is free beside it."""
+        for id_, broker in self.cluster.simulation.brokers.items():
+            for path, used in zip(broker.disk.directories, broker.disk.used, strict=True):
+                self.used_before[id_, path] = used
+
+    def limit(self, id_: int, path: str) -> int | None:
+        """Return the most bytes that a directory's replicas can have; None if nobody knows."""
+        known = self.before.get(id_, {}).get(path, LogDir())
+        if known.usable_bytes is None:
+            return None
+        return round(known.usable_bytes + self.used_before.get((id_, path), 0.0))
+
+    def sizes(self, brokers: Iterable[int], deadline_s: float = 10) -> Sizes:
+        """Return what is in the log directories of live brokers."""
+        simulated, asked = self.cluster.simulation.brokers, set(brokers)
+        live = sorted(id_ for id_ in asked if id_ in simulated and simulated[id_].alive)
+        self.cluster.simulation.transfers.settle()
+        logs = {id_: self._logs(id_, simulated[id_].disk) for id_ in live}
+        return Sizes(logs, dict.fromkeys(asked - logs.keys(), "not live"))
+
+    def _logs(self, id_: int, disk: Disk) -> BrokerLogs:
+        working = [(n, path) for n, path in enumerate(disk.directories) if n not in disk.failed]
+        future = {}
+        for tp in disk.moving:
+            log = disk.logs[tp]
+            if log.future is not None:
+                path = disk.directories[log.future]
+                future[TopicPartition(*tp)] = ReplicaLog(int(log.future_bytes), path)
+        return BrokerLogs(
+            {path: self._space(id_, path, disk.used[n]) for n, path in working},
+            _Logs(disk),
+            future,
+            {disk.directories[n]: "storage error" for n in sorted(disk.failed)},
+        )
+
+    def _space(self, id_: int, path: str, used: float) -> LogDir:
+        known = self.before.get(id_, {}).get(path, LogDir())
+        if known.usable_bytes is None:
+            return known
+        came = int(used - self.used_before.get((id_, path), used))
+        return LogDir(known.total_bytes, max(0, known.usable_bytes - came))
+
+    def enrich_with_rates(self, cluster: Cluster, known: Cluster) -> Cluster:
+        """Add sizes, directories and the snapshot's rates and sizes."""
+        return _with_known(self.enrich(cluster), known)
+
+
+def _with_known(cluster: Cluster, known: Cluster) -> Cluster:
+    topics = {}
+    for name, topic in cluster.topics.items():
+        before = known.topics.get(name)
+        if before is None:
+            topics[name] = topic
+            continue
+        rates = {p.partition: (p.size_bytes, p.in_bytes_per_s) for p in before.partitions}
+        filled = []
+        for p in topic.partitions:
+            size, rate = rates.get(p.partition, (p.size_bytes, None))
+            filled.append(p._replace(size_bytes=size, in_bytes_per_s=rate))
+        topics[name] = replace(topic, partitions=tuple(filled))
+    return replace(cluster, topics=topics)

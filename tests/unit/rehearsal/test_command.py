@@ -1,0 +1,140 @@
+"""The command: the page that explains it, bad input, exit codes, pages, and what it writes."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from poolkeeper.cli import main
+from poolkeeper.model import snapshots
+from rehearsed import seven
+
+PAGE = Path(__file__).parents[3] / "docs" / "rehearse.md"
+CLUSTER = """\
+apiVersion: poolkeeper.dev/v1alpha1
+kind: KafkaCluster
+metadata: {name: main}
+spec:
+  zookeeper: {connect: "zk:2181"}
+  unmanagedTopics: Manage
+  defaultPool: all
+  execution:
+    throttle: {mode: Fixed, rate: 50Mi}
+"""
+POOL = """\
+---
+apiVersion: poolkeeper.dev/v1alpha1
+kind: ResourcePool
+metadata: {name: all}
+spec:
+  clusterRef: {name: main}
+  brokers: {ids: [1, 2, 3, 4, 5, 6, 7]}
+"""
+EXAMPLES = re.findall(r"```console\n\$ poolkeeper ([^\n]*)\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / "main.yaml").write_text(CLUSTER + POOL)
+    faster = CLUSTER.replace("rate: 50Mi", "rate: 100Mi").replace(
+        "execution:\n", "execution:\n    maxMoves: 4\n"
+    )
+    (tmp_path / "faster.yaml").write_text(faster)
+    snapshots.write(tmp_path / "cluster.json", seven(1e6))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys, *words):
+    code = main.main(["rehearse", "-f", "manifests", "--snapshot", "cluster.json", *words])
+    return code, capsys.readouterr()
+
+
+@pytest.mark.parametrize(("command", "output"), EXAMPLES, ids=["a-fault", "against", "suggest"])
+@pytest.mark.usefixtures("folder")
+def test_the_page_says_what_commands_print(capsys, command, output):
+    assert main.main(command.split()) == 0
+    assert capsys.readouterr().out == output
+
+
+@pytest.mark.usefixtures("folder")
+def test_json_is_one_document_with_the_keys_of_the_page(capsys):
+    code, said = run(capsys, "--fail", "controller@50%", "--output", "json")
+    assert code == 0
+    body = json.loads(said.out)
+    told = set(
+        re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", PAGE.read_text(), re.M)))
+    )
+    assert body["version"] == 1
+    assert body.keys() - {"version"} <= told
+    assert body["faults"][0]["fault"] == "controller@50%"
+    assert body["seconds"] == pytest.approx(body["withoutFaults"]["seconds"], abs=5)
+
+
+def test_the_page_loads_nothing_and_has_a_lane_for_each_broker(capsys, folder):
+    code, _ = run(capsys, "--out", "page.html")
+    page = (folder / "page.html").read_text()
+    assert code == 0
+    assert "http" not in page.replace("http-equiv", "")
+    assert all(f">broker {broker}<" in page for broker in range(1, 8))
+    assert 'type="range"' in page
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_run_that_never_ends_is_exit_code_4(capsys):
+    code, said = run(capsys, "--fail", "broker=7@40%,for=ever")
+    assert code == 4
+    assert "start broker 7, or drain what is gone for good" in said.out
+
+
+def test_an_empty_plan_says_so_and_ends_well(capsys, folder):
+    manifest = CLUSTER.replace("  unmanagedTopics: Manage\n", "") + POOL
+    (folder / "manifests" / "main.yaml").write_text(manifest)
+    code, said = run(capsys)
+    assert (code, said.out) == (0, "nothing to rehearse: the plan for main is empty\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        pytest.param(
+            ["--fail", "broker=9@40%", "--fail", "rack=z@9h"],
+            [
+                "--fail broker=9@40%: there is no broker '9' (live: 1, 2, 3, 4, 5 and 2 more)",
+                "--fail rack=z@9h: there is no rack 'z' (there are: a, b, c)",
+            ],
+            id="two-wrong-faults",
+        ),
+        pytest.param(
+            ["--storm", "3", "--fail", "controller@1%", "--max-network", "50%", "--out", "x.txt"],
+            [
+                "--max-network: goes with --suggest",
+                "--out: x.txt (expected a file whose name ends in .html)",
+                "--storm: draws its own faults: leave --fail out",
+            ],
+            id="options-that-contradict",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_all_that_is_wrong_is_told_at_once(capsys, words, told):
+    code, said = run(capsys, *words)
+    assert (code, said.err.splitlines(), said.out) == (1, told, "")
+
+
+def test_a_snapshot_that_cannot_be_read_is_refused(capsys, folder):
+    (folder / "cluster.json").write_text("{")
+    code, said = run(capsys)
+    assert code == 1
+    assert "cluster.json" in said.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_plan_is_rehearsed_beside_itself(capsys):
+    words = ["plan", "-f", "manifests", "--snapshot", "cluster.json", "--rehearse"]
+    assert main.main([*words, "--output", "json"]) == 2
+    body = json.loads(capsys.readouterr().out)["rehearsal"]
+    assert (body["end"], body["ownBelowMinIsr"]) == ("Finished", 0)
+    assert body["worstSingleFault"]["faults"][0]["fault"] == "disk=7:/d1@50%"

@@ -1,0 +1,132 @@
+"""A rehearsal without faults: the plan's bytes and stages, margins, what never ends."""
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import GIB, MIB
+from laws import examples
+from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
+from poolkeeper.rehearsal import document
+from poolkeeper.rehearsal.outcomes import Rehearsed
+from poolkeeper.rehearsal.values import End, Hardware, Rehearsal
+from rehearsed import FIXED, SETTINGS, subject, wanted
+
+
+def planned_bytes(found: Rehearsal) -> Counter[int]:
+    """What the plan says that each broker takes in."""
+    taken: Counter[int] = Counter()
+    for move in found.plan.moves:
+        for broker in set(move.target) - set(move.source):
+            taken[broker] += move.replica_bytes
+    return taken
+
+
+def planned_stages(found: Rehearsal) -> list[list[tuple[str, int]]]:
+    moves = found.plan.moves
+    return [
+        sorted((moves[m].topic, moves[m].partition) for m, _ in stage.moves)
+        for stage in found.plan.stages
+    ]
+
+
+@cache
+def plain() -> Rehearsal:
+    stages = replace(FIXED, max_moves=4)
+    return subject(execution=stages).rehearse(SETTINGS)
+
+
+def test_it_ends_and_takes_what_the_plan_predicts_and_the_throttle_s_settling():
+    found = plain()
+    assert found.end is End.FINISHED
+    assert found.plan.makespan is not None
+    beside_s = found.seconds - found.plan.makespan.seconds
+    assert 5 < beside_s < 5 + 10 * len(found.stages)
+
+
+def test_each_broker_copies_in_what_the_plan_says():
+    found = plain()
+    copied = Counter({b.broker: b.copied_in for b in found.brokers if b.copied_in})
+    assert copied == planned_bytes(found)
+    assert sum(b.copied_out for b in found.brokers) == sum(copied.values())
+
+
+def test_stages_are_the_plan_s_in_their_order():
+    found = plain()
+    assert len(found.stages) > 1
+    assert [list(stage.entries) for stage in found.stages] == planned_stages(found)
+    assert [stage.number for stage in found.stages] == list(range(1, len(found.stages) + 1))
+
+
+def test_margins_are_those_of_a_healthy_run():
+    found = plain()
+    assert (found.least_margin, found.out_of_sync_max, found.below_min_isr) == (1, 0, ())
+    assert 0.04 < found.peak_network < 0.06  # 50 MiB/s of 1 GiB/s
+    seventh = found.brokers[6].log_dirs[0]
+    assert (seventh.before_bytes, seventh.high_bytes) == (0, found.brokers[6].copied_in)
+    assert not found.bad
+
+
+def test_the_curves_hold_the_bytes_that_were_copied():
+    found = plain()
+    series = found.series
+    for broker in found.brokers:
+        held = sum(series.copied_in[broker.broker]) * series.width_s
+        assert held == pytest.approx(broker.copied_in, rel=1e-6, abs=1)
+    assert round(max(series.used[7, "/d1"])) == found.brokers[6].copied_in
+
+
+def test_the_same_rehearsal_twice_is_the_same():
+    again = subject(execution=replace(FIXED, max_moves=4)).rehearse(SETTINGS)
+    assert document.to_json(Rehearsed(again)) == document.to_json(Rehearsed(plain()))
+
+
+def test_what_producers_write_meanwhile_is_copied_too_and_takes_longer():
+    slow, quick = subject(rate=2.0 * MIB).rehearse(SETTINGS), subject().rehearse(SETTINGS)
+    assert slow.end is End.FINISHED
+    assert slow.seconds > 1.2 * quick.seconds
+    assert slow.brokers[6].copied_in == quick.brokers[6].copied_in
+
+
+def test_a_throttle_below_what_producers_write_never_ends():
+    below = Execution(throttle=Throttle(ThrottleMode.FIXED, 10 * MIB))
+    found = subject(rate=2.0 * MIB, execution=below).rehearse(SETTINGS)
+    assert found.end is End.NEVER_ENDS
+    assert found.bad
+    assert "no replica arrived for" in found.reason
+
+
+def test_a_slow_network_is_what_limits_without_a_throttle():
+    none = Execution(throttle=Throttle(ThrottleMode.NONE))
+    slow = replace(SETTINGS, hardware=Hardware(20 * MIB, 512 * MIB))
+    found = subject(execution=none).rehearse(slow)
+    assert found.end is End.FINISHED
+    assert found.peak_network == pytest.approx(1.0)
+    assert found.seconds > found.brokers[6].copied_in / (20 * MIB)
+
+
+def test_an_empty_plan_ends_at_once():
+    found = replace(subject(), desired=wanted(goals=())).rehearse(SETTINGS)
+    assert (found.plan.empty, found.end, found.seconds) == (True, End.FINISHED, 0.0)
+
+
+@examples(4)
+@given(
+    partitions=st.integers(6, 30),
+    most=st.integers(1, 12),
+    rate=st.sampled_from((20, 60, 200)),
+    kafka=st.sampled_from(("1.1.0", "2.3.1", "2.8.2", "3.9.2")),
+)
+def test_bytes_and_stages_are_the_plan_s(partitions, most, rate, kafka):
+    limits = Execution(max_moves=most, throttle=Throttle(ThrottleMode.FIXED, rate * MIB))
+    chosen = subject(execution=limits, partitions=partitions)
+    found = replace(chosen, cluster=replace(chosen.cluster, kafka_version=kafka)).rehearse(SETTINGS)
+    assert (found.end, found.kafka) == (End.FINISHED, kafka)
+    copied = Counter({b.broker: b.copied_in for b in found.brokers if b.copied_in})
+    assert copied == planned_bytes(found)
+    assert [list(stage.entries) for stage in found.stages] == planned_stages(found)
+    assert all(b.log_dirs[0].high_bytes < 100 * GIB for b in found.brokers)

@@ -38,7 +38,17 @@ from poolkeeper.zk.client.gc_pause import collector_paused
 
 SIZES = (3_000, 30_000, 200_000, 1_000_000)
 EXACT_MAX = 30_000
-COMMAND_MAX = 200_000
+COMMAND_MIN, COMMAND_MAX = 60, 200_000
+COMMAND_GOALS = {60: (0.4, ""), 200_000: (3, 400)}
+"""By partitions, the processor seconds and MiB that the command should need at most."""
+LAUNCHER = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(code, used.ru_utime + used.ru_stime, used.ru_maxrss)
+"""
+"""A small process runs the command: Linux counts the memory of whoever starts a process as its."""
+COMMAND_ROW = "{:<30}{:>9}{:>9}{:>8}{:>15}"
 GROWTH, GROWTH_MAX, RUNS = 100_000, 2.2, 5
 SEEDS = (1, 2, 3, 4)
 SEEDS_MAX = 30_000
@@ -55,11 +65,13 @@ def main(sizes: tuple[int, ...]) -> None:
         for name, desired, cluster in _cases(size):
             _report(f"{name} {size}", desired, cluster)
         _peers(size)
-    print("\n{:<30}{:>9}{:>9}".format("plan --snapshot", "seconds", "cpu s"))
-    for size in sizes:
+    print("\n" + COMMAND_ROW.format("plan --snapshot", "seconds", "cpu s", "MiB", "goal: s, MiB"))
+    for size in (COMMAND_MIN, *sizes):
         if size <= COMMAND_MAX:
-            wall_s, cpu_s = _as_a_command(size)
-            print(f"{f'expand 60 → 64 {size}':<30}{wall_s:>9.1f}{cpu_s:>9.1f}", flush=True)
+            wall_s, cpu_s, peak_mib = _as_a_command(size)
+            goal = "{} {}".format(*COMMAND_GOALS[size]) if size in COMMAND_GOALS else ""
+            numbers = f"{wall_s:.1f}", f"{cpu_s:.2f}", peak_mib, goal
+            print(COMMAND_ROW.format(f"expand 60 → 64 {size}", *numbers), flush=True)
     _compare_growth()
 
 
@@ -231,8 +243,8 @@ def exact_moves(cluster: Cluster) -> int:
     return int(solver.optimal_cost()) + _FULL * floor * len(brokers)
 
 
-def _as_a_command(size: int) -> tuple[float, float]:
-    """Plan the expansion from a snapshot file; return wall and CPU seconds of the process."""
+def _as_a_command(size: int) -> tuple[float, float, int]:
+    """Plan the expansion from a snapshot file; return wall and CPU seconds, and the most MiB."""
     desired = clusters.desired(64)
     with tempfile.TemporaryDirectory() as folder:
         snapshot, manifests = Path(folder) / "cluster.json", Path(folder) / "manifests"
@@ -243,17 +255,14 @@ def _as_a_command(size: int) -> tuple[float, float]:
         bodies += [write_manifests.topic_body(topic) for topic in desired.topics]
         (manifests / "all.yaml").write_text(write_manifests.text_of(bodies), encoding="utf-8")
         command = [sys.executable, "-m", "poolkeeper", "plan", "-f", str(manifests)]
-        begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        ran = subprocess.run(
-            [*command, "--snapshot", str(snapshot), "--out", str(Path(folder) / "plan.json")],
-            stdout=subprocess.DEVNULL,
-            check=False,
-        )
+        begin = time.perf_counter()
+        words = [*command, "--snapshot", str(snapshot), "--out", str(Path(folder) / "plan.json")]
+        told = subprocess.check_output([sys.executable, "-c", LAUNCHER, *words], text=True)
         wall_s = time.perf_counter() - begin
-    if ran.returncode != 2:
-        raise SystemExit(f"the plan of {size} partitions ended with {ran.returncode}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return wall_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    code, cpu_s, peak_kib = told.split()
+    if code != "2":
+        raise SystemExit(f"the plan of {size} partitions ended with {code}")
+    return wall_s, float(cpu_s), int(peak_kib) // 1024
 
 
 if __name__ == "__main__":

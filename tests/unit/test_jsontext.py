@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolkeeper.jsontext import canonical, compact
+from poolkeeper.jsontext import canonical, compact, indented
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -37,3 +37,16 @@ def test_numbers_that_json_does_not_have() -> None:
     assert compact([float("inf")]) == "[Infinity]"
     with pytest.raises(ValueError, match="not JSON compliant"):
         compact([float("nan")], finite=True)
+
+
+@given(VALUES | st.text(st.characters()), st.integers(1, 3), st.booleans())
+def test_indents_are_those_of_the_standard_library(
+    value: object, indent: int, ascii_only: bool
+) -> None:
+    expected = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    assert indented(value, indent, ascii_only=ascii_only) == expected
+
+
+@pytest.mark.parametrize("value", [["\ud800"], [float("nan")]], ids=["half", "no number"])
+def test_what_has_no_place_in_utf8_or_json_is_indented_too(value: object) -> None:
+    assert indented(value, 1, ascii_only=False) == json.dumps(value, indent=1, ensure_ascii=False)

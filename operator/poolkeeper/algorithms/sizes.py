@@ -46,7 +46,8 @@ def reassignment_bytes_max(chroot: str = "", request_bytes_max: int = REQUEST_BY
 
 def reassignment_entry_bytes(topic: str, partition: int, replicas: Sequence[int]) -> int:
     """One entry of the request node, without the comma before it."""
-    return _ENTRY_FRAME + len(topic) + len(str(partition)) + _list_bytes(replicas) - 2
+    digits = len("".join(map(str, (partition, *replicas))))
+    return _ENTRY_FRAME + len(topic) + digits + max(0, len(replicas) - 1)
 
 
 def reassignment_bytes(entries: Iterable[tuple[str, int, Sequence[int]]]) -> int:

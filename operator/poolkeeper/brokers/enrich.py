@@ -7,13 +7,16 @@ Values from ZooKeeper are never overwritten.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.brokers.sizes import Sizes
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.specs import Tls
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic, TopicPartition
+
+if TYPE_CHECKING:
+    from poolkeeper.brokers.requests import BrokerClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class Enrichment:
     warnings: tuple[str, ...] = ()
 
 
-def enrich_cluster(cluster: Cluster, brokers: BrokerClient, deadline_s: float) -> Enrichment:
+def enrich_cluster(cluster: Cluster, brokers: "BrokerClient", deadline_s: float) -> Enrichment:
     """Ask all live brokers within `deadline_s` for sizes and versions.
 
     A version from the brokers overrides the one inferred from their znodes.
@@ -64,8 +67,12 @@ def enrich_if_reachable(
     deadline_s: float,
 ) -> Enrichment:
     """Connect, ask and disconnect; if no broker can be reached, that is a single warning."""
+    from poolkeeper.brokers import (
+        requests,
+    )  # brings Kafka's client, which plans of files do without
+
     try:
-        with BrokerClient.open(bootstrap, credentials, tls, deadline_s) as brokers:
+        with requests.BrokerClient.open(bootstrap, credentials, tls, deadline_s) as brokers:
             return enrich_cluster(cluster, brokers, deadline_s)
     except Unavailable as error:
         return Enrichment(cluster, Sizes({}), (f"no sizes are known: {error}",))

@@ -6,16 +6,16 @@ partitions may be a `TopicPartitions`: rows of the columns of the whole cluster,
 partitions say, and the other way round.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from poolkeeper.model.replica_lists import Ints, ReplicaLists
-from poolkeeper.model.topology import Partition
+from poolkeeper.model.topology import Partition, Replicas
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -49,17 +49,36 @@ class PartitionColumns:
         """The columns of these partitions; raises `OverflowError` for what 64 bits cannot hold."""
         fields = zip(*partitions, strict=True) if partitions else [()] * len(Partition._fields)
         number, replicas, adding, removing, leader, isr, _, size, rate, log_dirs = fields
-        known = [each is not None for each in isr]
+        return cls.of_fields(number, replicas, adding, removing, leader, isr, size, rate, log_dirs)
+
+    @classmethod
+    def of_fields(
+        cls,
+        number: Sequence[int],
+        replicas: Sequence[Replicas],
+        adding: Sequence[Replicas | None],
+        *known: Sequence[Any],
+    ) -> "PartitionColumns":
+        """The columns of fields by partition, in the order of `Partition`, without epochs.
+
+        `known`: what is removed, leader, replicas in sync, bytes, bytes per second, directories;
+        None where a value is not known. Raises `OverflowError` as `of`.
+        """
+        removing, leader, isr, size, rate, log_dirs = known
+        isr_known = [each is not None for each in isr]
         return cls(
             np.array(number, dtype=np.int64),
             ReplicaLists.of(replicas),
             _lists(adding),
             _lists(removing),
             _or_unknown(leader),
-            ReplicaLists.of(isr if all(known) else [each or () for each in isr]),
-            np.array(known, dtype=bool),
+            ReplicaLists.of(isr if all(isr_known) else [each or () for each in isr]),
+            np.array(isr_known, dtype=bool),
             _or_unknown(size),
-            np.array([np.nan if each is None else each for each in rate], dtype=np.float64),
+            np.array(
+                rate if None not in rate else [np.nan if each is None else each for each in rate],
+                dtype=np.float64,
+            ),
             None if all(each is None for each in log_dirs) else log_dirs,
         )
 
@@ -184,12 +203,52 @@ def numbers_of(partitions: Sequence[Partition]) -> list[int]:
     return [partition.partition for partition in partitions]
 
 
-def _lists(values: Sequence[tuple[int, ...]]) -> ReplicaLists:
-    return ReplicaLists.of(values) if any(values) else ReplicaLists.empty(len(values))
+def leaders_of(partitions: Sequence[Partition]) -> list[int | None]:
+    """The partitions' leaders, `None` where one is not known."""
+    if isinstance(partitions, TopicPartitions):
+        return _or_none(partitions.columns.leader[partitions.first : partitions.last])
+    return [partition.leader for partition in partitions]
+
+
+def unsettled(partitions: Sequence[Partition], live: Collection[int]) -> Iterable[Partition]:
+    """The partitions without those, as far as columns tell, that are led and wholly in sync."""
+    if not isinstance(partitions, TopicPartitions):
+        return partitions
+    columns, rows = partitions.columns, slice(partitions.first, partitions.last)
+    ends = slice(partitions.first, partitions.last + 1)
+    replicas, isr = (np.diff(each.offsets[ends]) for each in (columns.replicas, columns.isr))
+    leaders = columns.leader[rows]
+    led = [broker for broker in np.unique(leaders).tolist() if broker in live]
+    settled = columns.isr_known[rows] & (replicas == isr) & np.isin(leaders, led)
+    return () if settled.all() else partitions
+
+
+def longest_of(partitions: Sequence[Partition]) -> int:
+    """The length of the longest replica list; 0 of no partitions."""
+    if isinstance(partitions, TopicPartitions):
+        offsets = partitions.columns.replicas.offsets[partitions.first : partitions.last + 1]
+        return int(np.diff(offsets).max(initial=0))
+    return max((len(partition.replicas) for partition in partitions), default=0)
+
+
+def last_of(partitions: Sequence[Partition]) -> tuple[int, Replicas]:
+    """The number and the replicas of the last of at least one partition."""
+    if isinstance(partitions, TopicPartitions):
+        columns, row = partitions.columns, partitions.last - 1
+        return int(columns.number[row]), columns.replicas[row]
+    return partitions[-1].partition, partitions[-1].replicas
+
+
+def _lists(values: Sequence[Replicas | None]) -> ReplicaLists:
+    if not any(values):
+        return ReplicaLists.empty(len(values))
+    return ReplicaLists.of([each or () for each in values])
 
 
 def _or_unknown(values: Sequence[int | None]) -> Ints:
-    return np.array([UNKNOWN if each is None else each for each in values], dtype=np.int64)
+    if None in values:
+        values = [UNKNOWN if each is None else each for each in values]
+    return np.array(values, dtype=np.int64)
 
 
 def _or_none(values: Ints) -> list[int | None]:

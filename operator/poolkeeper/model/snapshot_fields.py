@@ -5,17 +5,20 @@ be read from ZooKeeper can be read from a snapshot: a request may name partition
 leader -7. Texts that UTF-8 does not have are refused, as no table or file could hold them.
 """
 
+from collections.abc import Sequence
+from itertools import accumulate, chain
+from operator import attrgetter
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from poolkeeper import typed_json
+from poolkeeper.model.partition_columns import PartitionColumns, TopicPartitions
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
     Controller,
     LogDir,
-    Partition,
     ReassignmentEntry,
     Topic,
 )
@@ -130,7 +133,7 @@ def _cluster(read: _Snapshot) -> Cluster:
     return Cluster(
         name=read.cluster.name,
         brokers={b.id: _broker(b) for b in sorted(read.brokers or (), key=lambda b: b.id)},
-        topics={t.name: _topic(t) for t in sorted(read.topics or (), key=lambda t: t.name)},
+        topics=_topics(sorted(read.topics or (), key=lambda t: t.name)),
         id=read.cluster.id,
         kafka_version=read.cluster.kafka_version,
         traced_version=read.cluster.traced_version,
@@ -155,21 +158,25 @@ def _broker(read: _Broker) -> Broker:
     return Broker(*known, release=read.release)
 
 
-def _topic(read: _Topic) -> Topic:
-    partitions = sorted(read.partitions or (), key=lambda p: p.partition)
-    return Topic(read.name, tuple(map(_partition, partitions)), read.id, read.config)
-
-
-def _partition(read: _Partition) -> Partition:
-    return Partition(
-        read.partition,
-        read.replicas,
-        read.adding or (),
-        read.removing or (),
-        read.leader,
-        read.isr,
-        None,
-        read.bytes,
-        read.bytes_in_per_second,
-        read.log_dirs,
+def _topics(read: Sequence[_Topic]) -> dict[str, Topic]:
+    """The topics, whose partitions are rows of the columns of all of them."""
+    parts = [sorted(each.partitions or (), key=attrgetter("partition")) for each in read]
+    every = list(chain.from_iterable(parts))
+    columns = PartitionColumns.of_fields(
+        [each.partition for each in every],
+        [each.replicas for each in every],
+        [each.adding for each in every],
+        [each.removing for each in every],
+        [each.leader for each in every],
+        [each.isr for each in every],
+        [each.bytes for each in every],
+        [each.bytes_in_per_second for each in every],
+        [each.log_dirs for each in every],
     )
+    ends = list(accumulate(map(len, parts)))
+    return {
+        each.name: Topic(
+            each.name, TopicPartitions(columns, end - len(part), end), each.id, each.config
+        )
+        for each, part, end in zip(read, parts, ends, strict=True)
+    }

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-from poolkeeper.brokers.config_validation import ConfigCheck
-from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.brokers.sizes import Sizes
 from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, Result, State
@@ -33,6 +32,10 @@ from poolkeeper.planning.run_state.requests import SeenStall
 from poolkeeper.planning.run_state.throttles import ThrottleWatch
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView
 from poolkeeper.telemetry.audit import AuditTrail
+
+if TYPE_CHECKING:  # the clients of brokers take longest to import, and plans of files need none
+    from poolkeeper.brokers.config_validation import ConfigCheck
+    from poolkeeper.brokers.requests import BrokerClient
 
 IN_FLIGHT_STATES = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 """The states of a move whose step is in flight, or done with its entry still in the request."""
@@ -80,7 +83,7 @@ class CopyMemory:
 class KnownRefusal:
     """A config that the brokers refused, in which words, and when they were asked."""
 
-    check: ConfigCheck
+    check: "ConfigCheck"
     words: str
     asked_ms: int
 
@@ -260,7 +263,7 @@ class PassContext:
 
     access: ClusterAccess
     now_ms: Callable[[], int]
-    brokers: BrokerClient | None = None
+    brokers: "BrokerClient | None" = None
     enrich: Enrich = lambda cluster: cluster
     memory: PassMemory = field(default_factory=PassMemory)
     plan: Planner = field(default_factory=planner_of_a_loop)

@@ -12,8 +12,12 @@ from poolkeeper.model.partition_columns import (
     PartitionColumns,
     TopicPartitions,
     columns_of,
+    last_of,
+    leaders_of,
+    longest_of,
     numbers_of,
     partitions_of,
+    unsettled,
 )
 from poolkeeper.model.replica_lists import ReplicaLists, whole_numbers
 from poolkeeper.model.topology import Partition, Topic
@@ -107,3 +111,22 @@ def test_lists_are_taken_and_cut(lists, dice):
 def test_what_is_no_whole_number_is_never_one_in_a_column(value, error):
     with pytest.raises(error):
         whole_numbers([1, value])
+
+
+@pytest.mark.parametrize("by_column", [False, True], ids=["objects", "columns"])
+def test_what_is_asked_of_a_topic_needs_no_objects(by_column: bool) -> None:
+    found = (
+        Partition(0, (1, 2), leader=1, isr=(1, 2)),
+        Partition(1, (2, 3, 4), leader=None, isr=(2,)),
+        Partition(7, (3,), leader=-1),
+    )
+    rows = TopicPartitions(PartitionColumns.of(found), 0, 3) if by_column else found
+    asked = leaders_of(rows), longest_of(rows), last_of(rows), list(unsettled(rows, {1, 2}))
+    assert asked == ([1, None, -1], 3, (7, (3,)), list(found))
+    assert longest_of(rows[:0]) == 0
+
+
+def test_partitions_that_are_led_and_in_sync_are_settled() -> None:
+    columns = PartitionColumns.of([Partition(0, (1, 2), leader=1, isr=(1, 2))])
+    rows = TopicPartitions(columns, 0, 1)
+    assert [list(unsettled(rows, live)) for live in ({1}, {2})] == [[], list(rows)]

@@ -1,17 +1,17 @@
 """`poolkeeper plan`, and the making of a plan for `apply` as well."""
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from poolkeeper import output_files, wording
-from poolkeeper.cli.input import cluster_reading, fleet_features, options, snapshot_files, targets
+from poolkeeper.cli.input import fleet_features, options, snapshot_files, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.input.what_if import SupposedBrokers, suppose_brokers
@@ -25,7 +25,7 @@ from poolkeeper.cli.output import (
     status_text,
 )
 from poolkeeper.errors import InvalidInput, Refused
-from poolkeeper.jsontext import compact
+from poolkeeper.jsontext import compact, indented
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan, PlanProblem
@@ -53,14 +53,12 @@ from poolkeeper.reconcile.recorded_run import (
     recorded_run,
     waits_of,
 )
-from poolkeeper.rehearsal import document as rehearsal_document
-from poolkeeper.rehearsal import foretelling
-from poolkeeper.rehearsal.outcomes import Subject
-from poolkeeper.rehearsal.values import Rehearsal, Settings
-from poolkeeper.report import plan_report
 from poolkeeper.text import moment, named
-from poolkeeper.zk import journal, znodes
-from poolkeeper.zk.cluster_access import ZooKeeperView
+from poolkeeper.zk.client.gc_pause import collector_paused
+
+if TYPE_CHECKING:
+    from poolkeeper.rehearsal.values import Rehearsal
+    from poolkeeper.report.document import Section
 
 CHANGES = 2
 REASSIGN_JSON = "reassign-json"
@@ -73,7 +71,8 @@ def ask_nobody(plan: Plan, cluster: Cluster) -> Mapping[str, RefusedConfig]:
     return {}
 
 
-PAGES = {"html": plan_report.plan_page, "markdown": plan_report.plan_markdown}
+HTML = "html"
+PAGES = (HTML, "markdown")
 
 
 @click.command()
@@ -135,6 +134,20 @@ def plan(
     reassignment file, one per stage, a line each; `html` is a page with pictures that opens
     without a network, `markdown` fits a comment on a pull request.
     """
+    # What a plan is made of stays until the command ends; what a rehearsal leaves does not.
+    with nullcontext() if supposed["rehearse"] else collector_paused():
+        return _plan(address, snapshot, features, out, prune, output, supposed)
+
+
+def _plan(
+    address: ClusterSelection,
+    snapshot: Path | None,
+    features: str | None,
+    out: Path | None,
+    prune: bool,
+    output: str,
+    supposed: Mapping[str, Any],
+) -> int:
     target = targets.target(address)
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
@@ -147,7 +160,7 @@ def plan(
     without, with_brokers = supposed["without"], supposed["with_brokers"]
     seen = suppose_brokers(seen, SupposedBrokers(frozenset(without), _brokers(with_brokers)))
     seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
-    brokers = ask_nobody if snapshot else cluster_reading.config_questions(target)
+    brokers = ask_nobody if snapshot else _config_questions(target)
     made = audited_plan(desired, seen, prune=prune, refused=brokers)
     if not (without or with_brokers):  # what is only supposed needs no mending
         made = with_troubles(made, desired, seen)
@@ -158,7 +171,7 @@ def plan(
     waits_until_ms = _balance_waits(made, desired, seen)
     if out is not None:
         body = document(made, desired, seen, waits_until_ms, look.waits)
-        output_files.write(out, json.dumps(body, indent=1) + "\n")
+        output_files.write(out, indented(body, 1) + "\n")
     foretold = _rehearsed(made, seen, desired) if supposed["rehearse"] else None
     show(made, desired, seen, output, Beside(waits_until_ms, look.waits, foretold))
     if not made.empty or _to_do(seen):
@@ -301,15 +314,19 @@ class Beside:
 
     balance_waits_until_ms: int | None = None
     waits: Sequence[Wait] = ()
-    foretold: tuple[Rehearsal, Rehearsal | None] | None = None
+    foretold: "tuple[Rehearsal, Rehearsal | None] | None" = None
 
 
 def _rehearsed(
     plan: Plan, seen: Observation, desired: Desired
-) -> tuple[Rehearsal, Rehearsal | None] | None:
+) -> "tuple[Rehearsal, Rehearsal | None] | None":
     """Rehearse the plan that was made, and each single fault; None for an empty plan."""
     if plan.empty:
         return None
+    from poolkeeper.rehearsal import foretelling  # brings a simulated cluster
+    from poolkeeper.rehearsal.outcomes import Subject
+    from poolkeeper.rehearsal.values import Settings
+
     subject = Subject(seen.cluster, desired, partial(audited_plan, prune=False))
     return foretelling.foretell(subject, Settings(begin_ms=now_ms()))
 
@@ -329,14 +346,19 @@ def show(
     if output == printing.JSON:
         body = document(plan, desired, observed, beside.balance_waits_until_ms, waits)
         if foretold is not None:
+            from poolkeeper.rehearsal import document as rehearsal_document
+
             body["rehearsal"] = rehearsal_document.foretold(*foretold)
         printing.emit_json(body)
     elif output == REASSIGN_JSON:
         for file in plan_json.reassign_json(plan):
             printing.emit(compact(file))
     elif output in PAGES:
-        section = None if foretold is None else foretelling.section(*foretold)
-        printing.emit(PAGES[output](plan, desired, observed.cluster, section))
+        from poolkeeper.report import plan_report
+
+        section = None if foretold is None else _section(*foretold)
+        write = plan_report.plan_page if output == HTML else plan_report.plan_markdown
+        printing.emit(write(plan, desired, observed.cluster, section))
     else:
         left = remaining_capacity.remaining_capacities(
             plan, desired, observed.cluster, observed.gone
@@ -346,6 +368,8 @@ def show(
         text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output(), throttled)
         printing.emit(text)
         if foretold is not None:
+            from poolkeeper.rehearsal import foretelling
+
             printing.emit("\n" + "\n".join(foretelling.told(*foretold)))
         if beside.balance_waits_until_ms is not None:
             until = moment(beside.balance_waits_until_ms)
@@ -353,6 +377,12 @@ def show(
                 f"\nUntil {until} a loop leaves out what is for balance alone"
                 " (spec.balancing.coolDown)."
             )
+
+
+def _section(rehearsal: "Rehearsal", worst: "Rehearsal | None") -> "Section":
+    from poolkeeper.rehearsal import foretelling
+
+    return foretelling.section(rehearsal, worst)
 
 
 def _balance_waits(plan: Plan, desired: Desired, observed: Observation) -> int | None:
@@ -366,8 +396,18 @@ def _balance_waits(plan: Plan, desired: Desired, observed: Observation) -> int |
     return cooled.waits_until_ms
 
 
+def _config_questions(target: Target) -> RefusedConfigs:
+    from poolkeeper.cli.input import cluster_reading  # only a live cluster needs its clients
+
+    return cluster_reading.config_questions(target)
+
+
 def look_at_cluster(target: Target, desired: Desired) -> Look:
     """Read a cluster, what could not be read of it, and what blocks every move now."""
+    from poolkeeper.cli.input import cluster_reading
+    from poolkeeper.zk import journal, znodes
+    from poolkeeper.zk.cluster_access import ZooKeeperView
+
     with cluster_reading.session(target) as session:
         enriching = cluster_reading.ClusterEnricher(target)
         view = ZooKeeperView(session)

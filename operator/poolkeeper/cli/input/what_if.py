@@ -24,7 +24,7 @@ def suppose_brokers(observed: Observation, what: SupposedBrokers) -> Observation
         raise Refused(f"--with-broker {present[0]}: this broker is live already")
     if contradictory := sorted(set(added) & what.without):
         raise Refused(f"--with-broker and --without both name broker {contradictory[0]}")
-    if unknown := sorted(what.without - _known(observed)):
+    if what.without and (unknown := sorted(what.without - _known(observed))):
         live = ", ".join(map(str, sorted(observed.cluster.brokers)))
         raise Refused(f"--without {unknown[0]}: there is no such broker (live: {live})")
     brokers = {n: b for n, b in observed.cluster.brokers.items() if n not in what.without}

@@ -156,8 +156,9 @@ def reason_lines(moves: Sequence[Move], ink: Ink) -> list[str]:
 
 def _amount(moves: Sequence[Move]) -> str:
     """The number of replicas added or removed, their partitions and their bytes."""
-    added = sum(len(set(move.target) - set(move.source)) for move in moves)
-    removed = sum(len(set(move.source) - set(move.target)) for move in moves)
+    ends = [(set(move.path[0]), set(move.path[-1])) for move in moves]
+    added = sum([len(target - source) for source, target in ends])
+    removed = sum([len(source - target) for source, target in ends])
     partitions = count(len(moves), "partition")
     if added:
         grown = "new " if not removed else ""

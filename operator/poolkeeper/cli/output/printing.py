@@ -4,7 +4,6 @@ Standard output carries the result; with `--output json` it is exactly one JSON 
 one line each on standard error; with `--output json` they are also in that document.
 """
 
-import json
 import sys
 from collections.abc import Iterable
 
@@ -12,6 +11,7 @@ import click
 
 from poolkeeper import wording
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Problem
+from poolkeeper.jsontext import indented
 
 TEXT = "text"
 JSON = "json"
@@ -25,7 +25,7 @@ def emit(text: str) -> None:
 
 def emit_json(value: object) -> None:
     """Write one JSON document, indented, keys as given."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(indented(value, 2, ascii_only=False))
 
 
 def warn(sentences: Iterable[str]) -> None:

@@ -7,6 +7,7 @@ So a run whose executor is dead is shown as recorded, with the remark that no ex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from poolkeeper.errors import NodeDamage
 from poolkeeper.model.execution.runs import Phase, RateReason
@@ -26,7 +27,9 @@ from poolkeeper.planning.run_state.log_dir_copies import Replica, classify_copie
 from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState, classify
 from poolkeeper.planning.run_state.requests import Owned
 from poolkeeper.reconcile.decide import stalls
-from poolkeeper.zk.journal import JournalView
+
+if TYPE_CHECKING:
+    from poolkeeper.zk.journal import JournalView
 
 _IN_FLIGHT = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 
@@ -104,7 +107,7 @@ class StatusContext:
 
 
 def status_of(
-    cluster: Cluster, journal: JournalView, context: StatusContext = StatusContext()
+    cluster: Cluster, journal: "JournalView", context: StatusContext = StatusContext()
 ) -> Status:
     """Combine cluster and journal into a status."""
     health = gates.health(cluster)
@@ -134,7 +137,7 @@ def status_of(
 
 
 def _run(
-    cluster: Cluster, journal: JournalView, context: StatusContext
+    cluster: Cluster, journal: "JournalView", context: StatusContext
 ) -> tuple[RunStatus | None, tuple[Wait, ...]]:
     waits = [*gates.controller(cluster), *gates.disagreements(cluster)]
     run, document = journal.run, journal.document

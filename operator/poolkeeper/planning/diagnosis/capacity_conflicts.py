@@ -27,7 +27,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from ortools.graph.python import max_flow
 
 from poolkeeper.model.specs import Headroom
 from poolkeeper.planning.constraints.headroom import BrokerBound, capacity_left
@@ -198,6 +197,8 @@ def _factor(factor: int, usable: Sequence[BrokerCapacity]) -> int:
 def _overflow(demand: CapacityDemand, usable: Sequence[BrokerCapacity]) -> Iterator[Overflow]:
     """By the maximum flow from the source through factors, racks and brokers to the sink."""
     total = demand.wanted
+    from ortools.graph.python import max_flow  # a large library, and many plans need none
+
     solver = max_flow.SimpleMaxFlow()
     columns = np.array(_arcs(demand, usable, total), dtype=np.int64).T
     solver.add_arcs_with_capacity(

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from poolkeeper.model.execution.records import Records
+from poolkeeper.model.partition_columns import unsettled
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.specs import Desired, ResourcePoolSpec, TopicSpec
@@ -98,7 +99,7 @@ def _unhealthy_partitions(cluster: Cluster) -> dict[ProblemReason, _Unhealthy]:
     requested = {(entry.topic, entry.partition) for entry in cluster.reassignment or ()}
     found: dict[ProblemReason, _Unhealthy] = {kind: {} for kind in _KINDS}
     for name, topic in sorted(cluster.topics.items()):
-        for each in topic.partitions if name not in cluster.deleting else ():
+        for each in unsettled(topic.partitions, live) if name not in cluster.deleting else ():
             isr = each.isr
             if isr is not None and len(isr) == len(each.replicas) and each.leader in live:
                 continue  # the usual case

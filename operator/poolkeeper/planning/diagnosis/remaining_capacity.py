@@ -11,20 +11,24 @@ The report also says which losses of one, two or three brokers or racks the pool
 of that considered (`survivable_failures`).
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
 
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.replica_lists import Ints
 from poolkeeper.model.specs import Desired, FailureDomain, Headroom, Quotas, ResourcePoolSpec
-from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints.capacity import replicas_cap
 from poolkeeper.planning.constraints.headroom import BrokerBound, capacity_left
 from poolkeeper.planning.diagnosis.capacity_conflicts import BrokerCapacity
 from poolkeeper.planning.diagnosis.survivable_failures import Survival, demand_of, survivals
 from poolkeeper.planning.facts.conflicts import Member, obstacle_of
 from poolkeeper.planning.rules import Rules
-from poolkeeper.planning.run_state.after_plan import after_plan
+from poolkeeper.planning.run_state.load_after import LoadAfter, load_after
 
 _ONE_BROKER = Headroom(FailureDomain.BROKER, 1)
 
@@ -76,40 +80,28 @@ def remaining_capacities(
 ) -> tuple[RemainingCapacity, ...]:
     """The remaining capacity of every pool after the plan, pools by name."""
     rules = Rules(desired, cluster, gone)
-    replicas: Counter[int] = Counter()
-    stored: Counter[int] = Counter()
-    topics: Counter[str] = Counter()
-    partitions: Counter[str] = Counter()
-    unknown: Counter[str] = Counter()
-    own = _Own()
-    for topic, found in after_plan(plan, cluster):
-        pool = rules.home(topic).pool or ""
-        topics[pool] += 1
-        partitions[pool] += len(found)
-        for held, size in found:
-            unknown[pool] += size is None
-            own.count(pool, held, size or 0, rules)
-            for broker in held:
-                replicas[broker] += 1
-                stored[broker] += size or 0
+    load = _Load(load_after(plan, cluster), rules)
     return tuple(
         RemainingCapacity(
             pool=pool.name,
             failures=pool.headroom or _ONE_BROKER,
-            replicas=_amount(pool, rules, replicas, _caps(pool, desired)),
-            bytes=_amount(pool, rules, stored, _disks(pool)),
-            topics=Utilization(topics[pool.name], (pool.quotas or Quotas()).topics),
-            partitions=Utilization(partitions[pool.name], (pool.quotas or Quotas()).partitions),
-            unknown=unknown[pool.name],
+            replicas=_amount(pool, rules, load.replicas, _caps(pool, desired)),
+            bytes=_amount(pool, rules, load.bytes, _disks(pool)),
+            topics=Utilization(load.topics[pool.name], (pool.quotas or Quotas()).topics),
+            partitions=Utilization(
+                load.partitions[pool.name], (pool.quotas or Quotas()).partitions
+            ),
+            unknown=load.unknown[pool.name],
             survived_replicas=survivals(
                 demand_of(
-                    own.replicas[pool.name],
-                    _brokers(pool, rules, own.foreign_replicas, _caps(pool, desired)),
+                    load.own_replicas[pool.name],
+                    _brokers(pool, rules, load.foreign_replicas, _caps(pool, desired)),
                 )
             ),
             survived_bytes=survivals(
                 demand_of(
-                    own.bytes[pool.name], _brokers(pool, rules, own.foreign_bytes, _disks(pool))
+                    load.own_bytes[pool.name],
+                    _brokers(pool, rules, load.foreign_bytes, _disks(pool)),
                 )
             ),
         )
@@ -117,25 +109,61 @@ def remaining_capacities(
     )
 
 
-class _Own:
-    """The load of each pool's own topics by replication factor, and of other topics by broker."""
+class _Load:
+    """Sums over the partitions after a plan, by pool or by broker; "" is no pool.
 
-    def __init__(self) -> None:
-        self.replicas: defaultdict[str, Counter[int]] = defaultdict(Counter)
-        self.bytes: defaultdict[str, Counter[int]] = defaultdict(Counter)
-        self.foreign_replicas: Counter[int] = Counter()
-        self.foreign_bytes: Counter[int] = Counter()
+    `own_…`: of each pool's own topics by replication factor; `foreign_…`: on brokers of a pool, of
+    topics that do not live there.
+    """
 
-    def count(self, pool: str, held: Replicas, size: int, rules: Rules) -> None:
-        """Count one partition of a topic that lives in the pool, or in no pool."""
-        if pool:
-            self.replicas[pool][len(held)] += 1
-            self.bytes[pool][len(held)] += size
-        for broker in held:
-            at = rules.pool_of.get(broker)
-            if at is not None and at.name != pool:
-                self.foreign_replicas[broker] += 1
-                self.foreign_bytes[broker] += size
+    def __init__(self, after: LoadAfter, rules: Rules) -> None:
+        pools = ("", *rules.pools)
+        number = {name: place for place, name in enumerate(pools)}
+        homes = [rules.home(topic).pool or "" for topic in after.topics]
+        pool = np.array([number[home] for home in homes], dtype=np.int64)[after.topic]
+        lengths = after.replicas.lengths
+        self.topics = Counter(homes)
+        self.partitions = _by(pools, pool)
+        self.unknown = _by(pools, pool[after.unknown])
+        self.own_replicas, self.own_bytes = (
+            self._by_factor(pools, pool, lengths, amount) for amount in (None, after.size)
+        )
+        ids, broker = np.unique(after.replicas.ids, return_inverse=True)
+        size, brokers = np.repeat(after.size, lengths), ids.tolist()
+        self.replicas = _by(brokers, broker)
+        self.bytes = _by(brokers, broker, size)
+        home_of = np.full(len(brokers), -1)
+        for place, each in enumerate(brokers):
+            if (at := rules.pool_of.get(each)) is not None:
+                home_of[place] = number[at.name]
+        foreign = (home_of[broker] >= 0) & (home_of[broker] != np.repeat(pool, lengths))
+        self.foreign_replicas = _by(brokers, broker[foreign])
+        self.foreign_bytes = _by(brokers, broker[foreign], size[foreign])
+
+    @staticmethod
+    def _by_factor(
+        pools: Sequence[str], pool: Ints, lengths: Ints, amount: Ints | None
+    ) -> dict[str, Counter[int]]:
+        factors, factor = np.unique(lengths, return_inverse=True)
+        pairs = [(name, each) for name in pools for each in factors.tolist()]
+        found: dict[str, Counter[int]] = {name: Counter() for name in pools}
+        for (name, each), count in _by(pairs, pool * len(factors) + factor, amount).items():
+            found[name][each] = count
+        return found
+
+
+_T = TypeVar("_T")
+
+
+def _by(names: Sequence[_T], place: Ints, amount: Ints | None = None) -> Counter[_T]:
+    """The sums by name of the amounts at those places, or how many there are; exact."""
+    counts = np.bincount(place, minlength=len(names))
+    sums = counts
+    if amount is not None:
+        sums = np.zeros(len(names), dtype=np.int64)
+        np.add.at(sums, place, amount)
+    held = np.flatnonzero(counts).tolist()
+    return Counter({names[each]: int(sums[each]) for each in held})
 
 
 def _brokers(

@@ -31,10 +31,28 @@ from poolkeeper.planning.goals.replica_swaps import (
     SwapChoice,
 )
 from poolkeeper.planning.goals.topic_counts import TopicCounts
-from poolkeeper.planning.problem.arrays import Ints, any_slot
+from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot, count_slots
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _COMPARED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What a broker holds: rows, their lists and racks, and in which slots it stands there.
+
+    `free`: replicas that the laws of placement let go; `left`: how many others stand in its rack.
+    `was_here`: the replica is where it was found.
+    """
+
+    row: Ints
+    lists: Ints
+    found: Ints
+    slot: Ints
+    racks: Ints
+    free: Bools
+    left: Ints
+    was_here: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +116,7 @@ class _Search:
         self.changes = [0] * len(problem.brokers)
         self.known: dict[tuple[int, int], tuple[tuple[int, int], ReplicaSwap | None]] = {}
         self.rows_on = {b: np.flatnonzero(any_slot(lists == b)) for b in self._brokers()}
+        self.held: dict[int, tuple[int, _Held]] = {}
 
     def _brokers(self) -> list[int]:
         rows: list[int] = np.flatnonzero(self.problem.eligible).tolist()
@@ -183,26 +202,37 @@ class _Search:
             choice.against(taken, costs.nonzero()[0])
         return choice.step(giver, taker, taken)
 
+    def _held(self, broker: int) -> _Held:
+        """What the broker holds, looked at again only after a move that concerns it."""
+        known = self.held.get(broker)
+        if known is None or known[0] != self.changes[broker]:
+            known = self.held[broker] = self.changes[broker], self._look_at(broker)
+        return known[1]
+
+    def _look_at(self, broker: int) -> _Held:
+        rows, rack = self.rows_on[broker], self.problem.brokers.rack
+        lists, found = self.lists[rows], self.problem.lists[rows]
+        slot = np.argmax(lists == broker, axis=1)
+        racks = np.where(lists >= 0, rack[lists], -1)
+        left = count_slots(racks == rack[broker]) - 1
+        free = ~self.opened.stays[rows, slot]
+        return _Held(rows, lists, found, slot, racks, free, left, any_slot(found == broker))
+
     def _candidates(self, source: int, target: int) -> Candidates:
-        rows = self.rows_on[source]
-        lists, rack = self.lists[rows], self.problem.brokers.rack
-        here = lists == source
-        slot = np.argmax(here, axis=1)
-        free = ~self.opened.stays[rows, slot] & ~any_slot(lists == target)
+        held, rack = self._held(source), self.problem.brokers.rack
+        free = held.free & ~any_slot(held.lists == target)
         if rack[source] != rack[target]:
-            racks = np.where(lists >= 0, rack[lists], -1)
-            spread = self.opened.spread_of[rows]
-            there = (racks == rack[target]).sum(axis=1)
-            left = (racks == rack[source]).sum(axis=1) - 1
+            spread = self.opened.spread_of[held.row]
+            there = count_slots(held.racks == rack[target])
             free &= there < self.most[spread, rack[target]]
-            free &= left >= self.least[spread, rack[source]]
+            free &= held.left >= self.least[spread, rack[source]]
         if self.topics is not None:
-            free &= self.topics.may_go(self.problem.topic[rows], source, target)
-        rows, slot = rows[free], slot[free]
-        found = self.problem.lists[rows]
-        new, old = ~any_slot(found == target), ~any_slot(found == source)
+            free &= self.topics.may_go(self.problem.topic[held.row], source, target)
+        rows = held.row[free]
+        new, old = ~any_slot(held.found[free] == target), ~held.was_here[free]
         added = (new.astype(np.int64) - old) * ~self.problem.fresh[rows]
-        return Candidates(rows, slot, added * (self.problem.mib[rows] + REPLICA_MIB), added)
+        cost = added * (self.problem.mib[rows] + REPLICA_MIB)
+        return Candidates(rows, held.slot[free], cost, added)
 
     def _take(self, step: ReplicaSwap) -> None:
         self._move(*step.given, step.giver, step.taker)

@@ -68,8 +68,16 @@ class SwapChoice:
 
     def alone(self) -> None:
         """Compare steps that move one replica."""
-        net = self.value[:, self.given.row]
-        self._weigh(net, np.arange(len(self.given.row)), None, self.given.cost, self.given.added)
+        given = self.given
+        net = self.value[0, given.row]
+        fits = ((net >= self.down[0]) & (net <= self.up[0])).nonzero()[0]
+        row = given.row[fits]
+        lawful = np.ones(len(row), dtype=bool)
+        for number in range(1, len(self.value)):
+            lawful &= self._may_go(number, self.value[number][row])
+        fits = fits[lawful]
+        if len(fits):
+            self._weigh(net[fits], fits, None, given.cost[fits], given.added[fits])
 
     def against(self, taken: Candidates, rows: Ints) -> None:
         """Compare steps that exchange one replica for one of these, near the remaining need."""
@@ -78,27 +86,41 @@ class SwapChoice:
         size = self.value[0, taken.row[rows]]
         order = np.argsort(size, kind="stable")
         rows, size = rows[order], size[order]
-        at = np.searchsorted(size, self.value[0, self.given.row] - self.aim)
+        goes = self.value[0, self.given.row]
+        at = np.searchsorted(size, goes - self.aim)
         for offset in range(-1, _NEIGHBOURS):
             place = at + offset
             valid = ((place >= 0) & (place < len(rows))).nonzero()[0]
-            other = rows[place[valid]]
-            net = self.value[:, self.given.row[valid]] - self.value[:, taken.row[other]]
-            differ = self.given.row[valid] != taken.row[other]
-            cost = self.given.cost[valid] + taken.cost[other]
-            added = self.given.added[valid] + taken.added[other]
-            self._weigh(net[:, differ], valid[differ], other[differ], cost[differ], added[differ])
+            # Most pairs fail by the first measure, so nothing else is computed of those.
+            place = place[valid]
+            net = goes[valid] - size[place]
+            fits = (net >= self.down[0]) & (net <= self.up[0])
+            self._exchange(net[fits], valid[fits], taken, rows[place[fits]])
+
+    def _exchange(self, net: Ints, given: Ints, taken: Candidates, other: Ints) -> None:
+        """Compare exchanges of one replica for another that fit by the first measure."""
+        if not len(given):
+            return
+        out, back = self.given.row[given], taken.row[other]
+        lawful = out != back
+        for number in range(1, len(self.value)):
+            lawful &= self._may_go(number, self.value[number][out] - self.value[number][back])
+        given, other = given[lawful], other[lawful]
+        if len(given):
+            cost = self.given.cost[given] + taken.cost[other]
+            added = self.given.added[given] + taken.added[other]
+            self._weigh(net[lawful], given, other, cost, added)
+
+    def _may_go(self, number: int, net: Ints) -> Bools:
+        fits: Bools = (net >= self.down[number]) & (net <= self.up[number])
+        return fits
 
     def _weigh(self, net: Ints, given: Ints, taken: Ints | None, cost: Ints, added: Ints) -> None:
-        lawful: Bools = (net[0] >= self.down[0]) & (net[0] <= self.up[0])
-        for number in range(1, len(net)):
-            lawful &= (net[number] >= self.down[number]) & (net[number] <= self.up[number])
-        rows = lawful.nonzero()[0]
-        if len(rows):
-            gain = np.minimum(net[0, rows], self.need[0]) + np.minimum(net[0, rows], self.need[1])
-            score = (cost[rows] + REPLICA_MIB + self.per_replica * added[rows]) / gain
-            other = np.full(len(rows), -1) if taken is None else taken[rows]
-            self.found.append((score, gain.astype(np.float64), given[rows], other))
+        """Note lawful steps; `net`: what moves by the first measure."""
+        gain = np.minimum(net, self.need[0]) + np.minimum(net, self.need[1])
+        score = (cost + REPLICA_MIB + self.per_replica * added) / gain
+        other = np.full(len(net), -1) if taken is None else taken
+        self.found.append((score, gain.astype(np.float64), given, other))
 
     def step(self, giver: int, taker: int, taken: Candidates) -> ReplicaSwap | None:
         """The cheapest step that gains enough, if any."""

@@ -7,7 +7,6 @@ and capacities are integers, so an optimal flow is integral. The solver is deter
 from dataclasses import dataclass, field
 
 import numpy as np
-from ortools.graph.python import min_cost_flow
 
 from poolkeeper.planning.problem.arrays import Ints
 
@@ -36,6 +35,8 @@ class Network:
 
     def solve(self, supply: Ints) -> Ints:
         """The flow by arc, of minimal cost; `supply` by node must sum to zero and be routable."""
+        from ortools.graph.python import min_cost_flow  # a large library, and many plans need none
+
         solver = min_cost_flow.SimpleMinCostFlow()
         tails, heads, capacity, cost = (
             np.concatenate(column) for column in zip(*self._columns, strict=True)

@@ -9,11 +9,12 @@ An entry is a step that may go next. In-sync replicas decide whether a step wait
   all of the target must be in sync.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.partition_columns import leaders_of, numbers_of
 from poolkeeper.model.plans import Move
-from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
+from poolkeeper.model.topology import Cluster, Replicas, Topic, TopicPartition
 from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.run_state.gates import min_insync
 from poolkeeper.planning.staging.disk_reserve import Guard
@@ -58,12 +59,15 @@ def entry_for(
 ) -> Entry:
     """A step as an entry; `leader`: the leader at that time, if not the observed one."""
     before, after = move.path[step - 1], move.path[step]
-    added = tuple(broker for broker in after if broker not in before)
+    added = tuple([broker for broker in after if broker not in before])
     if leader is None:
-        topic = topics.get(move.topic)
-        partition = None if topic is None else topic.partition(move.partition)
-        leader = _leader(partition, before, live)
-    size = move.replica_bytes if added else 0
+        observed = topics.get(move.topic)
+        known = None if observed is None else observed.partition(move.partition)
+        leader = leader_of(None if known is None else known.leader, before, live)
+    size = 0
+    if added:
+        plain = len(move.path) == 2 and len(set(added)) == len(added)
+        size = move.bytes // len(added) if plain else move.replica_bytes
     return Entry(
         move.urgency,
         size * len(added),
@@ -79,11 +83,28 @@ def entry_for(
     )
 
 
-def _leader(partition: Partition | None, before: Replicas, live: Collection[int]) -> int:
+def leader_of(observed: int | None, before: Replicas, live: Collection[int]) -> int:
     """The observed leader, else the expected one: the first live replica."""
-    if partition is not None and partition.leader is not None and partition.leader in before:
-        return partition.leader
+    if observed is not None and observed in before:
+        return observed
     return next((broker for broker in before if broker in live), before[0])
+
+
+def first_entries(moves: Iterable[Move], cluster: Cluster) -> list[Entry]:
+    """The first step of every move that has one; leaders are looked up topic by topic."""
+    topics, live = cluster.topics, cluster.brokers
+    leaders: dict[str, dict[int, int | None]] = {}
+    found = []
+    for index, move in enumerate(moves):
+        if len(move.path) > 1:
+            known = leaders.get(move.topic)
+            if known is None:
+                parts = topics[move.topic].partitions if move.topic in topics else ()
+                known = dict(zip(numbers_of(parts), leaders_of(parts), strict=True))
+                leaders[move.topic] = known
+            leader = leader_of(known.get(move.partition), move.path[0], live)
+            found.append(entry_for(topics, live, index, move, 1, leader))
+    return found
 
 
 def _in_sync_check(topics: Mapping[str, Topic]) -> Callable[[Entry], Wait | None]:

@@ -74,7 +74,7 @@ class Guard:
 
     def admits(self, move: int, step: int, into: Replicas) -> bool:
         """Whether that step may go in this stage."""
-        rank = self._rank.get((move, step))
+        rank = self._rank.get((move, step)) if self._rank else None
         return rank is None or all(rank <= self._last.get(broker, rank) for broker in into)
 
     def go(self, move: int, step: int, into: Replicas) -> None:

@@ -91,7 +91,7 @@ class Ledger:
             return not home.evacuate
         racks = self._usable[home.pool]
         for replicas in lists:
-            seen = {racks.get(broker) for broker in replicas}
+            seen = set(map(racks.get, replicas))
             if None in seen or len(seen) < len(replicas):
                 return False
         return True
@@ -218,7 +218,8 @@ class Disks:
 
     def release(self, entry: Entry) -> None:
         """Count the step as finished and its old copies as deleted."""
-        self._change(entry.removed, self._freed_bytes(entry))
+        if self._free:
+            self._change(entry.removed, self._freed_bytes(entry))
 
     def _change(self, brokers: Replicas, size: int) -> None:
         if self._free:

@@ -24,7 +24,7 @@ Then `packer` tries several.
 """
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from poolkeeper.model.specs import Execution
@@ -62,15 +62,7 @@ class StagePace(NamedTuple):
 
     def part(self, side: Side) -> int:
         """Replicas that the side should give or take in one stage."""
-        return -(-self.loads.replicas_of[side] // self.stages)
-
-    def owed(self, side: Side, limit: int) -> int:
-        """Replicas that the side must carry in this stage, or more stages are needed."""
-        return max(0, self.loads.replicas_of[side] - limit * (self.stages - 1))
-
-    def needs(self, side: Side) -> int:
-        """Bytes that the side must carry in this stage, or it ends above the level."""
-        return self.loads.bytes_of[side] - self.level_bytes
+        return -(-self.loads.replicas_of(side) // self.stages)
 
 
 def pace_of(
@@ -88,8 +80,10 @@ def pace_of(
     largest = max((entry.bytes for head in heads for entry in head if entry is not None), default=0)
     usual = max(largest, -(-size // stages) + size // max(1, replicas))
     span = usual * span_percent // 100
-    by_direction = [[n for s, n in loads.bytes_of.items() if s.out == out] for out in (False, True)]
-    level = max(level_bytes(loaded, execution.max_bytes) for loaded in by_direction)
+    level = max(
+        level_bytes(loaded.values(), execution.max_bytes)
+        for loaded in (loads.bytes_in, loads.bytes_out)
+    )
     return StagePace(loads, stages, span, max(0, size - span, level), largest)
 
 
@@ -111,6 +105,26 @@ class Style(NamedTuple):
 USUAL = Style()
 
 
+class _Turn:
+    """One queue while a stage is filled, and what its side should carry.
+
+    `part`: replicas; `needs`: bytes, or the side ends above the level; `least`: the size of the
+    largest of the small entries that fill the part.
+    """
+
+    __slots__ = ("broker", "cursor", "least", "needs", "out", "part", "queue", "side", "urgency")
+
+    def __init__(self, urgency: int, side: Side, queue: SideQueue, pace: StagePace) -> None:
+        self.urgency = urgency
+        self.side = side
+        self.broker, self.out = side
+        self.queue = queue
+        self.cursor = Cursor(queue, _LOOK_AHEAD)
+        self.part = pace.part(side)
+        self.needs = pace.loads.bytes_of(side) - pace.level_bytes
+        self.least = _least_bytes(queue, self.part - 1)
+
+
 class StageFiller:
     """One pass over some queues; `join` takes an entry out of its queue if it may go."""
 
@@ -127,93 +141,93 @@ class StageFiller:
         self._join = join
         self._limit = execution.max_moves_per_broker
         self._slots = execution.max_moves
-        self._queues = {(urgency, s): q for urgency in queues for s, q in queues[urgency].items()}
-        self._cursors = {name: Cursor(q, _LOOK_AHEAD) for name, q in self._queues.items()}
-        self._parts = {side: pace.part(side) for _, side in self._queues}
-        self._needs = {side: pace.needs(side) for side in pace.loads.bytes_of}
-        self._gathers = style.gathers
-        by_side = [(side, queue) for (_, side), queue in self._queues.items()]
-        large = large_bytes(by_side, pace.loads, self._needs, room.span_bytes, execution)
-        self._first_bytes = _first_bytes(style, large, room.span_bytes, pace.largest_bytes)
-        self._left = None if large is None else pace.loads.bytes_of
-        self._least = {
-            name: _least_bytes(queue, self._parts[name[1]] - 1)
-            for name, queue in self._queues.items()
+        self._turns = {
+            (urgency, side): _Turn(urgency, side, queue, pace)
+            for urgency in queues
+            for side, queue in queues[urgency].items()
         }
-        self._owed = _owed_by_side(pace, self._limit)
+        self._gathers = style.gathers
+        by_side = [(turn.side, turn.queue) for turn in self._turns.values()]
+        large = large_bytes(by_side, pace.loads, pace.level_bytes, room.span_bytes, execution)
+        self._first_bytes = _first_bytes(style, large, room.span_bytes, pace.largest_bytes)
+        self._left = None if large is None else pace.loads
+        self._owed = _owed_by_broker(pace, self._limit)
 
     def run(self) -> None:
         """Take what fits, large ones first; then what the kept slots were not needed for."""
         if self._gathers:
             self._gather()
-        postponed = self._sweep(list(self._queues), keeps_slots=bool(self._owed))
+        postponed = self._sweep(self._turns.values(), keeps_slots=bool(self._owed))
         if postponed:
             self._sweep(postponed, keeps_slots=False)
 
     def _gather(self) -> None:
         """Take the entries that go first, those of most bytes in all their replicas first."""
         first = [
-            (urgency, -entry.bytes, side, place)
-            for (urgency, side), queue in self._queues.items()
-            for place, entry in enumerate(queue.entries[: _GATHERED * self._limit])
+            (turn.urgency, -entry.bytes, turn.side, place)
+            for turn in self._turns.values()
+            for place, entry in enumerate(turn.queue.entries[: _GATHERED * self._limit])
             if entry is not None and entry.bytes >= self._first_bytes
         ]
         for urgency, _, side, place in sorted(first):
-            self._join(self._queues[urgency, side], place)
+            self._join(self._turns[urgency, side].queue, place)
 
-    def _sweep(self, names: list[tuple[int, Side]], *, keeps_slots: bool) -> list[tuple[int, Side]]:
+    def _sweep(self, turns: Iterable[_Turn], *, keeps_slots: bool) -> list[_Turn]:
+        room, join = self._room, self._join
         postponed = []
-        waiting = [self._key(name) for name in names]
+        waiting = [self._key(turn) for turn in turns]
         heapq.heapify(waiting)
-        while waiting and not self._room.full:
-            _, _, urgency, _, side = heapq.heappop(waiting)
-            name = urgency, side
-            if self._room.replicas(side.broker, out=side.out) >= self._limit:
+        while waiting and not room.full:
+            _, _, urgency, _, side = waiting[0]
+            turn = self._turns[urgency, side]
+            if room.replicas(turn.broker, out=turn.out) >= self._limit:
+                heapq.heappop(waiting)
                 continue
-            if keeps_slots and self._is_kept_out(side):
-                postponed.append(name)
+            if keeps_slots and self._is_kept_out(turn):
+                heapq.heappop(waiting)
+                postponed.append(turn)
                 continue
-            cursor, queue = self._cursors[name], self._queues[name]
-            while (place := cursor.next(self._wanted_bytes(name))) is not None:
-                if self._join(queue, place):
+            cursor, queue, wanted_bytes = turn.cursor, turn.queue, self._wanted_bytes(turn)
+            while (place := cursor.next(wanted_bytes)) is not None:
+                if join(queue, place):
                     cursor.taken(place)
-                    heapq.heappush(waiting, self._key(name))
+                    heapq.heapreplace(waiting, self._key(turn))
                     break
+            else:
+                heapq.heappop(waiting)
         return postponed
 
-    def _key(self, name: tuple[int, Side]) -> _Key:
-        urgency, side = name
-        size = self._cursors[name].head
-        ratio = self._room.span_bytes // max(1, size)
-        alike = min(_SMALL, max(0, ratio.bit_length() - 1) // 2)
+    def _key(self, turn: _Turn) -> _Key:
+        size = turn.cursor.head
         if size >= self._first_bytes:
-            return 0, 0, urgency, -size, side
-        held = self._room.held_bytes(side.broker, out=side.out)
-        needed = held < self._needs[side]
+            return 0, 0, turn.urgency, -size, turn.side
+        held = self._room.held_bytes(turn.broker, out=turn.out)
+        needed = held < turn.needs
         if self._left is None:
-            return 2 - needed, alike, urgency, -size, side
-        left = max(0, self._left[side] - held)
-        return 2 - needed, 0, urgency, -left if needed else -left * size, side
+            ratio = self._room.span_bytes // max(1, size)
+            alike = min(_SMALL, max(0, ratio.bit_length() - 1) // 2)
+            return 2 - needed, alike, turn.urgency, -size, turn.side
+        left = max(0, self._left.bytes_of(turn.side) - held)
+        return 2 - needed, 0, turn.urgency, -left if needed else -left * size, turn.side
 
-    def _is_kept_out(self, side: Side) -> bool:
+    def _is_kept_out(self, turn: _Turn) -> bool:
         """Whether all slots left are reserved for other sides that owe replicas."""
-        room = self._room
-        if room.replicas(side.broker, out=side.out) < self._owed.get(side, 0):
+        room, owed = self._room, self._owed
+        own = 0 if turn.out else owed.get(turn.broker, 0)
+        if room.replicas(turn.broker, out=turn.out) < own:
             return False
-        kept = sum(
-            max(0, count - room.replicas(owing.broker, out=False))
-            for owing, count in self._owed.items()
-        )
+        taken = room.replicas_in
+        kept = sum([count - taken[b] for b, count in owed.items() if count > taken[b]])
         return bool(kept) and room.in_flight + kept >= self._slots
 
-    def _wanted_bytes(self, name: tuple[int, Side]) -> int:
+    def _wanted_bytes(self, turn: _Turn) -> int:
         """How many bytes the side may carry of the next entry."""
-        side = name[1]
-        left = self._room.span_bytes - self._room.held_bytes(side.broker, out=side.out)
-        used = self._room.replicas(side.broker, out=side.out)
+        room = self._room
+        left = room.span_bytes - room.held_bytes(turn.broker, out=turn.out)
+        used = room.replicas(turn.broker, out=turn.out)
         if not used:
             return left
-        return left - self._least[name] * max(0, self._parts[side] - used - 1)
+        return left - turn.least * max(0, turn.part - used - 1)
 
 
 def _first_bytes(style: Style, large: int | None, span_bytes: int, largest_bytes: int) -> int:
@@ -223,10 +237,11 @@ def _first_bytes(style: Style, large: int | None, span_bytes: int, largest_bytes
     return near_bytes(min(span_bytes, largest_bytes)) if large is None else large
 
 
-def _owed_by_side(pace: StagePace, limit: int) -> dict[Side, int]:
+def _owed_by_broker(pace: StagePace, limit: int) -> dict[int, int]:
     """Replicas that brokers must take in, or more stages are needed; only brokers that must."""
-    owed = ((side, pace.owed(side, limit)) for side in pace.loads.replicas_of if not side.out)
-    return {side: count for side, count in owed if count}
+    later = limit * (pace.stages - 1)
+    left = pace.loads.replicas_in
+    return {broker: count - later for broker, count in left.items() if count > later}
 
 
 def _least_bytes(queue: SideQueue, count: int) -> int:

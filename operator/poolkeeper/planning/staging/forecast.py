@@ -18,7 +18,7 @@ from poolkeeper.model.plans import Makespan, Plan, PlannedStage
 from poolkeeper.model.specs import Desired, Execution, ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.rules import Rules
-from poolkeeper.planning.staging.candidates import entry_for, packer_for
+from poolkeeper.planning.staging.candidates import entry_for, first_entries, packer_for
 from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds, Entry
 from poolkeeper.planning.staging.makespan_bound import Copy, busiest_bytes, shortest_bytes
 from poolkeeper.planning.staging.queues import Backlog
@@ -51,11 +51,7 @@ def predict(
     throttle = desired.cluster.execution.throttle
     fixed = throttle.mode is not ThrottleMode.NONE
     rate = throttle.rate_bytes_per_s if fixed else ASSUMED_RATE_BYTES_PER_S
-    first = [
-        entry_for(cluster.topics, cluster.brokers, index, move, 1)
-        for index, move in enumerate(plan.moves)
-        if len(move.path) > 1
-    ]
+    first = first_entries(plan.moves, cluster)
     packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds, plan.moves, first)
     backlog = Backlog(first)
     stages: list[PlannedStage] = []

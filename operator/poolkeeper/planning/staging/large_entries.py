@@ -7,7 +7,7 @@ last longer, and counts may then keep these sides from using that stage in full.
 `barrier_cost` for the steps that are left weighs the two: entries go first from its size on.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from poolkeeper.model.specs import Execution
 from poolkeeper.planning.staging.barrier_cost import Barrier, LargeEntry, barrier
@@ -32,14 +32,14 @@ def near_bytes(length_bytes: int) -> int:
 def large_bytes(
     queues: Sequence[tuple[Side, SideQueue]],
     loads: SideLoads,
-    needs: Mapping[Side, int],
+    level_bytes: int,
     span_bytes: int,
     execution: Execution,
 ) -> int | None:
     """The size from which on entries go first, or `None` if the bytes of a stage suffice for all.
 
     `queues`: by bottleneck.
-    `needs`: bytes that each side must carry now; positive for the busiest.
+    `level_bytes`: what a side may have left after this stage; the busiest have more now.
     """
     count = execution.max_moves_per_broker
     wanted = sum(
@@ -50,10 +50,16 @@ def large_bytes(
     found = [
         _barrier_of(queues, loads, busy, execution)
         for out in (False, True)
-        if (busy := frozenset(side for side, n in needs.items() if n > 0 and side.out == out))
+        if (busy := _busy(loads, level_bytes, out=out))
     ]
     strongest = max(found, default=Barrier(0, 0))
     return max(strongest.large_bytes, near_bytes(span_bytes))
+
+
+def _busy(loads: SideLoads, level_bytes: int, *, out: bool) -> frozenset[Side]:
+    """The sides of a direction that must carry something now."""
+    left = loads.bytes_by(out=out)
+    return frozenset(Side(broker, out) for broker, size in left.items() if size > level_bytes)
 
 
 def _barrier_of(
@@ -79,7 +85,7 @@ def _barrier_of(
     large.sort(key=lambda entry: -entry.bytes)
     return barrier(
         _large_entries(large, busy, execution.max_bytes),
-        sum(loads.bytes_of[side] for side in busy),
+        sum(loads.bytes_of(side) for side in busy),
         len(busy),
         execution.max_bytes,
         lambda stages: carried[min(stages, _STAGES_MAX)],

@@ -20,12 +20,13 @@ Limits of ZooKeeper and the controller (`Bounds`):
 takes in or gives out, so that brokers finish together.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from poolkeeper.algorithms.sizes import reassignment_bytes, reassignment_entry_bytes
+from poolkeeper.model.partition_columns import last_of, longest_of
 from poolkeeper.model.specs import Execution
 from poolkeeper.model.topology import Replicas, Topic
 
@@ -94,9 +95,9 @@ class TopicCaps:
         """The cap by an upper estimate of the node, as if all lists were as long as the longest."""
         if not topic.partitions:
             return 0
-        ids = max(len(str(broker)) for broker in topic.partitions[-1].replicas or (0,)) + 1
-        longest = max(len(partition.replicas) for partition in topic.partitions)
-        line = len(str(topic.partitions[-1].partition)) + 6 + longest * ids
+        number, replicas = last_of(topic.partitions)
+        ids = max(len(str(broker)) for broker in replicas or (0,)) + 1
+        line = len(str(number)) + 6 + longest_of(topic.partitions) * ids
         node = 120 + line * len(topic.partitions)
         bounds = self._bounds
         by_writes = max(bounds.topic_partitions_min, bounds.topic_write_bytes // (2 * node))
@@ -111,27 +112,29 @@ class StageCapacity:
     ) -> None:
         self.span_bytes = span_bytes
         self.bytes = 0
-        self.bytes_in: Counter[int] = Counter()
-        self.bytes_out: Counter[int] = Counter()
-        self._execution = execution
+        self.bytes_in: defaultdict[int, int] = defaultdict(int)
+        self.bytes_out: defaultdict[int, int] = defaultdict(int)
+        self._replicas_max = execution.max_moves
+        self._replicas_of_broker_max = execution.max_moves_per_broker
+        self._bytes_max = execution.max_bytes
         self._bounds = bounds
         self._caps = caps
         self._replicas = 0
-        self._in: Counter[int] = Counter()
-        self._out: Counter[int] = Counter()
-        self._topics: Counter[str] = Counter()
+        self.replicas_in: defaultdict[int, int] = defaultdict(int)
+        self.replicas_out: defaultdict[int, int] = defaultdict(int)
+        self._topics: dict[str, int] = {}
         self._request_bytes = reassignment_bytes(())
         self._transaction_bytes = 0
-        self._line_bytes = 0
+        self._measured: tuple[Entry | None, int, int] = None, 0, 0
 
     @property
     def full(self) -> bool:
         """Whether the stage reaches the cluster's limit of replicas in flight."""
-        return self._replicas >= self._execution.max_moves
+        return self._replicas >= self._replicas_max
 
     def replicas(self, broker: int, *, out: bool) -> int:
         """How many replicas that broker takes in, or gives out."""
-        return (self._out if out else self._in)[broker]
+        return (self.replicas_out if out else self.replicas_in)[broker]
 
     @property
     def in_flight(self) -> int:
@@ -146,36 +149,46 @@ class StageCapacity:
         """Whether the entry may join; any entry fits into an empty stage."""
         if not self._topics:
             return True
+        held = self._topics.get(entry.topic, 0)
+        if held >= self._caps.of(entry.topic):
+            return False  # the usual cause
+        added, size = entry.added, entry.bytes
+        count = len(added)
         return (
-            self._replicas + (len(entry.added) or 1) <= self._execution.max_moves
-            and self.bytes + entry.bytes <= self._execution.max_bytes
-            and self._fits_brokers(entry)
-            and self._fits_request(entry)
+            self._replicas + (count or 1) <= self._replicas_max
+            and self.bytes + size <= self._bytes_max
+            and (not count or self._fits_leader(entry.leader, count, size))
+            and self._fits_takers(added, entry.size)
+            and self._fits_request(entry, held)
         )
 
-    def _fits_brokers(self, entry: Entry) -> bool:
-        limit, span = self._execution.max_moves_per_broker, self.span_bytes
-        for broker in entry.added:
-            if self._in[broker] and (
-                self._in[broker] >= limit or self.bytes_in[broker] + entry.size > span
+    def _fits_leader(self, leader: int, count: int, size_bytes: int) -> bool:
+        out = self.replicas_out[leader]
+        return not out or (
+            out + count <= self._replicas_of_broker_max
+            and self.bytes_out[leader] + size_bytes <= self.span_bytes
+        )
+
+    def _fits_takers(self, brokers: Replicas, size_bytes: int) -> bool:
+        for broker in brokers:
+            taken = self.replicas_in[broker]
+            if taken and (
+                taken >= self._replicas_of_broker_max
+                or self.bytes_in[broker] + size_bytes > self.span_bytes
             ):
                 return False
-        out, count = self._out[entry.leader], len(entry.added)
-        if not count or not out:
-            return True
-        return out + count <= limit and self.bytes_out[entry.leader] + entry.bytes <= span
+        return True
 
-    def _fits_request(self, entry: Entry) -> bool:
-        bounds, held = self._bounds, self._topics.get(entry.topic, 0)
-        if held >= self._caps.of(entry.topic):
-            return False
+    def _fits_request(self, entry: Entry, held: int) -> bool:
+        bounds = self._bounds
         if not held and len(self._topics) >= bounds.topics:
             return False
-        line = self._line_bytes = _line_bytes(entry)
+        line, around = _line_bytes(entry), _around(entry, held)
+        self._measured = entry, line, around
+        request = self._request_bytes + line
         return (
-            self._request_bytes + line <= bounds.request_bytes
-            and self._transaction_bytes + self._request_bytes + line + _around(entry, held)
-            <= bounds.transaction_bytes
+            request <= bounds.request_bytes
+            and self._transaction_bytes + request + around <= bounds.transaction_bytes
         )
 
     def take(self, entry: Entry) -> None:
@@ -183,24 +196,25 @@ class StageCapacity:
         self._replicas += len(entry.added) or 1
         self.bytes += entry.bytes
         for broker in entry.added:
-            self._in[broker] += 1
+            self.replicas_in[broker] += 1
             self.bytes_in[broker] += entry.size
         if entry.added:
-            self._out[entry.leader] += len(entry.added)
+            self.replicas_out[entry.leader] += len(entry.added)
             self.bytes_out[entry.leader] += entry.bytes
-        self._request_bytes += _line_bytes(entry)
-        self._transaction_bytes += _around(entry, self._topics[entry.topic])
-        self._topics[entry.topic] += 1
+        held = self._topics.get(entry.topic, 0)
+        measured, line, around = self._measured
+        if measured is not entry:
+            line, around = _line_bytes(entry), _around(entry, held)
+        self._request_bytes += line
+        self._transaction_bytes += around
+        self._topics[entry.topic] = held + 1
 
     @property
     def within_limits(self) -> bool:
         """Whether counts and bytes are within the limits; a group that goes together may not be."""
-        busiest = max(0, *self._in.values(), *self._out.values(), 0)
-        alone = self._topics.total() == 1
-        return alone or (
-            busiest <= self._execution.max_moves_per_broker
-            and self.bytes <= self._execution.max_bytes
-        )
+        busiest = max(0, *self.replicas_in.values(), *self.replicas_out.values(), 0)
+        alone = sum(self._topics.values()) == 1
+        return alone or (busiest <= self._replicas_of_broker_max and self.bytes <= self._bytes_max)
 
     @property
     def span_used_bytes(self) -> int:

@@ -26,6 +26,7 @@ so the limit counts as no less than the most replicas of an entry.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from poolkeeper.planning.staging.barrier_cost import LARGE_MAX, LargeEntry, barrier, longest_bytes
@@ -33,6 +34,7 @@ from poolkeeper.planning.staging.barrier_cost import LARGE_MAX, LargeEntry, barr
 _STAGES_MAX = 64
 """The largest k that is looked at for one side."""
 
+_ADDED = attrgetter("added")
 _Side = tuple[int, bool]
 """A broker, and whether out."""
 
@@ -57,8 +59,8 @@ class Copy(NamedTuple):
 class _Load(NamedTuple):
     """What one side must carry: bytes of entries, and of single replicas, the largest first."""
 
-    entries: Sequence[int]
-    replicas: Sequence[int]
+    entries: list[int]
+    replicas: list[int]
 
 
 def shortest_bytes(copies: Iterable[Copy], *, replicas_max: int, bytes_max: int) -> int:
@@ -67,10 +69,11 @@ def shortest_bytes(copies: Iterable[Copy], *, replicas_max: int, bytes_max: int)
     `replicas_max`: the limit per side and stage.
     `bytes_max`: the limit of a stage, in which each copy counts once.
     """
-    found = sorted((copy for copy in copies if copy.added), key=lambda copy: -copy.bytes)
-    alone = sum(copy.bytes for copy in found if copy.bytes > bytes_max)
-    others = [copy for copy in found if copy.bytes <= bytes_max]
-    most = max([replicas_max, *(len(copy.added) for copy in others)])
+    sized = [(copy.size * len(copy.added), copy) for copy in copies if copy.added]
+    sized.sort(key=itemgetter(0), reverse=True)
+    alone = sum([size for size, _ in sized if size > bytes_max])
+    others = [copy for size, copy in sized if size <= bytes_max]
+    most = max(replicas_max, max(map(len, map(_ADDED, others)), default=0))
     sides = _sides(others)
     best = _by_one_side(sides, most, bytes_max)
     for out in (False, True):
@@ -88,17 +91,20 @@ def busiest_bytes(copies: Iterable[Copy]) -> int:
 
 def _sides(copies: Sequence[Copy]) -> dict[_Side, _Load]:
     """The loads of all sides."""
-    entries: dict[_Side, list[int]] = defaultdict(list)
-    replicas: dict[_Side, list[int]] = defaultdict(list)
+    taken: dict[int, list[int]] = defaultdict(list)
+    given: dict[int, list[int]] = defaultdict(list)
+    replicas: dict[int, list[int]] = defaultdict(list)
     for leader, added, size in copies:
         for broker in added:
-            entries[broker, False].append(size)
-        entries[leader, True].append(size * len(added))
-        replicas[leader, True] += [size] * len(added)
-    return {
-        side: _Load(sorted(sizes, reverse=True), sorted(replicas.get(side, sizes), reverse=True))
-        for side, sizes in entries.items()
-    }
+            taken[broker].append(size)
+        given[leader].append(size * len(added))
+        replicas[leader] += [size] * len(added)
+    sides = {(broker, False): _Load(found, found) for broker, found in taken.items()}
+    sides |= {(leader, True): _Load(found, replicas[leader]) for leader, found in given.items()}
+    for load in sides.values():
+        load.entries.sort(reverse=True)
+        load.replicas.sort(reverse=True)
+    return sides
 
 
 def _by_one_side(sides: Mapping[_Side, _Load], replicas_max: int, bytes_max: int) -> int:

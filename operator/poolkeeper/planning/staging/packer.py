@@ -35,7 +35,7 @@ from poolkeeper.planning.staging.disk_deadlock import standstill
 from poolkeeper.planning.staging.disk_order import order
 from poolkeeper.planning.staging.disk_reserve import Guard
 from poolkeeper.planning.staging.excess_ledger import LAWFUL, Disks, Ledger
-from poolkeeper.planning.staging.filler import USUAL, StageFiller, Style, pace_of
+from poolkeeper.planning.staging.filler import USUAL, StageFiller, StagePace, Style, pace_of
 from poolkeeper.planning.staging.limits import Bounds, Entry, StageCapacity, TopicCaps
 from poolkeeper.planning.staging.queues import Backlog, SideQueue
 
@@ -57,6 +57,7 @@ _PRUNE_MAX = 200
 """A lawful group up to this size is made as small as possible."""
 
 
+_HEAL = Urgency.HEAL.value
 Item = tuple[SideQueue, int, Entry]
 """An entry and its place in a queue."""
 
@@ -78,18 +79,26 @@ class StagePacker:
 
     def pack(self, backlog: Backlog) -> tuple[list[Entry], StageCapacity, Wait | None]:
         """Take a stage out of the backlog; if it is empty, the wait tells why."""
-        stage = self._fill(backlog, self._style(backlog))
+        pace = self._pace(backlog)
+        style = self._style(backlog, pace)
+        stage = self._fill(backlog, style, pace if style is USUAL else None)
         wait = None if stage.entries else stage.rescue()
         backlog.compact()
         return stage.entries, stage.room, wait
 
-    def _style(self, backlog: Backlog) -> Style:
+    def _pace(self, backlog: Backlog) -> StagePace | None:
+        """The usual pace; `None` if the stage heals."""
+        if _HEAL in backlog.queues:
+            return None
+        return pace_of(backlog.all, backlog.queues, self.execution)
+
+    def _style(self, backlog: Backlog, pace: StagePace | None) -> Style:
         """The style of the next stage: the one with which the plan is expected to end first.
 
         A stage that heals has the usual style.
         """
         best = USUAL
-        if Urgency.HEAL in backlog.queues or not _is_scarce(backlog, self.execution):
+        if pace is None or not _is_scarce(pace):
             return best
         shortest_bytes = self._lasting_bytes(backlog, best)
         if shortest_bytes is None:
@@ -115,12 +124,13 @@ class StagePacker:
             lasting_bytes += packer._fill(tried, USUAL).room.span_used_bytes
         return lasting_bytes + tried.all.busiest_bytes
 
-    def _fill(self, backlog: Backlog, style: Style) -> "_Stage":
-        """Fill a stage with the entries that may go by themselves."""
-        healing = {urgency: q for urgency, q in backlog.queues.items() if urgency == Urgency.HEAL}
-        rest = {urgency: q for urgency, q in backlog.queues.items() if urgency != Urgency.HEAL}
+    def _fill(self, backlog: Backlog, style: Style, pace: StagePace | None = None) -> "_Stage":
+        """Fill a stage with the entries that may go by themselves; `pace`: if it is known."""
+        healing = {urgency: q for urgency, q in backlog.queues.items() if urgency == _HEAL}
+        rest = {urgency: q for urgency, q in backlog.queues.items() if urgency != _HEAL}
+        percent = style.span_percent
         paces = [
-            (pace_of(loads, queues, self.execution, span_percent=style.span_percent), queues)
+            (pace or pace_of(loads, queues, self.execution, span_percent=percent), queues)
             for loads, queues in ((backlog.healing, healing), (backlog.all, rest))
             if queues
         ]
@@ -160,10 +170,9 @@ class StagePacker:
         return len(copied) == len(entries)
 
 
-def _is_scarce(backlog: Backlog, execution: Execution) -> bool:
+def _is_scarce(pace: StagePace) -> bool:
     """Whether the largest entry sets the length of the next stage, and much of the plan's."""
-    pace, busiest = pace_of(backlog.all, backlog.queues, execution), backlog.all.busiest_bytes
-    largest = pace.largest_bytes
+    largest, busiest = pace.largest_bytes, pace.loads.busiest_bytes
     return largest * pace.stages >= _USUAL * busiest and largest * _PART > busiest
 
 
@@ -186,7 +195,7 @@ class _Stage:
         if not self.room.fits(entry) or not self._may_go(entry):
             return False
         change = self._packer.ledger.change(entry)
-        if change > LAWFUL:
+        if change is not LAWFUL and change > LAWFUL:
             self._aside.append((queue, place, entry))
             return False
         self._join(queue, place, change)
@@ -194,15 +203,20 @@ class _Stage:
 
     def _may_go(self, entry: Entry) -> bool:
         """Whether only laws and limits can forbid the entry."""
-        in_turn = self._packer.guard.admits(entry.move, entry.step, entry.added)
-        return (in_turn or not self._guarded) and self._packer.possible(entry)
+        packer = self._packer
+        if packer.disks.free:
+            in_turn = packer.guard.admits(entry.move, entry.step, entry.added)
+            if (self._guarded and not in_turn) or packer.disks.lacking(entry) is not None:
+                return False
+        return packer.caps.of(entry.topic) > 0 and not packer.in_sync_problem(entry)
 
     def _join(self, queue: SideQueue, place: int, change: Excesses) -> None:
         entry = self._backlog.take(queue, place)
         self.room.take(entry)
         self._packer.ledger.apply(entry)
-        self._packer.disks.copy(entry)
-        self._packer.guard.go(entry.move, entry.step, entry.added)
+        if self._packer.disks.free:
+            self._packer.disks.copy(entry)
+            self._packer.guard.go(entry.move, entry.step, entry.added)
         if change is not LAWFUL:
             self._change = self._change.plus(change)
         self.entries.append(entry)

@@ -9,7 +9,8 @@ rest.
 
 import bisect
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import NamedTuple
 
 from poolkeeper.model.plans import Urgency
@@ -23,6 +24,9 @@ class Side(NamedTuple):
     out: bool
 
 
+_HEAL = Urgency.HEAL.value
+
+
 class SideQueue:
     """Entries of one bottleneck and urgency, those first of which the bottleneck carries most.
 
@@ -31,9 +35,9 @@ class SideQueue:
 
     def __init__(self, side: Side, entries: Iterable[Entry]) -> None:
         self._out = side.out
-        ordered = sorted(entries, key=self._key)
-        self.keys = [self._key(entry) for entry in ordered]
-        self.entries: list[Entry | None] = [*ordered]
+        ordered = sorted([(self._key(entry), entry) for entry in entries], key=itemgetter(0))
+        self.keys = [key for key, _ in ordered]
+        self.entries: list[Entry | None] = [entry for _, entry in ordered]
         self.count = len(ordered)
 
     def clone(self) -> "SideQueue":
@@ -121,43 +125,58 @@ class Cursor:
 
 
 class SideLoads:
-    """Bytes and replicas left to carry, by side and in all."""
+    """Bytes and replicas left to carry, by broker that takes or gives them, and in all."""
 
     def __init__(self) -> None:
-        self.bytes_of: Counter[Side] = Counter()
-        self.replicas_of: Counter[Side] = Counter()
+        self.bytes_in: Counter[int] = Counter()
+        self.bytes_out: Counter[int] = Counter()
+        self.replicas_in: Counter[int] = Counter()
+        self.replicas_out: Counter[int] = Counter()
         self.bytes = 0
         self.replicas = 0
 
     def clone(self) -> "SideLoads":
         """An independent copy."""
         other = SideLoads()
-        other.bytes_of, other.replicas_of = self.bytes_of.copy(), self.replicas_of.copy()
+        other.bytes_in, other.bytes_out = self.bytes_in.copy(), self.bytes_out.copy()
+        other.replicas_in, other.replicas_out = self.replicas_in.copy(), self.replicas_out.copy()
         other.bytes, other.replicas = self.bytes, self.replicas
         return other
 
     def count(self, entry: Entry, sign: int) -> None:
         """Count the entry in (`sign` 1), or out again (-1)."""
-        added = len(entry.added)
-        self.bytes += sign * entry.bytes
-        self.replicas += sign * (added or 1)
-        for broker in entry.added:
-            side = Side(broker, False)
-            self.bytes_of[side] += sign * entry.size
-            self.replicas_of[side] += sign
-        side = Side(entry.leader, True)
-        self.bytes_of[side] += sign * entry.bytes
-        self.replicas_of[side] += sign * added
+        added, leader = entry.added, entry.leader
+        carried, size, replicas = sign * entry.bytes, sign * entry.size, sign * len(added)
+        self.bytes += carried
+        self.replicas += replicas or sign
+        for broker in added:
+            self.bytes_in[broker] += size
+            self.replicas_in[broker] += sign
+        self.bytes_out[leader] += carried
+        self.replicas_out[leader] += replicas
+
+    def bytes_by(self, *, out: bool) -> Mapping[int, int]:
+        """Bytes by broker that gives (`out`) or takes them."""
+        return self.bytes_out if out else self.bytes_in
+
+    def bytes_of(self, side: Side) -> int:
+        """The bytes that the side has left."""
+        return (self.bytes_out if side.out else self.bytes_in)[side.broker]
+
+    def replicas_of(self, side: Side) -> int:
+        """The replicas that the side has left."""
+        return (self.replicas_out if side.out else self.replicas_in)[side.broker]
 
     @property
     def busiest_bytes(self) -> int:
         """The bytes that the busiest broker has left, in or out."""
-        return max(self.bytes_of.values(), default=0)
+        return max(max(self.bytes_in.values(), default=0), max(self.bytes_out.values(), default=0))
 
     @property
     def busiest_replicas(self) -> int:
         """The most replicas that a broker has left, in or out."""
-        return max(self.replicas_of.values(), default=0)
+        taken, given = self.replicas_in.values(), self.replicas_out.values()
+        return max(max(taken, default=0), max(given, default=0))
 
 
 class Backlog:
@@ -171,9 +190,16 @@ class Backlog:
             self._count(entry, 1)
         self._bytes_unit = self.all.busiest_bytes or 1
         self._replicas_unit = self.all.busiest_replicas or 1
+        given = {broker: self._part(Side(broker, True)) for broker in self.all.bytes_out}
+        taken = {broker: self._part(Side(broker, False)) for broker in self.all.bytes_in}
         found: dict[tuple[int, Side], list[Entry]] = defaultdict(list)
         for entry in waiting:
-            found[entry.urgency, self._bottleneck(entry)].append(entry)
+            side, most = given[entry.leader]
+            for broker in entry.added:
+                other, part = taken[broker]
+                if part > most:
+                    side, most = other, part
+            found[entry.urgency, side].append(entry)
         self.queues: dict[int, dict[Side, SideQueue]] = defaultdict(dict)
         for (urgency, side), queued in found.items():
             self.queues[urgency][side] = SideQueue(side, queued)
@@ -220,22 +246,21 @@ class Backlog:
                 del self.queues[urgency]
 
     def _bottleneck(self, entry: Entry) -> Side:
-        side = Side(entry.leader, True)
-        most = self._part(side)
+        side, most = self._part(Side(entry.leader, True))
         for broker in entry.added:
-            part = self._part(Side(broker, False))
+            other, part = self._part(Side(broker, False))
             if part > most:
-                side, most = Side(broker, False), part
+                side, most = other, part
         return side
 
-    def _part(self, side: Side) -> float:
+    def _part(self, side: Side) -> tuple[Side, float]:
         """What the side has left, relative to what the busiest side had at first."""
-        return max(
-            self.all.bytes_of[side] / self._bytes_unit,
-            self.all.replicas_of[side] / self._replicas_unit,
+        return side, max(
+            self.all.bytes_of(side) / self._bytes_unit,
+            self.all.replicas_of(side) / self._replicas_unit,
         )
 
     def _count(self, entry: Entry, sign: int) -> None:
         self.all.count(entry, sign)
-        if entry.urgency == Urgency.HEAL:
+        if entry.urgency == _HEAL:
             self.healing.count(entry, sign)

@@ -10,7 +10,7 @@ resource. So one problem does not hide others.
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -27,7 +27,12 @@ from poolkeeper.resources.parse.quantities import DURATION_PATTERN
 TOPIC_PATTERN = "^[a-zA-Z0-9._-]+$"
 
 _JUDGED_ELSEWHERE = (DURATION_PATTERN, TOPIC_PATTERN)
-_FILES = ("kafkaclusters", "resourcepools", "topics", "rebalances")
+_FILES = {
+    "KafkaCluster": "kafkaclusters",
+    "ResourcePool": "resourcepools",
+    "Topic": "topics",
+    "Rebalance": "rebalances",
+}
 _SERVER_FIELDS = (
     "labels", "annotations", "creationTimestamp", "deletionGracePeriodSeconds",
     "deletionTimestamp", "finalizers", "generateName", "generation", "managedFields",
@@ -55,10 +60,34 @@ class ResourceKind:
     validator: jsonschema.protocols.Validator
 
 
+class _Kinds(Mapping[str, ResourceKind]):
+    """Every kind by name; its definition is read where the kind is asked for.
+
+    To read all of them takes longer than a small plan.
+    """
+
+    def __init__(self) -> None:
+        self._read: dict[str, ResourceKind] = {}
+
+    def __getitem__(self, name: str) -> ResourceKind:
+        if name not in self._read:
+            self._read[name] = _kind(definition(_FILES[name]))
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in _FILES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_FILES)
+
+    def __len__(self) -> int:
+        return len(_FILES)
+
+
 @functools.cache
 def kinds() -> Mapping[str, ResourceKind]:
     """Every kind by name."""
-    return {kind.name: kind for kind in (_kind(definition(file)) for file in _FILES)}
+    return _Kinds()
 
 
 def definition(plural: str) -> Mapping[str, Any]:

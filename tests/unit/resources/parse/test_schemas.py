@@ -19,6 +19,13 @@ SIZE_PATTERN = r"^[0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E|[eE][0-9]{1,2
 API = {"apiVersion": "poolkeeper.dev/v1alpha1"}
 
 
+def test_each_kind_is_read_from_the_definition_of_its_name():
+    kinds = schemas.kinds()
+    assert [kinds[name].name for name in kinds] == list(kinds)
+    assert [name in kinds for name in ("Topic", "Topics")] == [True, False]
+    assert len(kinds) == len(PLURALS)
+
+
 def root(plural):
     return schemas.definition(plural)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 

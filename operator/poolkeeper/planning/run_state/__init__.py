@@ -7,5 +7,6 @@ may start (`gates`, `disks`, `windows`), the throttles that a run needs (`thrott
 adaptive rate (`adaptive_rate`), those that no run accounts for (`left_throttles`), moves of others
 that lost their request (`orphans`), what a run requested whose record is lost (`lost_runs`),
 leaders that were not in sync when elected (`unclean_elections`), the replicas once a plan is done
-(`after_plan`, in columns `load_after`), and how far topics and pools are from what is declared (`convergence`).
+(`after_plan`, in columns `load_after`), and how far topics and pools are from what is declared
+(`convergence`).
 """

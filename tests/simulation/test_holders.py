@@ -5,6 +5,7 @@ import pytest
 from poolkeeper.errors import HolderActive, Unavailable
 from poolkeeper.rehearsal.fake_session import FakeSession
 from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.sandbox.fake_zookeeper.faults import Fault, FaultKind, at_writes
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import fencing, journal
 
@@ -53,6 +54,20 @@ def test_it_is_waited_for_until_zookeeper_ends_it(cluster: SimulatedCluster) -> 
         holder = fencing.read_holder(again)
         assert holder is not None
         assert holder.session == again.session_id
+
+
+def test_so_is_one_whose_answer_was_lost_as_it_took_the_journal(cluster: SimulatedCluster) -> None:
+    lost: set[int] = set()
+    with journal.hold(session(cluster), "apply", 0, patience_s=1, lost=lost):
+        pass  # the journal's own nodes are there
+    lost_after_it_is_done = at_writes({1: Fault(FaultKind.LOST, done=True)})
+    mine = FakeSession(cluster.server, cluster.clock, plan=lost_after_it_is_done)
+    with pytest.raises(Unavailable), journal.hold(mine, "apply", 0, patience_s=1, lost=lost):
+        pass
+    assert lost == {mine.session_id}
+    mine.die()
+    with journal.hold(session(cluster), "apply", 0, patience_s=30, lost=lost):
+        pass  # it has waited for the end of the session before
 
 
 def test_to_any_other_process_it_is_the_holder(cluster: SimulatedCluster) -> None:

@@ -126,7 +126,11 @@ def hold(
     """
     holder = Holder(socket.gethostname(), os.getpid(), what, now_ms)
     lost = set() if lost is None else lost
-    version = _take(session, holder, patience_s, waiting, wake or Event(), lost)
+    try:
+        version = _take(session, holder, patience_s, waiting, wake or Event(), lost)
+    except Unavailable:
+        lost.add(session.session_id)  # the answer may be lost of a `holder` that was created
+        raise
     try:
         yield version
     except Unavailable:

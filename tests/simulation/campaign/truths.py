@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import fields
+from typing import Any
 
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.refusals import RefusalReason
@@ -132,6 +133,16 @@ def _in_union(s: Situation) -> list[str]:
     return [t for t in s.topics() if (s.body(f"/brokers/topics/{t}") or {}).get("adding_replicas")]
 
 
+def _not_begun(s: Situation) -> bool:
+    """Whether a partition does not move as the request says; one before may have moved it."""
+
+    def moves(entry: dict[str, Any]) -> bool:
+        lists = (s.body(f"/brokers/topics/{entry['topic']}") or {}).get("partitions", {})
+        return {*entry["replicas"]} <= {*lists.get(str(entry["partition"]), ())}
+
+    return not all(map(moves, (s.body(REQUEST) or {}).get("partitions", ())))
+
+
 def _damaged(s: Situation, wait: Wait) -> bool:
     """Whether a node was damaged; `poolkeeper repair` mends it before the next rest."""
     damaged = wait.refusal is not None and wait.refusal.reason is RefusalReason.DAMAGED_NODE
@@ -185,7 +196,7 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.LAW_WORSENED: lambda s, _: bool(s.died_ms),
     WaitReason.NO_ROOM_ON_DISKS: lambda s, _: max(s.sizes.values()) > DISK_BYTES,
     WaitReason.REQUEST_STALE: lambda s, w: _done(s, w) or s.has(*DEAFENING),
-    WaitReason.REQUEST_UNNOTICED: lambda s, _: s.cluster.exists(REQUEST) and not _in_union(s),
+    WaitReason.REQUEST_UNNOTICED: lambda s, _: _not_begun(s),
     WaitReason.ARRIVALS_FIRST: _is_there,
     WaitReason.REQUEST_EMPTY: _unreadable,
     WaitReason.REQUEST_DONE: _requested,

@@ -17,7 +17,14 @@ import click
 from poolkeeper import wording
 from poolkeeper.cli.commands import plan as planning_command
 from poolkeeper.cli.commands.plan import Beside
-from poolkeeper.cli.input import cluster_reading, confirmation, interrupts, options, targets
+from poolkeeper.cli.input import (
+    cluster_reading,
+    confirmation,
+    interrupts,
+    looks,
+    options,
+    targets,
+)
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.output import left_undone, plan_text, printing, progress
@@ -116,7 +123,7 @@ def apply(
 def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
     with cluster_reading.session(command.target) as session:
         enriching = cluster_reading.ClusterEnricher(command.target)
-        now_ms = planning_command.now_ms()
+        now_ms = looks.now_ms()
         before = journal.read_status(session)
         if before.run_damage is not None:
             raise DamagedNode(before.run_damage)
@@ -136,7 +143,7 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         if command.file is not None and command.yes:  # the plan in the file has been reviewed
             printing.emit(f"{plan.hash}\n{plan_text.summary(plan)}\n")
         else:
-            waits = () if resumed else planning_command.live_waits(observed, None, command.desired)
+            waits = () if resumed else looks.live_waits(observed, None, command.desired)
             waits += planning_command.stage_waits(plan, command.desired, observed)
             planning_command.show(
                 plan, command.desired, observed, command.output, Beside(waits=waits)
@@ -254,7 +261,7 @@ def _report_no_changes(
     taken off. Anything else that blocks moves is told and not waited for, with the throttles that
     it keeps in force: there is nothing to move.
     """
-    waits = planning_command.live_waits(observed, None, command.desired)
+    waits = looks.live_waits(observed, None, command.desired)
     closed = gates.foreign(observed.cluster, ()) or gates.controller(observed.cluster)
     known = requests.known_brokers(observed.cluster, observed.records.brokers)
     stuck = stalls.foreign_stall_of(observed.cluster, known) is not None

@@ -1,6 +1,5 @@
 """`poolkeeper plan`, and the making of a plan for `apply` as well."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolkeeper import output_files, wording
-from poolkeeper.cli.input import fleet_features, options, snapshot_files, targets
+from poolkeeper.cli.input import fleet_features, options, targets
+from poolkeeper.cli.input.looks import Look, look_at_cluster, look_at_snapshot, now_ms
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.input.what_if import SupposedBrokers, suppose_brokers
@@ -24,12 +24,10 @@ from poolkeeper.cli.output import (
     printing,
     status_text,
 )
-from poolkeeper.errors import InvalidInput, Refused
+from poolkeeper.errors import InvalidInput
 from poolkeeper.jsontext import compact, indented
-from poolkeeper.model.execution.records import Records
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, PlanProblem
-from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import ApprovalPolicy, Desired
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.planning.audit import audit
@@ -44,15 +42,7 @@ from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import adoption, approval
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import approved, cool_down, hand_over
-from poolkeeper.reconcile.gone_brokers import updated_records
-from poolkeeper.reconcile.observation import Observation, observe_cluster
-from poolkeeper.reconcile.recorded_run import (
-    RecordedRun,
-    cancel_waits,
-    damage_waits,
-    recorded_run,
-    waits_of,
-)
+from poolkeeper.reconcile.observation import Observation
 from poolkeeper.text import moment, named
 from poolkeeper.zk.client.gc_pause import collector_paused
 
@@ -210,20 +200,6 @@ def _unknown_room(made: Plan, desired: Desired, seen: Observation) -> list[str]:
         return []
     why = "brokers tell from Kafka 3.3 on, and the pool declares no capacity.disk"
     return [f"the free space of {named('broker', unknown)} is not known: {why}"]
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What is planned for, what could not be read, and what blocks every move.
-
-    `pending`: the plan that an operator asks about. `carried_out`: hashes of plans of earlier runs.
-    """
-
-    observed: Observation
-    warnings: tuple[str, ...] = ()
-    waits: tuple[Wait, ...] = ()
-    pending: Plan | None = None
-    carried_out: frozenset[str] = frozenset()
 
 
 def audited_plan(
@@ -402,63 +378,9 @@ def _config_questions(target: Target) -> RefusedConfigs:
     return cluster_reading.config_questions(target)
 
 
-def look_at_cluster(target: Target, desired: Desired) -> Look:
-    """Read a cluster, what could not be read of it, and what blocks every move now."""
-    from poolkeeper.cli.input import cluster_reading
-    from poolkeeper.zk import journal, znodes
-    from poolkeeper.zk.cluster_access import ZooKeeperView
-
-    with cluster_reading.session(target) as session:
-        enriching = cluster_reading.ClusterEnricher(target)
-        view = ZooKeeperView(session)
-        status = journal.read_status(session)
-        seen = observe_cluster(view, desired, now_ms(), enriching, running=status.stored.running)
-        look = Look(seen, pending=view.read_pending_plan(), carried_out=view.read_finished_plans())
-    recorded, damaged = recorded_run(status.stored, seen.cluster), damage_waits(status.stored)
-    waits = (*damaged, *live_waits(seen, recorded, desired))
-    # The plan itself names the records, and the waits the run.
-    named = {wait.path for wait in damaged}
-    damage = [
-        each
-        for each in status.damage
-        if each.path not in named
-        and (
-            each.path == znodes.RECORD_OF_REQUEST or not each.path.startswith(f"{znodes.RECORDS}/")
-        )
-    ]
-    warnings = (*map(str, damage), *seen.reading.notes, *enriching.warnings)
-    if recorded is None:
-        return replace(look, warnings=warnings, waits=waits)
-    under_way = f"run {recorded.run.plan} is under way: topics that it moves are left out"
-    hindered = cancel_waits(status.stored, seen.cluster, desired, seen.gone, now_ms())
-    warnings = (*warnings, f"{under_way} of this plan")
-    return replace(look, warnings=warnings, waits=(*hindered, *waits))
-
-
-def live_waits(
-    seen: Observation, recorded: RecordedRun | None, desired: Desired
-) -> tuple[Wait, ...]:
-    """Return what blocks every move now, and the topics that cannot be read."""
-    damaged = (
-        Wait(WaitReason.TOPIC_DAMAGED, topic=name, detail=why)
-        for name, why in sorted(seen.cluster.damaged.items())
-    )
-    return (*waits_of(seen, recorded, desired.cluster.execution.remedies), *damaged)
-
-
 def stage_waits(made: Plan, desired: Desired, seen: Observation) -> tuple[Wait, ...]:
     """Return why none of the plan's moves would start now: a restart lock, no open window."""
     return gates.at_this_time(desired, seen.cluster, now_ms()) if made.moves else ()
-
-
-def look_at_snapshot(file: Path, desired: Desired) -> Look:
-    """Observe a snapshot; raises Refused for one of another cluster."""
-    cluster = replace(snapshot_files.read(file), name=desired.cluster.name)
-    pinned = desired.cluster.cluster_id
-    if pinned is not None and cluster.id not in (None, pinned):
-        raise Refused(f"{file} is of another cluster: its id is {cluster.id}, not {pinned}")
-    records = updated_records(Records(), cluster, desired, now_ms())
-    return Look(Observation(ClusterReading(cluster), cluster, records, frozenset()))
 
 
 def _brokers(words: Sequence[str]) -> dict[int, str | None]:
@@ -470,8 +392,3 @@ def _brokers(words: Sequence[str]) -> dict[int, str | None]:
             raise click.BadParameter(f"{word!r} (expected ID:RACK)", param_hint="--with-broker")
         found[int(number)] = rack or None
     return found
-
-
-def now_ms() -> int:
-    """Return milliseconds since 1970."""
-    return time.time_ns() // 1_000_000

@@ -8,7 +8,7 @@ import click
 
 from poolkeeper import output_files
 from poolkeeper.cli.commands import plan as planning
-from poolkeeper.cli.input import options, other_manifests, targets
+from poolkeeper.cli.input import looks, options, other_manifests, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import left_undone, printing, rehearsal_text
 from poolkeeper.errors import InvalidInput, Problem, Refused
@@ -115,12 +115,12 @@ def rehearse(
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
     look = (
-        planning.look_at_snapshot(snapshot, desired)
+        looks.look_at_snapshot(snapshot, desired)
         if snapshot
-        else planning.look_at_cluster(target, desired)
+        else looks.look_at_cluster(target, desired)
     )
     printing.warn(look.warnings)
-    settings = Settings(Hardware(network, disk), begin_ms=planning.now_ms(), seed=asked["seed"])
+    settings = Settings(Hardware(network, disk), begin_ms=looks.now_ms(), seed=asked["seed"])
     subject = subject_of(look.observed.cluster, desired)
     if asked["suggest"]:
         return _suggest(subject, settings, output, asked)

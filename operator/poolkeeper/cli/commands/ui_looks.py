@@ -13,7 +13,7 @@ from typing import TypeVar
 from poolkeeper.cli import timing
 from poolkeeper.cli.commands import plan as planning
 from poolkeeper.cli.commands.run_folder import stamp_of
-from poolkeeper.cli.input import cluster_reading, status_reading, targets
+from poolkeeper.cli.input import cluster_reading, looks, status_reading, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.output import plan_page, run_page
@@ -123,7 +123,7 @@ def _stored(session: Session) -> tuple[PlanState, Plan] | None:
 
 
 def _made(target: Target, desired: Desired, words: tuple[str, ...]) -> PlanSeen:
-    seen = planning.look_at_cluster(target, desired).observed
+    seen = looks.look_at_cluster(target, desired).observed
     seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
     asked = cluster_reading.config_questions(target)
     made = planning.audited_plan(desired, seen, prune=False, refused=asked)

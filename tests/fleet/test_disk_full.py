@@ -5,13 +5,14 @@ depends on lengths alone, so that every write of a run is the first to fail in a
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from fleet.conftest import lake_at
+from fleet.conftest import IMPORTED, lake_at
 from fleet.test_damaged_tables import DAY, contents, made, whole, words
 from matrices import soak
 from poolkeeper import output_files
@@ -51,6 +52,7 @@ def test_no_file_may_be_longer(made: Path, whole: Path, tmp_path: Path, without_
         text=True,
         check=False,
         timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, IMPORTED))},
     )
     assert ran.returncode == 0, ran.stderr
     for length, code, err in json.loads(ran.stdout):

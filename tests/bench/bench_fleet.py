@@ -151,10 +151,10 @@ def _prepared(folder: Path, fleet: Mapping[str, cases.Case]) -> tuple[Lake, list
                 name,
                 declared[name].text,
                 cases.NOW_MS,
-                root_of(files),
-                file.name,
-                file.stat().st_size,
-                "bench",
+                folder=root_of(files),
+                file=file.name,
+                bytes=file.stat().st_size,
+                input="bench",
             )
         )
     return lake, tasks

@@ -17,7 +17,7 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.controller.loop import drive
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.ui.registry import Site
+from poolkeeper.ui.registry import LivePages
 from poolkeeper.ui.server import LiveServer
 from real.support import (
     HOLDER,
@@ -76,7 +76,7 @@ def page(server: LiveServer, path: str) -> str:
 
 @contextmanager
 def serving(address: ClusterSelection) -> Iterator[LiveServer]:
-    with LiveServer.listening(0, Site(ui_looks.all_pages(address))) as server:
+    with LiveServer.listening(0, LivePages(ui_looks.all_pages(address))) as server:
         yield server
 
 

@@ -44,7 +44,7 @@ PROCESSES_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class RehearsedCluster:
     """A copy of a cluster, its brokers running, before the rehearsal."""
 
     cluster: SimulatedCluster
@@ -69,7 +69,7 @@ def rehearse(
     return _traced(copy, settings, plan, driver, end, reason)
 
 
-def _copy(cluster: Cluster, desired: Desired, settings: Settings) -> Copy:
+def _copy(cluster: Cluster, desired: Desired, settings: Settings) -> RehearsedCluster:
     kafka = loading.release_of(cluster, desired.cluster.kafka_version)
     spec = loading.spec_of(cluster, kafka, settings.hardware, settings.seed)
     copy = SimulatedCluster(spec, now_ms=settings.begin_ms)
@@ -89,14 +89,14 @@ def _copy(cluster: Cluster, desired: Desired, settings: Settings) -> Copy:
     before = {id_: broker.log_dirs or {} for id_, broker in cluster.brokers.items()}
     brokers = RehearsedBrokers(copy, True, before)
     brokers.note_used()
-    return Copy(copy, recorder, brokers, injection)
+    return RehearsedCluster(copy, recorder, brokers, injection)
 
 
-def _enriched(copy: Copy, known: Cluster) -> Callable[[Cluster], Cluster]:
+def _enriched(copy: RehearsedCluster, known: Cluster) -> Callable[[Cluster], Cluster]:
     return lambda cluster: copy.brokers.enrich_with_rates(cluster, known)
 
 
-def _observe(copy: Copy, known: Cluster, desired: Desired) -> Observation:
+def _observe(copy: RehearsedCluster, known: Cluster, desired: Desired) -> Observation:
     session = RehearsedSession(copy.cluster.server, copy.cluster.clock)
     try:
         view = ZooKeeperView(session)
@@ -105,7 +105,9 @@ def _observe(copy: Copy, known: Cluster, desired: Desired) -> Observation:
         session.close()
 
 
-def _driver(copy: Copy, known: Cluster, desired: Desired, plan: Plan, settings: Settings) -> Driver:
+def _driver(
+    copy: RehearsedCluster, known: Cluster, desired: Desired, plan: Plan, settings: Settings
+) -> Driver:
     authority = Authority(
         steps=True,
         plans=frozenset({plan.hash}),
@@ -131,7 +133,7 @@ def _driver(copy: Copy, known: Cluster, desired: Desired, plan: Plan, settings: 
     )
 
 
-def _drive(driver: Driver, copy: Copy) -> tuple[End, str]:
+def _drive(driver: Driver, copy: RehearsedCluster) -> tuple[End, str]:
     """Carry the plan out to whatever end."""
     try:
         driver.finish(copy.injection.plans, passes_max=PASSES_MAX, processes_max=PROCESSES_MAX)
@@ -148,7 +150,7 @@ def _drive(driver: Driver, copy: Copy) -> tuple[End, str]:
 
 
 def _traced(
-    copy: Copy,
+    copy: RehearsedCluster,
     settings: Settings,
     plan: Plan,
     driver: Driver | None,
@@ -202,7 +204,7 @@ def _stages(
     return tuple(found)
 
 
-def _brokers(copy: Copy) -> tuple[BrokerTrace, ...]:
+def _brokers(copy: RehearsedCluster) -> tuple[BrokerTrace, ...]:
     recorder, found = copy.recorder, []
     racks = {broker.id: broker.rack for broker in copy.cluster.simulation.spec.brokers}
     for row, id_ in enumerate(recorder.ids):

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.model.topology import Cluster
 from poolkeeper.rehearsal.loading import paths_of
-from poolkeeper.rehearsal.values import Fault, FaultTarget, Rehearsal
+from poolkeeper.rehearsal.values import FaultTarget, Rehearsal, RehearsedFault
 from poolkeeper.resources.parse.quantities import duration_s, size_bytes
 from poolkeeper.text import duration, few
 
@@ -30,7 +30,7 @@ class _Wrong(Exception):
     """What is wrong with one fault."""
 
 
-def parse(texts: Iterable[str], cluster: Cluster, run_s: float) -> tuple[Fault, ...]:
+def parse(texts: Iterable[str], cluster: Cluster, run_s: float) -> tuple[RehearsedFault, ...]:
     """Read faults for a run of that length; raises InvalidInput with the problems of all."""
     found, wrong = [], []
     for text in texts:
@@ -43,7 +43,7 @@ def parse(texts: Iterable[str], cluster: Cluster, run_s: float) -> tuple[Fault, 
     return tuple(found)
 
 
-def _fault(text: str, cluster: Cluster, run_s: float) -> Fault:
+def _fault(text: str, cluster: Cluster, run_s: float) -> RehearsedFault:
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None:
         raise _Wrong(_EXPECTED)
@@ -55,7 +55,7 @@ def _fault(text: str, cluster: Cluster, run_s: float) -> Fault:
         raise _Wrong(f"{what} takes no name" if named else f"name what fails, as in {what}=…@40%")
     brokers, log_dir, rate = _struck(target, named or "", cluster)
     begin_s = _begin_s(when, run_s)
-    return Fault(text, target, begin_s, _lasts_s(target, lasts), brokers, log_dir, rate)
+    return RehearsedFault(text, target, begin_s, _lasts_s(target, lasts), brokers, log_dir, rate)
 
 
 def _struck(target: FaultTarget, named: str, cluster: Cluster) -> tuple[tuple[int, ...], str, int]:
@@ -127,7 +127,7 @@ def _lasts_s(target: FaultTarget, lasts: str | None) -> float | None:
         raise _Wrong(f"for={lasts} is no duration ({wrong}, or ever)") from wrong
 
 
-def drawn(seed: int, cluster: Cluster, plain: Rehearsal) -> tuple[Fault, ...]:
+def drawn(seed: int, cluster: Cluster, plain: Rehearsal) -> tuple[RehearsedFault, ...]:
     """Draw one fault from a seed, among what the plan uses; always the same for the same seed."""
     dice = random.Random(seed)
     busy = [b.broker for b in plain.brokers if b.copied_in or b.copied_out]

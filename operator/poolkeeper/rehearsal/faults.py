@@ -12,7 +12,7 @@ from poolkeeper.rehearsal.driving import RehearsedSession
 from poolkeeper.rehearsal.fake_session import FakeSession
 from poolkeeper.rehearsal.recorder import Recorder
 from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
-from poolkeeper.rehearsal.values import Fault, FaultTarget, Settings
+from poolkeeper.rehearsal.values import FaultTarget, RehearsedFault, Settings
 from poolkeeper.sandbox.clock import Clock
 from poolkeeper.sandbox.fake_zookeeper import Call, FaultKind, Faults
 from poolkeeper.sandbox.fake_zookeeper import Fault as CallFault
@@ -62,8 +62,8 @@ class Injection:
             return CallFault(FaultKind.LOST)
         return None
 
-    def _strike(self, fault: Fault) -> Callable[[], None]:
-        do: dict[FaultTarget, Callable[[Fault], None]] = {
+    def _strike(self, fault: RehearsedFault) -> Callable[[], None]:
+        do: dict[FaultTarget, Callable[[RehearsedFault], None]] = {
             FaultTarget.BROKER: self._kill_brokers,
             FaultTarget.RACK: self._kill_brokers,
             FaultTarget.DISK: self._fail_disk,
@@ -81,11 +81,11 @@ class Injection:
 
         return strike
 
-    def _later(self, fault: Fault, action: Callable[[], None]) -> None:
+    def _later(self, fault: RehearsedFault, action: Callable[[], None]) -> None:
         if fault.lasts_s is not None:
             self._copy.clock.after(1000 * fault.lasts_s, action)
 
-    def _kill_brokers(self, fault: Fault) -> None:
+    def _kill_brokers(self, fault: RehearsedFault) -> None:
         simulation, recorder = self._copy.simulation, self.recorder
         assert recorder is not None, "set before the rehearsal begins"
         struck = [id_ for id_ in fault.brokers if simulation.brokers[id_].alive]
@@ -101,7 +101,7 @@ class Injection:
 
         self._later(fault, back)
 
-    def _fail_disk(self, fault: Fault) -> None:
+    def _fail_disk(self, fault: RehearsedFault) -> None:
         (id_,) = fault.brokers
         broker = self._copy.simulation.brokers[id_]
         index = broker.disk.index(fault.log_dir)
@@ -110,7 +110,7 @@ class Injection:
         self.recorder.lost_dirs.setdefault(id_, set()).update(lost)
         self._copy.simulation.fail_log_dir(id_, index)
 
-    def _slow(self, fault: Fault) -> None:
+    def _slow(self, fault: RehearsedFault) -> None:
         simulation = self._copy.simulation
         for id_ in fault.brokers:
             simulation.surroundings.network[id_] = float(fault.rate_bytes_per_s)
@@ -123,13 +123,13 @@ class Injection:
 
         self._later(fault, back)
 
-    def _fail_over(self, _: Fault) -> None:
+    def _fail_over(self, _: RehearsedFault) -> None:
         if self._copy.exists(CONTROLLER):
             self._copy.delete(CONTROLLER)
 
-    def _lose_zookeeper(self, fault: Fault) -> None:
+    def _lose_zookeeper(self, fault: RehearsedFault) -> None:
         until_ms = self._copy.clock.now_ms() + 1000 * (fault.lasts_s or 0.0)
         self.choices.away_until_ms = max(self.choices.away_until_ms, until_ms)
 
-    def _kill_poolkeeper(self, _: Fault) -> None:
+    def _kill_poolkeeper(self, _: RehearsedFault) -> None:
         self._kills += 1

@@ -11,10 +11,10 @@ from poolkeeper.rehearsal import engine, fault_specs
 from poolkeeper.rehearsal.values import (
     Cause,
     End,
-    Fault,
     FaultTarget,
     FaultTrace,
     Rehearsal,
+    RehearsedFault,
     Settings,
 )
 from poolkeeper.text import duration, named
@@ -75,7 +75,7 @@ def with_faults(subject: Subject, settings: Settings, texts: tuple[str, ...]) ->
 
 
 def struck(
-    subject: Subject, settings: Settings, plain: Rehearsal, faults: tuple[Fault, ...]
+    subject: Subject, settings: Settings, plain: Rehearsal, faults: tuple[RehearsedFault, ...]
 ) -> Rehearsal:
     """Rehearse with faults; `plain` is the same without."""
     found = subject.rehearse(replace(settings, faults=faults), plain.plan)
@@ -138,7 +138,7 @@ def _stillness(found: Rehearsal, since_s: float, until_s: float) -> float:
     return longest
 
 
-def _person(fault: Fault, found: Rehearsal) -> Iterator[str]:
+def _person(fault: RehearsedFault, found: Rehearsal) -> Iterator[str]:
     """What a person had to do because of a fault."""
     match fault.target:
         case FaultTarget.BROKER | FaultTarget.RACK if fault.lasts_s is None:

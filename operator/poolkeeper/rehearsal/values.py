@@ -30,7 +30,7 @@ class FaultTarget(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class RehearsedFault:
     """A fault, resolved: `begin_s` from the start; `lasts_s` None: to the end of the rehearsal.
 
     `text`: as it was asked for. `brokers`: those it strikes. `log_dir`: of a disk. `rate`: to which
@@ -54,7 +54,7 @@ class Settings:
     """
 
     hardware: Hardware = Hardware()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[RehearsedFault, ...] = ()
     begin_ms: int = 1_700_000_000_000
     seed: int = 0
     longest_s: float = 60 * 86_400.0

@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 from poolkeeper.report.document import Cell, CellKind, Report, Row, Section, Tile, table
 from poolkeeper.report.html import page
-from poolkeeper.report.html.frame import Frame, Place
-from poolkeeper.ui.watch import Looking, Seen, Watch
+from poolkeeper.report.html.frame import Frame, PageLink
+from poolkeeper.ui.watch import Looking, Seen, SharedLook
 
 PATIENCE_S = 1.5
 """How long a page waits for the first look before it says that there was none yet."""
@@ -35,7 +35,7 @@ class LivePage:
 
     name: str
     label: str
-    watch: Watch[Any]
+    watch: SharedLook[Any]
     report: Callable[[Any], Report]
     in_place: bool = True
     refresh_s: int = 5
@@ -89,7 +89,7 @@ class Shown(NamedTuple):
 class View:
     """A page at its address; what is made of a look is made once for all viewers."""
 
-    def __init__(self, live: LivePage, path: str, places: tuple[Place, ...], whose: str) -> None:
+    def __init__(self, live: LivePage, path: str, places: tuple[PageLink, ...], whose: str) -> None:
         self.live = live
         self.path = path
         self._whose = whose
@@ -147,14 +147,14 @@ def clock_time(time_ms: int) -> str:
     return datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%H:%M:%S UTC")
 
 
-class Site:
+class LivePages:
     """All pages by address. `close` ends all looks."""
 
     def __init__(self, clusters: tuple[LiveCluster, ...], fleet: FleetFiles | None = None) -> None:
         self.fleet = fleet
-        beside = (Place("Fleet", "/fleet"),) if fleet else ()
+        beside = (PageLink("Fleet", "/fleet"),) if fleet else ()
         overview = _overview(clusters) if len(clusters) > 1 else None
-        first = (Place("Clusters", "/clusters"),) if overview else ()
+        first = (PageLink("Clusters", "/clusters"),) if overview else ()
         self.views: dict[str, View] = {}
         self._watches = {page.watch for cluster in clusters for page in cluster.pages}
         if overview:
@@ -174,8 +174,8 @@ class Site:
             watch.close(patience_s)
 
 
-def _places(cluster: LiveCluster) -> tuple[Place, ...]:
-    return tuple(Place(live.label, address(cluster.name, live.name)) for live in cluster.pages)
+def _places(cluster: LiveCluster) -> tuple[PageLink, ...]:
+    return tuple(PageLink(live.label, address(cluster.name, live.name)) for live in cluster.pages)
 
 
 def address(cluster: str, page_name: str) -> str:
@@ -199,7 +199,7 @@ def _overview(clusters: tuple[LiveCluster, ...]) -> LivePage:
         )
 
     return LivePage(
-        "clusters", "Clusters", Watch(Looking(look), OVERVIEW_EVERY_S, "all clusters"), report
+        "clusters", "Clusters", SharedLook(Looking(look), OVERVIEW_EVERY_S, "all clusters"), report
     )
 
 

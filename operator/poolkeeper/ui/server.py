@@ -20,7 +20,7 @@ from poolkeeper.report.html.page import digest
 from poolkeeper.report.html.script import SCRIPT
 from poolkeeper.ui import access, events
 from poolkeeper.ui.access import Access
-from poolkeeper.ui.registry import Site, View
+from poolkeeper.ui.registry import LivePages, View
 
 HOST = "127.0.0.1"
 PATIENCE_S = 30.0
@@ -137,14 +137,14 @@ def _onward(path: str) -> Page:
 class LiveServer(BoundedServer):
     """Serves until closed; `url` is the address to open, with the token."""
 
-    def __init__(self, listener: socket.socket, site: Site, token: str) -> None:
+    def __init__(self, listener: socket.socket, site: LivePages, token: str) -> None:
         super().__init__(listener, _Handler, "pages", PATIENCE_S)
         self.site = site
         self.access = Access(token, self.address[1])
         self._ending = False
 
     @classmethod
-    def listening(cls, port: int, site: Site) -> Self:
+    def listening(cls, port: int, site: LivePages) -> Self:
         """Start to serve on a port of 127.0.0.1, 0 for any; raises `Unavailable`."""
         return cls(listener_on(f"{HOST}:{port}"), site, access.new_token()).begin()
 

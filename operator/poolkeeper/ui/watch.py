@@ -50,7 +50,7 @@ class Looking(Generic[T]):
     rest: Callable[[], None] = lambda: None
 
 
-class Watch(Generic[T]):
+class SharedLook(Generic[T]):
     """Looks again and again while somebody wants to know; safe to be used by many threads."""
 
     def __init__(

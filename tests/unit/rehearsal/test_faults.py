@@ -6,7 +6,7 @@ import pytest
 
 from poolkeeper.errors import InvalidInput
 from poolkeeper.rehearsal import fault_specs, outcomes
-from poolkeeper.rehearsal.values import Cause, End, Fault, FaultTarget, Rehearsal
+from poolkeeper.rehearsal.values import Cause, End, FaultTarget, Rehearsal, RehearsedFault
 from rehearsed import SETTINGS, seven, subject
 
 RUN_S = 1000.0
@@ -16,33 +16,43 @@ RUN_S = 1000.0
     ("text", "fault"),
     [
         pytest.param(
-            "broker=7@40%", Fault("", FaultTarget.BROKER, 400.0, 900.0, (7,)), id="a-broker"
+            "broker=7@40%",
+            RehearsedFault("", FaultTarget.BROKER, 400.0, 900.0, (7,)),
+            id="a-broker",
         ),
         pytest.param(
             "rack=a@5m,for=1h",
-            Fault("", FaultTarget.RACK, 300.0, 3600.0, (3, 6)),
+            RehearsedFault("", FaultTarget.RACK, 300.0, 3600.0, (3, 6)),
             id="a-rack-for-an-hour",
         ),
         pytest.param(
-            "broker=1@0%for=ever", Fault("", FaultTarget.BROKER, 0.0, None, (1,)), id="for-ever"
+            "broker=1@0%for=ever",
+            RehearsedFault("", FaultTarget.BROKER, 0.0, None, (1,)),
+            id="for-ever",
         ),
         pytest.param(
-            "disk=3:/d1@10%", Fault("", FaultTarget.DISK, 100.0, None, (3,), "/d1"), id="a-disk"
+            "disk=3:/d1@10%",
+            RehearsedFault("", FaultTarget.DISK, 100.0, None, (3,), "/d1"),
+            id="a-disk",
         ),
         pytest.param(
             "slow=5:10Mi@1m",
-            Fault("", FaultTarget.SLOW, 60.0, None, (5,), "", 10 * 1024**2),
+            RehearsedFault("", FaultTarget.SLOW, 60.0, None, (5,), "", 10 * 1024**2),
             id="a-slow-broker",
         ),
         pytest.param(
             "zookeeper@10%,for=2m",
-            Fault("", FaultTarget.ZOOKEEPER, 100.0, 120.0),
+            RehearsedFault("", FaultTarget.ZOOKEEPER, 100.0, 120.0),
             id="zookeeper",
         ),
         pytest.param(
-            "controller@100%", Fault("", FaultTarget.CONTROLLER, 1000.0), id="the-controller"
+            "controller@100%",
+            RehearsedFault("", FaultTarget.CONTROLLER, 1000.0),
+            id="the-controller",
         ),
-        pytest.param("poolkeeper@30s", Fault("", FaultTarget.POOLKEEPER, 30.0), id="ourselves"),
+        pytest.param(
+            "poolkeeper@30s", RehearsedFault("", FaultTarget.POOLKEEPER, 30.0), id="ourselves"
+        ),
     ],
 )
 def test_a_fault_is_read(text, fault):

@@ -16,9 +16,9 @@ from poolkeeper import bounded_http
 from poolkeeper.errors import Unavailable
 from poolkeeper.report.document import Cell, Report, Section
 from poolkeeper.ui import registry
-from poolkeeper.ui.registry import File, FleetFiles, LiveCluster, LivePage, Site
+from poolkeeper.ui.registry import File, FleetFiles, LiveCluster, LivePage, LivePages
 from poolkeeper.ui.server import LiveServer
-from poolkeeper.ui.watch import Looking, Watch
+from poolkeeper.ui.watch import Looking, SharedLook
 
 HOSTILE = "</script><script>alert(1)</script>"
 REPORT = "report-2026-03-01.html"
@@ -49,7 +49,7 @@ class World:
 
 
 def cluster(world: World, name: str, every_s: float = 0.02) -> LiveCluster:
-    seen = Watch(Looking(world.look), every_s, name)
+    seen = SharedLook(Looking(world.look), every_s, name)
 
     def report(text: str) -> Report:
         return Report(name, text, sections=(Section("Said", items=((Cell(text),),)),))
@@ -77,7 +77,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     with contextlib.ExitStack() as stack:
 
         def serving(*clusters: LiveCluster, fleet: FleetFiles | None = None) -> LiveServer:
-            return stack.enter_context(LiveServer.listening(0, Site(clusters, fleet)))
+            return stack.enter_context(LiveServer.listening(0, LivePages(clusters, fleet)))
 
         yield serving
 
@@ -420,4 +420,4 @@ def test_the_fleet_s_reports_run_nothing_but_their_own_script(
 def test_a_port_in_use_is_unavailable(server: LiveServer) -> None:
     port = server.address[1]
     with pytest.raises(Unavailable, match=rf"^cannot listen on 127.0.0.1:{port}: "):
-        LiveServer.listening(port, Site(()))
+        LiveServer.listening(port, LivePages(()))

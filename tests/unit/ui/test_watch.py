@@ -10,7 +10,7 @@ import pytest
 from conditions import until
 from poolkeeper.errors import PoolkeeperError, Unavailable
 from poolkeeper.ui import watch
-from poolkeeper.ui.watch import Looking, Seen, Watch
+from poolkeeper.ui.watch import Looking, Seen, SharedLook
 
 IDLE_S = 0.2
 
@@ -46,7 +46,7 @@ class Looks:
         self.rests += 1
 
 
-Made = Callable[..., Watch[int]]
+Made = Callable[..., SharedLook[int]]
 
 
 @pytest.fixture
@@ -61,10 +61,12 @@ def looks(clock: Clock) -> Looks:
 
 @pytest.fixture
 def watching(looks: Looks) -> Iterator[Made]:
-    made: list[Watch[int]] = []
+    made: list[SharedLook[int]] = []
 
-    def make(every_s: float = 0.01, idle_s: float = IDLE_S) -> Watch[int]:
-        made.append(Watch(Looking(looks.look, looks.rest), every_s, "a test", idle_s, looks.clock))
+    def make(every_s: float = 0.01, idle_s: float = IDLE_S) -> SharedLook[int]:
+        made.append(
+            SharedLook(Looking(looks.look, looks.rest), every_s, "a test", idle_s, looks.clock)
+        )
         return made[-1]
 
     yield make

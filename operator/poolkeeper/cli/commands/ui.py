@@ -8,7 +8,7 @@ from poolkeeper.cli.commands import ui_looks
 from poolkeeper.cli.input import fleet_files, interrupts, options
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import printing
-from poolkeeper.ui.registry import Site
+from poolkeeper.ui.registry import LivePages
 from poolkeeper.ui.server import LiveServer
 
 CHECK_S = 0.5
@@ -45,7 +45,7 @@ def ui(address: ClusterSelection, port: int, out: str | None) -> None:
     and only with that address. It reads, and changes nothing: what approves a plan is shown as a
     line for a shell. While nobody looks at the pages, nothing is read.
     """
-    site = Site(ui_looks.all_pages(address), fleet_files.fleet_files(out) if out else None)
+    site = LivePages(ui_looks.all_pages(address), fleet_files.fleet_files(out) if out else None)
     with interrupts.raise_once() as check, LiveServer.listening(port, site) as server:
         printing.emit(server.url)
         ended = threading.Event()

@@ -23,7 +23,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.reconcile import adoption
 from poolkeeper.ui.registry import LiveCluster, LivePage
-from poolkeeper.ui.watch import Looking, Watch
+from poolkeeper.ui.watch import Looking, SharedLook
 from poolkeeper.zk import history as finished_runs
 from poolkeeper.zk import journal, pending_plan
 from poolkeeper.zk.client.session import Session
@@ -136,11 +136,13 @@ def cluster_pages(address: ClusterSelection, name: str) -> LiveCluster:
     declared = Declared(address)
     status = StatusLook(declared)
     whose = shlex.quote(name)
-    run = Watch(
+    run = SharedLook(
         Looking(_in_turn(status.look), status.rest), timing.WATCH_EVERY_S, f"the run of {whose}"
     )
-    planned = Watch(Looking(_in_turn(lambda: plan(declared))), PLAN_EVERY_S, f"the plan of {whose}")
-    ended = Watch(
+    planned = SharedLook(
+        Looking(_in_turn(lambda: plan(declared))), PLAN_EVERY_S, f"the plan of {whose}"
+    )
+    ended = SharedLook(
         Looking(_in_turn(lambda: history(declared))), HISTORY_EVERY_S, f"the history of {whose}"
     )
     pages = (

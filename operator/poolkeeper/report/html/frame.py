@@ -15,7 +15,7 @@ from typing import NamedTuple
 from poolkeeper.report.html.markup import element, text
 
 
-class Place(NamedTuple):
+class PageLink(NamedTuple):
     """A page to go to; `is_here`: it is this one."""
 
     label: str
@@ -30,7 +30,7 @@ class Frame:
     `told` stands beside the places: when the page was made.
     """
 
-    places: tuple[Place, ...]
+    places: tuple[PageLink, ...]
     events: str
     refresh_s: int
     told: str = ""

@@ -11,7 +11,7 @@ from poolkeeper.cli.commands import ui_looks
 from poolkeeper.cli.commands.ui_looks import Declared
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.errors import InvalidInput, Refused, Unavailable
-from poolkeeper.ui.registry import Site
+from poolkeeper.ui.registry import LivePages
 
 
 def declare(folder: Path, *names: str, connect: str = "") -> None:
@@ -38,7 +38,7 @@ def test_the_clusters_that_are_shown(
     clusters = ui_looks.all_pages(address)
     assert [each.name for each in clusters] == expected
     pages = [f"/clusters/{expected[0]}/{name}" for name in ("run", "pools", "plan", "history")]
-    assert [path for path in Site(clusters).views if expected[0] in path] == pages
+    assert [path for path in LivePages(clusters).views if expected[0] in path] == pages
 
 
 def test_wrong_manifests_are_refused_at_the_start(tmp_path: Path) -> None:

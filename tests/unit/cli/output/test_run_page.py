@@ -20,13 +20,13 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.report.document import CellKind
 from poolkeeper.report.html import page
-from poolkeeper.report.html.frame import Frame, Place
+from poolkeeper.report.html.frame import Frame, PageLink
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "ui" / "run.html"
 HASH = "sha256:" + "5" * 64
 MIB = 2**20
 FRAME = Frame(
-    (Place("Run", "/clusters/main/run", True), Place("Plan", "/clusters/main/plan")),
+    (PageLink("Run", "/clusters/main/run", True), PageLink("Plan", "/clusters/main/plan")),
     "/clusters/main/run/events?shown=0123456789abcdef",
     5,
     "seen at 12:00:00 UTC",

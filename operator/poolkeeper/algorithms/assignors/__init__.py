@@ -1,9 +1,7 @@
 """Consumer partition assignors, as Kafka's clients compute them.
 
 In come topics and members (`group`), out goes who reads which partition (`assign`). Read `group`
-first, then `range_assignor` and `round_robin_assignor`, then `sticky_assignor` with what it uses:
-`previous_owners`, `equal_subscriptions`, `unequal_subscriptions`, `balancing` and `movements`, of
-which `sticky_2_2_assignor` uses the last two. `java_order` is what the results owe to Java's hash
-maps and strings, `racks` when racks count, `member_order` who comes first, and
-`partition_numbers` how partitions are numbered while one is computed.
+first, then `range_assignor` and `round_robin_assignor`, then the folder `sticky`. `java_order` is
+what the results owe to Java's hash maps and strings, `racks` when racks count, `member_order` who
+comes first, and `partition_numbers` how partitions are numbered while one is computed.
 """

@@ -10,8 +10,8 @@ from poolkeeper.algorithms.assignors.group import Assignment, Assignor, GroupMem
 from poolkeeper.algorithms.assignors.java_order import hash_map_order
 from poolkeeper.algorithms.assignors.range_assignor import range_assign
 from poolkeeper.algorithms.assignors.round_robin_assignor import round_robin_assign
-from poolkeeper.algorithms.assignors.sticky_2_2_assignor import sticky_2_2_assign
-from poolkeeper.algorithms.assignors.sticky_assignor import (
+from poolkeeper.algorithms.assignors.sticky.sticky_2_2_assignor import sticky_2_2_assign
+from poolkeeper.algorithms.assignors.sticky.sticky_assignor import (
     cooperative_sticky_assign,
     sticky_assign,
 )

@@ -15,19 +15,19 @@ rebalance, when the other has given it up.
 
 from collections.abc import Mapping
 
-from poolkeeper.algorithms.assignors.equal_subscriptions import EqualSubscriptions
 from poolkeeper.algorithms.assignors.group import Assignment, GroupMember, GroupTopic
 from poolkeeper.algorithms.assignors.java_order import utf16
 from poolkeeper.algorithms.assignors.partition_numbers import PartitionNumbers
-from poolkeeper.algorithms.assignors.previous_owners import (
+from poolkeeper.algorithms.assignors.racks import StickyRacks
+from poolkeeper.algorithms.assignors.sticky.equal_subscriptions import EqualSubscriptions
+from poolkeeper.algorithms.assignors.sticky.previous_owners import (
     MemberData,
     PreviousOwners,
     cooperative_data,
     eager_data,
     previous_owners,
 )
-from poolkeeper.algorithms.assignors.racks import StickyRacks
-from poolkeeper.algorithms.assignors.unequal_subscriptions import assign_unequal
+from poolkeeper.algorithms.assignors.sticky.unequal_subscriptions import assign_unequal
 
 _Topics = Mapping[str, GroupTopic]
 _Members = Mapping[str, GroupMember]

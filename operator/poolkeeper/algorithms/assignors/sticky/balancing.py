@@ -23,8 +23,8 @@ from itertools import chain
 
 from poolkeeper.algorithms.assignors.group import AssignorFailed
 from poolkeeper.algorithms.assignors.java_order import string_hash, utf16
-from poolkeeper.algorithms.assignors.movements import Movements
 from poolkeeper.algorithms.assignors.partition_numbers import PartitionNumbers, topic_of
+from poolkeeper.algorithms.assignors.sticky.movements import Movements
 
 
 class GroupBalancing:

@@ -13,12 +13,12 @@ even if it does not subscribe to the topic any more.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from poolkeeper.algorithms.assignors.balancing import GroupBalancing
 from poolkeeper.algorithms.assignors.group import Assignment, GroupMember, GroupTopic
 from poolkeeper.algorithms.assignors.java_order import utf16
 from poolkeeper.algorithms.assignors.partition_numbers import PartitionNumbers, topic_of
-from poolkeeper.algorithms.assignors.previous_owners import MemberData, PreviousOwners
 from poolkeeper.algorithms.assignors.racks import StickyRacks
+from poolkeeper.algorithms.assignors.sticky.balancing import GroupBalancing
+from poolkeeper.algorithms.assignors.sticky.previous_owners import MemberData, PreviousOwners
 
 _SLACK = 1
 

@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heapreplace
 
-from poolkeeper.algorithms.assignors.balancing import GroupBalancing, subscribers_of
 from poolkeeper.algorithms.assignors.group import Assignment, GroupMember, GroupTopic
 from poolkeeper.algorithms.assignors.java_order import (
     buckets,
@@ -33,6 +32,7 @@ from poolkeeper.algorithms.assignors.partition_numbers import (
     topic_of,
     user_data_order,
 )
+from poolkeeper.algorithms.assignors.sticky.balancing import GroupBalancing, subscribers_of
 
 _SLACK = 0
 

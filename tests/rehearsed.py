@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from builders import GIB, MIB, cluster, desired, pool_spec, topic
-from poolkeeper.cli.commands.plan import audited_plan
+from poolkeeper.cli.commands.plans.plan import audited_plan
 from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode, UnmanagedTopics
 from poolkeeper.model.topology import Broker, Cluster, LogDir
 from poolkeeper.rehearsal.outcomes import Subject

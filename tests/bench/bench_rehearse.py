@@ -14,7 +14,7 @@ from functools import partial
 
 import clusters
 
-from poolkeeper.cli.commands.plan import audited_plan
+from poolkeeper.cli.commands.plans.plan import audited_plan
 from poolkeeper.model.specs import Desired, Throttle, ThrottleMode
 from poolkeeper.rehearsal.outcomes import Subject
 from poolkeeper.rehearsal.values import MIB, End, Settings

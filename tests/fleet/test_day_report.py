@@ -15,7 +15,7 @@ from fleet import cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
 from poolkeeper.cli import main
-from poolkeeper.cli.commands import fleet_waves
+from poolkeeper.cli.commands.fleet import waves as fleet_commands
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
 from poolkeeper.fleet.lake import reading
 from poolkeeper.fleet.lake.entries import TableFile
@@ -447,8 +447,8 @@ def test_the_report_of_a_bucket_lies_in_the_bucket(made: Path, s3: Bucket):
     be_killed(lake, FEATURES, "still")
     names = [f"report-{cases.DAY}.html", f"report-{cases.DAY}.md"]
     for _ in range(2):  # the second over the first
-        shown = fleet_waves.ReportOptions(pages=1)
-        _, told = fleet_waves.report(lake, storage, cases.DAY, {}, shown)
+        shown = fleet_commands.ReportOptions(pages=1)
+        _, told = fleet_commands.report(lake, storage, cases.DAY, {}, shown)
         assert told["files"] == [s3.uri("fleet", name) for name in names]
         assert [each["reason"] for each in told["missing"]] == [Gap.NO_FEATURES]
     pages = [each.name for each in lake.objects.children(f"report-{cases.DAY}")]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from builders import cluster_spec, pool_spec
-from poolkeeper.cli.commands.show import stored_plan
+from poolkeeper.cli.commands.plans.show import stored_plan
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan

@@ -10,8 +10,8 @@ import pytest
 ABSENT = ("pyarrow", "pyspark", "pandas")
 NEEDED = (
     "poolkeeper.controller.operator",
-    "poolkeeper.cli.commands.run",
-    "poolkeeper.cli.commands.apply",
+    "poolkeeper.cli.commands.run.run",
+    "poolkeeper.cli.commands.plans.apply",
 )
 
 

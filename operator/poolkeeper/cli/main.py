@@ -27,30 +27,33 @@ REFUSED = 1
 
 COMMANDS = {
     "validate": ("validate:validate", "Check manifests, offline; all problems at once."),
-    "plan": ("plan:plan", "Show what would change, why, and how many bytes move."),
-    "rehearse": ("rehearse:rehearse", "Show what a plan will do, on a simulated copy."),
-    "apply": ("apply:apply", "Carry a plan out, stage by stage, to its end."),
-    "run": ("run:run", "Keep clusters as declared: in a folder, or on Kubernetes."),
-    "status": ("status:status", "Show what is moving, how far it is, what it waits for."),
-    "show": ("show:show", "Show the stored plan of the run under way."),
-    "stop": ("stop:stop", "Stop the run under way after its current stage."),
-    "rollback": ("stop:rollback", "Cancel what is in flight, and end the run."),
-    "ui": ("ui:ui", "Show clusters in a browser, live and read-only."),
-    "history": ("history:history", "Show the runs that ended last, and who approved them."),
+    "plan": ("plans.plan:plan", "Show what would change, why, and how many bytes move."),
+    "rehearse": ("plans.rehearse:rehearse", "Show what a plan will do, on a simulated copy."),
+    "apply": ("plans.apply:apply", "Carry a plan out, stage by stage, to its end."),
+    "run": ("run.run:run", "Keep clusters as declared: in a folder, or on Kubernetes."),
+    "status": ("plans.status:status", "Show what is moving, how far it is, what it waits for."),
+    "show": ("plans.show:show", "Show the stored plan of the run under way."),
+    "stop": ("plans.stop:stop", "Stop the run under way after its current stage."),
+    "rollback": ("plans.stop:rollback", "Cancel what is in flight, and end the run."),
+    "ui": ("ui.ui:ui", "Show clusters in a browser, live and read-only."),
+    "history": ("plans.history:history", "Show the runs that ended last, and who approved them."),
     "repair": ("repair:repair", "Show what is wrong with nodes in ZooKeeper, and mend it."),
     "snapshot": ("snapshot:snapshot", "Write a cluster's topology to a file."),
     "import": ("import_:import_", "Write manifests for what exists."),
     "new": ("new:new", "Print a new manifest."),
     "simulate": ("simulate:simulate", "Ask Kafka's own algorithms, by lines of JSON."),
     "whatif": ("whatif:whatif", "Study what a change would do to producers and consumers."),
-    "fleet": ("fleet:fleet", "Many clusters at once: snapshots, load, plans, a budget, a report."),
+    "fleet": (
+        "fleet.fleet:fleet",
+        "Many clusters at once: snapshots, load, plans, a budget, a report.",
+    ),
     "sandbox": ("sandbox:sandbox", "Throw-away Kafka clusters on this machine."),
     "version": ("version:version", "Show the version."),
 }
 """Each command's module and object below `poolkeeper.cli.commands`, and its line of help."""
 HIDDEN = {
-    "executor": ("spark_executor:executor", ""),
-    "check-release": ("check_release:check_release", ""),
+    "executor": ("fleet.spark_executor:executor", ""),
+    "check-release": ("run.check_release:check_release", ""),
 }
 """Commands that only pods run; not in the list of commands."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from poolkeeper.cli.commands.plan import plan
+from poolkeeper.cli.commands.plans.plan import plan
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "plans"
 WORDS = {

@@ -1,7 +1,7 @@
 """A plan that full disks bring to a halt says so, with numbers, and does what it can."""
 
 from builders import cluster_spec, pool_spec, topic_spec
-from poolkeeper.cli.commands import plan
+from poolkeeper.cli.commands.plans import plan
 from poolkeeper.cli.output import plan_text
 from poolkeeper.cli.output.ink import Ink
 from poolkeeper.model import specs, topology

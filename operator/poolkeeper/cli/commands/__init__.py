@@ -1,6 +1,10 @@
 """One module per command; only it prints, asks or exits for that command.
 
-`run_folder` is what `run -f DIR` does; `fleet_steps`, `fleet_waves`, `fleet_reading` and
-`fleet_outcomes` are parts of `fleet`; `fleet_answer` and `spark_executor` are run by Jobs, not by
-people. `whatif` has a module a study.
+In come the words of the command line, out go its lines and an exit code. What a command must import
+is imported when it is called (`cli/main.py`). Of manifests `validate`, `new` and `import_`; of a
+cluster as it is `snapshot` and `repair`; of Kafka's algorithms `simulate`; `sandbox` and `version`.
+
+Commands that belong together have a folder: `plans` (a plan, from the first look to the last
+stage), `run` (the operator), `ui` (live pages), `fleet` (many clusters at once), `whatif` (a module
+a study).
 """

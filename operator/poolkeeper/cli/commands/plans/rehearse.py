@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from poolkeeper import output_files
-from poolkeeper.cli.commands import plan as planning
+from poolkeeper.cli.commands.plans import plan as planning
 from poolkeeper.cli.input import looks, options, other_manifests, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import left_undone, printing, rehearsal_text

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolkeeper.cli import timing
-from poolkeeper.cli.commands import (
-    fleet_answer,
-    fleet_outcomes,
-    fleet_reading,
-    fleet_steps,
-    fleet_waves,
-)
+from poolkeeper.cli.commands.fleet import answer, outcomes, steps, tables, waves
 from poolkeeper.cli.input import options, snapshot_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import Refused
@@ -54,16 +48,16 @@ class _FleetCommand:
     output: str
 
     @contextmanager
-    def begun(self) -> Iterator[fleet_steps.FleetWork]:
+    def begun(self) -> Iterator[steps.FleetWork]:
         """Who does it, for the time of the block; Spark starts when it is needed."""
         engines = snapshot_files.fleet("engines.engines")
         lakes, filesystems = (snapshot_files.fleet(f"lake.{m}") for m in ("lake", "filesystems"))
         root = filesystems.root_of(self.out)
-        conf = fleet_answer.settings(self.conf)
+        conf = answer.settings(self.conf)
         with engines.open_engine(self.master, self.processes, conf) as engine:
             lake = lakes.Lake(engine.objects(root))
             lake.check()
-            yield fleet_steps.FleetWork(engine, lake, self.again)
+            yield steps.FleetWork(engine, lake, self.again)
 
     def latest(self, lake: "Lake") -> str:
         """The requested day, or the last day with a snapshot."""
@@ -178,11 +172,11 @@ def _with(many: Sequence[Callable[[Function], Function]]) -> Callable[[Function]
 @_working
 def snapshot(work: _FleetCommand, folders: tuple[Path, ...], **reading: Any) -> int:
     """Read every declared cluster; one that cannot be read is a row with its reason."""
-    declared = fleet_steps.load_manifests(folders)
-    options = fleet_steps.ReadingOptions(**reading)
+    declared = steps.load_manifests(folders)
+    options = steps.ReadingOptions(**reading)
     with work.begun() as begun:
-        read = fleet_steps.snapshot(begun, work.day, declared, options)
-    return fleet_outcomes.print_outcomes(work.output, read)
+        read = steps.snapshot(begun, work.day, declared, options)
+    return outcomes.print_outcomes(work.output, read)
 
 
 @fleet.command()
@@ -191,8 +185,8 @@ def snapshot(work: _FleetCommand, folders: tuple[Path, ...], **reading: Any) -> 
 def features(work: _FleetCommand, **loading: Any) -> int:
     """Make load features: percentiles, growth and days to full, from the history of loads."""
     with work.begun() as begun:
-        made = fleet_steps.features(begun, work.latest(begun.lake), **loading)
-    return fleet_outcomes.print_outcomes(work.output, [made])
+        made = steps.features(begun, work.latest(begun.lake), **loading)
+    return outcomes.print_outcomes(work.output, [made])
 
 
 @fleet.command()
@@ -203,41 +197,41 @@ def plan(work: _FleetCommand, folders: tuple[Path, ...]) -> int:
 
     With -f, what is declared now counts; else what was when the snapshots were made.
     """
-    declared = fleet_steps.load_manifests(folders)
+    declared = steps.load_manifests(folders)
     with work.begun() as begun:
-        fleet_steps.write_manifests(begun.lake, declared)
-        made = fleet_steps.plan(begun, work.latest(begun.lake), declared.refused)
-    return fleet_outcomes.print_outcomes(work.output, [made])
+        steps.write_manifests(begun.lake, declared)
+        made = steps.plan(begun, work.latest(begun.lake), declared.refused)
+    return outcomes.print_outcomes(work.output, [made])
 
 
 @fleet.command()
 @options.folders(required=True)
 @_with(_READING)
 @_with(_LOADING)
-@_with(fleet_waves.BUDGET)
-@_with(fleet_waves.REPORT)
+@_with(waves.BUDGET)
+@_with(waves.REPORT)
 @_working
 def run(work: _FleetCommand, folders: tuple[Path, ...], **given: Any) -> int:
     """Do all steps: snapshot, features, plan, budget, report.
 
     Exit code 4: done, and something is missing; the report says what.
     """
-    shown = fleet_waves.report_options(given.pop("until"), given.pop("pages"))
+    shown = waves.report_options(given.pop("until"), given.pop("pages"))
     loading = {name: given.pop(name) for name in ("samples", "history", "step", "coverage")}
-    wanted = {each.name: given.pop(each.name) for each in fields(fleet_waves.BudgetOptions)}
-    allowed = fleet_waves.fleet_budget(fleet_waves.BudgetOptions(**wanted))
-    declared = fleet_steps.load_manifests(folders)
-    options = fleet_steps.ReadingOptions(**given)
+    wanted = {each.name: given.pop(each.name) for each in fields(waves.BudgetOptions)}
+    allowed = waves.fleet_budget(waves.BudgetOptions(**wanted))
+    declared = steps.load_manifests(folders)
+    options = steps.ReadingOptions(**given)
     with work.begun() as begun:
-        read = fleet_steps.snapshot(begun, work.day, declared, options)
+        read = steps.snapshot(begun, work.day, declared, options)
         day = read[-1].day
-        loaded = fleet_steps.features(begun, day, **loading)
-        planned = fleet_steps.plan(begun, day, declared.refused)
+        loaded = steps.features(begun, day, **loading)
+        planned = steps.plan(begun, day, declared.refused)
         more = [
-            fleet_waves.budget(begun.lake, begun.storage, day, allowed),
-            fleet_waves.report(begun.lake, begun.storage, day, allowed.sites, shown),
+            waves.budget(begun.lake, begun.storage, day, allowed),
+            waves.report(begun.lake, begun.storage, day, allowed.sites, shown),
         ]
-    return fleet_outcomes.print_outcomes(work.output, [*read, loaded, planned], more)
+    return outcomes.print_outcomes(work.output, [*read, loaded, planned], more)
 
 
 _OF_TABLES = (_OPTIONS[0], _OPTIONS[1], _OPTIONS[2], _OPTIONS[4], _OPTIONS[-1])
@@ -257,35 +251,35 @@ def _reading(function: Function) -> Function:
 
 
 @fleet.command()
-@_with(fleet_waves.BUDGET)
+@_with(waves.BUDGET)
 @_reading
 def budget(work: _FleetCommand, **wanted: Any) -> int:
     """Order all plans into waves under a budget that the clusters share.
 
     Exit code 4: the plan of a cluster is not in it, as it cannot be read.
     """
-    allowed = fleet_waves.fleet_budget(fleet_waves.BudgetOptions(**wanted))
+    allowed = waves.fleet_budget(waves.BudgetOptions(**wanted))
     with work.begun() as begun:
         day = work.latest(begun.lake)
-        made = fleet_waves.budget(begun.lake, begun.storage, day, allowed)
-    return fleet_outcomes.print_outcomes(work.output, [], [made])
+        made = waves.budget(begun.lake, begun.storage, day, allowed)
+    return outcomes.print_outcomes(work.output, [], [made])
 
 
 @fleet.command()
-@_with(fleet_waves.BUDGET[2:3])
-@_with(fleet_waves.REPORT)
+@_with(waves.BUDGET[2:3])
+@_with(waves.REPORT)
 @_reading
 def report(work: _FleetCommand, sites: Sequence[str], until: datetime | None, pages: int) -> int:
     """Write the page about the day, and the page of each plan beside it.
 
     Exit code 4: something is missing, such as a cluster's snapshot or plan; the page says what.
     """
-    site_of = fleet_waves.sites_of(sites)
-    shown = fleet_waves.report_options(until, pages)
+    site_of = waves.sites_of(sites)
+    shown = waves.report_options(until, pages)
     with work.begun() as begun:
         day = work.latest(begun.lake)
-        made = fleet_waves.report(begun.lake, begun.storage, day, site_of, shown)
-    return fleet_outcomes.print_outcomes(work.output, [], [made])
+        made = waves.report(begun.lake, begun.storage, day, site_of, shown)
+    return outcomes.print_outcomes(work.output, [], [made])
 
 
 @fleet.command(
@@ -308,8 +302,8 @@ def show(work: _FleetCommand, cluster: str, file: Path | None) -> None:
     """Show the plan of one cluster, as `fleet plan` made it; its hash is what is approved."""
     with work.begun() as begun:
         day = work.latest(begun.lake)
-        plan = fleet_reading.plan_of(begun.lake, begun.storage, day, cluster)
-    fleet_reading.show(plan, file, work.output)
+        plan = tables.plan_of(begun.lake, begun.storage, day, cluster)
+    tables.show(plan, file, work.output)
 
 
 @fleet.command(
@@ -327,14 +321,14 @@ def forget(work: _FleetCommand, clusters: tuple[str, ...]) -> None:
     rows of that day are forgotten.
     """
     with work.begun() as begun:
-        fleet_reading.forget(begun.lake, clusters, work.day, work.output)
+        tables.forget(begun.lake, clusters, work.day, work.output)
 
 
 @fleet.command()
 @click.option(
     "--engine",
-    type=click.Choice(fleet_reading.ENGINES),
-    default=fleet_reading.ENGINES[0],
+    type=click.Choice(tables.ENGINES),
+    default=tables.ENGINES[0],
     show_default=True,
     help="Whose SQL.",
 )
@@ -342,7 +336,7 @@ def forget(work: _FleetCommand, clusters: tuple[str, ...]) -> None:
 def ddl(work: _FleetCommand, engine: str) -> None:
     """Print views over the rows that count, for SQL: `fleet_plans`, `fleet_moves` and so on."""
     with work.begun() as begun:
-        printing.emit(fleet_reading.ddl(begun.lake, engine).rstrip("\n"))
+        printing.emit(tables.ddl(begun.lake, engine).rstrip("\n"))
 
 
-fleet.add_command(fleet_answer.answer)
+fleet.add_command(answer.answer)

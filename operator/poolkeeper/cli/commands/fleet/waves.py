@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolkeeper import output_files
-from poolkeeper.cli.commands import fleet_steps
+from poolkeeper.cli.commands.fleet import steps
 from poolkeeper.cli.input import snapshot_files
 from poolkeeper.errors import Refused
 from poolkeeper.model.specs import Window
@@ -131,7 +131,7 @@ def budget(
 ) -> tuple[str, dict[str, Any]]:
     """Make the waves of a day; return a sentence and the same as data."""
     waves = snapshot_files.fleet("stages.waves")
-    begin = fleet_budget.begin or fleet_steps.end_of(day)
+    begin = fleet_budget.begin or steps.end_of(day)
     found = waves.schedule_day(lake, storage, day, fleet_budget.limits, fleet_budget.sites, begin)
     made = found.schedule
     total = sum(turn.bytes for turn in made.turns)
@@ -171,9 +171,7 @@ def report(
     from poolkeeper.report import fleet_report, gaps
 
     made_ms = time.time_ns() // 1_000_000
-    until = options.until or fleet_steps.end_of(day).date() + timedelta(
-        days=day_report.HORIZON_DAYS - 1
-    )
+    until = options.until or steps.end_of(day).date() + timedelta(days=day_report.HORIZON_DAYS - 1)
     if until < date.fromisoformat(day):
         raise Refused(f"--until {until} is before the day of the report, {day}")
     shown = day_report.ReportInputs(sites, made_ms, until)

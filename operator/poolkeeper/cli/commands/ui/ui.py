@@ -4,7 +4,7 @@ import threading
 
 import click
 
-from poolkeeper.cli.commands import ui_looks
+from poolkeeper.cli.commands.ui import ui_looks
 from poolkeeper.cli.input import fleet_files, interrupts, options
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import printing

@@ -11,8 +11,8 @@ from threading import Lock, Semaphore
 from typing import TypeVar
 
 from poolkeeper.cli import timing
-from poolkeeper.cli.commands import plan as planning
-from poolkeeper.cli.commands.run_folder import stamp_of
+from poolkeeper.cli.commands.plans import plan as planning
+from poolkeeper.cli.commands.run.run_folder import stamp_of
 from poolkeeper.cli.input import cluster_reading, looks, status_reading, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.targets import Target

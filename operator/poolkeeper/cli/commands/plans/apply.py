@@ -15,8 +15,8 @@ from typing import TextIO
 import click
 
 from poolkeeper import wording
-from poolkeeper.cli.commands import plan as planning_command
-from poolkeeper.cli.commands.plan import Beside
+from poolkeeper.cli.commands.plans import plan as planning_command
+from poolkeeper.cli.commands.plans.plan import Beside
 from poolkeeper.cli.input import (
     cluster_reading,
     confirmation,

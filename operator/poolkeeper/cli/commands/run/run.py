@@ -6,7 +6,7 @@ from types import FrameType
 
 import click
 
-from poolkeeper.cli.commands.run_folder import watch_folder
+from poolkeeper.cli.commands.run.run_folder import watch_folder
 from poolkeeper.cli.input import operator_options, options
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.telemetry import audit

@@ -7,7 +7,7 @@ import traffic
 from conditions import until
 from matrices import soak
 from poolkeeper.brokers.requests import BrokerClient
-from poolkeeper.cli.output import status_values
+from poolkeeper.cli.output.runs import status_values
 from poolkeeper.controller.loop import drive
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State

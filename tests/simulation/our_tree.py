@@ -15,7 +15,7 @@ import yaml
 
 from manifests import kafka_cluster, resource_pool, topic
 from poolkeeper.cli import main
-from poolkeeper.cli.input import cluster_reading
+from poolkeeper.cli.input.clusters import cluster_reading
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.records import RequestRecord
 from poolkeeper.model.execution.runs import Health, Phase, Run, RunDocument, Saved

@@ -6,7 +6,7 @@ import pytest
 
 from builders import desired, pool_spec, topic_spec
 from matrices import soak
-from poolkeeper.cli.output import status_values
+from poolkeeper.cli.output.runs import status_values
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from matrices import soak
-from poolkeeper.cli.output import status_values
+from poolkeeper.cli.output.runs import status_values
 from poolkeeper.model.execution.throttles import LeftThrottles, Throttled
 from poolkeeper.planning.run_state import left_throttles
 from poolkeeper.rehearsal.fake_session import FakeSession

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from matrices import soak
-from poolkeeper.cli.output import status_values
+from poolkeeper.cli.output.runs import status_values
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.runs import StopRequest
 from poolkeeper.model.execution.waits import WaitReason

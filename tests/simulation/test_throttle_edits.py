@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from builders import desired, pool_spec, topic_spec
-from poolkeeper.cli.output import status_values
+from poolkeeper.cli.output.runs import status_values
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.throttles import Throttled

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from unittest import mock
 
 from poolkeeper.cli import main
-from poolkeeper.cli.input import cluster_reading
+from poolkeeper.cli.input.clusters import cluster_reading
 from poolkeeper.rehearsal.fake_session import FakeSession
 from poolkeeper.rehearsal.simulated_cluster import REQUEST
 from simulation.campaign.situation import Situation

@@ -2,8 +2,8 @@
 
 from builders import cluster_spec, pool_spec, topic_spec
 from poolkeeper.cli.commands.plans import plan
-from poolkeeper.cli.output import plan_text
 from poolkeeper.cli.output.ink import Ink
+from poolkeeper.cli.output.plans import plan_text
 from poolkeeper.model import specs, topology
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.readings import ClusterReading

@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
-from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targets
+from poolkeeper.cli.input import options
+from poolkeeper.cli.input.clusters import cluster_reading, targets
+from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.model.plans import Move

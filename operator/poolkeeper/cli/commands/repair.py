@@ -15,9 +15,10 @@ from pathlib import Path
 import click
 
 from poolkeeper import output_files, wording
-from poolkeeper.cli.input import cluster_reading, confirmation, options, targets
+from poolkeeper.cli.input import confirmation, options
+from poolkeeper.cli.input.clusters import cluster_reading, targets
+from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.cli.input.targets import Target
 from poolkeeper.cli.output import printing
 from poolkeeper.controller.audit_notes import noting
 from poolkeeper.errors import OtherCluster, Refused, Unavailable

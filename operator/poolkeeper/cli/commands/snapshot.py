@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
-from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targets
+from poolkeeper.cli.input import options
+from poolkeeper.cli.input.clusters import cluster_reading, targets
+from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import printing
 from poolkeeper.text import count

@@ -1,8 +1,7 @@
 """The input of commands: options, files, prompts, signals, and the systems they select.
 
-Read `options`, `targets` (which systems to open), `cluster_reading` (reads a cluster once), `looks`
-(what a plan is made for), `status_reading`, `snapshot_files`, `fleet_features`, `fleet_files` (a
-fleet's reports), `what_if` (supposes other brokers), `other_manifests` (to compare with),
-`studied_cluster` (what a study is about), `key_files`, `supposed_groups`, `confirmation`,
-`interrupts`, `operator_options`.
+In come the words of the command line, out go checked values, opened systems and what was read of
+them. Read `options` and `operator_options`, then the folders `files` (what lies on a disk) and
+`clusters` (what is open, and what is read of it); `supposed_groups` (a consumer group, from words),
+`confirmation` and `interrupts`.
 """

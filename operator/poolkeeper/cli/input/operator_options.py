@@ -135,7 +135,7 @@ def planning_pods(file: Path | None) -> "PlannerPods | None":
 
 def _plan_text(plan: "Plan", desired: "Desired", seen: "LastObservation") -> str:
     """Return what `poolkeeper plan` prints of a plan."""
-    from poolkeeper.cli.output import plan_text
+    from poolkeeper.cli.output.plans import plan_text
     from poolkeeper.planning.diagnosis import remaining_capacity
 
     left = remaining_capacity.remaining_capacities(plan, desired, seen.cluster, seen.gone)

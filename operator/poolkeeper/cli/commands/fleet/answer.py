@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolkeeper import output_files
-from poolkeeper.cli.input import snapshot_files
+from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.text import count

@@ -11,7 +11,8 @@ import click
 
 from poolkeeper.cli import timing
 from poolkeeper.cli.commands.fleet import answer, outcomes, steps, tables, waves
-from poolkeeper.cli.input import options, snapshot_files
+from poolkeeper.cli.input import options
+from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import Refused
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from poolkeeper import output_files
-from poolkeeper.cli.input import snapshot_files
+from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import printing
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.text import count, size

@@ -12,7 +12,7 @@ import click
 
 from poolkeeper import output_files
 from poolkeeper.cli.commands.fleet import steps
-from poolkeeper.cli.input import snapshot_files
+from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.errors import Refused
 from poolkeeper.model.specs import Window
 from poolkeeper.report.values import Gap

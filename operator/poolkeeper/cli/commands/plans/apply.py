@@ -17,18 +17,14 @@ import click
 from poolkeeper import wording
 from poolkeeper.cli.commands.plans import plan as planning_command
 from poolkeeper.cli.commands.plans.plan import Beside
-from poolkeeper.cli.input import (
-    cluster_reading,
-    confirmation,
-    interrupts,
-    looks,
-    options,
-    targets,
-)
+from poolkeeper.cli.input import confirmation, interrupts, options
+from poolkeeper.cli.input.clusters import cluster_reading, looks, targets
+from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.cli.input.targets import Target
-from poolkeeper.cli.output import left_undone, plan_text, printing, progress
+from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.cli.output.left_undone import Undone
+from poolkeeper.cli.output.plans import plan_text
+from poolkeeper.cli.output.runs import progress
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.errors import DamagedNode, Refused, StalePlan

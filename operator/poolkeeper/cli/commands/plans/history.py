@@ -2,9 +2,11 @@
 
 import click
 
-from poolkeeper.cli.input import cluster_reading, options, targets
+from poolkeeper.cli.input import options
+from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.cli.output import history_table, ink, printing
+from poolkeeper.cli.output import ink, printing
+from poolkeeper.cli.output.runs import history_table
 from poolkeeper.zk import history as finished_runs
 
 

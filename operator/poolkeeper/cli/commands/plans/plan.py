@@ -10,20 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolkeeper import output_files, wording
-from poolkeeper.cli.input import fleet_features, options, targets
-from poolkeeper.cli.input.looks import Look, look_at_cluster, look_at_snapshot, now_ms
+from poolkeeper.cli.input import options
+from poolkeeper.cli.input.clusters import targets
+from poolkeeper.cli.input.clusters.looks import Look, look_at_cluster, look_at_snapshot, now_ms
+from poolkeeper.cli.input.clusters.targets import Target
+from poolkeeper.cli.input.clusters.what_if import SupposedBrokers, suppose_brokers
+from poolkeeper.cli.input.files import fleet_features
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.cli.input.targets import Target
-from poolkeeper.cli.input.what_if import SupposedBrokers, suppose_brokers
-from poolkeeper.cli.output import (
-    brokers_table,
-    capacity_table,
-    ink,
-    left_undone,
-    plan_text,
-    printing,
-    status_text,
-)
+from poolkeeper.cli.output import ink, left_undone, printing
+from poolkeeper.cli.output.plans import brokers_table, capacity_table, plan_text
+from poolkeeper.cli.output.runs import status_text
 from poolkeeper.errors import InvalidInput
 from poolkeeper.jsontext import compact, indented
 from poolkeeper.model.execution.waits import Wait
@@ -373,7 +369,7 @@ def _balance_waits(plan: Plan, desired: Desired, observed: Observation) -> int |
 
 
 def _config_questions(target: Target) -> RefusedConfigs:
-    from poolkeeper.cli.input import cluster_reading  # only a live cluster needs its clients
+    from poolkeeper.cli.input.clusters import cluster_reading  # only a live one needs its clients
 
     return cluster_reading.config_questions(target)
 

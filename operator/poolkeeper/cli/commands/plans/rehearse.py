@@ -8,9 +8,12 @@ import click
 
 from poolkeeper import output_files
 from poolkeeper.cli.commands.plans import plan as planning
-from poolkeeper.cli.input import looks, options, other_manifests, targets
+from poolkeeper.cli.input import options
+from poolkeeper.cli.input.clusters import looks, targets
+from poolkeeper.cli.input.files import other_manifests
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.cli.output import left_undone, printing, rehearsal_text
+from poolkeeper.cli.output import left_undone, printing
+from poolkeeper.cli.output.plans import rehearsal_text
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster

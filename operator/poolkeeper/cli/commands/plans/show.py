@@ -4,8 +4,10 @@ from typing import Any
 
 import click
 
-from poolkeeper.cli.input import cluster_reading, options, targets
-from poolkeeper.cli.output import ink, plan_text, printing
+from poolkeeper.cli.input import options
+from poolkeeper.cli.input.clusters import cluster_reading, targets
+from poolkeeper.cli.output import ink, printing
+from poolkeeper.cli.output.plans import plan_text
 from poolkeeper.errors import DamagedNode, Refused
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json

@@ -6,9 +6,11 @@ import time
 import click
 
 from poolkeeper.cli import timing
-from poolkeeper.cli.input import cluster_reading, options, status_reading, targets
+from poolkeeper.cli.input import options
+from poolkeeper.cli.input.clusters import cluster_reading, status_reading, targets
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.cli.output import ink, printing, status_text, status_values
+from poolkeeper.cli.output import ink, printing
+from poolkeeper.cli.output.runs import status_text, status_values
 
 
 @click.command(

@@ -2,7 +2,8 @@
 
 import click
 
-from poolkeeper.cli.input import cluster_reading, options, targets
+from poolkeeper.cli.input import options
+from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.options import ClusterSelection, Decorator
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import DamagedNode

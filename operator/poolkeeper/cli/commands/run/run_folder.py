@@ -14,10 +14,11 @@ from pathlib import Path
 from threading import Event, Thread
 
 from poolkeeper.cli import timing
-from poolkeeper.cli.input import cluster_reading, targets
+from poolkeeper.cli.input.clusters import cluster_reading, targets
+from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.cli.input.targets import Target
-from poolkeeper.cli.output import printing, progress
+from poolkeeper.cli.output import printing
+from poolkeeper.cli.output.runs import progress
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.errors import PoolkeeperError, Refused

@@ -5,7 +5,8 @@ import threading
 import click
 
 from poolkeeper.cli.commands.ui import ui_looks
-from poolkeeper.cli.input import fleet_files, interrupts, options
+from poolkeeper.cli.input import interrupts, options
+from poolkeeper.cli.input.files import fleet_files
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import printing
 from poolkeeper.ui.registry import LivePages

@@ -13,12 +13,13 @@ from typing import TypeVar
 from poolkeeper.cli import timing
 from poolkeeper.cli.commands.plans import plan as planning
 from poolkeeper.cli.commands.run.run_folder import stamp_of
-from poolkeeper.cli.input import cluster_reading, looks, status_reading, targets
+from poolkeeper.cli.input.clusters import cluster_reading, looks, status_reading, targets
+from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.cli.input.targets import Target
-from poolkeeper.cli.output import plan_page, run_page
-from poolkeeper.cli.output.plan_page import PlanSeen, PlanState
-from poolkeeper.cli.output.status_values import Status
+from poolkeeper.cli.output.plans import plan_page
+from poolkeeper.cli.output.plans.plan_page import PlanSeen, PlanState
+from poolkeeper.cli.output.runs import run_page
+from poolkeeper.cli.output.runs.status_values import Status
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.reconcile import adoption

@@ -10,10 +10,12 @@ import click
 from poolkeeper import output_files
 from poolkeeper.algorithms.assignors.group import Assignor
 from poolkeeper.brokers.consumer_groups import ObservedGroup
-from poolkeeper.cli.input import cluster_reading, options, studied_cluster, supposed_groups
-from poolkeeper.cli.input.studied_cluster import StudiedCluster
+from poolkeeper.cli.input import options, supposed_groups
+from poolkeeper.cli.input.clusters import cluster_reading, studied_cluster
+from poolkeeper.cli.input.clusters.studied_cluster import StudiedCluster
 from poolkeeper.cli.input.supposed_groups import GroupWords, OrderedEvents
-from poolkeeper.cli.output import consumers_text, ink, printing
+from poolkeeper.cli.output import ink, printing
+from poolkeeper.cli.output.studies import consumers_text
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.report import consumer_page
 from poolkeeper.studies import consumer_study

@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 import click
 
-from poolkeeper.cli.input import key_files, options, studied_cluster
-from poolkeeper.cli.input.studied_cluster import StudiedCluster
-from poolkeeper.cli.output import ink, keys_text, printing
+from poolkeeper.cli.input import options
+from poolkeeper.cli.input.clusters import studied_cluster
+from poolkeeper.cli.input.clusters.studied_cluster import StudiedCluster
+from poolkeeper.cli.input.files import key_files
+from poolkeeper.cli.output import ink, printing
+from poolkeeper.cli.output.studies import keys_text
 from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.studies.key_growth import KeyCounts, PartitionGrowth, count_keys, is_compacted

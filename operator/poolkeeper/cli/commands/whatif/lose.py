@@ -8,9 +8,11 @@ from typing import Any
 import click
 
 from poolkeeper.brokers.requests import BrokerClient
-from poolkeeper.cli.input import cluster_reading, options, studied_cluster
-from poolkeeper.cli.input.studied_cluster import StudiedCluster
-from poolkeeper.cli.output import ink, loss_text, printing
+from poolkeeper.cli.input import options
+from poolkeeper.cli.input.clusters import cluster_reading, studied_cluster
+from poolkeeper.cli.input.clusters.studied_cluster import StudiedCluster
+from poolkeeper.cli.output import ink, printing
+from poolkeeper.cli.output.studies import loss_text
 from poolkeeper.errors import InvalidInput, Problem, Unavailable
 from poolkeeper.model.topology import Cluster
 from poolkeeper.studies import broker_loss, group_coordinators, loss_settings

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import builders
-from poolkeeper.cli.output import plan_page, run_page
-from poolkeeper.cli.output.plan_page import PlanSeen, PlanState
-from poolkeeper.cli.output.status_values import RunStatus, Status
+from poolkeeper.cli.output.plans import plan_page
+from poolkeeper.cli.output.plans.plan_page import PlanSeen, PlanState
+from poolkeeper.cli.output.runs import run_page
+from poolkeeper.cli.output.runs.status_values import RunStatus, Status
 from poolkeeper.errors import NodeDamage
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.runs import Ending
@@ -22,7 +23,7 @@ from poolkeeper.report.document import CellKind
 from poolkeeper.report.html import page
 from poolkeeper.report.html.frame import Frame, PageLink
 
-GOLDEN = Path(__file__).parents[3] / "golden" / "ui" / "run.html"
+GOLDEN = Path(__file__).parents[4] / "golden" / "ui" / "run.html"
 HASH = "sha256:" + "5" * 64
 MIB = 2**20
 FRAME = Frame(

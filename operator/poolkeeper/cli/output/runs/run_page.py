@@ -6,8 +6,8 @@ They tell what `status` and `history` tell, in the same words.
 from collections.abc import Iterator, Sequence
 
 from poolkeeper import wording
-from poolkeeper.cli.output import history_table, status_text
-from poolkeeper.cli.output.status_values import RunStatus, Status
+from poolkeeper.cli.output.runs import history_table, status_text
+from poolkeeper.cli.output.runs.status_values import RunStatus, Status
 from poolkeeper.errors import NodeDamage
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.waits import Wait, blocks, in_order

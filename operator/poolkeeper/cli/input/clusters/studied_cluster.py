@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
-from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targets
-from poolkeeper.cli.input.targets import Target
+from poolkeeper.cli.input import options
+from poolkeeper.cli.input.clusters import cluster_reading, targets
+from poolkeeper.cli.input.clusters.targets import Target
+from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 

@@ -4,8 +4,8 @@ import pytest
 
 import builders
 from builders import topic
-from poolkeeper.cli.output.status_text import as_data, render
-from poolkeeper.cli.output.status_values import RunStatus, Status, StatusContext, status_of
+from poolkeeper.cli.output.runs.status_text import as_data, render
+from poolkeeper.cli.output.runs.status_values import RunStatus, Status, StatusContext, status_of
 from poolkeeper.model.execution.records import BrokerRecord, Records
 from poolkeeper.model.execution.runs import (
     Health,

@@ -4,8 +4,8 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from poolkeeper.cli.input import snapshot_files
-from poolkeeper.cli.input.targets import Target
+from poolkeeper.cli.input.clusters.targets import Target
+from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.errors import Refused
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.waits import Wait, WaitReason
@@ -39,7 +39,7 @@ class Look:
 
 def look_at_cluster(target: Target, desired: Desired) -> Look:
     """Read a cluster, what could not be read of it, and what blocks every move now."""
-    from poolkeeper.cli.input import cluster_reading
+    from poolkeeper.cli.input.clusters import cluster_reading
     from poolkeeper.zk import journal, znodes
     from poolkeeper.zk.cluster_access import ZooKeeperView
 

@@ -4,7 +4,7 @@ import json
 import pytest
 from rich.console import Console
 
-from poolkeeper.cli.output import progress
+from poolkeeper.cli.output.runs import progress
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.model.execution.runs import Phase

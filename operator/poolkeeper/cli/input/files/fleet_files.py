@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 
-from poolkeeper.cli.input import snapshot_files
+from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.ui.registry import File, FleetFiles
 

@@ -5,9 +5,9 @@ import pytest
 
 import builders
 from builders import desired, pool_spec, topic_spec
-from poolkeeper.cli.output import plan_text
-from poolkeeper.cli.output.brokers_table import brokers_table
 from poolkeeper.cli.output.ink import Ink
+from poolkeeper.cli.output.plans import plan_text
+from poolkeeper.cli.output.plans.brokers_table import brokers_table
 from poolkeeper.model import plans, topology
 from poolkeeper.model.problems import Recorded
 

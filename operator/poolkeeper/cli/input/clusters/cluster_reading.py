@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from poolkeeper.brokers import enrich
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli import timing
-from poolkeeper.cli.input.targets import Target
+from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.errors import Unavailable
 from poolkeeper.load.refresh import with_load_history
 from poolkeeper.model.plans import Plan

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from poolkeeper.cli.input import key_files
+from poolkeeper.cli.input.files import key_files
 from poolkeeper.errors import InvalidInput, Refused
 
 

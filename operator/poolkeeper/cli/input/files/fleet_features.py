@@ -7,7 +7,7 @@ environment.
 
 from typing import TYPE_CHECKING
 
-from poolkeeper.cli.input import snapshot_files
+from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.errors import Refused
 from poolkeeper.load.apply import with_loads
 

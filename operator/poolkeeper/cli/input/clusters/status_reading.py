@@ -6,9 +6,9 @@ from dataclasses import replace
 from poolkeeper.brokers.enrich import with_sizes
 from poolkeeper.brokers.sizes import Sizes
 from poolkeeper.cli import timing
-from poolkeeper.cli.input import cluster_reading
-from poolkeeper.cli.input.targets import Target
-from poolkeeper.cli.output import status_values
+from poolkeeper.cli.input.clusters import cluster_reading
+from poolkeeper.cli.input.clusters.targets import Target
+from poolkeeper.cli.output.runs import status_values
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import Desired, KafkaClusterSpec, Remedies, ZooKeeperSpec

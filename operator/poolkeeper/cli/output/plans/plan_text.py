@@ -19,10 +19,10 @@ from itertools import chain
 
 from poolkeeper import wording
 from poolkeeper.cli.output import left_undone
-from poolkeeper.cli.output.brokers_table import brokers_table
-from poolkeeper.cli.output.capacity_table import capacity_table
 from poolkeeper.cli.output.ink import PLAIN, Ink
-from poolkeeper.cli.output.plan_lines import reason_lines, topic_lines
+from poolkeeper.cli.output.plans.brokers_table import brokers_table
+from poolkeeper.cli.output.plans.capacity_table import capacity_table
+from poolkeeper.cli.output.plans.plan_lines import reason_lines, topic_lines
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import (
     DeleteTopic,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from poolkeeper import wording
 from poolkeeper.cli.output import left_undone
 from poolkeeper.cli.output.ink import PLAIN, Ink
-from poolkeeper.cli.output.status_values import RunStatus, Status
+from poolkeeper.cli.output.runs.status_values import RunStatus, Status
 from poolkeeper.model.execution.waits import Wait, blocks, in_order
 from poolkeeper.model.plans import Move
 from poolkeeper.model.problems import ProblemReason

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from poolkeeper.cli.commands.run import run_folder
-from poolkeeper.cli.input import confirmation, targets
+from poolkeeper.cli.input import confirmation
+from poolkeeper.cli.input.clusters import targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.errors import Refused
 from poolkeeper.model.credentials import BrokerCredentials, ClientConfig

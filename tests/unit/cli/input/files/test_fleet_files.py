@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from poolkeeper.cli.input import fleet_files
+from poolkeeper.cli.input.files import fleet_files
 from poolkeeper.errors import Refused
 
 HTML = "text/html; charset=utf-8"

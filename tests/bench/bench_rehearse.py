@@ -16,7 +16,7 @@ import clusters
 
 from poolkeeper.cli.commands.plans.plan import audited_plan
 from poolkeeper.model.specs import Desired, Throttle, ThrottleMode
-from poolkeeper.rehearsal.outcomes import Subject
+from poolkeeper.rehearsal.results.outcomes import Subject
 from poolkeeper.rehearsal.values import MIB, End, Settings
 
 CASES = ("3000:200", "12000:200", "12000:2000")

@@ -9,7 +9,7 @@ import pytest
 
 from conditions import until
 from poolkeeper import errors
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread, take_down_all
 from poolkeeper.sandbox.clock import VirtualClock
 from poolkeeper.sandbox.servers import processes, records

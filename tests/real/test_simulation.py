@@ -11,7 +11,7 @@ from kazoo.client import KazooClient
 import txnlog
 from conditions import until
 from matrices import soak
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, body_of
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, body_of
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.sandbox.clock import RealClock
 from poolkeeper.sandbox.simulation import Simulation, SimulationSpec, spread

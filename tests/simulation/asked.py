@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.rehearsal.broker_client import SimulatedBrokerClient
+from poolkeeper.rehearsal.cluster_copy.broker_client import SimulatedBrokerClient
 from poolkeeper.sandbox.simulation.broker.throttles import DIRECTORY_RATE
 
 

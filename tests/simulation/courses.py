@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from poolkeeper.model.specs import Desired, ThrottleMode
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Call, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation.zookeeper.session import Event
 from simulation import invariants

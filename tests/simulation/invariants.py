@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from authors import broker_by_session
-from poolkeeper.rehearsal.simulated_cluster import REQUEST
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
 from poolkeeper.sandbox.fake_zookeeper import FakeZooKeeper
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, Transaction, TransactionKind
 

@@ -21,7 +21,7 @@ from poolkeeper.model.execution.records import RequestRecord
 from poolkeeper.model.execution.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.rehearsal.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.sandbox.clock import VirtualClock
 from poolkeeper.sandbox.fake_zookeeper import FakeClient, FakeZooKeeper
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode, WriteNode

@@ -19,7 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from authors import broker_by_session
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster, state_path
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (
+    REQUEST,
+    SimulatedCluster,
+    state_path,
+)
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, Transaction, TransactionKind
 from poolkeeper.sandbox.simulation import Randomness, SimulationSpec, spread
 from poolkeeper.sandbox.simulation.codecs import Tp

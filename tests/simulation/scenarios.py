@@ -22,7 +22,11 @@ from poolkeeper.model.specs import (
     ThrottleMode,
     TopicSpec,
 )
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SESSION_MS, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (
+    REQUEST,
+    SESSION_MS,
+    SimulatedCluster,
+)
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, Event
 from poolkeeper.zk.runs import encode_stop

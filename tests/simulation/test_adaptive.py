@@ -12,8 +12,12 @@ from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.planning.run_state.throttles import ADAPTIVE_RISE_MAX
 from poolkeeper.reconcile.decide.throttle_rate import ADAPT_EVERY_MS
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster, state_path
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (
+    REQUEST,
+    SimulatedCluster,
+    state_path,
+)
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, observe

@@ -21,7 +21,7 @@ from poolkeeper.model.specs import (
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.decide.hand_over import hand_over
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Call, Fault, FaultKind, Faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import cluster_access

@@ -16,8 +16,8 @@ from poolkeeper.reconcile.approval import renew
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PendingPlan
 from poolkeeper.reconcile.observation import observe_cluster
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import pending_plan, znodes
 from poolkeeper.zk.client.operations import Delete

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import examples
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.studies.broker_loss import BrokerLoss, LostPartition, PartitionFate, lose
 from poolkeeper.studies.loss_settings import UNCLEAN, settings_of

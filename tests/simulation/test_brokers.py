@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper.transactions import Transaction
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.broker.throttles import (

@@ -6,7 +6,7 @@ import pytest
 
 from builders import desired, pool_spec, topic_spec
 from poolkeeper.model.specs import Claim, DeletionPolicy
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.executors import Executor
 

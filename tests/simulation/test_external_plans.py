@@ -18,8 +18,8 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan, declaration, receivers
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import Event

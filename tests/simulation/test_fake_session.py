@@ -11,7 +11,7 @@ from kazoo.exceptions import NodeExistsError
 from contracts import sessions
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.credentials import ZooKeeperCredentials
-from poolkeeper.rehearsal.fake_session import FakeSession, VirtualEvent
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession, VirtualEvent
 from poolkeeper.sandbox.clock import VirtualClock
 from poolkeeper.sandbox.fake_zookeeper import (
     FakeClient,

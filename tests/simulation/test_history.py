@@ -13,8 +13,8 @@ from poolkeeper.model.execution.runs import Ending, Phase, Run
 from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
 from poolkeeper.reconcile.cluster import reconcile_cluster
 from poolkeeper.reconcile.context import PassContext
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.fake_zookeeper.transactions import TransactionKind
 from poolkeeper.sandbox.simulation import SimulationSpec, spread

@@ -3,8 +3,8 @@
 import pytest
 
 from poolkeeper.errors import HolderActive, Unavailable
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper.faults import Fault, FaultKind, at_writes
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import fencing, journal

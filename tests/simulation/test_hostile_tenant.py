@@ -22,7 +22,7 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.cluster import reconcile_cluster
 from poolkeeper.reconcile.context import PassContext
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey, read_object
 from poolkeeper.resources.parse import schemas

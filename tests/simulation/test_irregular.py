@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kazoo.exceptions import ConnectionLoss
 
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster, body_of
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster, body_of
 from poolkeeper.sandbox.simulation import BrokerSpec, SimulationSpec, spread
 from poolkeeper.sandbox.simulation.codecs import Tp
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode

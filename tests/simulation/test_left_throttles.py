@@ -15,8 +15,8 @@ from matrices import soak
 from poolkeeper.cli.output.runs import status_values
 from poolkeeper.model.execution.throttles import LeftThrottles, Throttled
 from poolkeeper.planning.run_state import left_throttles
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.zk import journal, observe, throttling
 from simulation.courses import plain_course

@@ -11,8 +11,8 @@ from poolkeeper.model.execution.runs import Phase, StopRequest
 from poolkeeper.model.execution.waits import WaitReason, has
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Desired, Heal, Mode, Throttle, ThrottleMode
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import SESSION_MS, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SESSION_MS, SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Call, Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.broker.throttles import DIRECTORY_RATE

@@ -17,8 +17,12 @@ from poolkeeper.model.execution.runs import StopRequest
 from poolkeeper.model.execution.waits import WaitReason
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SESSION_MS, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (
+    REQUEST,
+    SESSION_MS,
+    SimulatedCluster,
+)
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import Event

@@ -18,7 +18,7 @@ from poolkeeper.model.specs import (
     ThrottleMode,
     TopicSpec,
 )
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import runs
 from simulation.executors import Executor

@@ -28,8 +28,8 @@ from poolkeeper.model.specs import (
     ThrottleMode,
 )
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal

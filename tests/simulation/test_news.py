@@ -6,7 +6,7 @@ from builders import desired, pool_spec, topic_spec
 from poolkeeper.controller.loop import NEWS_AT_ONCE, NEWS_EVERY_S
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.specs import Mode
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.executors import Executor, converged
 

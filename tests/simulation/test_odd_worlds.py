@@ -18,7 +18,11 @@ from poolkeeper.model.execution.waits import WaitReason
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired, Remedies
 from poolkeeper.reconcile.context import PassContext
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SESSION_MS, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (
+    REQUEST,
+    SESSION_MS,
+    SimulatedCluster,
+)
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode, WriteNode
 from poolkeeper.zk import znodes

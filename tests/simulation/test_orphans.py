@@ -11,7 +11,7 @@ from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.waits import WaitReason, has
 from poolkeeper.model.specs import Desired, Execution, Remedies, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.reconcile.decide.stalls import STALL_MS
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.executors import Executor, converged
 

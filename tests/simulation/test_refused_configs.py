@@ -12,8 +12,8 @@ from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Desired
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile import config_checks
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import observe
 from simulation.asked import AskedBrokers

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation import our_tree
 from simulation.our_tree import OURS, OurTree, Poisons, Repair, poisons

@@ -9,7 +9,7 @@ from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.waits import Wait, WaitReason, has
 from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode, TopicSpec
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.executors import Executor, converged
 

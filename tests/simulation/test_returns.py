@@ -26,8 +26,12 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.reconcile.decide.stalls import STALL_MS
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SESSION_MS, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (
+    REQUEST,
+    SESSION_MS,
+    SimulatedCluster,
+)
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, runs

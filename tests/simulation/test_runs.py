@@ -6,7 +6,7 @@ import builders
 from builders import pool_spec
 from matrices import soak
 from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode, TopicSpec
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Script, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.executors import Executor

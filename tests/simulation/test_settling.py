@@ -9,7 +9,7 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.waits import WaitReason, has
 from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, UnmanagedTopics
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.executors import Executor
 

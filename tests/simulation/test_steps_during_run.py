@@ -14,8 +14,8 @@ from poolkeeper.model.specs import Desired, Execution, Mode, Throttle, ThrottleM
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.cluster import preview
 from poolkeeper.reconcile.context import PreviewContext
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk.cluster_access import ZooKeeperView
 from simulation.executors import EVERYTHING, Executor

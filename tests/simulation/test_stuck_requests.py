@@ -17,7 +17,7 @@ from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
 from poolkeeper.model.specs import Desired, Execution, Remedies, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster, body_of
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster, body_of
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation import invariants
 from simulation.asked import AskedBrokers

@@ -14,8 +14,8 @@ from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode
 from poolkeeper.planning.run_state import left_throttles
 from poolkeeper.planning.run_state.throttles import PUT_BACK_MAX
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode
 from poolkeeper.zk import journal, observe

@@ -11,7 +11,7 @@ from poolkeeper.model.specs import Desired, TopicSpec
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.unclean_elections import KEY
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.executors import Executor
 

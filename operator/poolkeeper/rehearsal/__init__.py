@@ -4,10 +4,9 @@
     document.to_json(traced)
 
 In comes a cluster (a snapshot, or one read live, which is never written to) and what is declared.
-The copy is a ZooKeeper in process (`loading`) with simulated brokers; `executor` runs the passes
-of `reconcile` on it as `poolkeeper apply` would, in virtual time; `recorder` watches what happens
-to brokers, disks and partitions. Out comes a `values.Rehearsal`.
-
-Read `values`, `engine`, `loading`, `recorder`, `executor` with `fake_session`,
-`simulated_cluster` and `broker_client`, then `faults` and what builds on several rehearsals.
+Out comes a `values.Rehearsal`. Read `values` and `engine`, then the folder `cluster_copy` (a
+ZooKeeper in process with simulated brokers); `executor` and `driving` run the passes of `reconcile`
+on it as `poolkeeper apply` would, in virtual time; `recorder`, with `curves`, watches what happens
+to brokers, disks and partitions; `fault_specs` and `faults` are what may go wrong meanwhile. The
+folder `results` has what is told of a rehearsal, and what builds on several.
 """

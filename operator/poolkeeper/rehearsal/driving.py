@@ -16,8 +16,8 @@ from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.executor import Executor, NeverEnds
-from poolkeeper.rehearsal.fake_session import FakeSession
 from poolkeeper.rehearsal.recorder import Recorder
 from poolkeeper.sandbox.fake_zookeeper import Faults
 from poolkeeper.sandbox.fake_zookeeper.tree import Znode

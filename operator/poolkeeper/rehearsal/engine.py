@@ -15,13 +15,13 @@ from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.observation import Observation, observe_cluster
-from poolkeeper.rehearsal import loading
+from poolkeeper.rehearsal.cluster_copy import loading
+from poolkeeper.rehearsal.cluster_copy.rehearsed_brokers import RehearsedBrokers
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.rehearsal.driving import PAUSE_S, Driver, RehearsedSession, StageTimes, told
 from poolkeeper.rehearsal.executor import NeverEnds
 from poolkeeper.rehearsal.faults import Injection
 from poolkeeper.rehearsal.recorder import Recorder
-from poolkeeper.rehearsal.rehearsed_brokers import RehearsedBrokers
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
 from poolkeeper.rehearsal.values import (
     BrokerTrace,
     End,

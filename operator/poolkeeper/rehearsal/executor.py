@@ -19,8 +19,8 @@ from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.cluster import reconcile_cluster
 from poolkeeper.reconcile.context import Enrich, PassContext, Planner, planner_of_a_loop
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Faults, faults
 from poolkeeper.zk import journal
 from poolkeeper.zk.cluster_access import ZooKeeperAccess

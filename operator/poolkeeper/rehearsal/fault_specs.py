@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.model.topology import Cluster
-from poolkeeper.rehearsal.loading import paths_of
+from poolkeeper.rehearsal.cluster_copy.loading import paths_of
 from poolkeeper.rehearsal.values import FaultTarget, Rehearsal, RehearsedFault
 from poolkeeper.resources.parse.quantities import duration_s, size_bytes
 from poolkeeper.text import duration, few

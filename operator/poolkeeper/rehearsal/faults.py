@@ -8,10 +8,10 @@ our session is lost. Poolkeeper is killed at its next call, and somebody starts 
 
 from collections.abc import Callable
 
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.rehearsal.driving import RehearsedSession
-from poolkeeper.rehearsal.fake_session import FakeSession
 from poolkeeper.rehearsal.recorder import Recorder
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
 from poolkeeper.rehearsal.values import FaultTarget, RehearsedFault, Settings
 from poolkeeper.sandbox.clock import Clock
 from poolkeeper.sandbox.fake_zookeeper import Call, FaultKind, Faults

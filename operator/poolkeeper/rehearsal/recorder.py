@@ -14,8 +14,8 @@ import numpy as np
 
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.gates import min_insync
+from poolkeeper.rehearsal.cluster_copy.loading import leader_and_isr
 from poolkeeper.rehearsal.curves import Curves, Floats
-from poolkeeper.rehearsal.loading import leader_and_isr
 from poolkeeper.rehearsal.values import BelowMinIsr, Cause, HappeningTrace, Series
 from poolkeeper.sandbox.clock import Clock
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, Transaction, TransactionKind

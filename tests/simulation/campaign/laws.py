@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.waits import WaitReason, has
-from poolkeeper.rehearsal.simulated_cluster import REQUEST
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation
 from simulation import invariants
 from simulation.campaign import tools, truths

@@ -1,6 +1,6 @@
 """Brokers that die, return, restart, lose their sessions, and whose disks fill."""
 
-from poolkeeper.rehearsal.simulated_cluster import SESSION_MS
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SESSION_MS
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import DISK_BYTES, Situation
 

@@ -20,8 +20,8 @@ from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.stalls import IGNORED_PAUSE_MS
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, SESSION_MS
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SESSION_MS
 from poolkeeper.sandbox.fake_zookeeper import Faults
 from simulation.asked import AskedBrokers
 from simulation.campaign import machines, repairs, tools

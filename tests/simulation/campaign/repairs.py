@@ -8,8 +8,8 @@ from unittest import mock
 
 from poolkeeper.cli import main
 from poolkeeper.cli.input.clusters import cluster_reading
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import REQUEST
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
 from simulation.campaign.situation import Situation
 
 TOPICS = "/brokers/topics"

@@ -2,7 +2,7 @@
 
 import json
 
-from poolkeeper.rehearsal.simulated_cluster import REQUEST, body_of
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, body_of
 from poolkeeper.sandbox.simulation.profiles import Era
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode
 from simulation.campaign.kinds import Trouble

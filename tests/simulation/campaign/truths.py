@@ -8,7 +8,7 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.refusals import RefusalReason
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Mode
-from poolkeeper.rehearsal.simulated_cluster import REQUEST
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
 from poolkeeper.sandbox.simulation.profiles import Era
 from simulation.campaign import tools
 from simulation.campaign.damage import DAMAGE

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from builders import GIB, MIB
 from laws import examples
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
-from poolkeeper.rehearsal import document
-from poolkeeper.rehearsal.outcomes import Rehearsed
+from poolkeeper.rehearsal.results import document
+from poolkeeper.rehearsal.results.outcomes import Rehearsed
 from poolkeeper.rehearsal.values import End, Hardware, Rehearsal
 from rehearsed import FIXED, SETTINGS, subject, wanted
 

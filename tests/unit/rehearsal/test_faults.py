@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from poolkeeper.errors import InvalidInput
-from poolkeeper.rehearsal import fault_specs, outcomes
+from poolkeeper.rehearsal import fault_specs
+from poolkeeper.rehearsal.results import outcomes
 from poolkeeper.rehearsal.values import Cause, End, FaultTarget, Rehearsal, RehearsedFault
 from rehearsed import SETTINGS, seven, subject
 

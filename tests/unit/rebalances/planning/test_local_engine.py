@@ -17,8 +17,8 @@ from poolkeeper.rebalances.planning.request import (
     RebalanceRequest,
 )
 from poolkeeper.rebalances.planning.response import ClusterPlan, RebalanceResponse
-from poolkeeper.rehearsal.fake_session import FakeSession
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 
 

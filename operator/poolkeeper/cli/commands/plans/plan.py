@@ -295,8 +295,8 @@ def _rehearsed(
     """Rehearse the plan that was made, and each single fault; None for an empty plan."""
     if plan.empty:
         return None
-    from poolkeeper.rehearsal import foretelling  # brings a simulated cluster
-    from poolkeeper.rehearsal.outcomes import Subject
+    from poolkeeper.rehearsal.results import foretelling  # brings a simulated cluster
+    from poolkeeper.rehearsal.results.outcomes import Subject
     from poolkeeper.rehearsal.values import Settings
 
     subject = Subject(seen.cluster, desired, partial(audited_plan, prune=False))
@@ -318,7 +318,7 @@ def show(
     if output == printing.JSON:
         body = document(plan, desired, observed, beside.balance_waits_until_ms, waits)
         if foretold is not None:
-            from poolkeeper.rehearsal import document as rehearsal_document
+            from poolkeeper.rehearsal.results import document as rehearsal_document
 
             body["rehearsal"] = rehearsal_document.foretold(*foretold)
         printing.emit_json(body)
@@ -340,7 +340,7 @@ def show(
         text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output(), throttled)
         printing.emit(text)
         if foretold is not None:
-            from poolkeeper.rehearsal import foretelling
+            from poolkeeper.rehearsal.results import foretelling
 
             printing.emit("\n" + "\n".join(foretelling.told(*foretold)))
         if beside.balance_waits_until_ms is not None:
@@ -352,7 +352,7 @@ def show(
 
 
 def _section(rehearsal: "Rehearsal", worst: "Rehearsal | None") -> "Section":
-    from poolkeeper.rehearsal import foretelling
+    from poolkeeper.rehearsal.results import foretelling
 
     return foretelling.section(rehearsal, worst)
 

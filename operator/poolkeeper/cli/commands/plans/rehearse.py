@@ -17,8 +17,8 @@ from poolkeeper.cli.output.plans import rehearsal_text
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
-from poolkeeper.rehearsal import document, outcomes, page, suggestions
-from poolkeeper.rehearsal.outcomes import Rehearsed, Storm, Subject
+from poolkeeper.rehearsal.results import document, outcomes, page, suggestions
+from poolkeeper.rehearsal.results.outcomes import Rehearsed, Storm, Subject
 from poolkeeper.rehearsal.values import Hardware, Rehearsal, Settings
 from poolkeeper.resources.parse.quantities import size_bytes
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from poolkeeper.model.plans import Plan
-from poolkeeper.rehearsal.outcomes import Rehearsed, Storm
+from poolkeeper.rehearsal.results.outcomes import Rehearsed, Storm
 from poolkeeper.rehearsal.values import Cause, End, FaultTrace, Rehearsal
 from poolkeeper.text import count, fine_duration, more, percent, size
 

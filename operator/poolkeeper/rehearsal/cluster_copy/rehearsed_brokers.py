@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from poolkeeper.brokers.sizes import BrokerLogs, ReplicaLog, Sizes
 from poolkeeper.model.topology import Cluster, LogDir, TopicPartition
-from poolkeeper.rehearsal.broker_client import SimulatedBrokerClient
+from poolkeeper.rehearsal.cluster_copy.broker_client import SimulatedBrokerClient
 from poolkeeper.sandbox.simulation.broker.log_dirs import Disk
 from poolkeeper.sandbox.simulation.codecs import Tp
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from poolkeeper.model.plans import Move
-from poolkeeper.rehearsal.outcomes import Rehearsed, Storm
+from poolkeeper.rehearsal.results.outcomes import Rehearsed, Storm
 from poolkeeper.rehearsal.values import End, Rehearsal, StageTrace
 from poolkeeper.report.document import (
     Cell,

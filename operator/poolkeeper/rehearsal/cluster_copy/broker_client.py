@@ -8,7 +8,7 @@ from poolkeeper.brokers.enrich import with_sizes
 from poolkeeper.brokers.sizes import Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 
 
 @dataclass(frozen=True)

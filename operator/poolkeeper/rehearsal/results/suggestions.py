@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
-from poolkeeper.rehearsal.outcomes import Subject
+from poolkeeper.rehearsal.results.outcomes import Subject
 from poolkeeper.rehearsal.values import MIB, End, Rehearsal, Settings
 from poolkeeper.resources.parse.quantities import size_text
 from poolkeeper.text import percent

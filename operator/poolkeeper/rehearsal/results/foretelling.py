@@ -6,8 +6,9 @@ its fullest directory, the controller, ZooKeeper for a minute and Poolkeeper its
 
 from collections.abc import Iterator
 
-from poolkeeper.rehearsal import fault_specs, outcomes
-from poolkeeper.rehearsal.outcomes import Subject
+from poolkeeper.rehearsal import fault_specs
+from poolkeeper.rehearsal.results import outcomes
+from poolkeeper.rehearsal.results.outcomes import Subject
 from poolkeeper.rehearsal.values import Cause, End, Rehearsal, Settings
 from poolkeeper.report.document import Cell, Section
 from poolkeeper.text import count, fine_duration, percent

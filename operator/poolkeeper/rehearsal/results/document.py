@@ -5,7 +5,7 @@ Seconds count from the start of the rehearsal, rates are bytes per second, `null
 
 from typing import Any
 
-from poolkeeper.rehearsal.outcomes import Rehearsed, Storm
+from poolkeeper.rehearsal.results.outcomes import Rehearsed, Storm
 from poolkeeper.rehearsal.values import FaultTrace, Rehearsal
 
 VERSION = 1

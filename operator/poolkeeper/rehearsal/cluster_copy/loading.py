@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
-from poolkeeper.rehearsal.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.rehearsal.values import Hardware
 from poolkeeper.sandbox.simulation import BrokerSpec, SimulationSpec
 from poolkeeper.sandbox.simulation.broker.log_dirs import Log

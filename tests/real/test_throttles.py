@@ -15,7 +15,7 @@ from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.execution.throttles import Throttled
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
-from poolkeeper.planning.run_state import throttles
+from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.reconcile.decide import throttle_rate
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk import journal, observe, throttling

@@ -10,7 +10,7 @@ from poolkeeper.cli.output.runs import status_values
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
-from poolkeeper.planning.run_state.throttles import ADAPTIVE_RISE_MAX
+from poolkeeper.planning.run_state.throttling.throttles import ADAPTIVE_RISE_MAX
 from poolkeeper.reconcile.decide.throttle_rate import ADAPT_EVERY_MS
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (

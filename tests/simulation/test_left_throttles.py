@@ -14,7 +14,7 @@ import pytest
 from matrices import soak
 from poolkeeper.cli.output.runs import status_values
 from poolkeeper.model.execution.throttles import LeftThrottles, Throttled
-from poolkeeper.planning.run_state import left_throttles
+from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults

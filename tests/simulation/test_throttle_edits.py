@@ -12,8 +12,8 @@ from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.throttles import Throttled
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode
-from poolkeeper.planning.run_state import left_throttles
-from poolkeeper.planning.run_state.throttles import PUT_BACK_MAX
+from poolkeeper.planning.run_state.throttling import left_throttles
+from poolkeeper.planning.run_state.throttling.throttles import PUT_BACK_MAX
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread

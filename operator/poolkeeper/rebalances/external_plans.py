@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.rebalances import ClusterRebalance, RebalanceSpec, RebalanceState
-from poolkeeper.planning.run_state import windows
+from poolkeeper.planning.run_state.gates import windows
 from poolkeeper.rebalances.rate_shares import (
     NO_RATE,
     ClusterRate,

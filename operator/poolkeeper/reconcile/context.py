@@ -23,13 +23,13 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.layout.known_layouts import KnownLayouts
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state import unclean_elections
-from poolkeeper.planning.run_state.adaptive_rate import LOOKS, SizeLook
-from poolkeeper.planning.run_state.disks import SeenDisks, TargetDisks
-from poolkeeper.planning.run_state.log_dir_copies import CopyProgress, CopyState, copies_of
-from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
-from poolkeeper.planning.run_state.orphans import Orphan
-from poolkeeper.planning.run_state.requests import SeenStall
-from poolkeeper.planning.run_state.throttles import ThrottleWatch
+from poolkeeper.planning.run_state.gates.disks import SeenDisks, TargetDisks
+from poolkeeper.planning.run_state.progress.log_dir_copies import CopyProgress, CopyState, copies_of
+from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.reassignments.orphans import Orphan
+from poolkeeper.planning.run_state.reassignments.requests import SeenStall
+from poolkeeper.planning.run_state.throttling.adaptive_rate import LOOKS, SizeLook
+from poolkeeper.planning.run_state.throttling.throttles import ThrottleWatch
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView
 from poolkeeper.telemetry.audit import AuditTrail
 

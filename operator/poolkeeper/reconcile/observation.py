@@ -29,19 +29,21 @@ from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.parts.split import Circumstances
-from poolkeeper.planning.run_state import gates, left_throttles, lost_runs, orphans, throttles
-from poolkeeper.planning.run_state.adaptive_rate import RateSignals
-from poolkeeper.planning.run_state.disks import NOT_LOOKED, SeenDisks, TargetDisks
-from poolkeeper.planning.run_state.log_dir_copies import (
+from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.planning.run_state.gates.disks import NOT_LOOKED, SeenDisks, TargetDisks
+from poolkeeper.planning.run_state.progress.log_dir_copies import (
     CopyProgress,
     CopyState,
     classify_copies,
     copies_of,
 )
-from poolkeeper.planning.run_state.lost_runs import NO_LOST_RUN, LostRun
-from poolkeeper.planning.run_state.move_progress import MoveProgress, classify
-from poolkeeper.planning.run_state.orphans import Orphans
+from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, classify
+from poolkeeper.planning.run_state.reassignments import lost_runs, orphans
+from poolkeeper.planning.run_state.reassignments.lost_runs import NO_LOST_RUN, LostRun
+from poolkeeper.planning.run_state.reassignments.orphans import Orphans
 from poolkeeper.planning.run_state.returns import UNSETTLED, ReturnState, classify_returns
+from poolkeeper.planning.run_state.throttling import left_throttles, throttles
+from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.access import ClusterView
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES, Enrich, PassContext

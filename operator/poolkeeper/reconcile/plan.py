@@ -23,10 +23,14 @@ from poolkeeper.planning.audit.audit import Violation
 from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
 from poolkeeper.planning.parts.choose import rest_of
 from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
-from poolkeeper.planning.run_state import step_progress
-from poolkeeper.planning.run_state.log_dir_copies import CopyState, classify_copies, copies_of
-from poolkeeper.planning.run_state.move_progress import MoveState, classify
-from poolkeeper.planning.run_state.step_progress import StepState
+from poolkeeper.planning.run_state.progress import step_progress
+from poolkeeper.planning.run_state.progress.log_dir_copies import (
+    CopyState,
+    classify_copies,
+    copies_of,
+)
+from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.progress.step_progress import StepState
 from poolkeeper.reconcile.act import writes
 from poolkeeper.reconcile.authority import Authority, approver
 from poolkeeper.reconcile.context import ENDED_STATES, PassContext

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas, TopicPartition
-from poolkeeper.planning.run_state import adaptive_rate
-from poolkeeper.planning.run_state.adaptive_rate import RateSignals, SizeLook
+from poolkeeper.planning.run_state.throttling import adaptive_rate
+from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals, SizeLook
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.decisions import RunSituation
 

@@ -15,10 +15,11 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired, Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state import disks, gates, requests
-from poolkeeper.planning.run_state.log_dir_copies import classify_copies, copies_of
-from poolkeeper.planning.run_state.move_progress import MoveState, classify
-from poolkeeper.planning.run_state.requests import NOTHING_OWNED, Owned
+from poolkeeper.planning.run_state.gates import disks, gates
+from poolkeeper.planning.run_state.progress.log_dir_copies import classify_copies, copies_of
+from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.reassignments import requests
+from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, Owned
 from poolkeeper.planning.run_state.returns import classify_returns
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES, PassMemory, progress_of
 from poolkeeper.reconcile.decide import cancel, stalls

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.run_state.gates import min_insync
+from poolkeeper.planning.run_state.gates.gates import min_insync
 from poolkeeper.rehearsal.cluster_copy.loading import leader_and_isr
 from poolkeeper.rehearsal.curves import Curves, Floats
 from poolkeeper.rehearsal.values import BelowMinIsr, Cause, HappeningTrace, Series

@@ -13,7 +13,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.problem.arrays import rack_name
-from poolkeeper.planning.run_state.after_plan import after_plan
+from poolkeeper.planning.run_state.progress.after_plan import after_plan
 from poolkeeper.report.values import Holding
 
 _Placed = tuple[Replicas, int]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.run_state.after_plan import after_plan
+from poolkeeper.planning.run_state.progress.after_plan import after_plan
 
 
 class PlannedLeaderLoad(NamedTuple):

@@ -7,7 +7,7 @@ from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
-from poolkeeper.planning.run_state.after_plan import after_plan
+from poolkeeper.planning.run_state.progress.after_plan import after_plan
 from poolkeeper.studies.group_events import PartitionRacks
 
 

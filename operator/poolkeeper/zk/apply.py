@@ -22,7 +22,7 @@ from poolkeeper.model.execution.runs import Run
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
-from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
+from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client.nodes import Node
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData

@@ -24,7 +24,7 @@ from poolkeeper.model.execution.throttles import (
     is_value,
     short_value,
 )
-from poolkeeper.planning.run_state import throttles
+from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.zk import throttle_records, znodes
 from poolkeeper.zk.apply import config_write
 from poolkeeper.zk.client.nodes import UNREADABLE, Node

@@ -9,7 +9,7 @@ from poolkeeper.model.plans import Urgency
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired, Execution
 from poolkeeper.model.topology import Cluster, Controller, ReassignmentEntry, TopicPartition
-from poolkeeper.planning.run_state.move_progress import classify
+from poolkeeper.planning.run_state.progress.move_progress import classify
 from poolkeeper.planning.run_state.returns import classify_returns
 from poolkeeper.reconcile.decide.decisions import RunSituation
 from poolkeeper.reconcile.observation import RunView

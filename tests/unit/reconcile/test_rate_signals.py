@@ -9,7 +9,7 @@ from poolkeeper.brokers.sizes import BrokerLogs, ReplicaLog, Sizes
 from poolkeeper.model.execution.runs import Saved
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Controller, TopicPartition
-from poolkeeper.planning.run_state.adaptive_rate import LAG_BYTES_MIN, RateSignals
+from poolkeeper.planning.run_state.throttling.adaptive_rate import LAG_BYTES_MIN, RateSignals
 from poolkeeper.reconcile import rate_signals
 from poolkeeper.reconcile.context import PassContext
 from unit.reconcile.situations import NOW_MS, T0, T1, cluster, flying

@@ -7,7 +7,7 @@ from poolkeeper.model.execution.runs import Health, Phase, Run, RunDocument, Sav
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import LogDir, TopicPartition
-from poolkeeper.planning.run_state.disks import NOT_BEGUN_MS
+from poolkeeper.planning.run_state.gates.disks import NOT_BEGUN_MS
 from poolkeeper.reconcile.recorded_run import disk_waits
 
 MOVE = builders.move("t", 0, (1, 2), (3, 2), bytes=GIB)

@@ -7,7 +7,7 @@ import pytest
 from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.execution.runs import Health, Phase, RunDocument, Saved
-from poolkeeper.planning.run_state.throttles import REPLICATION_KEYS
+from poolkeeper.planning.run_state.throttling.throttles import REPLICATION_KEYS
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.observation import (
     DENIED_MS,

@@ -17,7 +17,7 @@ from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import RackPolicy
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
-from poolkeeper.planning.run_state.step_progress import due_elections
+from poolkeeper.planning.run_state.progress.step_progress import due_elections
 from poolkeeper.resources.checks import folder
 from poolkeeper.resources.write import import_cluster
 from poolkeeper.text import count, few, size

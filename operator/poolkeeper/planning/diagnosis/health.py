@@ -27,7 +27,7 @@ from poolkeeper.planning.facts import health as facts
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.problem.pool_membership import plan_scope
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
-from poolkeeper.planning.run_state.gates import min_insync
+from poolkeeper.planning.run_state.gates.gates import min_insync
 
 DISK_FREE_MIN_PERCENT = 2
 _MIN_ISR = "min.insync.replicas"

@@ -28,7 +28,7 @@ from poolkeeper.planning.diagnosis.capacity_conflicts import BrokerCapacity
 from poolkeeper.planning.diagnosis.survivable_failures import Survival, demand_of, survivals
 from poolkeeper.planning.facts.conflicts import Member, obstacle_of
 from poolkeeper.planning.rules import Rules
-from poolkeeper.planning.run_state.load_after import LoadAfter, load_after
+from poolkeeper.planning.run_state.progress.load_after import LoadAfter, load_after
 
 _ONE_BROKER = Headroom(FailureDomain.BROKER, 1)
 

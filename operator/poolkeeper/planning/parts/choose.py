@@ -21,9 +21,9 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals import identity
-from poolkeeper.planning.run_state import step_progress
-from poolkeeper.planning.run_state.move_progress import MoveState, classify
-from poolkeeper.planning.run_state.step_progress import StepState
+from poolkeeper.planning.run_state.progress import step_progress
+from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.progress.step_progress import StepState
 
 _KINDS = (CreateTopic, AddPartitions, SetConfig, MoveLogDir, ElectLeaders, DeleteTopic)
 _ENDED = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)

@@ -24,7 +24,7 @@ from poolkeeper.planning.parts.split import Circumstances, known_parts, with_par
 from poolkeeper.planning.proposals import reuse
 from poolkeeper.planning.proposals.identity import plan_hash
 from poolkeeper.planning.proposals.lower_bounds import with_moves
-from poolkeeper.planning.run_state.after_plan import after_moves
+from poolkeeper.planning.run_state.progress.after_plan import after_moves
 
 
 def with_shown_parts(

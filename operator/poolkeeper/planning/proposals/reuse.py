@@ -24,9 +24,9 @@ from itertools import pairwise
 from poolkeeper.model.plans import DeleteTopic, ElectLeaders, Move, MoveLogDir, Plan, Step, Urgency
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals.identity import plan_hash
-from poolkeeper.planning.run_state import step_progress
-from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState, classify
-from poolkeeper.planning.run_state.step_progress import StepState
+from poolkeeper.planning.run_state.progress import step_progress
+from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState, classify
+from poolkeeper.planning.run_state.progress.step_progress import StepState
 
 _BEGINNING = MoveProgress(MoveState.PENDING, 0)
 

@@ -23,8 +23,8 @@ from enum import StrEnum
 from poolkeeper.model.execution.runs import Run
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
-from poolkeeper.planning.run_state.gates import min_insync
-from poolkeeper.planning.run_state.move_progress import entries_of
+from poolkeeper.planning.run_state.gates.gates import min_insync
+from poolkeeper.planning.run_state.progress.move_progress import entries_of
 
 
 class ReturnState(StrEnum):

@@ -16,7 +16,7 @@ from poolkeeper.model.partition_columns import leaders_of, numbers_of
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas, Topic, TopicPartition
 from poolkeeper.planning.rules import Rules
-from poolkeeper.planning.run_state.gates import min_insync
+from poolkeeper.planning.run_state.gates.gates import min_insync
 from poolkeeper.planning.staging.disk_reserve import Guard
 from poolkeeper.planning.staging.excess_ledger import Disks, Ledger
 from poolkeeper.planning.staging.limits import Bounds, Entry, TopicCaps

@@ -11,7 +11,7 @@ from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.run_state.log_dir_copies import copies_of, name_of
+from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of, name_of
 from poolkeeper.reconcile.act import keep_throttles
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide.decisions import MoveLogDirs, RunSituation, Targets

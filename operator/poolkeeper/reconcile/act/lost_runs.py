@@ -5,7 +5,7 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import Ending, Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state.lost_runs import LostRun
+from poolkeeper.planning.run_state.reassignments.lost_runs import LostRun
 from poolkeeper.reconcile.context import PassContext, progress_outcome
 
 

@@ -13,8 +13,8 @@ from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.run_state import gates
-from poolkeeper.planning.run_state.move_progress import classify
+from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.planning.run_state.progress.move_progress import classify
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide import cancel
 from poolkeeper.reconcile.decide.decisions import (

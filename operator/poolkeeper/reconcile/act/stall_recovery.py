@@ -24,8 +24,9 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired, Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state import gates, orphans, requests
-from poolkeeper.planning.run_state.requests import NOTHING_OWNED, SeenStall, Stall
+from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.planning.run_state.reassignments import orphans, requests
+from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, SeenStall, Stall
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.stalls import (

@@ -28,9 +28,10 @@ from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state import disks, gates, throttles
-from poolkeeper.planning.run_state.log_dir_copies import CopyState, copies_of
-from poolkeeper.planning.run_state.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.gates import disks, gates
+from poolkeeper.planning.run_state.progress.log_dir_copies import CopyState, copies_of
+from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import approval, rate_signals
 from poolkeeper.reconcile.act import (

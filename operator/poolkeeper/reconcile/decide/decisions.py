@@ -15,8 +15,8 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.run_state.requests import Stall
-from poolkeeper.planning.run_state.throttles import ThrottleWatch
+from poolkeeper.planning.run_state.reassignments.requests import Stall
+from poolkeeper.planning.run_state.throttling.throttles import ThrottleWatch
 from poolkeeper.planning.staging.next_stage import Stage
 from poolkeeper.reconcile.context import CopyMemory
 from poolkeeper.reconcile.observation import RunView

@@ -25,9 +25,9 @@ from poolkeeper.model.plans import Plan, Urgency
 from poolkeeper.model.specs import Desired, Throttle, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state import step_progress
-from poolkeeper.planning.run_state.move_progress import MoveState, classify
-from poolkeeper.planning.run_state.throttles import ADAPTIVE_RISE_MAX
+from poolkeeper.planning.run_state.progress import step_progress
+from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.throttling.throttles import ADAPTIVE_RISE_MAX
 from poolkeeper.reconcile.context import ENDED_STATES
 from poolkeeper.reconcile.observation import RunGuard
 

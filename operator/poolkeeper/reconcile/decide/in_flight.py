@@ -8,8 +8,8 @@ before (`cancel`).
 
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.run_state import disks, gates
-from poolkeeper.planning.run_state.requests import Stall
+from poolkeeper.planning.run_state.gates import disks, gates
+from poolkeeper.planning.run_state.reassignments.requests import Stall
 from poolkeeper.planning.run_state.returns import UNSETTLED
 from poolkeeper.reconcile.decide import cancel, throttle_rate
 from poolkeeper.reconcile.decide.decisions import (

@@ -21,8 +21,8 @@ from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.specs import Execution, Mode
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.run_state import gates
-from poolkeeper.planning.run_state.log_dir_copies import (
+from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.planning.run_state.progress.log_dir_copies import (
     CopyLimits,
     CopyProgress,
     CopyState,

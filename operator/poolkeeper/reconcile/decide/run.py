@@ -33,9 +33,11 @@ from poolkeeper.model.specs import Desired, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.audit import excess
 from poolkeeper.planning.proposals import cool_down
-from poolkeeper.planning.run_state import disks, gates, log_dir_copies, step_progress, throttles
-from poolkeeper.planning.run_state.move_progress import MoveState
-from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX
+from poolkeeper.planning.run_state.gates import disks, gates
+from poolkeeper.planning.run_state.progress import log_dir_copies, step_progress
+from poolkeeper.planning.run_state.progress.move_progress import MoveState
+from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX
+from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES

@@ -18,9 +18,14 @@ from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state import requests
-from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
-from poolkeeper.planning.run_state.requests import NOTHING_OWNED, Judgement, Owned, Stall
+from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.reassignments import requests
+from poolkeeper.planning.run_state.reassignments.requests import (
+    NOTHING_OWNED,
+    Judgement,
+    Owned,
+    Stall,
+)
 
 STALL_MS = 15_000
 """The age from which a request can count as stuck: the controller needs time to begin."""

@@ -26,8 +26,8 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.specs import Desired, TopicSpec
 from poolkeeper.model.topology import Cluster, Topic, TopicPartition
-from poolkeeper.planning.run_state import step_progress
-from poolkeeper.planning.run_state.step_progress import ELECTION_PARTITIONS_MAX, StepState
+from poolkeeper.planning.run_state.progress import step_progress
+from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX, StepState
 from poolkeeper.reconcile.observation import Observation
 
 

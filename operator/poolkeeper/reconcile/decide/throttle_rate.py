@@ -10,8 +10,8 @@ stays: an external plan's own rate may not be known yet.
 
 from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.specs import ThrottleMode
-from poolkeeper.planning.run_state import adaptive_rate
-from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S
+from poolkeeper.planning.run_state.throttling import adaptive_rate
+from poolkeeper.planning.run_state.throttling.throttles import FROZEN_BYTES_PER_S
 from poolkeeper.reconcile.decide.decisions import ChangeThrottle, RunSituation
 
 ADAPT_EVERY_MS = 30_000

@@ -26,7 +26,7 @@ from poolkeeper.model.execution.waits import Wait, WaitReason, in_order
 from poolkeeper.model.names import ABANDON, DELETION
 from poolkeeper.model.plans import ElectLeaders, Part, PartKind, Plan
 from poolkeeper.model.specs import Desired, Mode
-from poolkeeper.planning.run_state.log_dir_copies import copies_of
+from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
 from poolkeeper.resources.status.health import in_place_condition

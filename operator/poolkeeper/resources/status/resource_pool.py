@@ -7,7 +7,7 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.waits import in_order
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import Mode, ResourcePoolSpec
-from poolkeeper.planning.run_state.convergence import PoolStanding
+from poolkeeper.planning.run_state.progress.convergence import PoolStanding
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
 from poolkeeper.resources.status.health import in_place_condition

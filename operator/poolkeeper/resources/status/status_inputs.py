@@ -19,7 +19,7 @@ from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.problem.topic_ownership import TopicOwners, only_followed, topic_owners
 from poolkeeper.planning.problem.topic_rights import TopicsFound
 from poolkeeper.planning.proposals.identity import is_destructive
-from poolkeeper.planning.run_state.convergence import Standings, standings
+from poolkeeper.planning.run_state.progress.convergence import Standings, standings
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import topic
 from poolkeeper.resources.status.plan_fields import PlanApproval

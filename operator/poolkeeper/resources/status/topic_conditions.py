@@ -26,7 +26,7 @@ from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, is_do
 from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.problem.topic_rights import Right, prefix_of
 from poolkeeper.planning.proposals.identity import is_destructive
-from poolkeeper.planning.run_state.convergence import TopicStanding
+from poolkeeper.planning.run_state.progress.convergence import TopicStanding
 from poolkeeper.resources.kinds import resource_pool
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, condition_of

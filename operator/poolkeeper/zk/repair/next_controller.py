@@ -12,8 +12,8 @@ from enum import StrEnum
 
 from poolkeeper.errors import Refused
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.planning.run_state import gates
-from poolkeeper.planning.run_state.move_progress import classify
+from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.planning.run_state.progress.move_progress import classify
 from poolkeeper.zk import observe, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperAccess

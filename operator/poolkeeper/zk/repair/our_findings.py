@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from poolkeeper.errors import DamagedNode, NodeDamage
 from poolkeeper.model.execution.runs import Ending, Phase, Run, RunDocument
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.run_state.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
 from poolkeeper.zk import history, journal, pending_plan, runs, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import json_bodies, our_nodes

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from poolkeeper.errors import NodeDamage
 from poolkeeper.model.execution.runs import ThrottleValues
 from poolkeeper.model.execution.throttles import LeftThrottles, RecordedThrottles
-from poolkeeper.planning.run_state import left_throttles, lost_runs, throttles
+from poolkeeper.planning.run_state.reassignments import lost_runs
+from poolkeeper.planning.run_state.throttling import left_throttles, throttles
 from poolkeeper.zk import journal, throttle_records, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.repair import our_findings

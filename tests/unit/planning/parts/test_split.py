@@ -15,7 +15,7 @@ from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.parts.split import Circumstances, with_parts
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals.identity import is_destructive, plan_hash
-from poolkeeper.planning.run_state.after_plan import after_moves
+from poolkeeper.planning.run_state.progress.after_plan import after_moves
 from unit.planning.instances import instances
 
 CLUSTER = cluster(

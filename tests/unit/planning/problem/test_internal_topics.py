@@ -8,7 +8,7 @@ from poolkeeper.model.plans import SetConfig
 from poolkeeper.model.specs import DeletionPolicy, Strategy
 from poolkeeper.model.topology import Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.planner import make_plan
-from poolkeeper.planning.run_state.convergence import standings
+from poolkeeper.planning.run_state.progress.convergence import standings
 from unit.planning.byhand import lawful, messages, paths
 from unit.planning.instances import after
 

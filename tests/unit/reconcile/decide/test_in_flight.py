@@ -8,9 +8,13 @@ from poolkeeper.model.execution.runs import RateReason, Saved, ThrottleConflicts
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.model.topology import Controller
-from poolkeeper.planning.run_state.adaptive_rate import RateSignals
-from poolkeeper.planning.run_state.requests import Stall
-from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S, PUT_BACK_MAX, ThrottleWatch
+from poolkeeper.planning.run_state.reassignments.requests import Stall
+from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals
+from poolkeeper.planning.run_state.throttling.throttles import (
+    FROZEN_BYTES_PER_S,
+    PUT_BACK_MAX,
+    ThrottleWatch,
+)
 from poolkeeper.reconcile.decide.decisions import ChangeThrottle, MissingInput
 from poolkeeper.reconcile.decide.in_flight import CHECK_EVERY_MS, decide
 from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX, IGNORED_PAUSE_MS, STALL_MS

@@ -24,15 +24,15 @@ from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Execution, Mode, Throttle, ThrottleMode
 from poolkeeper.model.topology import Broker, Controller, LogDir, TopicPartition
-from poolkeeper.planning.run_state.adaptive_rate import RateSignals
-from poolkeeper.planning.run_state.log_dir_copies import (
+from poolkeeper.planning.run_state.progress.log_dir_copies import (
     CopyLimits,
     CopyProgress,
     CopyState,
     classify_copies,
     due_copies,
 )
-from poolkeeper.planning.run_state.throttles import FROZEN_BYTES_PER_S, ThrottleWatch
+from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals
+from poolkeeper.planning.run_state.throttling.throttles import FROZEN_BYTES_PER_S, ThrottleWatch
 from poolkeeper.reconcile.act import log_dir_requests
 from poolkeeper.reconcile.context import CopyMemory, PassContext
 from poolkeeper.reconcile.decide import log_dir_moves

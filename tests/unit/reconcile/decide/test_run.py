@@ -13,7 +13,7 @@ from poolkeeper.model.execution.runs import Ending, Phase, Saved, ThrottleConfli
 from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Capacity, Throttle, ThrottleMode, TopicSpec, Window
-from poolkeeper.planning.run_state.throttles import PUT_BACK_MAX, ThrottleWatch
+from poolkeeper.planning.run_state.throttling.throttles import PUT_BACK_MAX, ThrottleWatch
 from poolkeeper.planning.staging.next_stage import NothingFits, Stage
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.decide.decisions import (

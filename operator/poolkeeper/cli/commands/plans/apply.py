@@ -37,8 +37,11 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, Desired, LoadSource, Mode
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state import gates, left_throttles, requests, step_progress
-from poolkeeper.planning.run_state.lost_runs import LostRun
+from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.planning.run_state.progress import step_progress
+from poolkeeper.planning.run_state.reassignments import requests
+from poolkeeper.planning.run_state.reassignments.lost_runs import LostRun
+from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile import adoption, approval
 from poolkeeper.reconcile.context import PendingPlan
 from poolkeeper.reconcile.decide import stalls

@@ -33,7 +33,8 @@ from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
 from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state import disks, gates, left_throttles
+from poolkeeper.planning.run_state.gates import disks, gates
+from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import adoption, approval
 from poolkeeper.reconcile.authority import authority_of

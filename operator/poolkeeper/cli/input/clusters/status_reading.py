@@ -15,7 +15,7 @@ from poolkeeper.model.specs import Desired, KafkaClusterSpec, Remedies, ZooKeepe
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.diagnosis import health
 from poolkeeper.planning.proposals import cool_down
-from poolkeeper.planning.run_state import gates
+from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.reconcile.gone_brokers import gone_brokers
 from poolkeeper.reconcile.observation import balance_of, replication_factors
 from poolkeeper.reconcile.recorded_run import cancel_waits, disk_waits

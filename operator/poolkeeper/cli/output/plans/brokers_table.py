@@ -13,7 +13,7 @@ from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning.run_state.after_plan import after_plan
+from poolkeeper.planning.run_state.progress.after_plan import after_plan
 from poolkeeper.studies.planned_leader_load import planned_leader_loads
 from poolkeeper.text import size
 

@@ -15,17 +15,17 @@ from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move, PlanProblem
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state import (
-    gates,
-    left_throttles,
-    log_dir_copies,
-    lost_runs,
-    orphans,
-    requests,
+from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.planning.run_state.progress import log_dir_copies
+from poolkeeper.planning.run_state.progress.log_dir_copies import (
+    Replica,
+    classify_copies,
+    copies_of,
 )
-from poolkeeper.planning.run_state.log_dir_copies import Replica, classify_copies, copies_of
-from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState, classify
-from poolkeeper.planning.run_state.requests import Owned
+from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState, classify
+from poolkeeper.planning.run_state.reassignments import lost_runs, orphans, requests
+from poolkeeper.planning.run_state.reassignments.requests import Owned
+from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile.decide import stalls
 
 if TYPE_CHECKING:

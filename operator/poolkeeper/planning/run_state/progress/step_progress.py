@@ -25,7 +25,7 @@ from poolkeeper.model.plans import (
     Step,
 )
 from poolkeeper.model.topology import Broker, Cluster, Partition, Replicas, Topic, TopicPartition
-from poolkeeper.planning.run_state.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
 
 ELECTION_PARTITIONS_MAX = 1000
 """Partitions of one request of a preferred leader election."""

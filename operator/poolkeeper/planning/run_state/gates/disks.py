@@ -13,7 +13,7 @@ from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move, Urgency
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, LogDir, TopicPartition
-from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState
 
 NOT_BEGUN_MS = 60_000
 """A broker makes the log of a new replica within seconds, however slow the copy is."""

@@ -15,7 +15,7 @@ from poolkeeper.model.execution.throttles import (
     short_value,
 )
 from poolkeeper.model.execution.waits import Wait, WaitReason, damage_wait
-from poolkeeper.planning.run_state import left_throttles
+from poolkeeper.planning.run_state.throttling import left_throttles
 
 LEADERS = "leader.replication.throttled.replicas"
 RATE = "leader.replication.throttled.rate"

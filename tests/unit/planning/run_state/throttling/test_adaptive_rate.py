@@ -8,8 +8,8 @@ import builders
 from builders import move, partition, topic
 from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.run_state import adaptive_rate
-from poolkeeper.planning.run_state.adaptive_rate import (
+from poolkeeper.planning.run_state.throttling import adaptive_rate
+from poolkeeper.planning.run_state.throttling.adaptive_rate import (
     CHANGES_MAX,
     LAG_BYTES_MIN,
     NextRate,
@@ -17,7 +17,7 @@ from poolkeeper.planning.run_state.adaptive_rate import (
     SizeLook,
     next_rate,
 )
-from poolkeeper.planning.run_state.throttles import ADAPTIVE_RISE_MAX
+from poolkeeper.planning.run_state.throttling.throttles import ADAPTIVE_RISE_MAX
 
 MIB = 1 << 20
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

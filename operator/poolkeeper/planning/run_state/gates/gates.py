@@ -20,9 +20,10 @@ from poolkeeper.model.plans import Move, Urgency
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topic_config.values import whole
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
-from poolkeeper.planning.run_state import orphans, requests, windows
-from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
-from poolkeeper.planning.run_state.requests import Owned
+from poolkeeper.planning.run_state.gates import windows
+from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.reassignments import orphans, requests
+from poolkeeper.planning.run_state.reassignments.requests import Owned
 
 
 def health(cluster: Cluster) -> Health:

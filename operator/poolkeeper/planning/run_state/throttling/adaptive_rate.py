@@ -22,7 +22,7 @@ from itertools import pairwise
 from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition
-from poolkeeper.planning.run_state import throttles
+from poolkeeper.planning.run_state.throttling import throttles
 
 CHANGES_MAX = 100
 LOOKS = 3

@@ -14,8 +14,8 @@ from poolkeeper.model.topology import (
     ReassignmentEntry,
     TopicPartition,
 )
-from poolkeeper.planning.run_state import gates
-from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState
 
 HEALTHY = Health()
 R = WaitReason

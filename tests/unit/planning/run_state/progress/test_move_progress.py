@@ -5,7 +5,7 @@ import pytest
 from builders import cluster, partition, topic
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, ReassignmentEntry, Topic
-from poolkeeper.planning.run_state.move_progress import MoveProgress, MoveState, classify
+from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState, classify
 
 PATH = ((1, 2), (3, 4))
 GROWTH = ((1, 2), (1, 2, 3), (1, 2, 3, 4))

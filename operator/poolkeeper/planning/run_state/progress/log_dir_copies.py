@@ -14,8 +14,8 @@ from typing import NamedTuple
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state import step_progress
-from poolkeeper.planning.run_state.step_progress import StepState
+from poolkeeper.planning.run_state.progress import step_progress
+from poolkeeper.planning.run_state.progress.step_progress import StepState
 
 Replica = tuple[TopicPartition, int]
 """A partition and a broker that holds it."""

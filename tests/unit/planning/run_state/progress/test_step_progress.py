@@ -23,8 +23,13 @@ from poolkeeper.model.topology import (
     ReassignmentEntry,
     TopicPartition,
 )
-from poolkeeper.planning.run_state import step_progress
-from poolkeeper.planning.run_state.step_progress import DONE, TO_DO, StepProgress, StepState
+from poolkeeper.planning.run_state.progress import step_progress
+from poolkeeper.planning.run_state.progress.step_progress import (
+    DONE,
+    TO_DO,
+    StepProgress,
+    StepState,
+)
 
 R, D = WaitReason, DriftReason
 T0 = (TopicPartition("t", 0),)

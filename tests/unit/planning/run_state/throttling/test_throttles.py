@@ -7,7 +7,7 @@ from poolkeeper.algorithms.throttles import FOLLOWER_RATE, LEADER_RATE, LOG_DIRS
 from poolkeeper.model.execution.refusals import HopelessMove
 from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.run_state import throttles
+from poolkeeper.planning.run_state.throttling import throttles
 
 LEADERS = "leader.replication.throttled.replicas"
 FOLLOWERS = "follower.replication.throttled.replicas"

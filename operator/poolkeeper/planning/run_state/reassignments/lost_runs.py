@@ -17,8 +17,8 @@ from poolkeeper.model.execution.records import RequestRecord
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state.move_progress import MoveState, classify
-from poolkeeper.planning.run_state.requests import NOTHING_OWNED, Owned
+from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, Owned
 
 _AT_WORK = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 

@@ -7,7 +7,8 @@ from poolkeeper.model.execution.records import RequestRecord
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Partition, ReassignmentEntry, TopicPartition
-from poolkeeper.planning.run_state import gates, lost_runs
+from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.planning.run_state.reassignments import lost_runs
 
 MOVE = Move("t", "id-1", 0, ((1, 2), (3, 4)), 8, "")
 RECORD = RequestRecord("sha256:p", "sha256:f", (MOVE,))

@@ -10,9 +10,9 @@ from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Capacity
 from poolkeeper.model.topology import Broker, LogDir, TopicPartition
-from poolkeeper.planning.run_state import disks
-from poolkeeper.planning.run_state.disks import TargetDisks
-from poolkeeper.planning.run_state.move_progress import classify
+from poolkeeper.planning.run_state.gates import disks
+from poolkeeper.planning.run_state.gates.disks import TargetDisks
+from poolkeeper.planning.run_state.progress.move_progress import classify
 
 T0 = TopicPartition("t", 0)
 MOVE = builders.move("t", 0, (1, 2), (3, 2), bytes=10 * GIB)

@@ -19,7 +19,7 @@ from poolkeeper.model.execution.throttles import (
 )
 from poolkeeper.model.execution.waits import Wait, WaitReason, damage_wait
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.run_state import throttles
+from poolkeeper.planning.run_state.throttling import throttles
 
 DEFAULT_CONFIG = "/config/brokers/<default>"
 """Where the default of all brokers is."""

@@ -8,7 +8,12 @@ import builders
 from builders import partition, topic
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.topology import Cluster, Partition, ReassignmentEntry, TopicPartition
-from poolkeeper.planning.run_state.orphans import FINISHED_AT_ONCE_MAX, Orphan, Orphans, find
+from poolkeeper.planning.run_state.reassignments.orphans import (
+    FINISHED_AT_ONCE_MAX,
+    Orphan,
+    Orphans,
+    find,
+)
 
 RACKS = {1: "a", 2: "b", 3: "a", 4: "b", 5: "c", 6: "c"}
 T0 = TopicPartition("t", 0)

@@ -12,7 +12,11 @@ from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.specs import Claim, Desired, Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Partition, Topic
 from poolkeeper.planning.planner import make_plan
-from poolkeeper.planning.run_state.convergence import PoolStanding, TopicStanding, standings
+from poolkeeper.planning.run_state.progress.convergence import (
+    PoolStanding,
+    TopicStanding,
+    standings,
+)
 from unit.planning.instances import after, instances
 
 FAST = pool_spec("fast", 1, 2, 3, drain=frozenset({3}))

@@ -5,8 +5,8 @@ import pytest
 from poolkeeper.model.partition_columns import PartitionColumns, TopicPartitions
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Move, Plan
 from poolkeeper.model.topology import Cluster, Partition, Topic
-from poolkeeper.planning.run_state.after_plan import after_plan
-from poolkeeper.planning.run_state.load_after import load_after
+from poolkeeper.planning.run_state.progress.after_plan import after_plan
+from poolkeeper.planning.run_state.progress.load_after import load_after
 
 A = (Partition(0, (1, 2), size_bytes=5), Partition(2, (2,)), Partition(3, (3, 1), size_bytes=0))
 B = (Partition(0, (4,), size_bytes=7),)

@@ -1,0 +1,7 @@
+"""How far a plan is, read from the live cluster alone.
+
+In come a Plan and a Cluster, out goes the state of every move (`move_progress`), of every other
+step (`step_progress`) and of the moves between log directories (`log_dir_copies`); then the
+replicas once a plan is done (`after_plan`, in columns `load_after`), and how far topics and pools
+are from what is declared (`convergence`).
+"""

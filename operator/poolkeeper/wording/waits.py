@@ -184,6 +184,28 @@ def _log_dir_failed(wait: Wait) -> str:
     )
 
 
+def _larger_log(wait: Wait) -> str:
+    return (
+        f"broker {joined(wait.brokers)} holds {size(wait.count)} of {few_of(wait.partitions)}, and"
+        f" the leader {size(wait.of)}: a replica there would be cut to what the leader has."
+        f" {_STRAY_LOG}"
+    )
+
+
+def _log_of_new_partition(wait: Wait) -> str:
+    return (
+        f"broker {joined(wait.brokers)} holds {size(wait.count)} of {few_of(wait.partitions)},"
+        f" which is to be created: what it holds would be lost. {_STRAY_LOG}"
+    )
+
+
+_STRAY_LOG = (
+    "Was ZooKeeper restored from an old backup? Then save that log first. If nobody needs it, stop"
+    " that broker, delete the partition's folder from its log directory and start it again, or set"
+    " spec.execution.remedies.overwriteLargerLogs: true"
+)
+
+
 def _run_recorded(wait: Wait) -> str:
     throttle = (
         f"; what is in flight goes on, and its throttle of {size(wait.count)}/s a broker stays"
@@ -383,6 +405,8 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f" {few_of(wait.partitions)}: restart it, as it ignores what the controller tells it"
     ),
     _R.LOG_DIR_FAILED: _log_dir_failed,
+    _R.TARGET_LOG_LARGER: _larger_log,
+    _R.LOG_OF_NEW_PARTITION: _log_of_new_partition,
     _R.LOG_DIRS_FULL: lambda wait: (
         f"the log directories of broker {joined(wait.brokers)} have {size(wait.count)} free, and"
         f" copies of {few_of(wait.partitions)} still need {size(wait.of)}: free space there"

@@ -227,6 +227,10 @@ class WaitReason(StrEnum):
     """A live broker has had no log of `partitions` since long after it was to copy them."""
     LOG_DIR_FAILED = "LogDirFailed"
     """The log directory `path` of `brokers` has failed (`detail`); it keeps `partitions` back."""
+    TARGET_LOG_LARGER = "TargetLogLarger"
+    """`brokers`, no replicas of `partitions` yet, hold `count` bytes of it, its leader `of`."""
+    LOG_OF_NEW_PARTITION = "LogOfNewPartition"
+    """`brokers` hold `count` bytes of `partitions`, which are still to be created."""
     LOG_DIRS_FULL = "LogDirsFull"
     """`brokers` have `count` bytes free; copies of `partitions` to them still need `of`."""
 

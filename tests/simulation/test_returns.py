@@ -135,6 +135,28 @@ def test_a_rollback_that_allows_a_failover_brings_everything_back(kafka: str) ->
     assert kinds(executor).count(ActionKind.CONTROLLER_FAILOVER) == 1
 
 
+@pytest.mark.parametrize("kafka", ["2.0.1", "2.3.1"])
+def test_a_rollback_is_not_kept_by_its_own_throttle_from_an_origin_that_is_behind(
+    kafka: str,
+) -> None:
+    """A broker of the origin was away while records came: it catches up, and is named until then.
+
+    What is to be copied was frozen for the failover.
+    """
+    cluster, executor = moving(kafka, ALLOWED)
+    cluster.simulation.kill(1)
+    cluster.clock.advance(SESSION_MS + 1_000)
+    for partition in range(4):
+        cluster.simulation.set_size("t", partition, 30 * MB)
+    cluster.simulation.start_broker(1)
+    ask(cluster, StopRequest(at_once=True, allow_failover=True))
+    executor.at_rest = stopped
+    executor.finish(passes_max=400)
+    told = [w for o in executor.seen for w in o.waits if w.reason is WaitReason.RETURN_BEHIND]
+    assert {wait.brokers for wait in told} == {(1,)}
+    assert cluster.replicas("t") == FIRST
+
+
 @pytest.mark.parametrize("homes", [(4, 5), (2, 4)], ids=["all-leave", "one-stays"])
 @pytest.mark.parametrize("kafka", WITH_API)
 def test_a_rollback_by_the_brokers_needs_no_failover(kafka: str, homes: tuple[int, ...]) -> None:

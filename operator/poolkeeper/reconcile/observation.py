@@ -41,7 +41,12 @@ from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, c
 from poolkeeper.planning.run_state.reassignments import lost_runs, orphans
 from poolkeeper.planning.run_state.reassignments.lost_runs import NO_LOST_RUN, LostRun
 from poolkeeper.planning.run_state.reassignments.orphans import Orphans
-from poolkeeper.planning.run_state.returns import UNSETTLED, ReturnState, classify_returns
+from poolkeeper.planning.run_state.returns import (
+    UNSETTLED,
+    ReturnState,
+    classify_returns,
+    partition_of,
+)
 from poolkeeper.planning.run_state.throttling import left_throttles, throttles
 from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals
 from poolkeeper.planning.staging import next_stage
@@ -345,12 +350,19 @@ def _with_requested_topics(
 
 
 def _look_at_disks(context: PassContext, run: Run, plan: Plan, cluster: Cluster) -> SeenDisks:
-    """Ask the target brokers of the stage for their log directories, now and then."""
+    """Ask the target brokers of the stage for their log directories, now and then.
+
+    Also those that its cancelled moves return to, and the leaders of these.
+    """
     seen, now_ms = context.memory.disks, context.now_ms()
     if context.brokers is None or now_ms - seen.at_ms < DISKS_EVERY_MS:
         return seen
     steps = [(plan.moves[m], index) for m, index in run.step]
     targets = {b for move, i in steps for b in set(move.path[i]) - set(move.path[i - 1])}
+    for m, index in run.step:
+        partition = partition_of(plan.moves[m], cluster)
+        if m in run.returning and partition is not None and partition.leader is not None:
+            targets |= {*plan.moves[m].path[index - 1], partition.leader}
     logs = context.brokers.sizes(targets & cluster.brokers.keys(), DISKS_DEADLINE_S).logs
     return SeenDisks(now_ms, target_disks(run, plan, logs, now_ms))
 

@@ -66,9 +66,17 @@ def damage_waits(stored: StoredRun) -> tuple[Wait, ...]:
 
 
 def cancel_waits(
-    stored: StoredRun, cluster: Cluster, desired: Desired, gone: frozenset[int], now_ms: int
+    stored: StoredRun,
+    cluster: Cluster,
+    desired: Desired,
+    gone: frozenset[int],
+    now_ms: int,
+    logs: Mapping[int, BrokerLogs],
 ) -> tuple[Wait, ...]:
-    """Return why moves in flight are not cancelled although they should be; `gone`: by `heal`."""
+    """Return what stands in the way of moves that are cancelled, or should be.
+
+    `gone`: by `heal`; `logs`: what brokers say of their directories.
+    """
     run, document = stored.run, stored.document
     if run is None or document is None or run.phase is not Phase.MOVING or not run.step:
         return ()
@@ -77,6 +85,7 @@ def cancel_waits(
         returns=classify_returns(run, document.plan, cluster),
         stop=stored.stop,
         gone=gone,
+        disks=target_disks(run, document.plan, logs, now_ms),
     )
     asks_brokers = desired.cluster.brokers is not None
     at = RunSituation(run, document, view, desired, now_ms, asks_brokers=asks_brokers)

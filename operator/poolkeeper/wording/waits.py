@@ -118,6 +118,22 @@ def _held_last(wait: Wait) -> str:
     return f": {named('broker', wait.brokers)} held it in sync last, and must be started again"
 
 
+def _return_behind(wait: Wait) -> str:
+    held = f" (it holds {size(wait.count)}, the leader {size(wait.of)})" if wait.of else ""
+    return (
+        f"{few_of(wait.partitions)} {'is' if len(wait.partitions) == 1 else 'are'} back once"
+        f" {named('broker', wait.brokers)} is in sync again{held}: if it does not get nearer, raise"
+        " spec.execution.throttle.rate, and look at that broker's log; restart it if it is stuck"
+    )
+
+
+def _return_not_live(wait: Wait) -> str:
+    return (
+        f"{few_of(wait.partitions)} {'is' if len(wait.partitions) == 1 else 'are'} back once"
+        f" {named('broker', wait.brokers)}, which is not live, is in sync again: start it"
+    )
+
+
 def _needs_failover(wait: Wait) -> str:
     gone = f"{brokers_are(wait.brokers)} gone; " if wait.brokers else ""
     whose = "move" if len(wait.partitions) == 1 else "moves"
@@ -339,6 +355,8 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.MOVES_RETURNING: lambda wait: (
         f"stage {wait.stage}: {counted(wait.count, 'cancelled move')} not back yet"
     ),
+    _R.RETURN_BEHIND: _return_behind,
+    _R.RETURN_NOT_LIVE: _return_not_live,
     _R.CANCEL_NEEDS_FAILOVER: _needs_failover,
     _R.ARRIVALS_FIRST: lambda wait: (
         f"{counted(wait.count, 'move')} can still arrive: before Kafka 2.4 no other controller is"

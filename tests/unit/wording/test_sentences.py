@@ -90,6 +90,10 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.CONTROLLER_UNNOTICING),
         Wait(R.CONTROLLER_UNNOTICING, detail="broker 1 is of Kafka 2.3"),
     ],
+    R.RETURN_BEHIND: [
+        Wait(R.RETURN_BEHIND, partitions=T[:1], brokers=(3,)),
+        Wait(R.RETURN_BEHIND, partitions=T[:2], brokers=(3,), count=2**20, of=GIB),
+    ],
     R.CANCEL_NEEDS_FAILOVER: [
         Wait(R.CANCEL_NEEDS_FAILOVER, partitions=T[:1]),
         Wait(R.CANCEL_NEEDS_FAILOVER, partitions=T, brokers=(3,)),

@@ -166,6 +166,13 @@ class WaitReason(StrEnum):
     """Stage `stage` is over `execution.stageDeadline`."""
     MOVES_RETURNING = "MovesReturning"
     """`count` cancelled moves of stage `stage` are not back yet."""
+    RETURN_BEHIND = "ReturnBehind"
+    """Cancelled moves of `partitions` are back once live `brokers`, which had them, are in sync.
+
+    These hold `count` bytes of them by now, their leaders `of`; 0 where brokers do not tell.
+    """
+    RETURN_NOT_LIVE = "ReturnNotLive"
+    """The same, and `brokers` are not live."""
     CANCEL_NEEDS_FAILOVER = "CancelNeedsFailover"
     """Moves of `partitions` can only be cancelled by a controller failover, which is not allowed.
 

@@ -31,8 +31,8 @@ def read(session: Session, target: Target) -> status_values.Status:
     recorded = journal.read_status(session)
     context = _context(target, session, observed.notes)
     found = status_values.status_of(observed.cluster, recorded, context)
-    hindered = _cancel_waits(target, observed.cluster, recorded)
     sizes = _sizes(target, found, observed.cluster)
+    hindered = _cancel_waits(target, observed.cluster, recorded, sizes)
     failed = (*_failed_log_dirs(sizes), *_disk_waits(recorded, observed.cluster, sizes))
     held = _stage_waits(target, session, found, observed.cluster)
     if found.run is not None and found.run.copies:
@@ -74,13 +74,15 @@ def _troubles(target: Target, cluster: Cluster, recorded: JournalView) -> tuple[
     return health.problems(desired, cluster, recorded.records)
 
 
-def _cancel_waits(target: Target, cluster: Cluster, recorded: JournalView) -> tuple[Wait, ...]:
+def _cancel_waits(
+    target: Target, cluster: Cluster, recorded: JournalView, sizes: Sizes
+) -> tuple[Wait, ...]:
     """Why moves in flight are not cancelled; known only of a cluster with manifests."""
     if target.desired is None or recorded.run is None:
         return ()
     now_ms = time.time_ns() // 1_000_000
     gone = gone_brokers(recorded.records, target.desired, now_ms)
-    return cancel_waits(recorded.stored, cluster, target.desired, gone, now_ms)
+    return cancel_waits(recorded.stored, cluster, target.desired, gone, now_ms, sizes.logs)
 
 
 def _stage_waits(

@@ -9,7 +9,7 @@ from poolkeeper.model.execution.runs import Ending, StopRequest
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.specs import Mode, Remedies
 from poolkeeper.model.topology import Controller
-from poolkeeper.planning.run_state.disks import TargetDisks
+from poolkeeper.planning.run_state.gates.disks import TargetDisks
 from poolkeeper.reconcile.decide.cancel import FAILOVER_PAUSE_MS, FREEZE_MS, decide, waits
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,

@@ -27,6 +27,10 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+ToldReplicas = Mapping[int, Mapping[TopicPartition, Replicas]]
+"""By broker: the replicas of partitions, as the controller told that broker last."""
+
+
 class Partition(NamedTuple):
     """One partition: assignment from the topic node, leader and ISR from the state node.
 

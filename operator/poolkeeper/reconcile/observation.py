@@ -27,10 +27,15 @@ from poolkeeper.model.execution.waits import damage_wait
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Desired
-from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.topology import Cluster, ToldReplicas, TopicPartition
 from poolkeeper.planning.parts.split import Circumstances
 from poolkeeper.planning.run_state.gates import gates
-from poolkeeper.planning.run_state.gates.disks import NOT_LOOKED, SeenDisks, TargetDisks
+from poolkeeper.planning.run_state.gates.disks import (
+    NOT_LOOKED,
+    SeenDisks,
+    TargetDisks,
+    leaders_to_ask,
+)
 from poolkeeper.planning.run_state.progress.log_dir_copies import (
     CopyProgress,
     CopyState,
@@ -364,11 +369,22 @@ def _look_at_disks(context: PassContext, run: Run, plan: Plan, cluster: Cluster)
         if m in run.returning and partition is not None and partition.leader is not None:
             targets |= {*plan.moves[m].path[index - 1], partition.leader}
     logs = context.brokers.sizes(targets & cluster.brokers.keys(), DISKS_DEADLINE_S).logs
-    return SeenDisks(now_ms, target_disks(run, plan, logs, now_ms))
+    leaders = leaders_to_ask(steps, cluster, now_ms - run.requested_ms)
+    told = context.brokers.told_replicas(leaders, DISKS_DEADLINE_S) if leaders else {}
+    return SeenDisks(now_ms, target_disks(run, plan, logs, now_ms, told))
 
 
-def target_disks(run: Run, plan: Plan, logs: Mapping[int, BrokerLogs], now_ms: int) -> TargetDisks:
-    """Return what brokers say of the directories to which the stage in flight copies."""
+def target_disks(
+    run: Run,
+    plan: Plan,
+    logs: Mapping[int, BrokerLogs],
+    now_ms: int,
+    told: ToldReplicas | None = None,
+) -> TargetDisks:
+    """Return what brokers say of the directories to which the stage in flight copies.
+
+    `told`: what its leaders know of the replicas.
+    """
     names = {TopicPartition(plan.moves[m].topic, plan.moves[m].partition) for m, _ in run.step}
     return TargetDisks(
         {broker: each.log_dirs for broker, each in logs.items()},
@@ -379,6 +395,7 @@ def target_disks(run: Run, plan: Plan, logs: Mapping[int, BrokerLogs], now_ms: i
             for name in names & each.current.keys()
         },
         now_ms - run.requested_ms,
+        told or {},
     )
 
 

@@ -422,6 +422,11 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f"broker {joined(wait.brokers)} is live and has not begun to copy"
         f" {few_of(wait.partitions)}: restart it, as it ignores what the controller tells it"
     ),
+    _R.LEADER_UNAWARE: lambda wait: (
+        f"broker {joined(wait.brokers)} is live and leads {few_of(wait.partitions)}, and does not"
+        " know of the new replicas: restart it if this lasts, as it ignores what the controller"
+        " tells it"
+    ),
     _R.LOG_DIR_FAILED: _log_dir_failed,
     _R.TARGET_LOG_LARGER: _larger_log,
     _R.LOG_OF_NEW_PARTITION: _log_of_new_partition,

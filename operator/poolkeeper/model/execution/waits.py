@@ -232,6 +232,8 @@ class WaitReason(StrEnum):
 
     COPY_NOT_BEGUN = "CopyNotBegun"
     """A live broker has had no log of `partitions` since long after it was to copy them."""
+    LEADER_UNAWARE = "LeaderUnaware"
+    """Live `brokers` lead `partitions` and were not told of the replicas to copy them."""
     LOG_DIR_FAILED = "LogDirFailed"
     """The log directory `path` of `brokers` has failed (`detail`); it keeps `partitions` back."""
     TARGET_LOG_LARGER = "TargetLogLarger"

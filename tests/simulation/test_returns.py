@@ -332,6 +332,32 @@ def dying(dice: random.Random) -> Faults:
     return faults.at_writes({dice.randrange(1, 9): Fault(FaultKind.DIED, done=dice.random() < 0.5)})
 
 
+@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param(lambda d: desired(ALLOWED, 1, 2), id="other-homes"),
+        pytest.param(lambda d: replace(d, topics=()), id="no-topic-any-more"),
+        pytest.param(lambda d: replace(d, pools=()), id="no-pool-any-more"),
+        pytest.param(
+            lambda d: replace(d, cluster=replace(d.cluster, mode=Mode.APPLY)), id="nothing-of-it"
+        ),
+    ],
+)
+def test_what_is_declared_is_edited_in_the_middle_of_a_rollback(
+    kafka: str, edit: Callable[[Desired], Desired]
+) -> None:
+    """All that was in flight returns first, whatever is declared by then."""
+    cluster, executor = moving(kafka, ALLOWED)
+    ask(cluster, StopRequest(at_once=True, allow_failover=True))
+    executor.at_rest = lambda outcome: ActionKind.MOVES_CANCELLED in kinds(executor)
+    executor.finish()
+    executor.desired = edit(executor.desired)
+    executor.at_rest = lambda _: not cluster.exists(RUN)
+    executor.finish(passes_max=200)
+    assert_back(cluster)
+
+
 def test_a_stop_is_sharpened_and_never_taken_back() -> None:
     cluster, _ = moving("3.9.2")
     session = FakeSession(cluster.server, cluster.clock)

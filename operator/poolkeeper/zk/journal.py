@@ -358,15 +358,15 @@ def request_stop(session: Session, stop: StopRequest | None = None) -> Run | Non
         return None
     epoch = fencing.read_epoch(session)
     node = session.read(znodes.RUN_STOP)
-    before = StopRequest() if node is None else runs.decode_stop(node.data)
-    both = StopRequest(before.at_once or stop.at_once, before.allow_failover or stop.allow_failover)
+    before = None if node is None else runs.decode_stop(node.data)
+    both = stop.added_to(before)
     data = runs.encode_stop(both)
     write = (
         Create(znodes.RUN_STOP, data)
         if node is None
         else SetData(znodes.RUN_STOP, data, node.version)
     )
-    if node is None or both != before:
+    if both != before:
         session.commit((Check(znodes.EPOCH, epoch.version), write))
     return run
 

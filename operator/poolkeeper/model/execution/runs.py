@@ -143,6 +143,14 @@ class StopRequest:
     at_once: bool = False
     allow_failover: bool = False
 
+    def added_to(self, before: "StopRequest | None") -> "StopRequest":
+        """Return what is asked for after this request: nothing asked before is taken back."""
+        if before is None:
+            return self
+        return StopRequest(
+            before.at_once or self.at_once, before.allow_failover or self.allow_failover
+        )
+
 
 ThrottleValues = Mapping[str, str | None]
 """Throttle keys of one topic or broker; `None` means that the key is absent."""

@@ -68,6 +68,7 @@ def _request(address: ClusterSelection, request: StopRequest, output: str, emit:
             raise DamagedNode(before.run_damage)
         run = journal.request_stop(session, request)
         holder = fencing.who_holds(session)
+    request = request.added_to(before.stored.stop)
     if run is not None:
         trail = AuditTrail(emit, target.name, "rollback" if request.at_once else "stop")
         trail.concern(run.plan, run.stage)

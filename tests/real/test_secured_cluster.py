@@ -263,7 +263,7 @@ def test_who_is_not_known_to_zookeeper_is_told_once_and_writes_nothing(
 
 
 COMMANDS = (
-    *("status", "plan", "why t", "show", "history", "import --out there", "snapshot --out it.json"),
+    *("status", "plan", "show sha256:0", "history", "import --out there", "snapshot --out it.json"),
     *("apply --yes", "stop", "rollback", "repair", "repair --yes --backup old.json"),
 )
 

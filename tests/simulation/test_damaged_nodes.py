@@ -512,3 +512,20 @@ def test_what_a_person_asked_for_before_is_not_taken_back(
     assert found is not None
     whole_stop = {"version": 1, "at_once": False, "allow_failover": False, **stored}
     assert json.loads(found or "{}") == (whole_stop if stored else {})
+
+
+@pytest.mark.parametrize("command", ["stop", "rollback"])
+def test_who_asks_notes_the_write_and_what_it_was_for(
+    say: Say, tmp_path: Path, command: str
+) -> None:
+    tree, audit = OurTree.plant({**OURS, **OF_RUN}), tmp_path / "audit.jsonl"
+    for _ in range(2):
+        assert say(tree, command, "--audit-log", str(audit)).code == 0
+    notes = [json.loads(line) for line in audit.read_text().splitlines()]
+    assert [note["event"] for note in notes] == ["Write", "Decision", "Decision"]
+    assert {note["plan"] for note in notes} == {PLAN.hash}
+    assert {note["executor"]["command"] for note in notes} == {command}
+    epoch, stop = notes[0]["nodes"]
+    assert (epoch["do"], epoch["path"]) == ("Check", znodes.EPOCH)
+    assert (stop["do"], stop["path"], notes[0]["result"]) == ("Create", znodes.RUN_STOP, "Done")
+    assert notes[1]["action"] == "StopRequested"

@@ -55,7 +55,7 @@ from poolkeeper.zk.codecs.our_nodes import (
     RequestBody,
     TopicRecordBody,
 )
-from poolkeeper.zk.fencing import FencedSession, Holder
+from poolkeeper.zk.fencing import FencedSession, Holder, OnCommit
 
 T = TypeVar("T")
 APPROVALS_MAX = 32
@@ -346,7 +346,9 @@ def _epoch_damage(session: Session) -> NodeDamage | None:
     return tried(lambda: fencing.read_epoch(session))[1]
 
 
-def request_stop(session: Session, stop: StopRequest | None = None) -> Run | None:
+def request_stop(
+    session: Session, stop: StopRequest | None = None, on_commit: OnCommit = fencing.unnoted
+) -> Run | None:
     """Request that the run ends; return it, or `None` without a run.
 
     It ends after the stage in flight, unless `stop` asks for more. What was asked for before is
@@ -367,7 +369,8 @@ def request_stop(session: Session, stop: StopRequest | None = None) -> Run | Non
         else SetData(znodes.RUN_STOP, data, node.version)
     )
     if both != before:
-        session.commit((Check(znodes.EPOCH, epoch.version), write))
+        fence = Check(znodes.EPOCH, epoch.version)
+        fencing.commit_noted(session, (fence, write), on_commit)
     return run
 
 
@@ -379,7 +382,7 @@ def read_approvals(session: Session) -> tuple[str, ...]:
     return our_nodes.decode(znodes.APPROVALS, node.data, ApprovalsBody).plans
 
 
-def hand_over_approval(session: Session, plan: str) -> None:
+def hand_over_approval(session: Session, plan: str, on_commit: OnCommit = fencing.unnoted) -> None:
     """Record an approval for the active holder; it also removes the record of a stop."""
     node = session.read(znodes.APPROVALS)
     known = read_approvals(session)
@@ -393,7 +396,7 @@ def hand_over_approval(session: Session, plan: str) -> None:
     )
     stopped = session.read(znodes.STOPPED)
     undo = () if stopped is None else (Delete(znodes.STOPPED, stopped.version),)
-    session.commit((fence, write, *undo))
+    fencing.commit_noted(session, (fence, write, *undo), on_commit)
 
 
 def read_records(session: Session) -> Records:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from poolkeeper.cli.commands import (
 from poolkeeper.cli.input import options, snapshot_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 
 if TYPE_CHECKING:
     from poolkeeper.fleet.lake.lake import Lake
@@ -41,7 +42,7 @@ def fleet() -> None:
     """Plan many clusters at once: snapshot, features, plan, budget, report."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _FleetCommand:
     """The options of all steps: where the tables are, Spark's, whether to redo all."""
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import click
 from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targets
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import RackPolicy
 from poolkeeper.model.topology import Cluster
@@ -76,7 +76,7 @@ def import_(where: str | None, snapshot: Path | None, out: Path, output: str, **
             printing.emit(line)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Imported:
     """The manifests of a cluster, and what their plan moves.
 

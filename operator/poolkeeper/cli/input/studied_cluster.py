@@ -1,7 +1,6 @@
 """The cluster that a study is about: a live one, or a snapshot of one."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,12 @@ import click
 
 from poolkeeper.cli.input import cluster_reading, options, snapshot_files, targets
 from poolkeeper.cli.input.targets import Target
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudiedCluster:
     """`target` is None for a snapshot: nothing can be asked. `desired`: None without manifests."""
 

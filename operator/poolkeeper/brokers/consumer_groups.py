@@ -1,13 +1,13 @@
 """Consumer groups as their coordinators tell of them (0.9 and later)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka.admin import KafkaAdminClient
 
 from poolkeeper.algorithms.assignors.group import Assignment, Assignor, GroupMember
 from poolkeeper.brokers import connections
 from poolkeeper.errors import Unavailable
+from poolkeeper.frozen import frozen
 
 GROUPS_AT_ONCE = 200
 
@@ -27,7 +27,7 @@ def sizes(client: KafkaAdminClient, names: Sequence[str] | None = None) -> Mappi
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ObservedGroup:
     """A consumer group as its coordinator tells of it.
 

@@ -10,7 +10,6 @@ Kafka 2.0 hides the value of a broker's throttle rate as a secret, but says that
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from kafka import TopicPartition as KafkaPartition
@@ -23,6 +22,7 @@ from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.brokers.consumer_groups import ObservedGroup
 from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
+from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.execution.waits import NO_CANCEL_API
 from poolkeeper.model.specs import Tls
@@ -37,7 +37,7 @@ RETRIES = 5
 _ANY_BROKER = -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """One config key in force: `source` as Kafka names it, `value` None if it is hidden."""
 
@@ -50,7 +50,7 @@ class Setting:
         return self.source == "DYNAMIC_BROKER_CONFIG"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Versions:
     """The release of each broker that answered, such as `2.8`, and why the others did not."""
 

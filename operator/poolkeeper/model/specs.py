@@ -6,14 +6,15 @@ problem.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Replicas
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceLocation:
     """Where a document came from: file and line (1-based) of its start, or neither."""
 
@@ -99,7 +100,7 @@ class LimitPolicy(StrEnum):
     ENFORCE = "Enforce"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tls:
     """PEM files of a TLS client; `ca` alone authenticates the server only.
 
@@ -112,7 +113,7 @@ class Tls:
     secret: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ZooKeeperSpec:
     """`connect` is `host:port,host:port/chroot`; credentials are named, never held."""
 
@@ -121,7 +122,7 @@ class ZooKeeperSpec:
     tls: Tls | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokersSpec:
     """How to reach the brokers' own protocol, if it may be used."""
 
@@ -130,7 +131,7 @@ class BrokersSpec:
     tls: Tls | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Approval:
     """`plans` holds approved hashes, `sha256:…`, of plans and of parts of them.
 
@@ -143,7 +144,7 @@ class Approval:
     commit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Throttle:
     """`rate_bytes_per_s` is the fixed rate, or the start of the adaptive one."""
 
@@ -151,7 +152,7 @@ class Throttle:
     rate_bytes_per_s: int = 100 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """Stages start only between a firing of `cron` and `duration_s` later."""
 
@@ -160,7 +161,7 @@ class Window:
     time_zone: str = "UTC"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remedies:
     """Interventions in Kafka's own admin state that a person has allowed."""
 
@@ -169,7 +170,7 @@ class Remedies:
     allow_controller_failover: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Execution:
     """Limits of what is in flight."""
 
@@ -185,7 +186,7 @@ class Execution:
     restart_lock: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Heal:
     """Whether and when a missing broker's replicas are rebuilt elsewhere."""
 
@@ -194,7 +195,7 @@ class Heal:
     max_brokers: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Balancing:
     """Balancing: whether it alone may start a plan; `min_gain_percent` of the imbalance removed."""
 
@@ -203,7 +204,7 @@ class Balancing:
     min_gain_percent: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterLimits:
     """Limits of ZooKeeper-mode clusters by experience; laws if enforced."""
 
@@ -220,7 +221,7 @@ class AdoptionPolicy(StrEnum):
     NONE = "None"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Adoption:
     """Which Topics may take over a Kafka topic that exists, and whether a person is asked.
 
@@ -235,7 +236,7 @@ class Adoption:
     topics: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeclarationLimits:
     """What may be declared on Kubernetes, by one Topic or by all Topics of a namespace."""
 
@@ -249,7 +250,7 @@ TOPIC_LIMITS = DeclarationLimits(10_000, 64 * 1024, 10_000)
 NAMESPACE_LIMITS = DeclarationLimits(50_000, 4 * 1024**2, 10_000, 5_000)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadSource:
     """Where load figures come from; `prometheus` holds its settings verbatim."""
 
@@ -257,7 +258,7 @@ class LoadSource:
     prometheus: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KafkaClusterSpec:
     """A KafkaCluster.
 
@@ -298,7 +299,7 @@ class GoalKind(StrEnum):
     LOG_DIRS = "logDirs"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Goal:
     """A band around the share: exactly one of `percent` and `count` is set."""
 
@@ -310,7 +311,7 @@ class Goal:
 DEFAULT_GOALS = (Goal(GoalKind.REPLICAS, percent=5.0), Goal(GoalKind.LEADERS, percent=5.0))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Capacity:
     """The capacity of one broker: its weight in the shares, its disk and its cap of replicas."""
 
@@ -319,7 +320,7 @@ class Capacity:
     replicas: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Headroom:
     """The pool must hold its data with this many failures of the domain."""
 
@@ -327,7 +328,7 @@ class Headroom:
     failures: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quotas:
     """Bounds of what a pool accepts; per namespace and in all."""
 
@@ -336,7 +337,7 @@ class Quotas:
     per_namespace: Mapping[str, "Quotas"] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AllowedNamespaces:
     """Namespaces by name or by label selector (verbatim); `None` everywhere allows all."""
 
@@ -344,7 +345,7 @@ class AllowedNamespaces:
     selector: Mapping[str, object] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicDefaults:
     """Defaults for Topics that do not declare these fields, at creation only."""
 
@@ -352,7 +353,7 @@ class TopicDefaults:
     replication_factor: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DrainLogDir:
     """A log directory to be emptied."""
 
@@ -360,7 +361,7 @@ class DrainLogDir:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResourcePoolSpec:
     """A ResourcePool; `brokers` is the expanded, ascending set of ids.
 
@@ -391,7 +392,7 @@ class ResourcePoolSpec:
         return self.capacity_of.get(broker, self.capacity)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicSpec:
     """A Topic; `topic` is the Kafka topic's name, `pool` the ResourcePool's."""
 
@@ -442,7 +443,7 @@ class Claim(NamedTuple):
     owner: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Desired:
     """Everything declared for one cluster; pools by name, topics by Kafka topic name, sorted.
 

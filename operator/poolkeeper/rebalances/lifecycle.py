@@ -8,8 +8,9 @@ all others waiting, and comes first again as soon as it can move.
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.execution.outcomes import (
     ExternalPlanState,
@@ -91,7 +92,7 @@ def is_approved(spec: RebalanceSpec, rebalance_state: RebalanceState) -> bool:
     return automatic or not rebalance_state.hash or rebalance_state.hash in approval.plans
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownCluster:
     """What is known of a cluster now; `assembly` is `None` if the cluster no longer exists."""
 

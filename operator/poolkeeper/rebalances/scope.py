@@ -10,10 +10,10 @@ plan of a large fleet would be outdated before anybody could read it.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from poolkeeper.fleet.schedule.budget import Budget, RatedWindow
 from poolkeeper.fleet.storage import codecs
+from poolkeeper.frozen import frozen
 from poolkeeper.model.rebalances import (
     BudgetSpec,
     ClusterRebalance,
@@ -30,7 +30,7 @@ from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.parse.selectors import selects
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RebalanceScope:
     """The clusters and pools of a Rebalance.
 

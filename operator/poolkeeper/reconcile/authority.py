@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import Deletion
 from poolkeeper.model.plans import DeleteTopic, Plan
 from poolkeeper.model.specs import Approval, ApprovalPolicy, Desired, Mode
@@ -20,7 +21,7 @@ DELETIONS_WITHIN_MS = 600_000
 BY_HASH = "approved by its hash"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Authority:
     """What a pass is allowed to do.
 

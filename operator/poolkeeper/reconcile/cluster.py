@@ -13,10 +13,11 @@ Nothing is written while a foreign reassignment runs, while there is no controll
 migration to KRaft, or to a cluster whose id is not the pinned one.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from poolkeeper.errors import Refused, Stale, StalePlan
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, State
 from poolkeeper.model.execution.records import Records
@@ -258,7 +259,7 @@ def _follow_plan(
     return replace(outcome, waits=(*outcome.waits, *waits), balance_waits_until_ms=until_ms)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Due:
     """The plan to follow now, for what, what is allowed of it, and approvals without effect.
 

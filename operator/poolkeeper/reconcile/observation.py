@@ -6,11 +6,12 @@ a decision that needs more says so (`decisions.MissingInput`).
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from poolkeeper.brokers.enrich import with_sizes
 from poolkeeper.brokers.sizes import BrokerLogs
 from poolkeeper.errors import DamagedNode, OtherCluster, Unavailable
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.execution.records import BalanceRecord, RecordKind, Records
 from poolkeeper.model.execution.runs import (
@@ -67,7 +68,7 @@ DENIED_MS = 30_000
 """The time after which a stage starts although a broker says that it has not applied the rate."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observation:
     """One reading of the cluster, our records, and what follows from both.
 
@@ -185,7 +186,7 @@ def last_observation_of(observed: Observation, before: LastObservation | None) -
     return LastObservation(cluster, observed.records, observed.gone, told)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunGuard:
     """The conditions under which a run goes on; checked only between stages.
 
@@ -198,7 +199,7 @@ class RunGuard:
     paused: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunView:
     """What is known of a run in this pass; `None` is not known yet, or not needed.
 
@@ -405,7 +406,7 @@ def find_ending(context: PassContext, run: Run, plan: Plan, guard: RunGuard) -> 
     return None if guard.still_applies(run, plan) else Ending.REPLACED
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settling:
     """Whether the throttles count as applied, and the brokers that say that theirs are not."""
 

@@ -5,9 +5,9 @@ force until it ends.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from poolkeeper.brokers.sizes import BrokerLogs
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.outcomes import Progress
 from poolkeeper.model.execution.runs import Phase, Run, StoredRun
 from poolkeeper.model.execution.waits import Wait, damage_wait
@@ -27,7 +27,7 @@ from poolkeeper.reconcile.decide.decisions import RunSituation
 from poolkeeper.reconcile.observation import Observation, RunView, target_disks
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordedRun:
     """A recorded run; `plan` and `progress` are None if its document was not written completely."""
 

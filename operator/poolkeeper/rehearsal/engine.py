@@ -6,9 +6,9 @@ out by the same passes. The copy's brokers have begun before the rehearsal does:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from poolkeeper.errors import PoolkeeperError, Unavailable
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
@@ -43,7 +43,7 @@ PASSES_MAX = 1_000_000
 PROCESSES_MAX = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RehearsedCluster:
     """A copy of a cluster, its brokers running, before the rehearsal."""
 

@@ -12,12 +12,13 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any, BinaryIO, NoReturn
 
 from poolkeeper import jsontext
 from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.simulations.bounds import ERROR_CHARACTERS_MAX, LINE_BYTES_MAX, PROBLEMS_MAX
 from poolkeeper.simulations.kinds import KINDS
 from poolkeeper.typed_json import convert, description
@@ -26,7 +27,7 @@ _REQUEST = "an object with id, kind and input"
 _ID = "a text or a number"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LineAnswer:
     """A line of output, in UTF-8 without its end, and whether it is an error."""
 

@@ -21,9 +21,10 @@ before), and what it read waits as long, whatever the assignor.
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from poolkeeper.algorithms.assignors.group import Assignment, Assignor, AssignorFailed
+from poolkeeper.frozen import frozen
 from poolkeeper.studies.group_events import GroupEvent, StudiedGroup, after_event
 from poolkeeper.studies.group_rebalances import (
     GroupPartition,
@@ -37,7 +38,7 @@ from poolkeeper.studies.group_rebalances import (
 START = "start"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventOutcome:
     """What one event does to the group, as told above; the first has no event: all members join.
 
@@ -72,7 +73,7 @@ class EventOutcome:
         return max(self.rates.values(), default=0.0) - min(self.rates.values(), default=0.0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AssignorCourse:
     """The course of events with one assignor; `failure`: why it ended early, in Kafka's way."""
 
@@ -81,7 +82,7 @@ class AssignorCourse:
     failure: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConsumerStudy:
     """All courses. `measured`: loads are bytes per second, else they are partitions."""
 
@@ -91,7 +92,7 @@ class ConsumerStudy:
     measured: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudyInput:
     """A group, what happens to it, and what is known of it.
 

@@ -8,10 +8,10 @@ who joins or leaves.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from poolkeeper.algorithms.groups import offsets_partition
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.studies.broker_loss import NO_LEADER, BrokerLoss, LostPartition, PartitionFate
 
@@ -27,7 +27,7 @@ class CoordinatorFate(StrEnum):
     NONE = "has no coordinator"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupLoss:
     """A group before and after a loss; a coordinator of -1 is none.
 

@@ -7,17 +7,18 @@ racks notice.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from poolkeeper.algorithms.assignors.group import GroupMember, GroupTopic
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 
 PartitionRacks: TypeAlias = tuple[tuple[str, ...], ...]
 """For each partition the racks of its replicas."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemberLeaves:
     """A member stops, in an orderly way or not."""
 
@@ -27,7 +28,7 @@ class MemberLeaves:
         return f"{self.member} leaves"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemberReturns:
     """A member that left is started again."""
 
@@ -37,7 +38,7 @@ class MemberReturns:
         return f"{self.member} returns"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionsAdded:
     """A topic has that many partitions from now on."""
 
@@ -48,7 +49,7 @@ class PartitionsAdded:
         return f"{self.topic} has {self.partitions}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicMoves:
     """A topic's replicas are in other racks from now on; the last ones repeat for more partitions.
 
@@ -66,7 +67,7 @@ class TopicMoves:
 GroupEvent: TypeAlias = MemberLeaves | MemberReturns | PartitionsAdded | TopicMoves
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudiedGroup:
     """A group, with the members that have left."""
 

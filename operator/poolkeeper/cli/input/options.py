@@ -6,7 +6,6 @@ value, `ClusterSelection`, for all of these options. The checks between options 
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import click
 
 from poolkeeper.cli import timing
 from poolkeeper.cli.output import printing
+from poolkeeper.frozen import frozen
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditLog, Emit
 
@@ -21,7 +21,7 @@ Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterSelection:
     """The cluster selected on the command line.
 

@@ -18,6 +18,7 @@ import click
 
 from poolkeeper.algorithms.assignors.group import GroupMember, GroupTopic
 from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.studies.group_events import (
@@ -60,7 +61,7 @@ class OrderedEvents(click.Command):
         return super().parse_args(ctx, args)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupWords:
     """The words; `events` in their order, each with its parameter."""
 

@@ -5,9 +5,9 @@ decide on, and a sentence.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from poolkeeper import wording
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan, PlanProblem
@@ -33,7 +33,7 @@ _NEEDS_REPAIR = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Undone:
     """One thing that is not as declared, and why; `topic` and `pool` where it is about one."""
 

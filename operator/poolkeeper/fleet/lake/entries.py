@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.fleet.storage.schemas import OK, TableSchema
+from poolkeeper.frozen import frozen
 
 
 class TableFile(NamedTuple):
@@ -22,7 +23,7 @@ class TableFile(NamedTuple):
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterEntry:
     """What counts of a cluster: the run that made its rows, from which input, and where they are.
 

@@ -3,7 +3,6 @@
 import io
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,12 +12,13 @@ from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import StoredObject
 from poolkeeper.fleet.storage import codecs, parquet, schemas
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Desired
 
 _FOLDER = schemas.MANIFESTS.name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Manifest:
     """All specs of a cluster, as canonical JSON, and the digest of that."""
 

@@ -8,7 +8,6 @@ not, is a deadline for all stages before it; a rise is none.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 
 from poolkeeper.fleet.schedule.budget import UNBOUNDED, Budget
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Window
 
 
@@ -39,7 +39,7 @@ class Piece(NamedTuple):
     deadline_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fleet:
     """The fleet's rate over time: pieces without gaps, the first from 0; later there is none."""
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poolkeeper.fleet.schedule.budget import ClusterWork, ScheduledStage
+from poolkeeper.frozen import frozen
 from poolkeeper.model.move_columns import MoveColumns, MoveSteps
 from poolkeeper.model.plans import Plan, PlannedStage
 from poolkeeper.model.replica_lists import NOBODY, Ints
@@ -26,7 +27,7 @@ from poolkeeper.model.specs import Execution, ThrottleMode, Window
 from poolkeeper.report.values import Holding
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cut:
     """How moves are cut into stages: the most bytes and moves of each, and a broker's rate."""
 

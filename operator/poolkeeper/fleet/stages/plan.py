@@ -7,7 +7,7 @@ cluster. What the budget needs of a plan is made here as well: nobody else sees 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from poolkeeper.fleet.storage import cluster_rows, codecs, plan_rows, schemas
 from poolkeeper.fleet.storage.cluster_rows import ClusterRows
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of
 from poolkeeper.fleet.storage.schemas import OK
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.move_columns import MoveColumns
 from poolkeeper.model.plans import Plan
@@ -51,7 +52,7 @@ NEEDED = (
 """Columns of `partitions` that plans are made from."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanInput:
     """The input of a plan."""
 
@@ -61,7 +62,7 @@ class PlanInput:
     gone: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanTask:
     """A cluster to plan; or, with `pool`, its part of which that is the first pool.
 

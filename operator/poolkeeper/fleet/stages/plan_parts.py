@@ -21,11 +21,12 @@ declared in a pool that does not exist.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import AddPartitions, ElectLeaders, Plan, PlanProblem, SetConfig
 from poolkeeper.model.specs import (
@@ -51,7 +52,7 @@ _REST = "~others"
 """No name that a ResourcePool can have."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanPart:
     """Pools and the topics that concern them, by name, sorted."""
 

@@ -16,7 +16,7 @@ import os
 import secrets
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
@@ -30,6 +30,7 @@ from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult, reason_
 from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem
 from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas, snapshot_file
 from poolkeeper.fleet.storage.schemas import FAILED, OK
+from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import ClientConfig
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import Desired
@@ -47,7 +48,7 @@ READING_AT_A_TIME = 4
 _READING = Semaphore(READING_AT_A_TIME)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotTask:
     """A cluster to read: its file by folder and name, or without one its ZooKeeper as declared.
 
@@ -75,7 +76,7 @@ class SnapshotTask:
     deadline_s: float = 300.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _ClusterSnapshot:
     cluster: Cluster
     records: Records | None = None

@@ -6,7 +6,7 @@ its reason in the report (`day_report`).
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -40,6 +40,7 @@ from poolkeeper.fleet.stages.publishing import (
 )
 from poolkeeper.fleet.storage import plan_rows, schemas
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
+from poolkeeper.frozen import frozen
 from poolkeeper.load.apply import MeasuredLoads
 from poolkeeper.model.plans import Plan, PlanProblem, PoolCertificate
 from poolkeeper.model.problems import Recorded
@@ -49,7 +50,7 @@ Sites = Mapping[str, str]
 """Site by cluster."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DaySchedule:
     """The schedule of a day; `damaged`: by cluster, why its plan is not in it."""
 

@@ -12,9 +12,8 @@ are refused by number. The versions of a run's tables are in the step's `current
 `tests/golden/fleet/schemas.json` holds all tables as they were released.
 """
 
-from dataclasses import dataclass
-
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 
 TEXT, INT, LONG, DOUBLE, BOOL = "string", "int", "bigint", "double", "boolean"
 INTS, TEXTS, PATH = "array<int>", "array<string>", "array<array<int>>"
@@ -23,7 +22,7 @@ FILES = "array<struct<table:string,path:string,bytes:bigint>>"
 LOG_DIRS = "array<struct<path:string,total_bytes:bigint,usable_bytes:bigint>>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """A column: its type in Spark's DDL, what it holds, and whether it may be null."""
 
@@ -36,7 +35,7 @@ class Column:
 CLUSTER = Column("cluster", TEXT, "The cluster's name.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableSchema:
     """A table; `by` are the columns that its folders are named after, all strings.
 

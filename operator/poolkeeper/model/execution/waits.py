@@ -5,10 +5,11 @@ from it, for people only. The reasons are stable: code, tests and dashboards may
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from poolkeeper.errors import HolderActive, NodeDamage, PoolkeeperError, Refused, Stale, Unavailable
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.refusals import Refusal, refusal_of
 from poolkeeper.model.execution.runs import Ending
@@ -297,7 +298,7 @@ class WaitReason(StrEnum):
     """`count` moves run without their request."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RoomNeed:
     """A step that lacks space: what it needs on a broker, and what is free below its mark."""
 
@@ -307,7 +308,7 @@ class RoomNeed:
     left_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RoomShortage:
     """The steps that lack space on disks: the first few, how many `more` there are, what helps.
 
@@ -323,7 +324,7 @@ class RoomShortage:
 Kind = tuple[WaitReason, str, tuple[str, ...], str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wait:
     """One thing that a pass waits for; the reason says which fields are set.
 

@@ -14,8 +14,9 @@ reassignment adds are not missed.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.partition_columns import unsettled
 from poolkeeper.model.plans import PlanProblem
@@ -33,7 +34,7 @@ DISK_FREE_MIN_PERCENT = 2
 _MIN_ISR = "min.insync.replicas"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterHealth:
     """The troubles of the cluster as a whole, of its pools and of its topics, by name."""
 

@@ -10,10 +10,10 @@ New partitions take part in the balance of their pool. Some of them wait for a l
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import AddPartitions
 from poolkeeper.model.specs import Desired, ResourcePoolSpec
 from poolkeeper.planning.constraints.capacity import EligibleBrokers
@@ -25,7 +25,7 @@ from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 from poolkeeper.planning.problem.pool_problem import StuckLoad, pool_problem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LayoutInput:
     """What all pools are laid out from, and by what.
 
@@ -39,7 +39,7 @@ class LayoutInput:
     lay_out: LayOut = lay_out
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PoolLayouts:
     """Layouts by pool, and what changes for unmanaged topics.
 

@@ -5,11 +5,11 @@ vector. A replica slot holds a broker's index or `NONE`.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import Desired, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
@@ -25,7 +25,7 @@ NONE = -1
 MIB = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerIndex:
     """All brokers that the input names, by ascending id; `rack` is an index into `rack_names`.
 

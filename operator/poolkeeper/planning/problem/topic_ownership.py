@@ -15,8 +15,9 @@ a topic, that topic is *stranded*: nobody else gets it, and it only leaves drain
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts
@@ -32,7 +33,7 @@ from poolkeeper.planning.facts.topics import (
 from poolkeeper.planning.problem.topic_rights import Right, TopicsFound, prefix_of, right_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicOwners:
     """Which Topic resource is followed for each Kafka topic.
 

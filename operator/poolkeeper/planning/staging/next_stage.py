@@ -10,9 +10,9 @@ which the rest is unlawful. `NothingFits` tells which.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from poolkeeper import errors
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import Desired
@@ -26,7 +26,7 @@ from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds
 from poolkeeper.planning.staging.queues import Backlog
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stage:
     """The steps to request and the bytes to copy.
 
@@ -37,7 +37,7 @@ class Stage:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NothingFits:
     """Steps are pending, but none of them may go now; what they wait for."""
 

@@ -6,11 +6,11 @@ the same response to the byte.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.engines.engines import SPARK_FROM_PARTITIONS
+from poolkeeper.frozen import frozen
 from poolkeeper.model.rebalances import EngineChoice
 from poolkeeper.rebalances.planning.request import RebalanceRequest
 from poolkeeper.rebalances.planning.response import RebalanceResponse
@@ -36,7 +36,7 @@ class PlanningEngine(Protocol):
         """Drop the planning under way and the response kept under that name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChosenEngine:
     """An engine by its name; `remark` if it is not the one that was requested, or the best."""
 

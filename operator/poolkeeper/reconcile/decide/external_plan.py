@@ -13,9 +13,10 @@ plan: the run is resumed like any other, also when the Rebalance is gone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from poolkeeper.errors import RefusalReason
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome, Why
 from poolkeeper.model.execution.refusals import Drift, DriftReason, Refusal
@@ -32,7 +33,7 @@ from poolkeeper.reconcile.context import ENDED_STATES
 from poolkeeper.reconcile.observation import RunGuard
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExternalPlan:
     """A plan for one cluster; `plan` is `None` while it cannot be read.
 

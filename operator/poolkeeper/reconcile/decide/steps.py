@@ -9,8 +9,9 @@ Each step is one transaction. Whether it took effect is read from the cluster in
 """
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.records import TopicRecord
 from poolkeeper.model.execution.waits import Wait, WaitReason
@@ -31,7 +32,7 @@ from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTIT
 from poolkeeper.reconcile.observation import Observation
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WriteSteps:
     """Write these steps, one after the other, and wait for the others."""
 

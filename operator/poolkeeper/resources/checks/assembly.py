@@ -31,6 +31,7 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import (
     AdoptionPolicy,
     Claim,
@@ -58,7 +59,7 @@ _HOLDS_NOTHING = frozenset(
 """Verdicts on Topics that have no place in the cluster: these hold no topic of others back."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """Why nothing is done for a resource until a person changes this or another resource."""
 
@@ -66,7 +67,7 @@ class Verdict:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assembly:
     """All resources of one cluster.
 

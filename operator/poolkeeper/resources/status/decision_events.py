@@ -10,9 +10,10 @@ that lasts. A restarted operator tells it once more, and so it does of the prese
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from poolkeeper import wording
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.person_requests import AnswerKind, RequestAnswer
@@ -53,7 +54,7 @@ def answer_event(answer: RequestAnswer) -> StatusEvent:
     return StatusEvent("Normal" if is_done else "Warning", reason, wording.answer_text(answer))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToldDecisions:
     """What was told of one cluster.
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution import waits
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, Urgency
@@ -35,7 +36,7 @@ _PASSING = frozenset(
 """Problems that nobody needs to mend: the next plan looks again."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatusInputs:
     """An assembly compared with an observation; `observation` is None without an observation.
 

@@ -7,9 +7,9 @@ what the loop does next by itself.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from poolkeeper import wording
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.waits import in_order
 from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem, SetConfig
@@ -51,7 +51,7 @@ _NAMED_BY_HASH_MAX = 10
 _APPLY = "set spec.mode to Apply to go on"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicSituation:
     """The inputs of every rule about one Topic."""
 

@@ -8,7 +8,7 @@ approval is stored for the operator.
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -28,6 +28,7 @@ from poolkeeper.cli.output.runs import progress
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.errors import DamagedNode, Refused, StalePlan
+from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import Outcome, State
@@ -61,7 +62,7 @@ _STAYING = (WaitReason.TOPIC_DAMAGED, WaitReason.ISR_OUTSIDE_REPLICAS)
 """What no pass of `apply` ends."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApplyOptions:
     """The options of the command."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from poolkeeper.cli.output import ink, left_undone, printing
 from poolkeeper.cli.output.plans import brokers_table, capacity_table, plan_text
 from poolkeeper.cli.output.runs import status_text
 from poolkeeper.errors import InvalidInput
+from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import compact, indented
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, PlanProblem
@@ -276,7 +277,7 @@ def document(
     return body
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Beside:
     """What is shown beside a plan.
 
@@ -288,6 +289,9 @@ class Beside:
     balance_waits_until_ms: int | None = None
     waits: Sequence[Wait] = ()
     foretold: "tuple[Rehearsal, Rehearsal | None] | None" = None
+
+
+NOTHING_BESIDE = Beside()
 
 
 def _rehearsed(
@@ -309,7 +313,7 @@ def show(
     desired: Desired,
     observed: Observation,
     output: str,
-    beside: Beside = Beside(),
+    beside: Beside = NOTHING_BESIDE,
 ) -> None:
     """Write a plan to standard output, with the remaining capacity of the pools after it."""
     waits, foretold = beside.waits, beside.foretold

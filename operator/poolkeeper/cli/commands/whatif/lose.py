@@ -1,7 +1,6 @@
 """`poolkeeper whatif lose`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from poolkeeper.cli.input.clusters.studied_cluster import StudiedCluster
 from poolkeeper.cli.output import ink, printing
 from poolkeeper.cli.output.studies import loss_text
 from poolkeeper.errors import InvalidInput, Problem, Unavailable
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Cluster
 from poolkeeper.studies import broker_loss, group_coordinators, loss_settings
 from poolkeeper.studies.group_coordinators import OFFSETS_TOPIC, GroupLoss
@@ -22,7 +22,7 @@ from poolkeeper.text import few
 _NAMES_MAX = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LostBrokers:
     """What the command line says is lost."""
 

@@ -1,7 +1,6 @@
 """The cluster that a study is about: a live one, or a snapshot of one."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,12 @@ from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.files import snapshot_files
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudiedCluster:
     """`target` is None for a snapshot: nothing can be asked. `desired`: None without manifests."""
 

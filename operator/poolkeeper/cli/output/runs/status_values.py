@@ -6,10 +6,11 @@ So a run whose executor is dead is shown as recorded, with the remark that no ex
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from poolkeeper.errors import NodeDamage
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.runs import Phase, RateReason
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move, PlanProblem
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 _IN_FLIGHT = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunStatus:
     """The run under way.
 
@@ -59,7 +60,7 @@ class RunStatus:
     """Moves between log directories by state."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Status:
     """All that `status` shows of one cluster."""
 
@@ -89,7 +90,7 @@ class Status:
     """What is wrong with the cluster, its pools and topics, although it may be as declared."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatusContext:
     """What is known beside cluster and journal.
 
@@ -106,8 +107,11 @@ class StatusContext:
     factors: Mapping[str, int] = field(default_factory=dict)
 
 
+NOTHING_KNOWN = StatusContext()
+
+
 def status_of(
-    cluster: Cluster, journal: "JournalView", context: StatusContext = StatusContext()
+    cluster: Cluster, journal: "JournalView", context: StatusContext = NOTHING_KNOWN
 ) -> Status:
     """Combine cluster and journal into a status."""
     health = gates.health(cluster)

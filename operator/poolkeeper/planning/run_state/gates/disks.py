@@ -5,9 +5,10 @@ is free is only known where brokers report it (3.3 and later).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model import versions
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Move, Urgency
@@ -22,7 +23,7 @@ Copy = tuple[TopicPartition, int]
 """A replica on its way: the partition and the broker."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetDisks:
     """What the target brokers of a stage said of their log directories, by broker.
 
@@ -39,7 +40,7 @@ class TargetDisks:
 NOT_LOOKED = TargetDisks()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenDisks:
     """The last answers of target brokers, and when they were asked."""
 

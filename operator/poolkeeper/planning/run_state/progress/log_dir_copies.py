@@ -7,10 +7,10 @@ restarted goes on where its future log ends, and a copy that it lost is to do ag
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.topology import Cluster, TopicPartition
@@ -41,7 +41,7 @@ class CopyProgress(NamedTuple):
     copied_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CopyLimits:
     """How many replicas may be copied at once, of one broker and of all, and how many bytes."""
 

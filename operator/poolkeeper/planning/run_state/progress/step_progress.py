@@ -9,9 +9,9 @@ again and is repeated.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.refusals import Drift, DriftReason
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import (
@@ -40,7 +40,7 @@ class StepState(StrEnum):
     STALE = "stale"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepProgress:
     """A step's state; `wait`: what a SETTLING step waits for; `drift`: why a step is STALE."""
 

@@ -22,8 +22,8 @@ from poolkeeper.fleet.storage import cluster_rows, codecs, plan_rows, schemas
 from poolkeeper.fleet.storage.cluster_rows import ClusterRows
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of
 from poolkeeper.fleet.storage.schemas import OK
+from poolkeeper.model.columns.move_columns import MoveColumns
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.move_columns import MoveColumns
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster

@@ -17,8 +17,8 @@ from poolkeeper.algorithms.names import (
     ownership_problem,
     topic_name_problem,
 )
+from poolkeeper.model.columns.partition_columns import numbers_of
 from poolkeeper.model.execution.records import Records, TopicRecord
-from poolkeeper.model.partition_columns import numbers_of
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,

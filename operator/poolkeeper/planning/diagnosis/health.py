@@ -16,8 +16,8 @@ reassignment adds are not missed.
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from poolkeeper.model.columns.partition_columns import unsettled
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.partition_columns import unsettled
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.specs import Desired, ResourcePoolSpec, TopicSpec

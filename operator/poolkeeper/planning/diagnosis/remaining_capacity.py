@@ -18,8 +18,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from poolkeeper.model.columns.replica_lists import Ints
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.replica_lists import Ints
 from poolkeeper.model.specs import Desired, FailureDomain, Headroom, Quotas, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints.capacity import replicas_cap

@@ -19,8 +19,9 @@ from poolkeeper.fleet.stages.plan import PlanInput, PlanTask
 from poolkeeper.fleet.stages.publishing import FEATURES, PLAN, SNAPSHOT, TABLES_OF, Step, carry_out
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.storage import cluster_rows, parquet, plan_rows, schemas
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired, Goal, GoalKind, UnmanagedTopics
+from poolkeeper.model.specs import Goal, GoalKind, UnmanagedTopics
 from poolkeeper.model.topology import Broker, Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.planner import make_plan
 

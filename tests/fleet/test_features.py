@@ -26,7 +26,8 @@ from poolkeeper.fleet.stages.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import FEATURES, FleetOutcome
 from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
 from poolkeeper.load import refresh
-from poolkeeper.model.specs import Capacity, Desired, LoadSource
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import Capacity, LoadSource
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from unit.planning.instances import instances
 

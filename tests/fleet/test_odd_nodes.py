@@ -14,7 +14,7 @@ from laws import examples
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.fleet.storage import cluster_rows
 from poolkeeper.model import snapshots
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.observation import observe_cluster
 from poolkeeper.zk.cluster_access import ZooKeeperView

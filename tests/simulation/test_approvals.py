@@ -6,10 +6,11 @@ import pytest
 
 from builders import cluster_spec, pool_spec
 from poolkeeper.cli.commands.plans.show import stored_plan
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired, UnmanagedTopics
+from poolkeeper.model.specs import UnmanagedTopics
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.approval import renew

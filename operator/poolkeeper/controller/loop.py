@@ -31,6 +31,7 @@ from poolkeeper.errors import (
     Stale,
     Unavailable,
 )
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, State
@@ -38,7 +39,7 @@ from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import Wait, WaitReason, after_error, damage_wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
+from poolkeeper.model.specs import ApprovalPolicy, Mode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.authority import Authority, authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster

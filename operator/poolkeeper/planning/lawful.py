@@ -9,8 +9,8 @@ nobody else waits for them. Only a plan that is unlawful as a whole, or stays so
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from poolkeeper.model.desired import Culprit, Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Culprit, Desired
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.audit.audit import Violation
 

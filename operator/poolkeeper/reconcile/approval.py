@@ -7,8 +7,9 @@ first parts stay while `planning.parts.keep` accepts them. Parts that are done a
 kept in memory while nothing may be written, and in ZooKeeper for the next executor.
 """
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import ApprovalPolicy, Desired
+from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.parts.choose import without_what_is_over

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from poolkeeper.errors import Refused, Stale, StalePlan
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, State
 from poolkeeper.model.execution.records import Records
@@ -24,7 +25,6 @@ from poolkeeper.model.execution.refusals import refusal_of
 from poolkeeper.model.execution.runs import Ending, Phase, Run
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json

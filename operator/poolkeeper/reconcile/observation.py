@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from poolkeeper.brokers.enrich import with_sizes
 from poolkeeper.brokers.sizes import BrokerLogs
 from poolkeeper.errors import DamagedNode, OtherCluster, Unavailable
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.execution.records import BalanceRecord, RecordKind, Records
 from poolkeeper.model.execution.runs import (
@@ -26,7 +27,6 @@ from poolkeeper.model.execution.throttles import LeftThrottles
 from poolkeeper.model.execution.waits import damage_wait
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.parts.split import Circumstances
 from poolkeeper.planning.run_state.gates import gates

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from poolkeeper.brokers.sizes import BrokerLogs
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Progress
 from poolkeeper.model.execution.runs import Phase, Run, StoredRun
 from poolkeeper.model.execution.waits import Wait, damage_wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Desired, Remedies
+from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state.gates import disks, gates
 from poolkeeper.planning.run_state.progress.log_dir_copies import classify_copies, copies_of

@@ -10,12 +10,12 @@ Partitions are not added to a topic that the run moves: the controller could los
 from dataclasses import replace
 from functools import partial
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.runs import Run
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, Step
-from poolkeeper.model.specs import Desired
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.audit.audit import Violation
 from poolkeeper.planning.lawful import lawful_plan

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from poolkeeper.errors import PoolkeeperError, Unavailable
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.observation import Observation, observe_cluster

@@ -6,10 +6,11 @@ import pytest
 
 import builders
 from builders import pool_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Deletion
 from poolkeeper.model.execution.records import BrokerRecord, Records
 from poolkeeper.model.plans import DeleteTopic, Plan
-from poolkeeper.model.specs import Approval, ApprovalPolicy, Desired, Heal, Mode
+from poolkeeper.model.specs import Approval, ApprovalPolicy, Heal, Mode
 from poolkeeper.model.topology import Broker, Cluster
 from poolkeeper.reconcile.authority import DELETIONS_WITHIN_MS, Authority, authority_of
 from poolkeeper.reconcile.gone_brokers import gone_brokers, updated_records

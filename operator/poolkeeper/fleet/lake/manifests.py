@@ -13,7 +13,7 @@ from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import StoredObject
 from poolkeeper.fleet.storage import codecs, parquet, schemas
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 
 _FOLDER = schemas.MANIFESTS.name
 

@@ -23,9 +23,9 @@ from poolkeeper.fleet.storage.cluster_rows import ClusterRows
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of
 from poolkeeper.fleet.storage.schemas import OK
 from poolkeeper.model.columns.move_columns import MoveColumns
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests

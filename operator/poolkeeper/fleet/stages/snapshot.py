@@ -31,8 +31,8 @@ from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesyst
 from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas, snapshot_file
 from poolkeeper.fleet.storage.schemas import FAILED, OK
 from poolkeeper.model.credentials import ClientConfig
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.observation import observe_cluster
 from poolkeeper.resources.parse import client_config as parse_client_config

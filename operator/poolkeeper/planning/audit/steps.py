@@ -18,6 +18,7 @@ from poolkeeper.algorithms.names import (
     topic_name_problem,
 )
 from poolkeeper.model.columns.partition_columns import numbers_of
+from poolkeeper.model.desired import Claim
 from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -28,7 +29,7 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
-from poolkeeper.model.specs import Claim, DeletionPolicy, Strategy, TopicDefaults, TopicSpec
+from poolkeeper.model.specs import DeletionPolicy, Strategy, TopicDefaults, TopicSpec
 from poolkeeper.model.topic_config.destructive_changes import destructive_changes
 from poolkeeper.model.topic_config.validation import is_owned_by_executor
 from poolkeeper.model.topology import Replicas

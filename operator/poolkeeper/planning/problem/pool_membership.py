@@ -23,15 +23,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from poolkeeper.algorithms.internal_topics import is_declarable
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem
-from poolkeeper.model.specs import (
-    Desired,
-    ResourcePoolSpec,
-    Strategy,
-    TopicSpec,
-    UnmanagedTopics,
-)
+from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec, UnmanagedTopics
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.facts.new_partitions import MetricNameTaken, NotCreated
 from poolkeeper.planning.facts.phrases import Names

@@ -28,9 +28,10 @@ counts for nothing.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import BalanceRecord
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, Urgency
-from poolkeeper.model.specs import ApprovalPolicy, Balancing, Desired, GoalKind
+from poolkeeper.model.specs import ApprovalPolicy, Balancing, GoalKind
 from poolkeeper.planning.proposals import identity
 
 

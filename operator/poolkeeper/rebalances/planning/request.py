@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from poolkeeper.fleet.schedule.budget import Budget
 from poolkeeper.fleet.storage import codecs
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.rebalances.planning.text_chunks import digest_of
 
 

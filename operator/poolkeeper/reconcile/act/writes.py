@@ -8,6 +8,7 @@ in force.
 from dataclasses import replace
 
 from poolkeeper.errors import Refused, Stale
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
@@ -24,7 +25,7 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
-from poolkeeper.model.specs import Desired, ThrottleMode
+from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
 from poolkeeper.planning.proposals import plan_json

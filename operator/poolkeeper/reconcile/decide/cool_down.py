@@ -6,8 +6,8 @@ that a person approved by its hash, applies by hand or had made as a Rebalance g
 
 from collections.abc import Callable
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.reconcile.authority import Authority

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.records import BalanceRecord
 from poolkeeper.model.execution.runs import Ending, Phase, RateReason, Run, RunDocument
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.reassignments.requests import Stall
 from poolkeeper.planning.run_state.throttling.throttles import ThrottleWatch

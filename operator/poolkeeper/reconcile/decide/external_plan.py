@@ -16,13 +16,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from poolkeeper.errors import RefusalReason
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome, Why
 from poolkeeper.model.execution.refusals import Drift, DriftReason, Refusal
 from poolkeeper.model.execution.runs import Ending, Run
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan, Urgency
-from poolkeeper.model.specs import Desired, Throttle, ThrottleMode
+from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.progress import step_progress

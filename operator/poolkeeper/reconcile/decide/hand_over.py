@@ -15,10 +15,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.execution.waits import Wait, WaitReason
-from poolkeeper.model.specs import Desired, TopicSpec
+from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.problem.adoption_requests import (
     AdoptedTopic,

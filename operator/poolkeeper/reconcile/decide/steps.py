@@ -11,6 +11,7 @@ Each step is one transaction. Whether it took effect is read from the cluster in
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.records import TopicRecord
 from poolkeeper.model.execution.waits import Wait, WaitReason
@@ -24,7 +25,7 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
-from poolkeeper.model.specs import Desired, TopicSpec
+from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, Topic, TopicPartition
 from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX, StepState

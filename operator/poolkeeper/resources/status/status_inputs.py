@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution import waits
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, Urgency
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
+from poolkeeper.model.specs import ApprovalPolicy, Mode, TopicSpec
 from poolkeeper.planning.diagnosis.health import ClusterHealth, cluster_health
 from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, adoption_requests
 from poolkeeper.planning.problem.pool_membership import metric_name

@@ -3,8 +3,9 @@
 import pytest
 
 from builders import cluster_spec, pool_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import BrokerRecord, Records
-from poolkeeper.model.specs import Desired, Heal
+from poolkeeper.model.specs import Heal
 from poolkeeper.planning.constraints.outages import Outage, outage, problems
 from poolkeeper.planning.facts.pools import HealHeld
 from poolkeeper.reconcile.gone_brokers import gone_brokers

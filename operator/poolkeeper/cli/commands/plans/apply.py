@@ -29,12 +29,13 @@ from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.errors import DamagedNode, Refused, StalePlan
 from poolkeeper.load.refresh import LoadHistory
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.throttles import Throttled
 from poolkeeper.model.execution.waits import WaitReason
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import ApprovalPolicy, Desired, LoadSource, Mode
+from poolkeeper.model.specs import ApprovalPolicy, LoadSource, Mode
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.gates import gates

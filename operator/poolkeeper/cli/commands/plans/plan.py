@@ -22,9 +22,10 @@ from poolkeeper.cli.output.plans import brokers_table, capacity_table, plan_text
 from poolkeeper.cli.output.runs import status_text
 from poolkeeper.errors import InvalidInput
 from poolkeeper.jsontext import compact, indented
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, PlanProblem
-from poolkeeper.model.specs import ApprovalPolicy, Desired
+from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import health, impossible_requests, remaining_capacity

@@ -15,7 +15,7 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.cli.output.plans import rehearsal_text
 from poolkeeper.errors import InvalidInput, Problem, Refused
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.rehearsal.results import document, outcomes, page, suggestions
 from poolkeeper.rehearsal.results.outcomes import Rehearsed, Storm, Subject

@@ -7,11 +7,11 @@ from pathlib import Path
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.errors import Refused
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Desired
 from poolkeeper.reconcile.gone_brokers import updated_records
 from poolkeeper.reconcile.observation import Observation, observe_cluster
 from poolkeeper.reconcile.recorded_run import (

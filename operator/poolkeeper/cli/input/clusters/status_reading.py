@@ -9,9 +9,10 @@ from poolkeeper.cli import timing
 from poolkeeper.cli.input.clusters import cluster_reading
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.output.runs import status_values
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait, WaitReason
 from poolkeeper.model.plans import PlanProblem
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, Remedies, ZooKeeperSpec
+from poolkeeper.model.specs import KafkaClusterSpec, Remedies, ZooKeeperSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.diagnosis import health
 from poolkeeper.planning.proposals import cool_down

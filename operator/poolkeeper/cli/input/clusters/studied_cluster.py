@@ -11,7 +11,7 @@ from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.files import snapshot_files
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Cluster
 
 

@@ -7,8 +7,8 @@ import shlex
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, Step
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.report import plan_report, pools_report
 from poolkeeper.report.document import Cell, CellKind, Report, Row, Section

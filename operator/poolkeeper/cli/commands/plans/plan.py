@@ -65,12 +65,7 @@ PAGES = (HTML, "markdown")
 
 @click.command()
 @options.by_manifests
-@click.option(
-    "--snapshot",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Plan for a snapshot instead of the live cluster; nothing is connected to.",
-)
+@options.snapshot("Plan for a snapshot instead of the live cluster; nothing is connected to.")
 @click.option(
     "--features",
     metavar="URI",

@@ -44,12 +44,7 @@ def _percent(context: click.Context, option: click.Parameter, word: str | None) 
 
 @click.command()
 @options.by_manifests
-@click.option(
-    "--snapshot",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Rehearse on a snapshot instead of a copy of the live cluster.",
-)
+@options.snapshot("Rehearse on a snapshot instead of a copy of the live cluster.")
 @click.option(
     "--fail",
     "faults",

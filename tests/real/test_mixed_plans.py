@@ -15,7 +15,8 @@ from matrices import soak
 from operated import PARTITIONS, fill
 from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.waits import WaitReason, has
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import (
     Approval,

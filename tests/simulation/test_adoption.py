@@ -9,7 +9,7 @@ from builders import cluster_spec, pool_spec, topic_spec
 from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.specs import DeletionPolicy, TopicSpec, UnmanagedTopics
 from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
 from poolkeeper.planning.planner import make_plan

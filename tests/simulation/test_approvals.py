@@ -8,7 +8,8 @@ from builders import cluster_spec, pool_spec
 from poolkeeper.cli.commands.plans.show import stored_plan
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import UnmanagedTopics
 from poolkeeper.model.topology import Cluster

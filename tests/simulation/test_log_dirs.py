@@ -9,7 +9,8 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Phase, StopRequest
-from poolkeeper.model.execution.waits import WaitReason, has
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Heal, Mode, Throttle, ThrottleMode
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession

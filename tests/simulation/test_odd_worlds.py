@@ -15,7 +15,7 @@ import pytest
 from matrices import soak
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Remedies
 from poolkeeper.reconcile.context import PassContext

@@ -14,7 +14,7 @@ from builders import desired, move, pool_spec, topic_spec
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,

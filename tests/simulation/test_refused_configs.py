@@ -8,7 +8,7 @@ from builders import desired, pool_spec, topic_spec
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
-from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile import config_checks

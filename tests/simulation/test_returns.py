@@ -14,7 +14,8 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import StopRequest
-from poolkeeper.model.execution.waits import NO_CANCEL_API, WaitReason, has
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import NO_CANCEL_API, has
 from poolkeeper.model.specs import (
     Execution,
     Heal,

@@ -10,7 +10,8 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Ending
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Execution, Mode, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.cluster import preview

@@ -37,7 +37,8 @@ from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, State
 from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.model.execution.waits import Wait, WaitReason, after_error, damage_wait
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, after_error, damage_wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, Mode
 from poolkeeper.model.topology import Cluster

@@ -23,7 +23,8 @@ from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, Stat
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.refusals import refusal_of
 from poolkeeper.model.execution.runs import Ending, Phase, Run
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts

@@ -44,7 +44,8 @@ from collections.abc import Collection, Iterable
 
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.runs import Ending
-from poolkeeper.model.execution.waits import NO_CANCEL_API, Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import NO_CANCEL_API, Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import TopicPartition

@@ -21,7 +21,8 @@ from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome, Why
 from poolkeeper.model.execution.refusals import Drift, DriftReason, Refusal
 from poolkeeper.model.execution.runs import Ending, Run
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, Urgency
 from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition

@@ -28,7 +28,8 @@ from poolkeeper.errors import RefusalReason, Refused
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.runs import Ending, Phase
-from poolkeeper.model.execution.waits import Wait, WaitReason, in_order
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, in_order
 from poolkeeper.model.plans import Move, MoveLogDir, Plan
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution import waits
+from poolkeeper.model.execution import wait_reasons, waits
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, Urgency
 from poolkeeper.model.problems import ProblemReason
@@ -204,7 +204,7 @@ def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) 
     asks = bool(plan.moves) or any(map(is_destructive, plan.steps))
     if approval.policy is ApprovalPolicy.AUTO:
         # Many deletions wait for a person even under Auto.
-        asks = waits.has(outcome.waits, waits.WaitReason.APPROVAL_REQUIRED)
+        asks = waits.has(outcome.waits, wait_reasons.WaitReason.APPROVAL_REQUIRED)
     if not asks:
         return PlanApproval.NOT_NEEDED
     by_person = bool(outcome.approved_by) and approval.policy is ApprovalPolicy.MANUAL

@@ -19,7 +19,8 @@ from poolkeeper.model.execution.runs import (
     Saved,
     StopRequest,
 )
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Execution, Mode, Throttle, ThrottleMode

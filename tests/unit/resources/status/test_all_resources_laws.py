@@ -21,7 +21,8 @@ from poolkeeper.errors import HolderActive, OtherCluster, Refused, Unavailable
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, State
 from poolkeeper.model.execution.records import Records, TopicRecord
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Approval, ApprovalPolicy, DeletionPolicy, Mode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.resources.checks.assembly import Assembly, assemble

@@ -33,7 +33,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.throttles import Throttled
-from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, LoadSource, Mode
 from poolkeeper.planning.audit import audit

@@ -9,7 +9,8 @@ from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.errors import Refused
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.reconcile.gone_brokers import updated_records

@@ -17,7 +17,7 @@ from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.approval import renew
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PendingPlan
-from poolkeeper.reconcile.observation import observe_cluster
+from poolkeeper.reconcile.observe.observation import observe_cluster
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread

@@ -56,7 +56,7 @@ from poolkeeper.reconcile.context import (
     untimed,
 )
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
-from poolkeeper.reconcile.observation import lost_run_of
+from poolkeeper.reconcile.observe.observation import lost_run_of
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.zk import history, journal, znodes

@@ -19,7 +19,7 @@ from poolkeeper.planning.parts.split import Circumstances, known_parts, with_par
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json, reuse
 from poolkeeper.reconcile.context import PassContext, PendingPlan, Planner
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 
 _NOTHING = plan_json.plan_hash((), ())
 

@@ -49,14 +49,9 @@ from poolkeeper.reconcile.decide import approved, cool_down, external_plan, hand
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
-from poolkeeper.reconcile.gone_brokers import gone_brokers, lost_log_dirs
-from poolkeeper.reconcile.observation import (
-    Observation,
-    RunGuard,
-    document_of,
-    observe_cluster,
-    observe_run,
-)
+from poolkeeper.reconcile.observe.gone_brokers import gone_brokers, lost_log_dirs
+from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
+from poolkeeper.reconcile.observe.run_view import RunGuard, document_of, observe_run
 from poolkeeper.reconcile.plan import carry_out, enforce_rest, lawful
 from poolkeeper.reconcile.recorded_run import damage_waits, recorded_run, waits_of
 

@@ -25,7 +25,8 @@ from poolkeeper.planning.run_state.returns import classify_returns
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES, PassMemory, progress_of
 from poolkeeper.reconcile.decide import cancel, stalls
 from poolkeeper.reconcile.decide.decisions import RunSituation
-from poolkeeper.reconcile.observation import Observation, RunView, target_disks
+from poolkeeper.reconcile.observe.observation import Observation
+from poolkeeper.reconcile.observe.run_view import RunView, target_disks
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from poolkeeper.reconcile.act import writes
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import ENDED_STATES, PassContext, PlanDuringRun
 from poolkeeper.reconcile.decide import steps
-from poolkeeper.reconcile.observation import Observation, observe_cluster
+from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 
 LOOK_EVERY_MS = 30_000
 LOOK_AGAIN_MS = 2_000

@@ -8,7 +8,7 @@ from poolkeeper.model import specs, topology
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 
 GIB = 2**30
 

@@ -13,7 +13,7 @@ from poolkeeper.model.topology import Cluster, Controller, ReassignmentEntry, To
 from poolkeeper.planning.run_state.progress.move_progress import classify
 from poolkeeper.planning.run_state.returns import classify_returns
 from poolkeeper.reconcile.decide.decisions import RunSituation
-from poolkeeper.reconcile.observation import RunView
+from poolkeeper.reconcile.observe.run_view import RunView
 
 NOW_MS = 1_000_000
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -13,7 +13,7 @@ from poolkeeper.model.plans import DeleteTopic, Plan
 from poolkeeper.model.specs import Approval, ApprovalPolicy, Heal, Mode
 from poolkeeper.model.topology import Broker, Cluster
 from poolkeeper.reconcile.authority import DELETIONS_WITHIN_MS, Authority, authority_of
-from poolkeeper.reconcile.gone_brokers import gone_brokers, updated_records
+from poolkeeper.reconcile.observe.gone_brokers import gone_brokers, updated_records
 
 NOW_MS = 10_000_000
 HOUR_AGO_S = NOW_MS // 1000 - 3600

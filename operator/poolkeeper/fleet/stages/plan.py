@@ -31,7 +31,7 @@ from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.partitions import PartitionTable, table_of
-from poolkeeper.reconcile.gone_brokers import updated_records
+from poolkeeper.reconcile.observe.gone_brokers import updated_records
 from poolkeeper.report.values import Holding
 from poolkeeper.zk.client.gc_pause import collector_paused
 

@@ -34,7 +34,7 @@ from poolkeeper.model.credentials import ClientConfig
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.topology import Cluster
-from poolkeeper.reconcile.observation import observe_cluster
+from poolkeeper.reconcile.observe.observation import observe_cluster
 from poolkeeper.resources.parse import client_config as parse_client_config
 from poolkeeper.text import moment
 from poolkeeper.zk.client.session import Session

@@ -38,7 +38,7 @@ from poolkeeper.reconcile.decide.stalls import (
     unreachable_of,
     waits_for_remedy,
 )
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 
 _WITHDRAWAL_ACTION = {
     Stall.STALE: ActionKind.STALE_REQUEST_WITHDRAWN,

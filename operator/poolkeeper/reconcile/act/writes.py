@@ -64,14 +64,9 @@ from poolkeeper.reconcile.decide.decisions import (
     Watch,
 )
 from poolkeeper.reconcile.decide.steps import WriteSteps
-from poolkeeper.reconcile.gone_brokers import gone_brokers, lost_log_dirs, updated_records
-from poolkeeper.reconcile.observation import (
-    Observation,
-    RunGuard,
-    RunView,
-    find_ending,
-    look_at_copies,
-)
+from poolkeeper.reconcile.observe.gone_brokers import gone_brokers, lost_log_dirs, updated_records
+from poolkeeper.reconcile.observe.observation import Observation
+from poolkeeper.reconcile.observe.run_view import RunGuard, RunView, find_ending, look_at_copies
 
 READ_GONE_EVERY_MS = 5_000
 _AT_WORK = (Phase.MOVING, Phase.COPYING)

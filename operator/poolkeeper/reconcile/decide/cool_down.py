@@ -11,7 +11,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 
 
 def plan_due_now(

@@ -31,7 +31,7 @@ from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.throttling.throttles import ADAPTIVE_RISE_MAX
 from poolkeeper.reconcile.context import ENDED_STATES
-from poolkeeper.reconcile.observation import RunGuard
+from poolkeeper.reconcile.observe.run_view import RunGuard
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from poolkeeper.reconcile.decide.stalls import (
     owned_by,
     stall_of,
 )
-from poolkeeper.reconcile.observation import arrived_of
+from poolkeeper.reconcile.observe.run_view import arrived_of
 
 CHECK_EVERY_MS = 5_000
 

@@ -60,7 +60,7 @@ from poolkeeper.reconcile.decide.decisions import (
     RunSituation,
 )
 from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX, IGNORED_PAUSE_MS
-from poolkeeper.reconcile.observation import led_partitions
+from poolkeeper.reconcile.observe.run_view import led_partitions
 
 WAITS_MAX = 10
 ELECTION_PATIENCE_MS = 60_000

@@ -30,7 +30,7 @@ from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, Topic, TopicPartition
 from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX, StepState
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Cluster
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.rehearsal import engine, fault_specs
 from poolkeeper.rehearsal.values import (
     Cause,

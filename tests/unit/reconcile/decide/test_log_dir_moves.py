@@ -46,7 +46,7 @@ from poolkeeper.reconcile.decide.decisions import (
     RunSituation,
 )
 from poolkeeper.reconcile.decide.log_dir_moves import REFUSALS_MAX, SILENCE_MS
-from poolkeeper.reconcile.observation import RunView
+from poolkeeper.reconcile.observe.run_view import RunView
 from unit.reconcile.situations import NOW_MS, RUN, desired
 
 A, B = "/a", "/b"

@@ -21,7 +21,7 @@ from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.steps import WriteSteps
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 from unit.reconcile.situations import cluster
 
 CREATE = CreateTopic("new", "p", ((1, 2),))

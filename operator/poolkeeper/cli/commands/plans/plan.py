@@ -40,7 +40,7 @@ from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import adoption, approval
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import approved, cool_down, hand_over
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.text import moment, named
 from poolkeeper.zk.client.gc_pause import collector_paused
 

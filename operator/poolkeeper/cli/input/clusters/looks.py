@@ -13,8 +13,8 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.reconcile.gone_brokers import updated_records
-from poolkeeper.reconcile.observation import Observation, observe_cluster
+from poolkeeper.reconcile.observe.gone_brokers import updated_records
+from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 from poolkeeper.reconcile.recorded_run import (
     RecordedRun,
     cancel_waits,

@@ -18,8 +18,8 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.diagnosis import health
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state.gates import gates
-from poolkeeper.reconcile.gone_brokers import gone_brokers
-from poolkeeper.reconcile.observation import balance_of, replication_factors
+from poolkeeper.reconcile.observe.gone_brokers import gone_brokers
+from poolkeeper.reconcile.observe.observation import balance_of, replication_factors
 from poolkeeper.reconcile.recorded_run import cancel_waits, disk_waits
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session

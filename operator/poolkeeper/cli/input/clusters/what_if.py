@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from poolkeeper.errors import Refused
 from poolkeeper.model.topology import Broker
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import event, given, settings
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.excess import live_state
 from poolkeeper.planning.planner import make_plan

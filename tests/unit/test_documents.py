@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from poolkeeper.cli.main import COMMANDS
-from poolkeeper.model.specs import Adoption, AdoptionPolicy
+from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
 from poolkeeper.resources.checks import folder
 from poolkeeper.resources.parse import schemas
 

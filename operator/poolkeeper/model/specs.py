@@ -8,9 +8,9 @@ problem.
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import NamedTuple
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.tenancy import NAMESPACE_LIMITS, TOPIC_LIMITS, Adoption, DeclarationLimits
 from poolkeeper.model.topology import Replicas
 
 
@@ -213,43 +213,6 @@ class ClusterLimits:
     policy: LimitPolicy = LimitPolicy.WARN
 
 
-class AdoptionPolicy(StrEnum):
-    """What happens when a Topic names a Kafka topic that exists and is not its own."""
-
-    APPROVE = "Approve"
-    OPEN = "Open"
-    NONE = "None"
-
-
-@frozen
-class Adoption:
-    """Which Topics may take over a Kafka topic that exists, and whether a person is asked.
-
-    `policy`: None is not declared, which is Open in folders and Approve on Kubernetes.
-    `namespaces`, `topics`: who may take over what without a question, the topics as regular
-    expressions of whole names; None where no such list is declared. What the lists do not match
-    is asked about under Open as well.
-    """
-
-    policy: AdoptionPolicy | None = None
-    namespaces: tuple[str, ...] | None = None
-    topics: tuple[str, ...] | None = None
-
-
-@frozen
-class DeclarationLimits:
-    """What may be declared on Kubernetes, by one Topic or by all Topics of a namespace."""
-
-    partitions: int
-    config_bytes: int
-    manual_lists: int
-    topics: int = 1
-
-
-TOPIC_LIMITS = DeclarationLimits(10_000, 64 * 1024, 10_000)
-NAMESPACE_LIMITS = DeclarationLimits(50_000, 4 * 1024**2, 10_000, 5_000)
-
-
 @frozen
 class LoadSource:
     """Where load figures come from; `prometheus` holds its settings verbatim."""
@@ -282,7 +245,7 @@ class KafkaClusterSpec:
     limits: ClusterLimits = ClusterLimits()
     topic_limits: DeclarationLimits = TOPIC_LIMITS
     namespace_limits: DeclarationLimits = NAMESPACE_LIMITS
-    adoption: Adoption = Adoption()
+    adoption: Adoption = field(default_factory=Adoption)
     system_topics: tuple[str, ...] | None = None
     topic_prefix: str | None = None
     source: SourceLocation = SourceLocation()
@@ -425,42 +388,3 @@ class TopicSpec:
     def declared_partitions(self) -> int | None:
         """How many partitions the Topic declares, if it does."""
         return self.partitions if self.manual is None else len(self.manual)
-
-
-class Culprit(NamedTuple):
-    """What made a plan unlawful: a Kafka topic or else a pool, the law and what it says of it."""
-
-    law: str
-    message: str
-    topic: str = ""
-    pool: str = ""
-
-
-class Claim(NamedTuple):
-    """A Kafka topic and the Topic resource that names it, as `namespace/name`."""
-
-    topic: str
-    owner: str
-
-
-@frozen
-class Desired:
-    """Everything declared for one cluster; pools by name, topics by Kafka topic name, sorted.
-
-    `held`: claims of Topics that cannot be acted on, as they are invalid. Nothing is done to topics
-    that they name or are the recorded owners of, unless another valid Topic declares the topic.
-    `astray`: claims of Topics without a place here: their pool or its cluster does not exist, or
-    the pool does not take them. They hold nothing, except that a topic of which one is the recorded
-    owner goes to no other pool.
-    `doomed`: claims of Topics that are being deleted now with deletionPolicy Delete. They count if
-    the record agrees and no other Topic names the topic.
-    `kept`: what stays as it is, as a plan that follows its declaration was unlawful.
-    """
-
-    cluster: KafkaClusterSpec
-    pools: tuple[ResourcePoolSpec, ...] = ()
-    topics: tuple[TopicSpec, ...] = ()
-    held: frozenset[Claim] = frozenset()
-    doomed: frozenset[Claim] = frozenset()
-    astray: frozenset[Claim] = frozenset()
-    kept: tuple[Culprit, ...] = ()

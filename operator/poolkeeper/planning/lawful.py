@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Culprit, Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Culprit, Desired
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.audit.audit import Violation
 

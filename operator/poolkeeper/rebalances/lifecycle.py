@@ -19,7 +19,8 @@ from poolkeeper.model.execution.outcomes import (
     Progress,
     Why,
 )
-from poolkeeper.model.execution.waits import Wait, WaitReason, after_error
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, after_error
 from poolkeeper.model.rebalances import (
     ClusterRebalance,
     PartState,

@@ -11,9 +11,9 @@ from dataclasses import replace
 from poolkeeper.errors import InvalidInput, PoolkeeperError
 from poolkeeper.fleet.schedule.work import cut_of, work_of
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests

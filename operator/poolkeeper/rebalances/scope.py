@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from poolkeeper.fleet.schedule.budget import Budget, RatedWindow
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.rebalances import (
     BudgetSpec,
     ClusterRebalance,
@@ -21,7 +22,7 @@ from poolkeeper.model.rebalances import (
     RebalanceSpec,
     ResourceSelection,
 )
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec
+from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec
 from poolkeeper.planning.proposals import identity
 from poolkeeper.rebalances.planning.request import ClusterRequest, RebalanceRequest
 from poolkeeper.resources.checks.assembly import Assembly

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Deletion
 from poolkeeper.model.plans import DeleteTopic, Plan
-from poolkeeper.model.specs import Approval, ApprovalPolicy, Desired, Mode
+from poolkeeper.model.specs import Approval, ApprovalPolicy, Mode
 from poolkeeper.telemetry.audit import AuditTrail
 
 DELETIONS_MAX = 10

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from poolkeeper.brokers.sizes import Sizes
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, Result, State
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.runs import Run, RunDocument
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.layout.known_layouts import KnownLayouts
 from poolkeeper.planning.planner import make_plan

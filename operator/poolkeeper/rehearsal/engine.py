@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 from poolkeeper.errors import PoolkeeperError, Unavailable
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.observation import Observation, observe_cluster
+from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 from poolkeeper.rehearsal.cluster_copy import loading
 from poolkeeper.rehearsal.cluster_copy.rehearsed_brokers import RehearsedBrokers
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import (
     CreateTopic,
     DeleteTopic,
@@ -13,7 +14,6 @@ from poolkeeper.model.plans import (
     SetConfig,
     Urgency,
 )
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.planning.rules import Rules

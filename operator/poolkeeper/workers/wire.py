@@ -19,9 +19,9 @@ from typing import IO
 from poolkeeper import __version__, errors
 from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Partition, Topic
 
 PIECE = 1000

@@ -26,12 +26,7 @@ from poolkeeper.text import count, few, size
 @click.command("import")
 @click.argument("where", metavar="[CLUSTER]", required=False)
 @options.address_options
-@click.option(
-    "--snapshot",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Instead of a cluster: a snapshot of one.",
-)
+@options.snapshot()
 @click.option(
     "--out",
     metavar="DIR",

@@ -66,6 +66,16 @@ def audit_log() -> Decorator:
     )
 
 
+def snapshot(told: str = "Instead of a cluster: a snapshot of one.") -> Decorator:
+    """Add `--snapshot FILE`; `told` is its line of help."""
+    return click.option(
+        "--snapshot",
+        metavar="FILE",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help=told,
+    )
+
+
 def folders(*, required: bool = False) -> Decorator:
     """Add `-f DIR`, repeatable."""
     return click.option(

@@ -19,7 +19,7 @@ import click
 from poolkeeper.algorithms.assignors.group import GroupMember, GroupTopic
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.frozen import frozen
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.studies.group_events import (
     GroupEvent,

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from poolkeeper import wording
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import Action, ActionKind
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.problems import is_left_undone
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.waits import WaitReason, has
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
 from poolkeeper.model.specs import Mode
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
 

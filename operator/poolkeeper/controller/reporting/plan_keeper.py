@@ -12,9 +12,9 @@ from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import plan_documents
 from poolkeeper.kube.objects.plan_documents import DocumentApi, PlanDocument
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.planning.proposals import plan_json
 
 PlanText = Callable[[Plan, Desired, LastObservation], str]

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from poolkeeper.errors import Internal, PoolkeeperError, Unavailable
 from poolkeeper.fleet.storage import parquet, schemas
-from poolkeeper.fleet.storage.schemas import FAILED, OK, TableSchema
+from poolkeeper.fleet.storage.schemas import FAILED, OK
+from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
 
 PIECE_ROWS = 64 * 1024

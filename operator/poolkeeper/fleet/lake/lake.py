@@ -29,7 +29,7 @@ from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.objects import Objects, StoredObject
 from poolkeeper.fleet.storage import codecs
-from poolkeeper.fleet.storage.schemas import TableSchema
+from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
 
 GRACE_S = 24 * 3600.0

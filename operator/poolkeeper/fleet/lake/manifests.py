@@ -11,9 +11,9 @@ from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import StoredObject
-from poolkeeper.fleet.storage import codecs, parquet, schemas
+from poolkeeper.fleet.storage import codecs, parquet, schemas, table_schema
 from poolkeeper.frozen import frozen
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 
 _FOLDER = schemas.MANIFESTS.name
 
@@ -51,7 +51,7 @@ def _read(lake: Lake, path: str) -> dict[str, Manifest]:
         content = pq.read_table(io.BytesIO(body or b""), page_checksum_verification=True)
         names = [column.name for column in schemas.MANIFESTS.columns]
         rows = parquet.completed(content, schemas.MANIFESTS, names, path).to_pylist()
-        clusters = content.column(schemas.CLUSTER.name).to_pylist()
+        clusters = content.column(table_schema.CLUSTER.name).to_pylist()
     except (OSError, ValueError, KeyError, pa.ArrowException, Refused) as wrong:
         raise DamagedFile(path, str(wrong).partition("\n")[0]) from wrong
     return {

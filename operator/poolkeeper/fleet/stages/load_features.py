@@ -33,7 +33,7 @@ from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas
 from poolkeeper.frozen import frozen
 from poolkeeper.load import prometheus
 from poolkeeper.load.time_series import HistoryWindow
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.resources.parse.quantities import duration_s
 
 SOURCE_PROMETHEUS = "Prometheus"

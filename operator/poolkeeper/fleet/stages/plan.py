@@ -23,16 +23,16 @@ from poolkeeper.fleet.storage.cluster_rows import ClusterRows
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of
 from poolkeeper.fleet.storage.schemas import OK
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.move_columns import MoveColumns
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.move_columns import MoveColumns
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.partitions import PartitionTable, table_of
-from poolkeeper.reconcile.gone_brokers import updated_records
+from poolkeeper.reconcile.observe.gone_brokers import updated_records
 from poolkeeper.report.values import Holding
 from poolkeeper.zk.client.gc_pause import collector_paused
 

@@ -27,15 +27,10 @@ from operator import attrgetter
 import numpy as np
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import AddPartitions, ElectLeaders, Plan, PlanProblem, SetConfig
-from poolkeeper.model.specs import (
-    Desired,
-    LimitPolicy,
-    ResourcePoolSpec,
-    TopicSpec,
-    UnmanagedTopics,
-)
+from poolkeeper.model.specs import LimitPolicy, ResourcePoolSpec, TopicSpec, UnmanagedTopics
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import sources
 from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems

@@ -30,7 +30,8 @@ from poolkeeper.fleet.lake.steps import (
 )
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.storage import parquet
-from poolkeeper.fleet.storage.schemas import FAILED, TableSchema
+from poolkeeper.fleet.storage.schemas import FAILED
+from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
 
 __all__ = ["BUDGET", "FEATURES", "PLAN", "REPORT", "SNAPSHOT", "TABLES_OF"]

@@ -32,10 +32,10 @@ from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas, sna
 from poolkeeper.fleet.storage.schemas import FAILED, OK
 from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import ClientConfig
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
-from poolkeeper.reconcile.observation import observe_cluster
+from poolkeeper.reconcile.observe.observation import observe_cluster
 from poolkeeper.resources.parse import client_config as parse_client_config
 from poolkeeper.text import moment
 from poolkeeper.zk.client.session import Session

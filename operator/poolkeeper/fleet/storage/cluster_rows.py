@@ -18,13 +18,13 @@ from poolkeeper.errors import Refused
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
 from poolkeeper.frozen import frozen
-from poolkeeper.model.partition_columns import (
+from poolkeeper.model.columns.partition_columns import (
     UNKNOWN,
     PartitionColumns,
     TopicPartitions,
     columns_of,
 )
-from poolkeeper.model.replica_lists import Ints, ReplicaLists
+from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists
 from poolkeeper.model.topology import (
     Broker,
     Cluster,

@@ -9,10 +9,10 @@ asked. A config in force is not judged: only what a write would change for the w
 from collections.abc import Mapping
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import CreateTopic, SetConfig
 from poolkeeper.model.possible_versions import possible_versions
 from poolkeeper.model.problems import Facts
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topic_config import validation
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.model.versions import Version, VersionRange

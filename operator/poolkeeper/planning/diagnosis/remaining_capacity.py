@@ -18,9 +18,10 @@ from typing import TypeVar
 import numpy as np
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.replica_lists import Ints
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.replica_lists import Ints
-from poolkeeper.model.specs import Desired, FailureDomain, Headroom, Quotas, ResourcePoolSpec
+from poolkeeper.model.specs import FailureDomain, Headroom, Quotas, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints.capacity import replicas_cap
 from poolkeeper.planning.constraints.headroom import BrokerBound, capacity_left

@@ -27,9 +27,9 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, MoveLogDir, Part, PartKind, Plan, Step, Urgency
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.incremental import MovesInTurn
 from poolkeeper.planning.proposals import identity

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import canonical
+from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Claim, Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.topic_ownership import TopicOwners
 from poolkeeper.planning.problem.topic_rights import Right, TopicsFound, namespace_of

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired, ResourcePoolSpec
+from poolkeeper.model.specs import ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
 
 Ints = npt.NDArray[np.int64]

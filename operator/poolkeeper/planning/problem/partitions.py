@@ -18,9 +18,9 @@ from statistics import median_low
 import numpy as np
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.partition_columns import UNKNOWN as UNKNOWN_NUMBER
-from poolkeeper.model.partition_columns import PartitionColumns, columns_of
-from poolkeeper.model.replica_lists import ReplicaLists
+from poolkeeper.model.columns.partition_columns import UNKNOWN as UNKNOWN_NUMBER
+from poolkeeper.model.columns.partition_columns import PartitionColumns, columns_of
+from poolkeeper.model.columns.replica_lists import ReplicaLists
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, BrokerIndex, Ints, Rows
 

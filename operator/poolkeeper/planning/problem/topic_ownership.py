@@ -18,10 +18,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts
-from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, TopicSpec
+from poolkeeper.model.specs import DeletionPolicy, TopicSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.facts.topics import (
     AdoptionRefused,

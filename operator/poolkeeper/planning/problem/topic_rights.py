@@ -21,8 +21,10 @@ from collections.abc import Collection
 from enum import Enum, auto
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records, TopicRecord
-from poolkeeper.model.specs import AdoptionPolicy, Desired, KafkaClusterSpec
+from poolkeeper.model.specs import KafkaClusterSpec
+from poolkeeper.model.tenancy import AdoptionPolicy
 from poolkeeper.model.topology import Cluster
 
 SYSTEM_MARK = "_"

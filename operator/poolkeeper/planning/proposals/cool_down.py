@@ -29,9 +29,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import BalanceRecord
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, Urgency
-from poolkeeper.model.specs import ApprovalPolicy, Balancing, Desired, GoalKind
+from poolkeeper.model.specs import ApprovalPolicy, Balancing, GoalKind
 from poolkeeper.planning.proposals import identity
 
 

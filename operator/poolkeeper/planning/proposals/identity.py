@@ -46,9 +46,9 @@ from operator import itemgetter
 from types import MappingProxyType
 
 from poolkeeper.jsontext import canonical
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import DeleteTopic, Move, MoveLogDir, SetConfig, Step
 from poolkeeper.model.specs import (
-    Desired,
     KafkaClusterSpec,
     LimitPolicy,
     RackPolicy,

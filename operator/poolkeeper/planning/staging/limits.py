@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from poolkeeper.algorithms.sizes import reassignment_bytes, reassignment_entry_bytes
 from poolkeeper.frozen import frozen
-from poolkeeper.model.partition_columns import last_of, longest_of
+from poolkeeper.model.columns.partition_columns import last_of, longest_of
 from poolkeeper.model.specs import Execution
 from poolkeeper.model.topology import Replicas, Topic
 

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 from poolkeeper import errors
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.audit.excess import LAWS, State, excesses
 from poolkeeper.planning.rules import Rules

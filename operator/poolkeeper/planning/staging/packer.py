@@ -26,7 +26,8 @@ The wait names the reason of the most urgent one.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Execution
 from poolkeeper.model.topology import TopicPartition

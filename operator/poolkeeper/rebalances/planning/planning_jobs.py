@@ -25,8 +25,8 @@ from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.jobs import configmap_blob, jobs, planner_pods
 from poolkeeper.kube.jobs.jobs import JobPhase, JobView
 from poolkeeper.kube.jobs.planner_pods import PlannerJob, PlannerPodSettings
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.names import API_VERSION, GROUP
-from poolkeeper.model.specs import Desired
 from poolkeeper.rebalances.planning import text_chunks
 from poolkeeper.rebalances.planning.request import RebalanceRequest
 from poolkeeper.rebalances.planning.response import RebalanceResponse

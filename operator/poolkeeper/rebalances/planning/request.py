@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from poolkeeper.fleet.schedule.budget import Budget
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.frozen import frozen
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.rebalances.planning.text_chunks import digest_of
 
 

@@ -41,7 +41,7 @@ from poolkeeper.rebalances.planning.response import (
     with_room,
     without_room,
 )
-from poolkeeper.reconcile.observation import observe_cluster
+from poolkeeper.reconcile.observe.observation import observe_cluster
 from poolkeeper.zk.client.gc_pause import collector_paused
 from poolkeeper.zk.cluster_access import ZooKeeperView
 

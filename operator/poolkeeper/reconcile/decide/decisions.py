@@ -9,18 +9,18 @@ from dataclasses import field
 from enum import Enum, auto
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.records import BalanceRecord
 from poolkeeper.model.execution.runs import Ending, Phase, RateReason, Run, RunDocument
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.reassignments.requests import Stall
 from poolkeeper.planning.run_state.throttling.throttles import ThrottleWatch
 from poolkeeper.planning.staging.next_stage import Stage
 from poolkeeper.reconcile.context import CopyMemory
-from poolkeeper.reconcile.observation import RunView
+from poolkeeper.reconcile.observe.run_view import RunView
 
 
 @frozen

@@ -16,10 +16,12 @@ from dataclasses import replace
 from operator import attrgetter
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.records import Records, TopicRecord
-from poolkeeper.model.execution.waits import Wait, WaitReason
-from poolkeeper.model.specs import Desired, TopicSpec
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.problem.adoption_requests import (
     AdoptedTopic,

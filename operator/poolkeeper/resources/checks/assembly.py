@@ -32,15 +32,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.specs import (
-    AdoptionPolicy,
-    Claim,
-    DeletionPolicy,
-    Desired,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    TopicSpec,
-)
+from poolkeeper.model.desired import Claim, Desired
+from poolkeeper.model.specs import DeletionPolicy, KafkaClusterSpec, ResourcePoolSpec, TopicSpec
+from poolkeeper.model.tenancy import AdoptionPolicy
 from poolkeeper.resources.checks.cross_checks import config_problems
 from poolkeeper.resources.checks.declaration_limits import beyond_limits
 from poolkeeper.resources.kinds import kafka_cluster, resource_pool

@@ -15,7 +15,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.specs import DeclarationLimits, KafkaClusterSpec, ResourcePoolSpec, TopicSpec
+from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
+from poolkeeper.model.tenancy import DeclarationLimits
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 
 _FIELDS = (

@@ -12,8 +12,9 @@ from typing import Any
 
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.names import API_VERSION, GROUP
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, TopicSpec
+from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
 from poolkeeper.resources.checks import cross_checks, folder_conflicts
 from poolkeeper.resources.checks.cross_checks import Readings
 from poolkeeper.resources.kinds.kafka_cluster import read_cluster

@@ -18,7 +18,8 @@ from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.person_requests import AnswerKind, RequestAnswer
 from poolkeeper.model.execution.runs import Ending
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.resources.status.events import StatusEvent
 from poolkeeper.resources.status.wording import count, size
 

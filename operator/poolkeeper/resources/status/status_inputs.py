@@ -9,11 +9,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.execution import waits
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution import wait_reasons, waits
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, Urgency
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
+from poolkeeper.model.specs import ApprovalPolicy, Mode, TopicSpec
 from poolkeeper.planning.diagnosis.health import ClusterHealth, cluster_health
 from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, adoption_requests
 from poolkeeper.planning.problem.pool_membership import metric_name
@@ -204,7 +205,7 @@ def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) 
     asks = bool(plan.moves) or any(map(is_destructive, plan.steps))
     if approval.policy is ApprovalPolicy.AUTO:
         # Many deletions wait for a person even under Auto.
-        asks = waits.has(outcome.waits, waits.WaitReason.APPROVAL_REQUIRED)
+        asks = waits.has(outcome.waits, wait_reasons.WaitReason.APPROVAL_REQUIRED)
     if not asks:
         return PlanApproval.NOT_NEEDED
     by_person = bool(outcome.approved_by) and approval.policy is ApprovalPolicy.MANUAL

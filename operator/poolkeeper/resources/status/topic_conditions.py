@@ -10,18 +10,12 @@ from collections.abc import Callable
 
 from poolkeeper import wording
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Claim
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.waits import in_order
 from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem, SetConfig
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.specs import (
-    ApprovalPolicy,
-    Claim,
-    DeletionPolicy,
-    KafkaClusterSpec,
-    Mode,
-    TopicSpec,
-)
+from poolkeeper.model.specs import ApprovalPolicy, DeletionPolicy, KafkaClusterSpec, Mode, TopicSpec
 from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, is_doomed
 from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.problem.topic_rights import Right, prefix_of

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Desired
 from poolkeeper.zk import throttle_records
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.throttle_records import Entity

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from builders import cluster, desired, pool_spec, topic, topic_spec
 from laws import examples
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import CreateTopic, Plan
-from poolkeeper.model.specs import Desired, TopicSpec
+from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.parts.choose import moves_of

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from builders import desired, pool_spec
 from laws import examples
 from poolkeeper.model import plans, specs, topology
+from poolkeeper.model.desired import Desired
 from poolkeeper.planning.audit.excess import Rules, excesses, live_state, partition_excess
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.planning.staging.candidates import entry_for
@@ -41,7 +42,7 @@ caps = st.none() | st.integers(0, 6)
 
 
 @st.composite
-def declared(draw: st.DrawFn) -> specs.Desired:
+def declared(draw: st.DrawFn) -> Desired:
     disk = draw(st.none() | st.integers(20, 60))
     capacity = specs.Capacity(replicas=draw(caps), disk_bytes=None if disk is None else disk * MIB)
     headroom = draw(st.none() | st.just(specs.Headroom(failures=1)))

@@ -11,7 +11,7 @@ from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.resources.checks import folder
 from poolkeeper.resources.parse.quantities import positive_duration_s
 from poolkeeper.text import listed

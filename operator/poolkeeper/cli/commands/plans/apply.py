@@ -30,12 +30,13 @@ from poolkeeper.controller import loop
 from poolkeeper.errors import DamagedNode, Refused, StalePlan
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.throttles import Throttled
-from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import ApprovalPolicy, Desired, LoadSource, Mode
+from poolkeeper.model.specs import ApprovalPolicy, LoadSource, Mode
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.gates import gates
@@ -46,7 +47,7 @@ from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile import adoption, approval
 from poolkeeper.reconcile.context import PendingPlan
 from poolkeeper.reconcile.decide import stalls
-from poolkeeper.reconcile.observation import Observation, observe_cluster
+from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 from poolkeeper.telemetry import audit as audit_trail
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.text import count, cut

@@ -23,9 +23,10 @@ from poolkeeper.cli.output.runs import status_text
 from poolkeeper.errors import InvalidInput
 from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import compact, indented
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, PlanProblem
-from poolkeeper.model.specs import ApprovalPolicy, Desired
+from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import health, impossible_requests, remaining_capacity
@@ -40,7 +41,7 @@ from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import adoption, approval
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import approved, cool_down, hand_over
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.text import moment, named
 from poolkeeper.zk.client.gc_pause import collector_paused
 
@@ -65,12 +66,7 @@ PAGES = (HTML, "markdown")
 
 @click.command()
 @options.by_manifests
-@click.option(
-    "--snapshot",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Plan for a snapshot instead of the live cluster; nothing is connected to.",
-)
+@options.snapshot("Plan for a snapshot instead of the live cluster; nothing is connected to.")
 @click.option(
     "--features",
     metavar="URI",

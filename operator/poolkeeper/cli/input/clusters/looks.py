@@ -8,13 +8,14 @@ from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Desired
-from poolkeeper.reconcile.gone_brokers import updated_records
-from poolkeeper.reconcile.observation import Observation, observe_cluster
+from poolkeeper.reconcile.observe.gone_brokers import updated_records
+from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 from poolkeeper.reconcile.recorded_run import (
     RecordedRun,
     cancel_waits,

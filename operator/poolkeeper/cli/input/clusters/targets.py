@@ -13,7 +13,8 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import ClientConfig
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, ZooKeeperSpec
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import KafkaClusterSpec, ZooKeeperSpec
 from poolkeeper.resources.checks import folder
 from poolkeeper.resources.parse import client_config
 

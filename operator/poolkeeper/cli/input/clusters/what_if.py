@@ -6,7 +6,7 @@ from dataclasses import replace
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Broker
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 
 
 @frozen

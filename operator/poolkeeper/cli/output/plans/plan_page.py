@@ -8,8 +8,8 @@ from dataclasses import replace
 from enum import Enum
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, Step
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.report import plan_report, pools_report
 from poolkeeper.report.document import Cell, CellKind, Report, Row, Section

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from poolkeeper.errors import NodeDamage
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.runs import Phase, RateReason
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, PlanProblem
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition

@@ -10,9 +10,10 @@ from itertools import pairwise
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model import versions
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Urgency
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, LogDir, TopicPartition
 from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState
 

@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 from poolkeeper.algorithms.internal_topics import keeps
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired, ResourcePoolSpec, TopicSpec
+from poolkeeper.model.specs import ResourcePoolSpec, TopicSpec
 from poolkeeper.model.topic_config import validation
 from poolkeeper.model.topology import Cluster, Replicas, Topic
 from poolkeeper.planning.problem.pool_membership import plan_scope

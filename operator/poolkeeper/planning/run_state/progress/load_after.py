@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.partition_columns import UNKNOWN, columns_of, numbers_of
+from poolkeeper.model.columns.partition_columns import UNKNOWN, columns_of, numbers_of
+from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
-from poolkeeper.model.replica_lists import Ints, ReplicaLists
 from poolkeeper.model.topology import Cluster, Replicas
 
 

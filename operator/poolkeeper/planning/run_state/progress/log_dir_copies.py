@@ -11,7 +11,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state.progress import step_progress

@@ -13,7 +13,8 @@ from enum import StrEnum
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.refusals import Drift, DriftReason
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,

@@ -13,7 +13,8 @@ other. What is left to do is planned after it.
 from poolkeeper.errors import NodeDamage
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.records import RequestRecord
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify

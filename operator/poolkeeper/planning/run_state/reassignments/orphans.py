@@ -20,7 +20,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import (
     Cluster,
     Partition,

@@ -22,7 +22,8 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import (
     Cluster,
     Partition,

@@ -18,7 +18,8 @@ from poolkeeper.model.execution.runs import (
     StoredRun,
 )
 from poolkeeper.model.execution.throttles import RecordedThrottles, ThrottleReading, ThrottleRecord
-from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Controller, ReassignmentEntry, TopicPartition

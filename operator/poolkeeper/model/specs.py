@@ -245,7 +245,7 @@ class KafkaClusterSpec:
     limits: ClusterLimits = ClusterLimits()
     topic_limits: DeclarationLimits = TOPIC_LIMITS
     namespace_limits: DeclarationLimits = NAMESPACE_LIMITS
-    adoption: Adoption = field(default_factory=Adoption)
+    adoption: Adoption = Adoption()
     system_topics: tuple[str, ...] | None = None
     topic_prefix: str | None = None
     source: SourceLocation = SourceLocation()

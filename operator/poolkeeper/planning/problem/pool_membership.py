@@ -183,10 +183,10 @@ def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[
         for broker in pool.brokers:
             holders.setdefault(broker, []).append(pool.name)
     shared = {broker: names for broker, names in sorted(holders.items()) if len(names) > 1}
-    frozen: dict[str, list[int]] = {}
+    unmoved: dict[str, list[int]] = {}
     for broker, names in shared.items():
         for name in names:
-            frozen.setdefault(name, []).append(broker)
+            unmoved.setdefault(name, []).append(broker)
     problems = [
         PlanProblem(
             name,
@@ -196,10 +196,10 @@ def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[
                 tuple(sorted({other for b in ids for other in shared[b]} - {name})),
             ),
         )
-        for name, ids in sorted(frozen.items())
+        for name, ids in sorted(unmoved.items())
     ]
     kept = {each.pool for each in desired.kept if not each.topic}
-    unusable = frozen.keys() | kept
+    unusable = unmoved.keys() | kept
     pools = {pool.name: pool for pool in desired.pools if pool.name not in unusable}
     return pools, problems
 

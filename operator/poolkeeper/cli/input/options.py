@@ -13,6 +13,7 @@ import click
 
 from poolkeeper.cli import timing
 from poolkeeper.cli.output import printing
+from poolkeeper.errors import PoolkeeperError
 from poolkeeper.frozen import frozen
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditLog, Emit
@@ -90,11 +91,23 @@ def folders(*, required: bool = False) -> Decorator:
     )
 
 
+def _names_declared(context: click.Context, _option: click.Parameter, incomplete: str) -> list[str]:
+    """Complete a cluster's name from the manifests before it; none if they are wrong."""
+    from poolkeeper.cli.input.clusters import targets  # imports what loads manifests
+
+    try:
+        found = targets.names(ClusterSelection(tuple(map(Path, context.params["folders"]))))
+    except PoolkeeperError:
+        return []
+    return [name for name in found if name.startswith(incomplete)]
+
+
 def cluster() -> Decorator:
     """Add `--cluster NAME`."""
     return click.option(
         "--cluster",
         metavar="NAME",
+        shell_complete=_names_declared,
         help="Which cluster, where the manifests hold several.",
     )
 

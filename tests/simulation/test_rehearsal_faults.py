@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkeeper.rehearsal import outcomes
+from poolkeeper.rehearsal.results import outcomes
 from poolkeeper.rehearsal.values import Cause, End, Rehearsal
 from rehearsed import SETTINGS, subject
 

@@ -93,13 +93,13 @@ def folders(*, required: bool = False) -> Decorator:
 
 def _names_declared(context: click.Context, _option: click.Parameter, incomplete: str) -> list[str]:
     """Complete a cluster's name from the manifests before it; none if they are wrong."""
-    from poolkeeper.cli.input.clusters import targets  # imports what loads manifests
+    from poolkeeper.resources.checks import folder  # commands that load no manifests need it not
 
     try:
-        found = targets.names(ClusterSelection(tuple(map(Path, context.params["folders"]))))
+        found = folder.load(tuple(map(Path, context.params["folders"])))
     except PoolkeeperError:
         return []
-    return [name for name in found if name.startswith(incomplete)]
+    return sorted(spec.name for spec in found.clusters if spec.name.startswith(incomplete))
 
 
 def cluster() -> Decorator:

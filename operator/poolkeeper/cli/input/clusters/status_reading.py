@@ -57,6 +57,7 @@ def _context(
         Remedies() if desired is None else desired.cluster.execution.remedies,
         notes,
         factors={} if desired is None else replication_factors(desired),
+        now_ms=time.time_ns() // 1_000_000,
     )
 
 

@@ -13,7 +13,7 @@ from poolkeeper.errors import NodeDamage
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.runs import Phase, RateReason
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.execution.waits import Wait, blocks
 from poolkeeper.model.plans import Move, PlanProblem
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
@@ -25,6 +25,7 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import (
     copies_of,
 )
 from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState, classify
+from poolkeeper.planning.run_state.progress.punctuality import Punctuality, punctuality
 from poolkeeper.planning.run_state.reassignments import lost_runs, orphans, requests
 from poolkeeper.planning.run_state.reassignments.requests import Owned
 from poolkeeper.planning.run_state.throttling import left_throttles
@@ -59,6 +60,7 @@ class RunStatus:
     throttle_reason: RateReason | None = None
     copies: dict[str, int] = field(default_factory=dict)
     """Moves between log directories by state."""
+    punctuality: Punctuality | None = None
 
 
 @frozen
@@ -98,7 +100,7 @@ class StatusContext:
     `balance_waits_until_ms`: balance alone starts no plan before. `remedies`: those that are
     allowed; without manifests none is. `notes`: sentences about nodes that could not be read.
     `future_bytes`: how much brokers have copied between their log directories.
-    `factors`: the replication factors that topics declare.
+    `factors`: the replication factors that topics declare. `now_ms`: the time of the look.
     """
 
     balance_waits_until_ms: int | None = None
@@ -106,6 +108,7 @@ class StatusContext:
     notes: tuple[str, ...] = ()
     future_bytes: Mapping[Replica, int] = field(default_factory=dict)
     factors: Mapping[str, int] = field(default_factory=dict)
+    now_ms: int | None = None
 
 
 NOTHING_KNOWN = StatusContext()
@@ -177,6 +180,7 @@ def _run(
     waits.extend(left_throttles.changed(journal.throttles, journal.stored.running))
     if journal.holder is None:
         waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
+    done = _bytes_done(moves, progress)
     found = RunStatus(
         plan=run.plan,
         phase=run.phase.value,
@@ -184,7 +188,7 @@ def _run(
         started_ms=run.started_ms,
         moves=dict(Counter(p.state.value for p in progress)),
         moves_total=len(moves),
-        bytes_done=_bytes_done(moves, progress) + sum(each.copied_bytes for each in copies),
+        bytes_done=done + sum(each.copied_bytes for each in copies),
         bytes_total=sum(move.bytes for move in moves) + sum(step.bytes for step in steps),
         throttle_bytes_per_s=run.rates[0] if run.rates else None,
         throttle_reason=run.rate_reason,
@@ -194,8 +198,24 @@ def _run(
             move for move, p in zip(moves, progress, strict=True) if p.state in _IN_FLIGHT
         ),
         copies=dict(Counter(each.state.value for each in copies)),
+        punctuality=_punctuality(journal, context, done, waits),
     )
     return found, tuple(waits)
+
+
+def _punctuality(
+    journal: "JournalView", context: StatusContext, bytes_done: int, waits: Sequence[Wait]
+) -> Punctuality | None:
+    run, document = journal.run, journal.document
+    if run is None or document is None or context.now_ms is None or run.phase is not Phase.MOVING:
+        return None
+    return punctuality(
+        document.plan,
+        max(0, context.now_ms - run.started_ms) / 1000,
+        bytes_done,
+        rate=run.rates[0] if run.rates else None,
+        blocked=any(map(blocks, waits)),
+    )
 
 
 def _run_moves(

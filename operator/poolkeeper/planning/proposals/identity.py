@@ -276,10 +276,9 @@ def _pool(spec: ResourcePoolSpec) -> dict[str, object]:
 
 def _fields(value: object, without: Collection[str] = ()) -> dict[str, object]:
     """The fields of a dataclass in plain form, except `source` and those named."""
+    kind: type = type(value)
     return {
-        name: _plain(getattr(value, name))
-        for name in _field_names(type(value))
-        if name not in without
+        name: _plain(getattr(value, name)) for name in _field_names(kind) if name not in without
     }
 
 

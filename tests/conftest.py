@@ -13,6 +13,7 @@ from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
+from xdist import is_xdist_worker
 from xdist.remote import Producer
 
 import scheduling
@@ -58,6 +59,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> schedul
     # In the order of the tests, not by their number.
     config.option.loadscopereorder = False
     return scheduling.Scheduling(config, log)
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    if not is_xdist_worker(item.session):
+        return None
+    scheduling.run(item, nextitem)
+    return True
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

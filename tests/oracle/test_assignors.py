@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from consumer_groups import RACKS, Group, drawn_group, next_rebalance, question
 from kafka_oracle import Thrown
-from laws import examples
+from laws import compared
 from poolkeeper.algorithms.assignors.assign import assign
 from poolkeeper.algorithms.assignors.group import Assignor, AssignorFailed, GroupMember
 from poolkeeper.algorithms.assignors.member_order import member_order
@@ -62,7 +62,7 @@ def _as_owned(assignment):
 
 
 @pytest.mark.parametrize("assignor", [each for each in Assignor if each != Assignor.STICKY_2_2])
-@examples(18)
+@compared(18)
 @given(seed=SEEDS)
 def test_assignors(kafka_3_9, assignor, seed):
     assert_twice_alike(kafka_3_9, assignor.value, assignor, seed)
@@ -79,13 +79,13 @@ def as_2_2_takes_it(group):
     return Group({name: topic for name, topic in topics.items() if name in read}, members)
 
 
-@examples(18)
+@compared(18)
 @given(seed=SEEDS)
 def test_sticky_of_2_2(kafka_2_2, seed):
     assert_twice_alike(kafka_2_2, "sticky", Assignor.STICKY_2_2, seed, as_2_2_takes_it)
 
 
-@examples(9)
+@compared(9)
 @given(seed=SEEDS)
 def test_member_order(kafka_3_9, seed):
     random = Random(seed)
@@ -94,7 +94,7 @@ def test_member_order(kafka_3_9, seed):
     assert [member_order(group) for group in groups] == told
 
 
-@examples(9)
+@compared(9)
 @given(seed=SEEDS)
 def test_whether_racks_count(kafka_3_9, seed):
     random = Random(seed)

@@ -97,14 +97,14 @@ class StudyInput:
     """A group, what happens to it, and what is known of it.
 
     `rates`: bytes per second of partitions; used if those of all are there. `observed`: who reads
-    what now, with the assignor that the group has: its course starts from that.
+    what now, with the assignors that the group may have: their courses start from that.
     """
 
     group: StudiedGroup
     events: Sequence[GroupEvent] = ()
     assignors: Sequence[Assignor] = tuple(Assignor)
     rates: Mapping[GroupPartition, float] = field(default_factory=dict)
-    observed: tuple[Assignor, Assignment] | None = None
+    observed: tuple[Collection[Assignor], Assignment] | None = None
 
 
 def study(given: StudyInput, timer: Timer = time.process_time) -> ConsumerStudy:
@@ -136,7 +136,7 @@ def _course(
     try:
         for place, group in enumerate(groups):
             before = settled
-            if place == 0 and given.observed is not None and given.observed[0] is assignor:
+            if place == 0 and given.observed is not None and assignor in given.observed[0]:
                 settled = Settled((given.observed[1],), 1, 0.0)
             else:
                 settled = settle(assignor, group, before, timer)

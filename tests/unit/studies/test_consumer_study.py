@@ -111,7 +111,7 @@ def test_a_topic_that_moves_to_other_racks() -> None:
 
 def test_a_live_group_starts_from_what_it_has() -> None:
     now = {"C0": [("t0", 3)], "C1": [("t1", n) for n in range(4)], "C2": []}
-    observed = (Assignor.STICKY, now)
+    observed = ((Assignor.STICKY,), now)
     given = StudyInput(ARTICLE, (), (Assignor.RANGE, Assignor.STICKY), observed=observed)
     other, own = study(given).courses
     assert own.outcomes[0].assignment == now

@@ -102,11 +102,9 @@ def consumers(
     if found is not None and not events:
         events = supposed_groups.declared_growth(found.desired, asked)
     start = None
-    if observed is not None and observed.assignor is not None and not words.members:
-        start = (observed.assignor, observed.assignment)
-    study = consumer_study.study(
-        StudyInput(asked, events, assignors, _rates(found), start if start and start[1] else None)
-    )
+    if observed is not None and observed.assignment and not words.members:
+        start = (observed.assignors, observed.assignment)
+    study = consumer_study.study(StudyInput(asked, events, assignors, _rates(found), start))
     printing.warn(() if found is None else found.warnings)
     _show(study, output, out)
 

@@ -9,6 +9,7 @@ and most gently, range and round robin most.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from poolkeeper.studies.group_coordinators import OFFSETS_TOPIC, ListedGroup
 from poolkeeper.studies.group_events import StudiedGroup
 from poolkeeper.studies.group_rebalances import Settled, is_eager, settle
 from real.group_experiments import Experiment, Said, unowned_ms
-from real.support import create, run, seen
+from real.support import create, declare, run, seen
 
 TOPICS = {"b4-t0": 4, "b4-t1": 4, "b4-t2": 5}
 SUBSCRIBED = {"C0": ("b4-t0",), "C1": ("b4-t0", "b4-t1"), "C2": ("b4-t0", "b4-t1", "b4-t2")}
@@ -58,14 +59,15 @@ class Phase:
 class Course:
     """All are there, C0 has left, it has returned; what was said after the first phase.
 
-    `studied`, `lost`: what `whatif consumers` and `whatif lose` said of the live group, before C0
-    left.
+    What commands said of the live group before C0 left: `studied` is of `whatif consumers`, `lost`
+    of `whatif lose`, `planned` of a plan that adds partitions.
     """
 
     assignor: Assignor
     phases: tuple[Phase, Phase, Phase]
     studied: Mapping[str, Any]
     lost: Mapping[str, Any]
+    planned: Mapping[str, Any]
     lines: tuple[Said, ...]
 
 
@@ -78,14 +80,14 @@ def sandbox(kafka) -> Sandbox:
 
 
 @pytest.fixture(scope="module", params=ASSIGNORS)
-def course(sandbox, request) -> Iterator[Course]:
+def course(sandbox, request, tmp_path_factory) -> Iterator[Course]:
     assignor: Assignor = request.param
     release = OLD_CLIENTS if assignor is Assignor.STICKY_2_2 else artifacts.LATEST
     with Experiment(sandbox, TOPICS, release) as experiment:
-        yield followed(experiment, assignor)
+        yield followed(experiment, assignor, tmp_path_factory.mktemp("manifests"))
 
 
-def followed(experiment: Experiment, assignor: Assignor) -> Course:
+def followed(experiment: Experiment, assignor: Assignor, manifests: Path) -> Course:
     """The course of a group whose leader leaves, and returns."""
     group = f"b4-{assignor.value}"
 
@@ -106,12 +108,23 @@ def followed(experiment: Experiment, assignor: Assignor) -> Course:
     together, begun = phase("C0", "C1", "C2"), len(experiment.lines)
     studied = whatif(experiment.sandbox, "consumers", "--group", group, "--leave", "C0")
     lost = whatif(experiment.sandbox, "lose", "--broker", "1", "--group", group)
+    planned = plan_with_more_partitions(experiment.sandbox, group, manifests)
     experiment.leave("C0")
     without = phase("C1", "C2")
     join("C0")
     again, ended = phase("C0", "C1", "C2"), len(experiment.lines)
     lines = tuple(experiment.lines[begun:ended])
-    return Course(assignor, (together, without, again), studied, lost, lines)
+    return Course(assignor, (together, without, again), studied, lost, planned, lines)
+
+
+def plan_with_more_partitions(sandbox: Sandbox, group: str, manifests: Path) -> Mapping[str, Any]:
+    """What a plan says of the group; nothing is carried out."""
+    topics = {name: {"pool": "p", "partitions": number + 2} for name, number in TOPICS.items()}
+    declare(manifests, sandbox, {"p": {"brokers": {"ids": [1]}}}, topics)
+    said = run("plan", "-f", manifests, "--group", group, "--output", "json")
+    assert (said.code, said.err) == (2, "")
+    (told,) = json.loads(said.out)["groups"]
+    return told
 
 
 def listed_group(brokers: BrokerClient, sandbox: Sandbox, group: str) -> ListedGroup:
@@ -191,6 +204,15 @@ def test_who_leads_the_group_and_takes_over_is_as_the_brokers_tell(course):
     if course.assignor is not Assignor.STICKY_2_2:
         leaders = [phase.listed.leader.client for phase in course.phases]
         assert [phase.leads for phase in course.phases] == leaders
+
+
+def test_what_members_read_after_a_plan_is_part_of_it(course):
+    planned, owned_now = course.planned, course.phases[0].group.assignment
+    assert (planned["group"], planned["loads"]) == (f"b4-{course.assignor.value}", "partitions")
+    members = {each["member"]: each for each in planned["members"]}
+    now = {id_: each["partitions"] for id_, each in members.items()}
+    assert now == {id_: len(partitions) for id_, partitions in owned_now.items()}
+    assert sum(each["partitionsThen"] for each in members.values()) == sum(TOPICS.values()) + 6
 
 
 def test_each_consumer_reads_in_proportion_to_its_partitions(course):

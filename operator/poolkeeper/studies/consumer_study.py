@@ -25,6 +25,7 @@ from dataclasses import field
 
 from poolkeeper.algorithms.assignors.group import Assignment, Assignor, AssignorFailed
 from poolkeeper.frozen import frozen
+from poolkeeper.model.topology import Cluster
 from poolkeeper.studies.group_events import GroupEvent, StudiedGroup, after_event
 from poolkeeper.studies.group_rebalances import (
     GroupPartition,
@@ -105,6 +106,16 @@ class StudyInput:
     assignors: Sequence[Assignor] = tuple(Assignor)
     rates: Mapping[GroupPartition, float] = field(default_factory=dict)
     observed: tuple[Collection[Assignor], Assignment] | None = None
+
+
+def measured_rates(cluster: Cluster) -> dict[GroupPartition, float]:
+    """The bytes per second of all partitions of which they are known."""
+    return {
+        (name, partition.partition): partition.in_bytes_per_s
+        for name, topic in cluster.topics.items()
+        for partition in topic.partitions
+        if partition.in_bytes_per_s is not None
+    }
 
 
 def study(given: StudyInput, timer: Timer = time.process_time) -> ConsumerStudy:
@@ -203,11 +214,14 @@ def _outcome(event: str, before: _Moment, now: _Moment, assignor: Assignor) -> E
 def _rates_of(
     group: StudiedGroup, measured: StudiedGroup, rates: Mapping[GroupPartition, float]
 ) -> Mapping[GroupPartition, float]:
-    """The rates once topics have grown since they were measured."""
+    """The rates once topics have grown since they were measured; a new topic has nothing yet."""
     if not rates:
         return rates
     found = dict(rates)
     for name, topic in group.topics.items():
+        if name not in measured.topics:
+            found |= {(name, number): 0.0 for number in range(topic.partitions)}
+            continue
         before = measured.topics[name].partitions
         if topic.partitions != before:
             total = sum(rates[name, number] for number in range(before))

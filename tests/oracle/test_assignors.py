@@ -14,7 +14,12 @@ from consumer_groups import RACKS, Group, drawn_group, next_rebalance, question
 from kafka_oracle import Thrown
 from laws import compared
 from poolkeeper.algorithms.assignors.assign import assign
-from poolkeeper.algorithms.assignors.group import Assignor, AssignorFailed, GroupMember
+from poolkeeper.algorithms.assignors.group import (
+    Assignor,
+    AssignorFailed,
+    GroupMember,
+    GroupTopic,
+)
 from poolkeeper.algorithms.assignors.member_order import member_order
 from poolkeeper.algorithms.assignors.racks import rack_aware_enabled
 
@@ -83,6 +88,30 @@ def as_2_2_takes_it(group):
 @given(seed=SEEDS)
 def test_sticky_of_2_2(kafka_2_2, seed):
     assert_twice_alike(kafka_2_2, "sticky", Assignor.STICKY_2_2, seed, as_2_2_takes_it)
+
+
+CLAIMS = {
+    "a partition twice, and by two members": [(("t", 0), ("t", 0)), 3, (("t", 0),), -1],
+    "partitions that are not there": [(("t", 5), ("x", 0), ("t", 0)), 3, (("t", 0),), -1],
+    "the same by two members": [(("t", 0), ("t", 1)), 3, (("t", 1), ("t", 0)), 3],
+    "by one without a generation": [(("t", 0),), None, (("t", 0),), 0],
+}
+
+
+@pytest.mark.parametrize("claims", CLAIMS.values(), ids=CLAIMS)
+@pytest.mark.parametrize(
+    "assignor", [Assignor.STICKY, Assignor.COOPERATIVE_STICKY, Assignor.STICKY_2_2]
+)
+def test_what_members_claim_to_own(kafka_3_9, kafka_2_2, assignor, claims):
+    mine, generation, others, other_generation = claims
+    members = [
+        GroupMember("a", topics=("t",), owned=mine, generation=generation),
+        GroupMember("b", topics=("t",), owned=others, generation=other_generation),
+    ]
+    groups = [Group({"t": GroupTopic(partitions)}, members) for partitions in (1, 2, 3)]
+    old = assignor is Assignor.STICKY_2_2
+    kind = "sticky" if old else assignor.value
+    assert_alike(kafka_2_2 if old else kafka_3_9, kind, assignor, groups)
 
 
 @compared(9)

@@ -7,13 +7,13 @@ import pytest
 
 from builders import cluster, partition, topic
 from poolkeeper.algorithms.groups import ListedMember
-from poolkeeper.cli.output import loss_text
 from poolkeeper.cli.output.ink import PLAIN, Ink
+from poolkeeper.cli.output.studies import loss_text
 from poolkeeper.studies.broker_loss import lose
 from poolkeeper.studies.group_coordinators import OFFSETS_TOPIC, ListedGroup, groups_after
 from poolkeeper.studies.loss_settings import LossSettings
 
-PAGE = Path(__file__).parents[4] / "docs" / "whatif-lose.md"
+PAGE = Path(__file__).parents[5] / "docs" / "whatif-lose.md"
 BILLING = [
     ListedMember(f"billing-{n}-{n}0a1", f"billing-{n}", f"10.0.0.{7 + n}", None) for n in range(3)
 ]

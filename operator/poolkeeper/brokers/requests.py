@@ -17,9 +17,17 @@ from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.protocol.admin import DescribeLogDirsRequest
 
-from poolkeeper.brokers import config_validation, connections, consumer_groups, security
+from poolkeeper.algorithms.groups import ListedMember
+from poolkeeper.brokers import (
+    config_validation,
+    connections,
+    consumer_groups,
+    group_leaders,
+    security,
+)
 from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.brokers.consumer_groups import ObservedGroup
+from poolkeeper.brokers.group_leaders import GroupLeaders
 from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.frozen import frozen
@@ -188,9 +196,23 @@ class BrokerClient:
             raise Unavailable(f"checking topic configs: {failures[_ANY_BROKER]}")
         return answers[_ANY_BROKER]
 
-    def group_sizes(self, names: Sequence[str] | None = None) -> Mapping[str, int]:
-        """Return the number of members of these consumer groups, or of all; raises Unavailable."""
-        return consumer_groups.sizes(self._client, names)
+    def group_members(
+        self, names: Sequence[str] | None = None
+    ) -> Mapping[str, tuple[ListedMember, ...] | None]:
+        """Return the members of these consumer groups, or of all, as coordinators list them.
+
+        None for a group of which its coordinator does not tell. Raises Unavailable.
+        """
+        return consumer_groups.members(self._client, names)
+
+    def group_leaders(
+        self, groups: Mapping[int, Iterable[str]], deadline_s: float = DEADLINE_S
+    ) -> GroupLeaders:
+        """Find who leads these consumer groups, by the partition of `__consumer_offsets` of each.
+
+        Raises Unavailable.
+        """
+        return group_leaders.find_leaders(self._client, groups, deadline_s)
 
     def consumer_group(self, name: str) -> ObservedGroup:
         """Return the members of a consumer group and what they read; raises Unavailable."""

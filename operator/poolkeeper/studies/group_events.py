@@ -64,7 +64,17 @@ class TopicMoves:
         return f"{self.topic} to {self.where}"
 
 
-GroupEvent: TypeAlias = MemberLeaves | MemberReturns | PartitionsAdded | TopicMoves
+@frozen
+class PlanCarriedOut:
+    """The group's topics are as a plan leaves them; one that is not there any more is deleted."""
+
+    topics: Mapping[str, GroupTopic]
+
+    def __str__(self) -> str:
+        return "the plan is carried out"
+
+
+GroupEvent: TypeAlias = MemberLeaves | MemberReturns | PartitionsAdded | TopicMoves | PlanCarriedOut
 
 
 @frozen
@@ -94,6 +104,8 @@ def after_event(group: StudiedGroup, event: GroupEvent) -> StudiedGroup:
             partitions = _topic(group, topic).partitions
             moved = GroupTopic(partitions, repeated(racks, partitions))
             return replace(group, topics={**group.topics, topic: moved})
+        case PlanCarriedOut(topics):
+            return replace(group, topics=topics)
 
 
 def repeated(racks: PartitionRacks | None, partitions: int) -> PartitionRacks | None:

@@ -109,6 +109,6 @@ class _Sources:
             made_from.desired,
             made_from.cluster,
             clusters.approval(name, plan.hash, f"{name}.json"),
-            (f"Fleet of {self._day}", f"../{report_of(self._day)}"),
+            back=(f"Fleet of {self._day}", f"../{report_of(self._day)}"),
         )
         return PlanPage(name, page, plan_json.to_json(plan))

@@ -16,7 +16,8 @@ import click
 
 from poolkeeper import wording
 from poolkeeper.cli.commands.plans import plan as planning_command
-from poolkeeper.cli.commands.plans.plan import Beside
+from poolkeeper.cli.commands.plans import plan_output
+from poolkeeper.cli.commands.plans.plan_output import Beside
 from poolkeeper.cli.input import confirmation, interrupts, options
 from poolkeeper.cli.input.clusters import cluster_reading, looks, targets
 from poolkeeper.cli.input.clusters.targets import Target
@@ -146,9 +147,7 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         else:
             waits = () if resumed else looks.live_waits(observed, None, command.desired)
             waits += planning_command.stage_waits(plan, command.desired, observed)
-            planning_command.show(
-                plan, command.desired, observed, command.output, Beside(waits=waits)
-            )
+            plan_output.show(plan, command.desired, observed, command.output, Beside(waits=waits))
             printing.emit("")
     again = "Type yes to go on with this plan" if resumed else "Type yes to apply this plan"
     confirmation.confirm(again, yes=command.yes)
@@ -284,7 +283,7 @@ def _report_no_changes(
     if command.output == printing.JSON:
         _result(plan, Outcome(State.CONVERGED, waits=waits), undone)
     else:
-        planning_command.show(plan, command.desired, observed, command.output, Beside(waits=waits))
+        plan_output.show(plan, command.desired, observed, command.output, Beside(waits=waits))
     return left_undone.EXIT_CODE if undone else 0
 
 

@@ -1,6 +1,6 @@
 """Throttles on the brokers: written, changed and restored for a run; removed if they were left.
 
-The values are those of `planning.run_state.throttles`.
+The values are those of `planning.run_state.throttling.throttles`.
 
 Entities, topics before brokers, are written in batches. Each batch is one transaction with the
 record (`throttle_records`) and the notification of every entity in it. An interrupted batch is

@@ -1,9 +1,9 @@
 """When a fleet may move, and how fast: windows expanded into intervals after a begin.
 
-A window is open as in `planning.run_state.windows`, from every firing of its cron line for its
-duration, in its own time zone. There, a stage must *begin* in a window. Here it must also *end* in
-it, because outside of it the network belongs to others. So a fall of the fleet's rate, to zero or
-not, is a deadline for all stages before it; a rise is none.
+A window is open as in `planning.run_state.gates.windows`, from every firing of its cron line for
+its duration, in its own time zone. There, a stage must *begin* in a window. Here it must also *end*
+in it, because outside of it the network belongs to others. So a fall of the fleet's rate, to zero
+or not, is a deadline for all stages before it; a rise is none.
 """
 
 from bisect import bisect_right
@@ -114,7 +114,7 @@ def _unrolled(window: Window, begin: datetime, horizon_s: int) -> Iterator[Openi
         opens = _ms(fired, begin)
         if opens >= horizon_ms:
             return
-        # The clock on the wall ends the window, as in `planning.run_state.windows`.
+        # The clock on the wall ends the window, as in `planning.run_state.gates.windows`.
         closes = min(_ms(fired + duration, begin), horizon_ms)
         if closes > 0:
             yield Opening(max(0, opens), closes)

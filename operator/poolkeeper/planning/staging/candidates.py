@@ -18,8 +18,9 @@ from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas, Topic, TopicPartition
 from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.run_state.gates.gates import min_insync
-from poolkeeper.planning.staging.disk_reserve import Guard
-from poolkeeper.planning.staging.excess_ledger import Disks, Ledger
+from poolkeeper.planning.staging.disks.disk_reserve import Guard
+from poolkeeper.planning.staging.disks.disk_space import Disks
+from poolkeeper.planning.staging.excess_ledger import Ledger
 from poolkeeper.planning.staging.limits import Bounds, Entry, TopicCaps
 from poolkeeper.planning.staging.packer import StagePacker
 

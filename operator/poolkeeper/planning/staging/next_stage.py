@@ -1,8 +1,9 @@
 """The next stage of a plan: the largest set of steps that may run at once, lawful before and after.
 
 Pure: the result depends only on the plan's moves, how far each of them is, the live cluster and the
-specs. `limits` bounds a stage, `excess_ledger` keeps it lawful, `disk_reserve` protects full disks,
-`candidates` makes its entries, and `packer` fills it. `forecast` predicts all stages of a plan.
+specs. `candidates` makes the entries of a stage, so that enough replicas stay in sync; `limits`
+bounds it, `excess_ledger` keeps it lawful, `disks` keep space for its copies, and `packer` fills
+it. `forecast` predicts all stages of a plan.
 
 A limit of counts or bytes never stops a plan, because any step may go alone. Other things can: a
 full disk, replicas out of sync, an oversized topic node, or moves that were left out and without

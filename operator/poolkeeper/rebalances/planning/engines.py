@@ -1,8 +1,8 @@
 """Planning engines: one interface for the operator itself and for a Job of executors.
 
 `Auto` chooses between the two by size: starting Spark takes longer than planning some millions of
-partitions here (`fleet.engines.SPARK_FROM_PARTITIONS`, measured in `docs/scaling.md`). Both give
-the same response to the byte.
+partitions here (`fleet.engines.engines.SPARK_FROM_PARTITIONS`, measured in `docs/scaling.md`). Both
+give the same response to the byte.
 """
 
 from collections.abc import Mapping

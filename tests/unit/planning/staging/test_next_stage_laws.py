@@ -14,7 +14,8 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.planning.audit.excess import Rules, excesses, live_state, partition_excess
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.planning.staging.candidates import entry_for
-from poolkeeper.planning.staging.excess_ledger import LAWFUL, Disks, Ledger
+from poolkeeper.planning.staging.disks.disk_space import Disks
+from poolkeeper.planning.staging.excess_ledger import LAWFUL, Ledger
 from poolkeeper.planning.staging.limits import Bounds
 
 MIB = 2**20

@@ -80,7 +80,7 @@ LINT_LOG := .cache/lint.log
 test: ahead .venv/.fleet
 	@$(MAKE) --no-print-directory lint </dev/null >$(LINT_LOG) 2>&1 & lint=$$!; \
 	  trap 'kill $$lint 2>/dev/null || true' EXIT; \
-	  tests=0; $(BIN)/python -m pytest -q -n $(WORKERS) || tests=$$?; \
+	  tests=0; $(BIN)/python -m pytest -q -n $(WORKERS) --hypothesis-profile=test || tests=$$?; \
 	  wait $$lint || { cat $(LINT_LOG) >&2; exit 1; }; exit $$tests
 
 unit: .venv/.dev

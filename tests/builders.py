@@ -11,15 +11,9 @@ preferred leader, is in sync and has 10 MiB. Keywords are the fields of the valu
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.plans import Move, Plan, Step
-from poolkeeper.model.specs import (
-    Claim,
-    Desired,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    TopicSpec,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec, ZooKeeperSpec
 from poolkeeper.model.topology import Broker, Cluster, Partition, Replicas, Topic
 from poolkeeper.planning.proposals.plan_json import plan_hash
 

@@ -13,10 +13,11 @@ from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
+from xdist import is_xdist_worker
 from xdist.remote import Producer
 
 import scheduling
-from laws import AT_LENGTH, FEW
+from laws import AT_LENGTH, FEW, SOME
 from servers import chroot, end_idle, shared_servers, topic_name, zookeeper
 
 __all__ = ["chroot", "shared_servers", "topic_name", "zookeeper"]
@@ -26,10 +27,11 @@ __all__ = ["chroot", "shared_servers", "topic_name", "zookeeper"]
 gc.set_threshold(50_000)
 
 # Wall time says nothing on a machine that also runs JVMs.
-# A few examples, the same in every run; `make soak` draws many others.
-settings.register_profile("poolkeeper", deadline=None, derandomize=True, max_examples=FEW)
+# A few examples, the same in every run; `make test` has more, and `make soak` draws many others.
+settings.register_profile("unit", deadline=None, derandomize=True, max_examples=FEW)
+settings.register_profile("test", deadline=None, derandomize=True, max_examples=SOME)
 settings.register_profile("soak", deadline=None, max_examples=AT_LENGTH)
-settings.load_profile("poolkeeper")
+settings.load_profile("unit")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,6 +59,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> schedul
     # In the order of the tests, not by their number.
     config.option.loadscopereorder = False
     return scheduling.Scheduling(config, log)
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    if not is_xdist_worker(item.session):
+        return None
+    scheduling.run(item, nextitem)
+    return True
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

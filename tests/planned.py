@@ -25,7 +25,8 @@ from control_plane.planes import ControlPlane
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.jobs.planner_pods import POD_SECURITY, PlannerPodSettings
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, ZooKeeperSpec
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import KafkaClusterSpec, ZooKeeperSpec
 from poolkeeper.rebalances.planning.planning_jobs import JobEngine, rebalances
 from poolkeeper.rebalances.planning.request import ClusterRequest, RebalanceRequest
 from poolkeeper.rebalances.planning.response import RebalanceResponse

@@ -5,7 +5,8 @@ from functools import partial
 
 from builders import GIB, MIB, cluster, desired, pool_spec, topic
 from poolkeeper.cli.commands.plans.plan import audited_plan
-from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode, UnmanagedTopics
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import Execution, Throttle, ThrottleMode, UnmanagedTopics
 from poolkeeper.model.topology import Broker, Cluster, LogDir
 from poolkeeper.rehearsal.results.outcomes import Subject
 from poolkeeper.rehearsal.values import Settings

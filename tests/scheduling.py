@@ -1,4 +1,4 @@
-"""In which order tests run, and which of them share a worker process and its servers.
+"""In which order tests run, which share a worker process and its servers, what a worker tells.
 
 What takes longest begins first, so that no worker is left alone with it in the end; the many small
 files of `unit` come last and even that out. Tests on brokers mostly work, those on a Kubernetes
@@ -14,13 +14,17 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
+from _pytest.runner import runtestprotocol
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 HERE = Path(__file__).parent
 ROOMS = (
     *("real", "kubernetes", "fleet", "simulation", "contracts", "oracle", "unit", "soak", "bench"),
 )
 AHEAD = 3
+AT_ONCE_S = 0.01
+"""A setup or teardown that takes longer is told: `--durations` names it."""
 SERVERS = ROOMS.index("fleet")
 """The last room whose tests share servers."""
 TOGETHER = {
@@ -63,6 +67,23 @@ class Scheduling(LoadScopeScheduling):
         if file in APART:
             return nodeid
         return GROUPS.get(file, file)
+
+    def mark_test_complete(
+        self, node: WorkerController, item_index: int, duration: float = 0
+    ) -> None:
+        """Forget what is done whole: xdist counts what is left of all units after each test."""
+        super().mark_test_complete(node, item_index, duration)
+        unit = self._split_scope(self.registered_collections[node][item_index])
+        if all(self.assigned_work[node][unit].values()):
+            del self.assigned_work[node][unit]
+
+
+def run(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Run a test as pytest does, and tell no more of it than what somebody looks at."""
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        at_once = report.passed and not report.sections and report.duration < AT_ONCE_S
+        if report.when == "call" or not at_once:
+            item.ihook.pytest_runtest_logreport(report=report)
 
 
 def put_in_order(items: list[pytest.Item]) -> None:

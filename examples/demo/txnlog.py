@@ -21,6 +21,7 @@ from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, Transactio
 
 MAGIC = b"ZKLG"
 HEADER_LENGTH = 16
+ZXID_AT = 12
 END_OF_RECORD = 0x42
 
 
@@ -30,12 +31,19 @@ def read_folder(folder: Path, after_zxid: int = 0) -> tuple[Transaction, ...]:
     The server may be writing. Raises Refused if a file is not a transaction log.
     """
     files = sorted(folder.glob("log.*"), key=lambda file: int(file.suffix[1:], 16))
-    found = (transaction for file in files for transaction in read_bytes(file.read_bytes()))
-    return tuple(transaction for transaction in found if transaction.zxid > after_zxid)
+    # A file ends before the first transaction of the next one.
+    ends = [*(int(file.suffix[1:], 16) for file in files[1:]), after_zxid + 2]
+    recent = [file for file, end in zip(files, ends, strict=False) if end > after_zxid + 1]
+    return tuple(
+        transaction for file in recent for transaction in read_bytes(file.read_bytes(), after_zxid)
+    )
 
 
-def read_bytes(text: bytes) -> Iterator[Transaction]:
-    """Yield the transactions of one log file up to its end or its first unfinished record."""
+def read_bytes(text: bytes, after_zxid: int = 0) -> Iterator[Transaction]:
+    """Yield the transactions of one log file up to its end or its first unfinished record.
+
+    Those up to `after_zxid` are passed over.
+    """
     if not any(text[:HEADER_LENGTH]):
         return  # made, and not written to yet
     if text[:4] != MAGIC:
@@ -50,7 +58,8 @@ def read_bytes(text: bytes) -> Iterator[Transaction]:
             return
         if text[at - 1] != END_OF_RECORD or zlib.adler32(record) != checksum:
             return
-        yield _transaction(_Reader(record))
+        if struct.unpack_from(">q", record, ZXID_AT)[0] > after_zxid:
+            yield _transaction(_Reader(record))
 
 
 class _Reader:

@@ -16,7 +16,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import LineTooLong
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,6 +24,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.frozen import frozen
 
 CONNECTIONS_MAX = 64
 HELD_MAX = 16
@@ -37,7 +37,7 @@ PLAIN = "text/plain; charset=utf-8"
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """One answer: HTTP status, body, content type."""
 

@@ -6,11 +6,11 @@ libraries need TLS material as files: it goes into a private folder, one per clu
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.errors import Unavailable
+from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.credentials import BrokerCredentials, ZooKeeperCredentials
 from poolkeeper.model.specs import KafkaClusterSpec, Tls
@@ -23,7 +23,7 @@ ReadSecret = Callable[[str], Secret]
 """Reads a Secret by name; raises `Unavailable` where that fails or it does not exist."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterConnections:
     """Opens sessions and connections to one cluster; each call opens a new one.
 
@@ -35,7 +35,7 @@ class ClusterConnections:
     with_load: Callable[[Cluster], Cluster] = lambda cluster: cluster
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterConnector:
     """Opens what a KafkaCluster declares.
 

@@ -27,9 +27,10 @@ from ortools.graph.python import min_cost_flow
 
 from poolkeeper.algorithms.assignments import assign_replicas
 from poolkeeper.model import snapshots
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.specs import Desired, Goal, GoalKind
+from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.partitions import table_of

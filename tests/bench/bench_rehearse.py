@@ -15,7 +15,8 @@ from functools import partial
 import clusters
 
 from poolkeeper.cli.commands.plans.plan import audited_plan
-from poolkeeper.model.specs import Desired, Throttle, ThrottleMode
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.rehearsal.results.outcomes import Subject
 from poolkeeper.rehearsal.values import MIB, End, Settings
 

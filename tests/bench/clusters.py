@@ -17,9 +17,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.specs import (
     Capacity,
-    Desired,
     Goal,
     GoalKind,
     KafkaClusterSpec,

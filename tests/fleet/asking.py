@@ -7,7 +7,7 @@ from pathlib import Path
 from builders import desired, pool_spec
 from fleet import cases
 from poolkeeper.fleet.schedule.budget import Budget
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.rebalances.planning.request import (
     ClusterRequest,
     PlanningDeadlines,

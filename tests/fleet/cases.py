@@ -18,9 +18,10 @@ from poolkeeper.fleet.stages import plan
 from poolkeeper.fleet.stages.plan import PlanInput, PlanTask
 from poolkeeper.fleet.stages.publishing import FEATURES, PLAN, SNAPSHOT, TABLES_OF, Step, carry_out
 from poolkeeper.fleet.stages.tasks import Tables
-from poolkeeper.fleet.storage import cluster_rows, parquet, plan_rows, schemas
+from poolkeeper.fleet.storage import cluster_rows, parquet, plan_rows, schemas, table_schema
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired, Goal, GoalKind, UnmanagedTopics
+from poolkeeper.model.specs import Goal, GoalKind, UnmanagedTopics
 from poolkeeper.model.topology import Broker, Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.planner import make_plan
 
@@ -180,7 +181,7 @@ def planned(case: Case) -> plan.Plan:
 
 
 def rows(
-    lake: Lake, table: schemas.TableSchema, cluster: str = "main", day: str = DAY
+    lake: Lake, table: table_schema.TableSchema, cluster: str = "main", day: str = DAY
 ) -> parquet.pa.Table:
     """The rows of a cluster that count."""
     step = next(name for name, tables in TABLES_OF.items() if table in tables)

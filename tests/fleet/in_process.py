@@ -21,7 +21,7 @@ from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
 from poolkeeper.fleet.lake.filesystems import Storage, local_path
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.storage.parquet import stored, with_cluster
-from poolkeeper.fleet.storage.schemas import TableSchema
+from poolkeeper.fleet.storage.table_schema import TableSchema
 
 
 class InProcess:

@@ -16,7 +16,7 @@ from fleet import cases
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.storage import cluster_rows, parquet, plan_rows, schemas, snapshot_file
 from poolkeeper.model import snapshots
-from poolkeeper.model.move_columns import MoveColumns
+from poolkeeper.model.columns.move_columns import MoveColumns
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Topic
 from poolkeeper.planning.planner import make_plan

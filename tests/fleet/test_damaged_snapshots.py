@@ -18,8 +18,8 @@ from damaged_snapshots import GOOD
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Refused
 from poolkeeper.fleet.storage import cluster_rows, snapshot_file
 from poolkeeper.model import snapshots
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker, Cluster, LogDir
 from poolkeeper.planning.planner import make_plan
 

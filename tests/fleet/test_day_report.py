@@ -40,7 +40,7 @@ from poolkeeper.fleet.stages.publishing import (
     TABLES_OF,
     publish_tables,
 )
-from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
+from poolkeeper.fleet.storage import cluster_rows, parquet, report_schemas, schemas, table_schema
 from poolkeeper.load.apply import MeasuredLoads, with_loads
 from poolkeeper.model.topology import Partition, Topic
 from poolkeeper.planning.proposals import plan_json
@@ -230,12 +230,12 @@ def report_of(lake: Lake) -> FleetReport:
     return day_report.day_report(lake, ALONE.storage, cases.DAY, OPTIONS)
 
 
-def rows(lake: Lake, table: schemas.TableSchema, step: str = REPORT) -> list[dict]:
+def rows(lake: Lake, table: table_schema.TableSchema, step: str = REPORT) -> list[dict]:
     """The rows that count of a step of all clusters."""
     return Reader(lake.root, ALONE.storage).rows(cases.entry(lake, step, FLEET), table).to_pylist()
 
 
-def file_of(lake: Lake, step: str, table: schemas.TableSchema, cluster: str) -> TableFile:
+def file_of(lake: Lake, step: str, table: table_schema.TableSchema, cluster: str) -> TableFile:
     (file,) = cases.entry(lake, step, cluster).of_table(table)
     return file
 
@@ -346,7 +346,7 @@ def test_what_is_missing_is_in_the_report_and_in_the_exit_code(lake: Lake, run, 
         (each.gap, each.cluster or None) for each in missing
     ]
     page = html.unescape((local_path(lake.root) / f"report-{cases.DAY}.html").read_text())
-    for each, row in zip(told["missing"], rows(lake, schemas.MISSING), strict=True):
+    for each, row in zip(told["missing"], rows(lake, report_schemas.MISSING), strict=True):
         assert each["message"] in page
         assert each["message"] in err
         assert (row["gap"], row["message"]) == (each["reason"], each["message"])
@@ -421,7 +421,7 @@ def test_the_tables_of_a_report_are_what_it_shows(lake: Lake):
     shown = (report.snapshots, report.pools, report.brokers, report.hottest, report.skews)
     for name, values in zip(names, shown, strict=True):
         assert len(rows(lake, schemas.TABLES[name])) == len(values) > 0
-    (came, went) = rows(lake, schemas.DIFFERENCES)
+    (came, went) = rows(lake, report_schemas.DIFFERENCES)
     assert (came["cluster"], came["presence"], came["partitions_before"]) == ("came", "came", 0)
     assert (went["cluster"], went["presence"], went["partitions"]) == ("went", "went", 0)
     assert (came["moves_before"], went["moves"]) == (None, None)
@@ -455,7 +455,7 @@ def test_the_report_of_a_bucket_lies_in_the_bucket(made: Path, s3: Bucket):
     assert pages == ["came.html", "came.json"]
     assert f'href="report-{cases.DAY}/came.html"' in (lake.objects.read(names[0]) or b"").decode()
     entry = cases.entry(lake, REPORT, FLEET)
-    (missing,) = Reader(lake.root, storage).rows(entry, schemas.MISSING).to_pylist()
+    (missing,) = Reader(lake.root, storage).rows(entry, report_schemas.MISSING).to_pylist()
     assert (missing["cluster"], missing["gap"]) == ("still", Gap.NO_FEATURES)
 
 

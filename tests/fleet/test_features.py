@@ -24,9 +24,10 @@ from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.stages import features, pipeline
 from poolkeeper.fleet.stages.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import FEATURES, FleetOutcome
-from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
+from poolkeeper.fleet.storage import cluster_rows, parquet, schemas, table_schema
 from poolkeeper.load import refresh
-from poolkeeper.model.specs import Capacity, Desired, LoadSource
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import Capacity, LoadSource
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from unit.planning.instances import instances
 
@@ -67,7 +68,7 @@ def history(tmp_path: Path) -> Path:
     return tmp_path / "history"
 
 
-def rows_of(lake: Lake, table: schemas.TableSchema = schemas.FEATURES) -> list[dict]:
+def rows_of(lake: Lake, table: table_schema.TableSchema = schemas.FEATURES) -> list[dict]:
     return cases.rows(lake, table).to_pylist()
 
 

@@ -19,7 +19,7 @@ from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.stages import pipeline, snapshot
 from poolkeeper.fleet.storage import schemas, snapshot_file
 from poolkeeper.model import snapshots
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.zk import observe
 from poolkeeper.zk.client.session import Session
 from real.bare import bare_cluster, put_topic

@@ -14,9 +14,9 @@ from laws import examples
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.fleet.storage import cluster_rows
 from poolkeeper.model import snapshots
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Cluster
-from poolkeeper.reconcile.observation import observe_cluster
+from poolkeeper.reconcile.observe.observation import observe_cluster
 from poolkeeper.zk.cluster_access import ZooKeeperView
 from simulation.our_tree import KAFKA, POISONS, OurTree
 

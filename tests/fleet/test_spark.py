@@ -12,6 +12,8 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from fleet import asking, cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
@@ -231,6 +233,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.soak
 def test_a_driver_that_is_killed_before_it_publishes_leaves_nothing_that_counts(
     spark: Engine, lake: Lake, tmp_path: Path, java_options: str
 ) -> None:

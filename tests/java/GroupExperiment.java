@@ -23,11 +23,13 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * partition alike.
  *
  * Arguments: bootstrap servers, records per second and partition, topic:partitions ...
- * Standard input: "join GROUP ASSIGNOR CLIENT TOPIC,TOPIC", "leave CLIENT", "end".
+ * Standard input: "join GROUP ASSIGNOR CLIENT TOPIC,TOPIC", "leave CLIENT", "end". ASSIGNOR is a
+ * class, or one that wraps another, and that one after a slash.
  * Standard output, with milliseconds since 1970:
  *   assigned MS CLIENT PARTITIONS    what it reads from now on, beside what it has
  *   revoked MS CLIENT PARTITIONS     what it does not read any more
  *   second MS CLIENT RECORDS PARTITIONS    read in the last second, and what it has now
+ *   leads MS CLIENT -    it computes an assignment (TellingAssignor)
  *   left MS CLIENT -
  */
 public class GroupExperiment {
@@ -120,7 +122,9 @@ public class GroupExperiment {
       settings.putAll(basic);
       settings.put("group.id", group);
       settings.put("client.id", client);
-      settings.put("partition.assignment.strategy", assignor);
+      String[] classes = assignor.split("/");
+      settings.put("partition.assignment.strategy", classes[0]);
+      settings.put("experiment.assignor", classes[classes.length - 1]);
       settings.put("key.deserializer", ByteArrayDeserializer.class.getName());
       settings.put("value.deserializer", ByteArrayDeserializer.class.getName());
       settings.put("auto.offset.reset", "latest");

@@ -22,7 +22,7 @@ from poolkeeper.fleet.lake.filesystems import Storage
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.stages import waves
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.resources.write import manifests as write_manifests
 from s3_server import Bucket, jars, s3, s3_server
 

@@ -12,9 +12,14 @@ from hypothesis import strategies as st
 
 from consumer_groups import RACKS, Group, drawn_group, next_rebalance, question
 from kafka_oracle import Thrown
-from laws import examples
+from laws import compared
 from poolkeeper.algorithms.assignors.assign import assign
-from poolkeeper.algorithms.assignors.group import Assignor, AssignorFailed, GroupMember
+from poolkeeper.algorithms.assignors.group import (
+    Assignor,
+    AssignorFailed,
+    GroupMember,
+    GroupTopic,
+)
 from poolkeeper.algorithms.assignors.member_order import member_order
 from poolkeeper.algorithms.assignors.racks import rack_aware_enabled
 
@@ -62,7 +67,7 @@ def _as_owned(assignment):
 
 
 @pytest.mark.parametrize("assignor", [each for each in Assignor if each != Assignor.STICKY_2_2])
-@examples(18)
+@compared(18)
 @given(seed=SEEDS)
 def test_assignors(kafka_3_9, assignor, seed):
     assert_twice_alike(kafka_3_9, assignor.value, assignor, seed)
@@ -79,13 +84,37 @@ def as_2_2_takes_it(group):
     return Group({name: topic for name, topic in topics.items() if name in read}, members)
 
 
-@examples(18)
+@compared(18)
 @given(seed=SEEDS)
 def test_sticky_of_2_2(kafka_2_2, seed):
     assert_twice_alike(kafka_2_2, "sticky", Assignor.STICKY_2_2, seed, as_2_2_takes_it)
 
 
-@examples(9)
+CLAIMS = {
+    "a partition twice, and by two members": [(("t", 0), ("t", 0)), 3, (("t", 0),), -1],
+    "partitions that are not there": [(("t", 5), ("x", 0), ("t", 0)), 3, (("t", 0),), -1],
+    "the same by two members": [(("t", 0), ("t", 1)), 3, (("t", 1), ("t", 0)), 3],
+    "by one without a generation": [(("t", 0),), None, (("t", 0),), 0],
+}
+
+
+@pytest.mark.parametrize("claims", CLAIMS.values(), ids=CLAIMS)
+@pytest.mark.parametrize(
+    "assignor", [Assignor.STICKY, Assignor.COOPERATIVE_STICKY, Assignor.STICKY_2_2]
+)
+def test_what_members_claim_to_own(kafka_3_9, kafka_2_2, assignor, claims):
+    mine, generation, others, other_generation = claims
+    members = [
+        GroupMember("a", topics=("t",), owned=mine, generation=generation),
+        GroupMember("b", topics=("t",), owned=others, generation=other_generation),
+    ]
+    groups = [Group({"t": GroupTopic(partitions)}, members) for partitions in (1, 2, 3)]
+    old = assignor is Assignor.STICKY_2_2
+    kind = "sticky" if old else assignor.value
+    assert_alike(kafka_2_2 if old else kafka_3_9, kind, assignor, groups)
+
+
+@compared(9)
 @given(seed=SEEDS)
 def test_member_order(kafka_3_9, seed):
     random = Random(seed)
@@ -94,7 +123,7 @@ def test_member_order(kafka_3_9, seed):
     assert [member_order(group) for group in groups] == told
 
 
-@examples(9)
+@compared(9)
 @given(seed=SEEDS)
 def test_whether_racks_count(kafka_3_9, seed):
     random = Random(seed)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import simulate_page
 from kafka_oracle import Thrown
-from laws import examples
+from laws import compared
 from oracle.questions import QUESTIONS
 from poolkeeper.simulations.lines import answer
 from simulate_page import PAGE
@@ -31,7 +31,7 @@ def told(kafka, kind, inputs):
 
 
 @pytest.mark.parametrize("kind", list(QUESTIONS))
-@examples(18)
+@compared(18)
 @given(seed=SEEDS)
 def test_every_kind_answers_as_kafka_does(kafka_3_9, kind, seed):
     random = Random(seed)

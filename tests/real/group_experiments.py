@@ -1,6 +1,7 @@
 """Java consumers of real groups, who joins and leaves as a test says, and what they said.
 
 `GroupExperiment` runs them all in one JVM, with a producer that writes to every partition alike.
+Consumers of the latest release say as well when they compute an assignment.
 """
 
 import subprocess
@@ -13,11 +14,13 @@ from types import TracebackType
 from typing import Self
 
 from conditions import until
-from java_classes import compiled
+from java_classes import compiled_folder, pom_of
+from kafka_oracle.jvm import RELEASES
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.sandbox.servers import artifacts
 
-SOURCE = Path(__file__).parents[1] / "java" / "GroupExperiment.java"
+SOURCES = Path(__file__).parents[1] / "java"
+MAIN, WRAPPER = "GroupExperiment", "TellingAssignor"
 END_S = 60
 RECORDS_PER_S = 20
 """Of each partition."""
@@ -43,19 +46,21 @@ class Said:
 
 @dataclass
 class Experiment:
-    """The consumers; use as a context manager."""
+    """The consumers, of a release of Kafka's clients; use as a context manager."""
 
     sandbox: Sandbox
     topics: Mapping[str, int]
+    release: str = artifacts.LATEST
     lines: list[Said] = field(default_factory=list)
 
     def __enter__(self) -> Self:
-        tools, cache = artifacts.find_tools(), artifacts.cache_folder()
-        jars = artifacts.class_path(artifacts.LATEST, cache, tools)
-        path = f"{compiled(SOURCE, jars)}:{jars}/*"
+        tools, jars = artifacts.find_tools(), self._jars()
+        names = (MAIN, WRAPPER) if self._tells else (MAIN,)
+        sources = [SOURCES / f"{name}.java" for name in names]
+        path = f"{compiled_folder(MAIN, sources, [jars])}:{jars}/*"
         topics = [f"{name}:{partitions}" for name, partitions in self.topics.items()]
         options = ("-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path)
-        main = (SOURCE.stem, self.sandbox.bootstrap, str(RECORDS_PER_S), *topics)
+        main = (MAIN, self.sandbox.bootstrap, str(RECORDS_PER_S), *topics)
         self._process = subprocess.Popen(
             [tools.java, *options, *main],
             stdin=subprocess.PIPE,
@@ -83,14 +88,30 @@ class Experiment:
             if stream is not None:
                 stream.close()
 
+    @property
+    def _tells(self) -> bool:
+        return self.release == artifacts.LATEST
+
+    def _jars(self) -> Path:
+        tools, cache = artifacts.find_tools(), artifacts.cache_folder()
+        if self.release in artifacts.versions():
+            return artifacts.class_path(self.release, cache, tools)
+        pom = pom_of(RELEASES[self.release])
+        return artifacts.jars(f"oracle-{self.release}", pom, cache, tools)
+
     def join(self, group: str, assignor: str, client: str, topics: Sequence[str]) -> None:
         name = f"org.apache.kafka.clients.consumer.{assignor}"
-        self._tell(f"join {group} {name} {client} {','.join(topics)}")
+        classes = f"{WRAPPER}/{name}" if self._tells else name
+        self._tell(f"join {group} {classes} {client} {','.join(topics)}")
 
     def leave(self, client: str) -> None:
         before = len(self.lines)
         self._tell(f"leave {client}")
         until(lambda: self._has_left(client, before), f"{client} has left", END_S)
+
+    def leads(self) -> str | None:
+        """The client that computed the last assignment."""
+        return next((s.client for s in reversed(self.lines) if s.what == "leads"), None)
 
     def _has_left(self, client: str, since: int) -> bool:
         return any((said.what, said.client) == ("left", client) for said in self.lines[since:])

@@ -7,9 +7,10 @@ from threading import Thread
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop as controller_loop
 from poolkeeper.controller.loop import LoopConfig
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, State
-from poolkeeper.model.execution.waits import WaitReason, has
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk.client.session import Session
 

@@ -26,9 +26,10 @@ from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli.main import main
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loop import drive
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.plans import CreateTopic, Move, Plan, Step
-from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
+from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.sandbox import Sandbox

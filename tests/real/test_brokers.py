@@ -177,8 +177,8 @@ def test_a_dead_broker_is_named_and_the_others_answer_as_long_as_there_are_any(f
     assert time.monotonic() - began < 60
 
 
-def test_a_replica_between_directories_has_a_future_log(fresh_kafka, topic_name):
-    sandbox = fresh_kafka(brokers=1)
+def test_a_replica_between_directories_has_a_future_log(kafka, topic_name):
+    sandbox = kafka()
     create(sandbox, topic_name, {0: [1]})
     # The quota counts over eleven seconds: what is copied before it bites must not be everything.
     for _ in range(3):

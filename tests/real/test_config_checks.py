@@ -49,20 +49,23 @@ def test_brokers_say_what_they_would_refuse_and_change_nothing(kafka, topic_name
 
 @pytest.mark.parametrize("asked", [True, False], ids=["asked", "zookeeper-alone"])
 @pytest.mark.parametrize("version", ["3.9.2", *soak("2.0.1", "2.8.2")])
-def test_a_value_that_stops_brokers_is_one_topics_problem(fresh_kafka, tmp_path, version, asked):
+def test_a_value_that_stops_brokers_is_one_topics_problem(
+    kafka, topic_name, tmp_path, version, asked
+):
     """No version is declared; the broker starts again afterwards."""
-    sandbox = fresh_kafka(version, brokers=1)
-    create(sandbox, "old", (1,))
+    sandbox = kafka(version, brokers=1, session_timeout_ms=6_000)
+    bad, good, old, tiered = (f"{topic_name}-{name}" for name in ("bad", "good", "old", "tiered"))
+    create(sandbox, old, (1,))
     counts = {"pool": "p", "partitions": 1, "replicationFactor": 1}
     configs = {
-        "bad": {"segment.ms": "0"},
-        "good": {"retention.ms": "5000"},
-        "old": {"segment.ms": "0", "flush.ms": "5"},
+        bad: {"segment.ms": "0"},
+        good: {"retention.ms": "5000"},
+        old: {"segment.ms": "0", "flush.ms": "5"},
     }
-    reasons = {"bad": "InvalidConfig", "old": "InvalidConfig"}
+    reasons = {bad: "InvalidConfig", old: "InvalidConfig"}
     if asked and version == "3.9.2":
-        configs["tiered"] = {"remote.storage.enable": "true"}
-        reasons["tiered"] = "ConfigRefused"
+        configs[tiered] = {"remote.storage.enable": "true"}
+        reasons[tiered] = "ConfigRefused"
     topics = {name: counts | {"config": config} for name, config in configs.items()}
     declare(tmp_path, sandbox if asked else sandbox.connect, POOL, topics)
     planned = run("plan", "-f", tmp_path, "--output", "json")
@@ -72,8 +75,8 @@ def test_a_value_that_stops_brokers_is_one_topics_problem(fresh_kafka, tmp_path,
     undone = {each["topic"]: each["reason"] for each in json.loads(done.out)["undone"]}
     assert (done.code, undone) == (4, reasons)
     found = {name: topic.config for name, topic in seen(sandbox, *configs).topics.items()}
-    assert found == {"good": configs["good"], "old": {}}
+    assert found == {good: configs[good], old: {}}
     sandbox.kill(1)
     sandbox.await_gone(1)
     sandbox.start_broker(1)
-    until(lambda: topic_config(sandbox, "good").get("retention.ms"), "the broker is back")
+    until(lambda: topic_config(sandbox, good).get("retention.ms"), "the broker is back")

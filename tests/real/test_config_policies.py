@@ -11,9 +11,10 @@ import pytest
 from builders import cluster_spec, pool_spec, topic_spec
 from conditions import until
 from matrices import soak
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.specs import Approval, ApprovalPolicy, Desired, Mode
+from poolkeeper.model.specs import Approval, ApprovalPolicy, Mode
 from poolkeeper.reconcile import config_checks
 from real.guarded_brokers import WEEK, YEAR, Guarded
 from real.kept import kept

@@ -15,7 +15,7 @@ from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.controller.loop import drive
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
-from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.reconcile.act import stall_recovery

@@ -7,11 +7,11 @@ import pytest
 
 from builders import cluster_spec, pool_spec
 from conditions import until
-from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.specs import (
     Approval,
     ApprovalPolicy,
-    Desired,
     Execution,
     Mode,
     Throttle,

@@ -13,15 +13,15 @@ from builders import cluster_spec, pool_spec, topic_spec
 from conditions import until
 from matrices import soak
 from operated import PARTITIONS, fill
+from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.waits import WaitReason, has
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import (
     Approval,
     ApprovalPolicy,
-    Claim,
     DeletionPolicy,
-    Desired,
     Execution,
     Mode,
     Throttle,

@@ -13,7 +13,8 @@ from matrices import soak
 from poolkeeper.controller.loop import drive
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
-from poolkeeper.model.execution.waits import WaitReason, has
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.reconcile.act import stall_recovery
 from poolkeeper.sandbox import Sandbox

@@ -18,7 +18,8 @@ from matrices import soak
 from poolkeeper.controller.loop import drive
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import StopRequest
-from poolkeeper.model.execution.waits import WaitReason, has
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import Partition
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread

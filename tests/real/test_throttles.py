@@ -9,12 +9,14 @@ from matrices import soak
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli.output.runs import status_values
 from poolkeeper.controller.loop import drive
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.execution.throttles import Throttled
-from poolkeeper.model.execution.waits import Wait, WaitReason
-from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.reconcile.decide import throttle_rate
 from poolkeeper.sandbox import Sandbox

@@ -13,9 +13,9 @@ from conditions import until
 from matrices import soak
 from poolkeeper.algorithms.internal_topics import config_problem
 from poolkeeper.controller.loop import drive
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, SetConfig
-from poolkeeper.model.specs import Desired
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.sandbox import Sandbox

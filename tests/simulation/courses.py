@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from poolkeeper.model.specs import Desired, ThrottleMode
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Call, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation.zookeeper.session import Event

@@ -6,18 +6,12 @@ from typing import Any
 import pytest
 
 from builders import cluster_spec, pool_spec, topic_spec
+from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.waits import WaitReason
-from poolkeeper.model.specs import (
-    Adoption,
-    AdoptionPolicy,
-    Claim,
-    DeletionPolicy,
-    Desired,
-    TopicSpec,
-    UnmanagedTopics,
-)
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.specs import DeletionPolicy, TopicSpec, UnmanagedTopics
+from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.decide.hand_over import hand_over

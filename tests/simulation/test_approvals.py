@@ -6,16 +6,18 @@ import pytest
 
 from builders import cluster_spec, pool_spec
 from poolkeeper.cli.commands.plans.show import stored_plan
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired, UnmanagedTopics
+from poolkeeper.model.specs import UnmanagedTopics
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.approval import renew
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PendingPlan
-from poolkeeper.reconcile.observation import observe_cluster
+from poolkeeper.reconcile.observe.observation import observe_cluster
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread

@@ -1,6 +1,7 @@
 """Several troubles at once, drawn from seeds: see `campaign`.
 
-`make test` plays 2,000 seeds, `make soak` 100,000 on all processors.
+`make test` plays 2,000 seeds, of which the first 1,431 draw each pair of troubles once; `make soak`
+plays 100,000 others on all processors.
 What fails is printed by seed. One seed alone, with all that happened:
 
     PYTHONPATH=tests .venv/bin/python -m simulation.campaign SEED
@@ -9,7 +10,7 @@ What fails is printed by seed. One seed alone, with all that happened:
 import pytest
 
 from simulation.campaign.chunks import Tally, play_all, play_some
-from simulation.campaign.play import KINDS
+from simulation.campaign.play import KINDS, PAIRS, SPREAD
 
 SEEDS, CHUNK = 2_000, 400
 SOAK_SEEDS = 100_000
@@ -22,6 +23,10 @@ def test_a_cluster_lives_through_several_troubles_at_once(first: int) -> None:
     tally = play_some(range(first, first + CHUNK))
     assert_lawful(tally)
     assert len(tally.pairs) >= PAIRS_MIN, tally.text()
+
+
+def test_each_pair_of_troubles_is_drawn() -> None:
+    assert {seed * SPREAD % len(PAIRS) for seed in range(SEEDS)} == {*range(len(PAIRS))}
 
 
 @pytest.mark.soak

@@ -7,6 +7,7 @@ import pytest
 
 from builders import cluster_spec, pool_spec, topic_spec
 from poolkeeper.errors import Fenced, Refused
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.execution.records import BalanceRecord
 from poolkeeper.model.plans import Plan
@@ -14,7 +15,6 @@ from poolkeeper.model.specs import (
     Approval,
     ApprovalPolicy,
     Balancing,
-    Desired,
     Execution,
     Heal,
     Mode,

@@ -20,10 +20,11 @@ from poolkeeper.algorithms.throttles import BROKER_KEYS
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.errors import DamagedNode, Internal, NodeDamage
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.model.specs import Desired, Heal
-from poolkeeper.reconcile import gone_brokers
+from poolkeeper.model.specs import Heal
+from poolkeeper.reconcile.observe import gone_brokers
 from poolkeeper.resources.checks import folder
 from poolkeeper.zk import fencing, journal, pending_plan, throttling, znodes
 from simulation import our_tree

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from builders import desired, pool_spec, topic_spec
-from poolkeeper.model.specs import Claim, DeletionPolicy
+from poolkeeper.model.desired import Claim
+from poolkeeper.model.specs import DeletionPolicy
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.executors import Executor

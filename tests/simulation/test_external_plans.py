@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 import pytest
 
 from builders import cluster_spec, pool_spec, topic_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome
 from poolkeeper.model.execution.refusals import Drift, DriftReason
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Approval, Desired, Execution, Throttle, ThrottleMode
+from poolkeeper.model.specs import Approval, Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json

@@ -8,9 +8,10 @@ import pytest
 from builders import cluster_spec, pool_spec, topic_spec
 from poolkeeper.controller.audit_notes import note_decisions, noting
 from poolkeeper.errors import Unavailable
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.runs import Ending, Phase, Run
-from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode
+from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.reconcile.cluster import reconcile_cluster
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession

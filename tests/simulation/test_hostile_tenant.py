@@ -16,9 +16,9 @@ from jsonschema.protocols import Validator
 
 import manifests
 from poolkeeper.controller.settle_time import SettleTime
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.specs import Desired
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.cluster import reconcile_cluster
 from poolkeeper.reconcile.context import PassContext

@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Phase, StopRequest
-from poolkeeper.model.execution.waits import WaitReason, has
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.specs import Desired, Heal, Mode, Throttle, ThrottleMode
+from poolkeeper.model.specs import Heal, Mode, Throttle, ThrottleMode
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SESSION_MS, SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Call, Fault, FaultKind, Faults, faults

@@ -12,10 +12,10 @@ import pytest
 
 from matrices import soak
 from poolkeeper.cli.output.runs import status_values
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.runs import StopRequest
-from poolkeeper.model.execution.waits import WaitReason
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (

@@ -5,19 +5,13 @@ from dataclasses import replace
 import pytest
 
 from builders import cluster_spec, pool_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import StopRequest
-from poolkeeper.model.execution.waits import Wait, WaitReason, has
-from poolkeeper.model.specs import (
-    Desired,
-    Execution,
-    Heal,
-    Remedies,
-    Throttle,
-    ThrottleMode,
-    TopicSpec,
-)
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, has
+from poolkeeper.model.specs import Execution, Heal, Remedies, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import runs

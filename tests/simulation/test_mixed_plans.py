@@ -11,15 +11,15 @@ from dataclasses import replace
 import pytest
 
 from builders import desired, pool_spec, topic_spec
+from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import StopRequest
-from poolkeeper.model.execution.waits import WaitReason, has
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import (
-    Claim,
     DeletionPolicy,
-    Desired,
     Execution,
     Goal,
     GoalKind,

@@ -13,10 +13,11 @@ from unittest import mock
 import pytest
 
 from matrices import soak
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Desired, Remedies
+from poolkeeper.model.specs import Remedies
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (
     REQUEST,

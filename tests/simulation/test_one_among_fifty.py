@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from builders import desired, move, pool_spec, topic_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -26,7 +27,6 @@ from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import (
     AllowedNamespaces,
     Capacity,
-    Desired,
     Quotas,
     Strategy,
     Throttle,

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from builders import desired, pool_spec, topic_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
-from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.specs import Desired
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile import config_checks
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession

@@ -5,10 +5,12 @@ from dataclasses import replace
 import pytest
 
 from builders import cluster_spec, pool_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.waits import Wait, WaitReason, has
-from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode, TopicSpec
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, has
+from poolkeeper.model.specs import Execution, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.executors import Executor, converged

@@ -10,12 +10,13 @@ import builders
 from builders import pool_spec
 from matrices import soak
 from poolkeeper.errors import Unavailable
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import StopRequest
-from poolkeeper.model.execution.waits import NO_CANCEL_API, WaitReason, has
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import NO_CANCEL_API, has
 from poolkeeper.model.specs import (
-    Desired,
     Execution,
     Heal,
     Mode,

@@ -5,7 +5,8 @@ import pytest
 import builders
 from builders import pool_spec
 from matrices import soak
-from poolkeeper.model.specs import Desired, Execution, Throttle, ThrottleMode, TopicSpec
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import Execution, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Script, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread

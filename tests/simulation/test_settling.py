@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from builders import cluster_spec, pool_spec, topic_spec
+from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.waits import WaitReason, has
-from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, UnmanagedTopics
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
+from poolkeeper.model.specs import DeletionPolicy, UnmanagedTopics
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread

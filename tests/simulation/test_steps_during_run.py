@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 import pytest
 
 from builders import desired, pool_spec, topic_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Ending
-from poolkeeper.model.execution.waits import Wait, WaitReason
-from poolkeeper.model.specs import Desired, Execution, Mode, Throttle, ThrottleMode, TopicSpec
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.specs import Execution, Mode, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.cluster import preview
 from poolkeeper.reconcile.context import PreviewContext

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
-from poolkeeper.model.execution.waits import WaitReason, has
-from poolkeeper.model.specs import Desired, Remedies
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
+from poolkeeper.model.specs import Remedies
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.broker.log_dirs import Log

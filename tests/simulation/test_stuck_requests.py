@@ -11,10 +11,12 @@ import pytest
 
 from builders import desired, pool_spec, topic_spec
 from matrices import soak
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
-from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
-from poolkeeper.model.specs import Desired, Execution, Remedies, Throttle, ThrottleMode
+from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster, body_of

@@ -10,7 +10,8 @@ from poolkeeper.cli.output.runs import status_values
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.throttles import Throttled
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.planning.run_state.throttling.throttles import PUT_BACK_MAX

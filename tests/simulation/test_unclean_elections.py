@@ -3,11 +3,13 @@
 import pytest
 
 from builders import cluster_spec, pool_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.waits import WaitReason, has
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.specs import Desired, TopicSpec
+from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.unclean_elections import KEY
 from poolkeeper.reconcile.authority import Authority

@@ -20,7 +20,7 @@ from unit.planning.diagnosis import test_survivable_failures as survivals
 from unit.planning.diagnosis.test_capacity_conflicts import demands
 from unit.planning.instances import instances
 from unit.planning.proposals import test_manual_placement as pins
-from unit.planning.run_state import test_convergence as standings
+from unit.planning.run_state.progress import test_convergence as standings
 from unit.rebalances.planning import test_request as questions
 from unit.rebalances.planning import test_response as answers
 from unit.resources.status import test_all_resources_laws as statuses

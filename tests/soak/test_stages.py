@@ -10,18 +10,18 @@ from itertools import pairwise
 import pytest
 from hypothesis import event, given, settings
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.excess import live_state
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.planning.staging.disk_order import CopyStep
-from poolkeeper.planning.staging.excess_ledger import Disks
+from poolkeeper.planning.staging.disks.disk_order import CopyStep
+from poolkeeper.planning.staging.disks.disk_space import Disks
 from poolkeeper.planning.staging.limits import Bounds
 from unit.planning.instances import instances
-from unit.planning.staging.test_disk_order import can_end
+from unit.planning.staging.disks.test_disk_order import can_end
 from unit.planning.staging.test_next_stage_laws import advanced
 from unit.planning.test_planner_laws import Instance
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from poolkeeper.cli.main import COMMANDS
-from poolkeeper.model.specs import Adoption, AdoptionPolicy
+from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
 from poolkeeper.resources.checks import folder
 from poolkeeper.resources.parse import schemas
 
@@ -84,6 +84,26 @@ def test_every_room_is_on_the_map() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
     rooms = {folder.parent.name for folder in PACKAGE.glob("*/__init__.py")}
     assert {room for room in rooms if not re.search(rf"\b{room}\b", page)} == set()
+
+
+def test_modules_that_are_named_by_their_room_exist() -> None:
+    """`planning.run_state.returns`, for example, or a name of a module: `zk.znodes.RUN`."""
+    rooms = "|".join(folder.parent.name for folder in PACKAGE.glob("*/__init__.py"))
+    dotted = re.compile(rf"`(?:poolkeeper\.)?((?:{rooms})(?:\.\w+)+)`")
+    dead = []
+    for file in sorted(PACKAGE.rglob("*.py")):
+        for named in dotted.findall(file.read_text()):
+            room, _, name = named.rpartition(".")
+            if not source(named) and not re.search(rf"\b{name}\b", source(room)):
+                dead.append(f"{file.relative_to(PACKAGE)}: {named}")
+    assert dead == []
+
+
+def source(module: str) -> str:
+    """The text of a module or room by its dotted name; empty if there is none."""
+    path = PACKAGE / module.replace(".", "/")
+    files = (path.with_suffix(".py"), path / "__init__.py")
+    return "".join(file.read_text() for file in files if file.exists())
 
 
 def test_every_module_of_a_room_is_named_where_the_room_says_how_to_read_it() -> None:

@@ -16,11 +16,11 @@ queues alike, Kafka draws uniformly, without frequencies.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from struct import iter_unpack
 
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 
 _SEED = 0x9747B28C
 _FACTOR = 0x5BD1E995
@@ -28,7 +28,7 @@ _MASK = 0xFFFFFFFF
 _INT_MAX = 0x7FFFFFFF
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadFrequencies:
     """How often the partitions are drawn, in their order, and the running sums of that."""
 

@@ -20,12 +20,12 @@ Checked against the vectors of Kafka's tests and the transaction logs of live co
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Replicas
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplicaAssignment:
     """One partition's replicas, with those being added and removed (2.4 and later)."""
 

@@ -19,10 +19,10 @@ The lists for a set of moves are those of Kafka 2.6 and later:
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from poolkeeper.algorithms.reassignments import ReplicaAssignment
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topic_config.values import trimmed
 from poolkeeper.model.topology import Replicas, TopicPartition
 
@@ -40,7 +40,7 @@ _PAIR = re.compile(r"([0-9]+):([0-9]+)")
 _DIGITS_MAX = 18
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplicaList:
     """A throttle list: (partition, broker) pairs, or every replica of the topic."""
 
@@ -55,7 +55,7 @@ class ReplicaList:
         return EVERY if self.every else list_value(self.pairs)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Copying:
     """One partition's brokers that send its data and those that receive it."""
 
@@ -63,7 +63,7 @@ class Copying:
     destinations: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThrottleLists:
     """The values of both keys by topic, and the brokers that need rates, ascending."""
 

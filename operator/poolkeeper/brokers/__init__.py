@@ -6,6 +6,7 @@ A broker that does not answer is named and left out, and the answers of the othe
     with BrokerClient.open(("h1:9092", "h2:9092"), deadline_s=10) as brokers:
         enrichment = enrich.enrich_cluster(cluster, brokers, deadline_s=20)
 
-`requests` sends requests, `config_validation` those about topic configs, `sizes` holds the
-responses as values, `connections` opens and closes connections.
+`requests` sends requests, `config_validation` those about topic configs, `consumer_groups` those
+about groups; `group_leaders` reads who leads them; `sizes` holds the responses as values,
+`connections` opens and closes connections.
 """

@@ -9,12 +9,12 @@ that they cannot read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResourceType, KafkaAdminClient
 from kafka.protocol.admin import AlterConfigsRequest, CreateTopicsRequest
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Replicas
 
 _UNEXPECTED, _INVALID_CONFIG, _INVALID_REQUEST, _POLICY_VIOLATION = -1, 40, 42, 44
@@ -23,7 +23,7 @@ _REFUSALS_OF_CHANGES = (_INVALID_CONFIG, _POLICY_VIOLATION, _INVALID_REQUEST)
 _CREATIONS_CHECKED_SINCE, _CHANGES_CHECKED_SINCE = (0, 10, 2), (0, 11)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigCheck:
     """A question: may the topic have this whole config? `replicas`: its lists, if it is created."""
 

@@ -11,6 +11,7 @@ import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
+from kafka import KafkaConsumer
 from kafka import errors as kafka_errors
 from kafka.admin import KafkaAdminClient
 from kafka.net.compat import KafkaNetClient
@@ -24,6 +25,8 @@ DEFAULT_PORT = 9092
 METADATA_AGE_MS = 10_000
 """The longest time until a broker that was added to the cluster is known."""
 TIMEOUTS = (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)
+FETCH_WAIT_MS = 500
+"""How long a broker waits for records that are not there."""
 WITHOUT_TLS = ("PLAINTEXT", "SASL_PLAINTEXT")
 REFUSALS_MAX = 3
 """The number of login attempts: a wrong password stays wrong, and accounts get locked."""
@@ -60,13 +63,49 @@ def connect(
             **settings,
         )
     except (kafka_errors.KafkaError, OSError, ValueError) as error:
-        for client in made:
-            client.close()
-            client._net.stop()  # its constructor started the thread, and nobody else ends it
+        _end(made)
         why = reason(error)
         if isinstance(error, kafka_errors.KafkaTimeoutError) and attempts:
             why = attempts[-1].last_error or why
         raise Unavailable(f"brokers at {','.join(bootstrap)}: {why}") from error
+
+
+def consumer_beside(client: KafkaAdminClient, deadline_s: float) -> KafkaConsumer:
+    """Open a consumer of no group, to the same cluster and with the same rights as a client.
+
+    It commits nothing, and starts nowhere: seek first. Raises the library's errors.
+    """
+    told = ("bootstrap_servers", "security_protocol", "ssl_", "sasl_")
+    settings = {key: value for key, value in client.config.items() if key.startswith(told)}
+    timeout_ms = max(2 * FETCH_WAIT_MS, int(deadline_s * 1000))
+    made: list[KafkaNetClient] = []
+
+    def net_client(**configs: object) -> KafkaNetClient:
+        made.append(KafkaNetClient(**configs))
+        return made[-1]
+
+    try:
+        return KafkaConsumer(
+            bootstrap_timeout_ms=timeout_ms,
+            request_timeout_ms=timeout_ms,
+            fetch_max_wait_ms=FETCH_WAIT_MS,
+            reconnect_backoff_max_ms=1000,
+            client_id="poolkeeper",
+            group_id=None,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            kafka_client=net_client,
+            **settings,
+        )
+    except BaseException:
+        _end(made)
+        raise
+
+
+def _end(clients: Sequence[KafkaNetClient]) -> None:
+    for client in clients:
+        client.close()
+        client._net.stop()  # its constructor started the thread, and nobody else ends it
 
 
 @contextlib.contextmanager

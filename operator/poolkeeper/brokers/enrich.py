@@ -6,11 +6,12 @@ Values from ZooKeeper are never overwritten.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from poolkeeper.brokers.sizes import Sizes
 from poolkeeper.errors import Unavailable
+from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.specs import Tls
 from poolkeeper.model.topology import (
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from poolkeeper.brokers.requests import BrokerClient
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Enrichment:
     """The completed cluster, the brokers' responses, and a warning for each missing one."""
 

@@ -10,7 +10,6 @@ Kafka 2.0 hides the value of a broker's throttle rate as a secret, but says that
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from kafka import TopicPartition as KafkaPartition
@@ -19,11 +18,20 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.protocol.admin import DescribeLogDirsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from poolkeeper.brokers import config_validation, connections, consumer_groups, security
+from poolkeeper.algorithms.groups import ListedMember
+from poolkeeper.brokers import (
+    config_validation,
+    connections,
+    consumer_groups,
+    group_leaders,
+    security,
+)
 from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.brokers.consumer_groups import ObservedGroup
+from poolkeeper.brokers.group_leaders import GroupLeaders
 from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
+from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.execution.waits import NO_CANCEL_API
 from poolkeeper.model.specs import Tls
@@ -38,7 +46,7 @@ RETRIES = 5
 _ANY_BROKER = -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """One config key in force: `source` as Kafka names it, `value` None if it is hidden."""
 
@@ -51,7 +59,7 @@ class Setting:
         return self.source == "DYNAMIC_BROKER_CONFIG"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Versions:
     """The release of each broker that answered, such as `2.8`, and why the others did not."""
 
@@ -213,9 +221,23 @@ class BrokerClient:
             raise Unavailable(f"checking topic configs: {failures[_ANY_BROKER]}")
         return answers[_ANY_BROKER]
 
-    def group_sizes(self, names: Sequence[str] | None = None) -> Mapping[str, int]:
-        """Return the number of members of these consumer groups, or of all; raises Unavailable."""
-        return consumer_groups.sizes(self._client, names)
+    def group_members(
+        self, names: Sequence[str] | None = None
+    ) -> Mapping[str, tuple[ListedMember, ...] | None]:
+        """Return the members of these consumer groups, or of all, as coordinators list them.
+
+        None for a group of which its coordinator does not tell. Raises Unavailable.
+        """
+        return consumer_groups.members(self._client, names)
+
+    def group_leaders(
+        self, groups: Mapping[int, Iterable[str]], deadline_s: float = DEADLINE_S
+    ) -> GroupLeaders:
+        """Find who leads these consumer groups, by the partition of `__consumer_offsets` of each.
+
+        Raises Unavailable.
+        """
+        return group_leaders.find_leaders(self._client, groups, deadline_s)
 
     def consumer_group(self, name: str) -> ObservedGroup:
         """Return the members of a consumer group and what they read; raises Unavailable."""

@@ -6,9 +6,10 @@ broker that has not answered is in `failures`, never an empty entry in `logs`: u
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import LogDir, TopicPartition
 
 STORAGE_ERROR = 56
@@ -22,7 +23,7 @@ class ReplicaLog(NamedTuple):
     log_dir: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerLogs:
     """All logs of one broker: `current` are current, `future` ones are being copied on the broker.
 
@@ -35,7 +36,7 @@ class BrokerLogs:
     offline: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sizes:
     """The answers of all brokers asked, and why the others gave none; both by broker id."""
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import click
+from click.shell_completion import CompletionItem
 
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import PoolkeeperError, Problem
@@ -48,6 +49,7 @@ COMMANDS = {
         "Many clusters at once: snapshots, load, plans, a budget, a report.",
     ),
     "sandbox": ("sandbox:sandbox", "Throw-away Kafka clusters on this machine."),
+    "completion": ("completion:completion", "Print the completion script of a shell."),
     "version": ("version:version", "Show the version."),
 }
 """Each command's module and object below `poolkeeper.cli.commands`, and its line of help."""
@@ -83,6 +85,16 @@ class LazyGroup(click.Group):
         if not name.startswith("-") and name not in COMMANDS | HIDDEN:
             raise click.exceptions.NoSuchCommand(name, possibilities=COMMANDS, ctx=ctx)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command's name, without importing any command."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [
+            CompletionItem(name, help=line)
+            for name, (_, line) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing any of them."""

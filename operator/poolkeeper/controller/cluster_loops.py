@@ -32,9 +32,10 @@ from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.settle_time import SettleTime
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.kube.leadership.leader_election import LeaderRole
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.person_requests import RequestAnswer
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, Mode
+from poolkeeper.model.specs import KafkaClusterSpec, Mode
 from poolkeeper.reconcile.context import Planner
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.resources.checks.assembly import Assembly, assemble

@@ -31,14 +31,16 @@ from poolkeeper.errors import (
     Stale,
     Unavailable,
 )
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, State
 from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.model.execution.waits import Wait, WaitReason, after_error, damage_wait
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, after_error, damage_wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode
+from poolkeeper.model.specs import ApprovalPolicy, Mode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.authority import Authority, authority_of
 from poolkeeper.reconcile.cluster import preview, reconcile_cluster
@@ -54,7 +56,7 @@ from poolkeeper.reconcile.context import (
     untimed,
 )
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
-from poolkeeper.reconcile.observation import lost_run_of
+from poolkeeper.reconcile.observe.observation import lost_run_of
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.zk import history, journal, znodes

@@ -14,7 +14,6 @@ started. So no instance leads without seeing what is declared.
 import logging
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -27,6 +26,7 @@ from poolkeeper.controller.reporting.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.reporting.reporter import Reporter, finalizer_writer
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.watch import KINDS, ResourceWatch
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.client import discovery, secrets
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.policies import ApproverPolicy
@@ -59,7 +59,7 @@ COMPONENT = "poolkeeper"
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OperatorSettings:
     """The settings of an operator process.
 
@@ -85,7 +85,7 @@ class OperatorSettings:
     plan_text: PlanText = lambda plan, desired, seen: ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KubernetesSource:
     """Lists resources and namespaces on the API server, for the resource cache."""
 

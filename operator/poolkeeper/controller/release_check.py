@@ -6,13 +6,13 @@ do, the operator may not or cannot do either.
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from poolkeeper.cluster_connections import ClusterConnector
 from poolkeeper.errors import PoolkeeperError
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.client import secrets
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.references import collection
@@ -31,7 +31,7 @@ _READ = ("get", "list", "watch", "patch")
 Now = Callable[[], datetime]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckResult:
     """One thing that was looked at: what, and what is wrong with it (empty: nothing)."""
 
@@ -44,7 +44,7 @@ class CheckResult:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NeededRight:
     """A right that the operator needs."""
 
@@ -60,7 +60,7 @@ class NeededRight:
         return f"{self.verb} {kind}{named}" + (f" in {self.namespace}" if self.namespace else "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReleaseCheck:
     """What is looked at: the release's namespace and Lease, and the namespaces of its Topics."""
 

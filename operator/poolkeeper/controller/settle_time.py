@@ -15,7 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from poolkeeper.model.specs import Desired, TopicSpec
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import TopicSpec
 
 SETTLING_MAX_S = 30.0
 _PLACE_FIELDS = ("pool", "replication_factor", "strategy", "assignment")

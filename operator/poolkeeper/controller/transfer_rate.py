@@ -24,10 +24,13 @@ class TransferRate:
 
     def with_rate(self, outcome: Outcome, now_s: float) -> Outcome:
         """Return the outcome with transfer rate and time left filled in."""
-        progress = outcome.progress
+        return replace(outcome, progress=self.rated(outcome.progress, now_s))
+
+    def rated(self, progress: Progress | None, now_s: float) -> Progress | None:
+        """Return the progress with transfer rate and time left; `None` begins a new measurement."""
         if progress is None:
             self.steps.clear()
-            return outcome
+            return None
         grown = not self.steps or progress.bytes_done != self.steps[-1][1]
         if self.steps and progress.bytes_done < self.steps[-1][1]:
             self.steps.clear()
@@ -35,7 +38,7 @@ class TransferRate:
             self.steps.append((now_s, progress.bytes_done))
         while len(self.steps) > 2 and now_s - self.steps[0][0] > RATE_OVER_S:
             self.steps.popleft()
-        return replace(outcome, progress=self._progress_with_rate(progress, now_s))
+        return self._progress_with_rate(progress, now_s)
 
     def _progress_with_rate(self, progress: Progress, now_s: float) -> Progress:
         (since_s, before), (last_s, _) = self.steps[0], self.steps[-1]

@@ -30,6 +30,7 @@ from kopf._cogs.structs.references import Insights  # what `kopf.operator` takes
 
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import Forbidden, PoolkeeperError
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.client import discovery
 from poolkeeper.kube.client.references import PLURALS
 from poolkeeper.model.names import GROUP, VERSION
@@ -225,7 +226,7 @@ def registry_of(cache: ResourceCache, relisted: Event, login: Login) -> kopf.Ope
     return registry
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RetryPauses:
     """The pauses between kopf's attempts of a request; `failed` is called after each failure.
 

@@ -7,8 +7,9 @@ partition without any figure stays as observed.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Cluster, Partition, Topic
 
 WHOLE_TOPIC = -1
@@ -18,7 +19,7 @@ Figure = Mapping[tuple[str, int], float]
 """By topic and partition, or `WHOLE_TOPIC`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MeasuredLoads:
     """The size of one replica in bytes, and the bytes per second that are written."""
 

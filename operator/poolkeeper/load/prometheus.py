@@ -20,12 +20,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlencode
 
 from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.frozen import frozen
 from poolkeeper.load.apply import WHOLE_TOPIC
 from poolkeeper.load.time_series import HistoryWindow
 
@@ -41,7 +41,7 @@ _MESSAGE_MAX = 300
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sample:
     """One figure of a partition, or of a whole topic."""
 
@@ -52,7 +52,7 @@ class Sample:
     value: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PrometheusServer:
     """The server's address, and the time that all pieces of a window may take together."""
 

@@ -17,10 +17,9 @@ last third of the buckets less that of the first third, over the time between th
 deletion of old segments, or one wrong sample, does not change its sign.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.planning.problem.arrays import Floats, Ints
 
 DAY_S = 86_400
@@ -31,7 +30,7 @@ DENSE = 4
 """A table of all series may have so many times as many places as there are values."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HistoryWindow:
     """From `end_ms - length_s` (included) to `end_ms` (not included), in steps of `step_s`."""
 
@@ -51,7 +50,7 @@ class HistoryWindow:
         return -(-self.length_s // self.step_s)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Samples:
     """Samples in any order: the series (from 0), the time, the value."""
 
@@ -60,7 +59,7 @@ class Samples:
     value: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Figures:
     """Figures by series with a sample in the window, ascending; NaN: unknown."""
 

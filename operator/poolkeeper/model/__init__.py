@@ -1,9 +1,12 @@
 """Frozen values that all rooms share: the cluster as observed, the specs as declared, the plan.
 
-Read `topology` (a cluster as observed), `specs` (what people declare), `plans` (what would be
-done), then the folder `execution` (a plan being carried out). `problems` is why a plan leaves
-something undone. `snapshots` is a cluster as a file. `partition_columns`, `move_columns` and
-`replica_lists` are partitions and moves by column, where there are too many to look at one by one.
-`versions` are Kafka's releases, the folder
-`topic_config` what their topics can be set to.
+Nothing here reads or writes; every room takes and gives these values. Read `topology` (a cluster as
+observed), `specs` (what people declare, a value per resource) with `tenancy` (what tenants may
+declare) and `desired` (all that is declared for one cluster), `plans` (what would be done), then
+the folder `execution` (a plan being carried out). `problems` is why a plan leaves something undone.
+`rebalances` is one plan over many clusters. `snapshots`, with `snapshot_fields`, is a cluster as a
+file, `readings` one reading of a cluster. The folder `columns` is for what is too many to look at
+one by one. `versions` and `possible_versions` are Kafka's releases, the folder `topic_config` what
+their topics can be set to. `credentials` is who Poolkeeper is, `names` what its resources are
+called on Kubernetes.
 """

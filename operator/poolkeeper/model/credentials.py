@@ -3,9 +3,10 @@
 Passwords are in no `repr`, so that no message, log line or traceback shows one.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Tls
 
 
@@ -24,7 +25,7 @@ class Mechanism(StrEnum):
     SCRAM_SHA_512 = "SCRAM-SHA-512"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ZooKeeperCredentials:
     """A user of ZooKeeper."""
 
@@ -33,7 +34,7 @@ class ZooKeeperCredentials:
     scheme: Scheme = Scheme.DIGEST
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerCredentials:
     """A user of Kafka."""
 
@@ -42,7 +43,7 @@ class BrokerCredentials:
     mechanism: Mechanism = Mechanism.PLAIN
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClientConfig:
     """Identity and TLS for both; `None` is anonymous, and plain text. `Tls()` trusts the system."""
 

@@ -13,11 +13,12 @@ of them alone. Every move, and every step that needs approval, belongs to exactl
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum, StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.topology import Replicas
 
@@ -70,7 +71,7 @@ class Move(NamedTuple):
         return self.bytes // added if added else 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CreateTopic:
     """Create a topic straight in its pool; `replicas[p]` is partition p's list."""
 
@@ -81,7 +82,7 @@ class CreateTopic:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AddPartitions:
     """Add partitions `first`, `first + 1`, … with these lists."""
 
@@ -91,7 +92,7 @@ class AddPartitions:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SetConfig:
     """Set and unset topic config keys; `destructive`: why a person must approve, if one must."""
 
@@ -102,7 +103,7 @@ class SetConfig:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ElectLeaders:
     """Elect the preferred replicas of (topic, partition) pairs."""
 
@@ -110,7 +111,7 @@ class ElectLeaders:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeleteTopic:
     """Delete a topic and its data; always destructive."""
 
@@ -119,7 +120,7 @@ class DeleteTopic:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MoveLogDir:
     """Move one replica between log directories of its broker."""
 
@@ -135,7 +136,7 @@ class MoveLogDir:
 Step = CreateTopic | AddPartitions | SetConfig | ElectLeaders | DeleteTopic | MoveLogDir
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PoolCertificate:
     """How close a pool's moves are to the fewest possible; each bound is valid by itself."""
 
@@ -148,7 +149,7 @@ class PoolCertificate:
     witness: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanProblem:
     """What the plan will not do or cannot mend, and why.
 
@@ -171,7 +172,7 @@ class PlanProblem:
         return str(self.facts)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlannedStage:
     """Predicted entries of a stage: (index of the move, index of its path's list to request)."""
 
@@ -180,7 +181,7 @@ class PlannedStage:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Makespan:
     """The predicted duration, its lower bound, and the rate that both assume."""
 
@@ -206,7 +207,7 @@ class PartKind(StrEnum):
         return f"{self.value}/{name}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A part of a plan that can be approved by itself.
 
@@ -224,7 +225,7 @@ class Part:
     steps: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """Everything that would be done to one cluster.
 

@@ -6,9 +6,10 @@ nothing is decided on it. A problem that was read from a document has its reason
 and no other facts.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+from poolkeeper.frozen import frozen
 
 
 class ProblemReason(StrEnum):
@@ -187,7 +188,7 @@ class Facts(Protocol):
         """Return the sentence that people read."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recorded:
     """A problem that was read from a document."""
 

@@ -1,12 +1,13 @@
 """One reading of a cluster, and what is needed to write only if the cluster is unchanged."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Cluster
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterReading:
     """A cluster, the data versions of its request nodes by path, and notes on unreadable nodes.
 

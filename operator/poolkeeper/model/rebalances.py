@@ -10,10 +10,11 @@ the next leader to continue.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.outcomes import Why
 from poolkeeper.model.specs import Approval, SourceLocation, Window
 
@@ -26,7 +27,7 @@ class EngineChoice(StrEnum):
     SPARK = "Spark"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResourceSelection:
     """Resources in scope, by name or by label selector (verbatim); all of them without either."""
 
@@ -34,7 +35,7 @@ class ResourceSelection:
     selector: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Site:
     """Clusters that share a network; without a rate it only names them."""
 
@@ -43,7 +44,7 @@ class Site:
     rate_bytes_per_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BudgetWindow:
     """A window of all clusters together, with its own rate if it has one."""
 
@@ -51,7 +52,7 @@ class BudgetWindow:
     rate_bytes_per_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BudgetSpec:
     """What all clusters together may use."""
 
@@ -61,7 +62,7 @@ class BudgetSpec:
     windows: tuple[BudgetWindow, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RebalanceSpec:
     """A Rebalance."""
 
@@ -106,7 +107,7 @@ class PartState(StrEnum):
         return self in (PartState.DONE, PartState.IN_PLACE, PartState.FAILED)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterRebalance:
     """One cluster of a Rebalance.
 
@@ -132,7 +133,7 @@ class ClusterRebalance:
         return self.state is PartState.MOVING or self.moves_done > 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RebalanceState:
     """How far a Rebalance is.
 

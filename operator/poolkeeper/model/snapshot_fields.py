@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from poolkeeper import typed_json
-from poolkeeper.model.partition_columns import PartitionColumns, TopicPartitions
+from poolkeeper.model.columns.partition_columns import PartitionColumns, TopicPartitions
 from poolkeeper.model.topology import (
     Broker,
     Cluster,

@@ -6,14 +6,15 @@ problem.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
-from typing import NamedTuple
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.tenancy import NAMESPACE_LIMITS, TOPIC_LIMITS, Adoption, DeclarationLimits
 from poolkeeper.model.topology import Replicas
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceLocation:
     """Where a document came from: file and line (1-based) of its start, or neither."""
 
@@ -99,7 +100,7 @@ class LimitPolicy(StrEnum):
     ENFORCE = "Enforce"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tls:
     """PEM files of a TLS client; `ca` alone authenticates the server only.
 
@@ -112,7 +113,7 @@ class Tls:
     secret: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ZooKeeperSpec:
     """`connect` is `host:port,host:port/chroot`; credentials are named, never held."""
 
@@ -121,7 +122,7 @@ class ZooKeeperSpec:
     tls: Tls | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokersSpec:
     """How to reach the brokers' own protocol, if it may be used."""
 
@@ -130,7 +131,7 @@ class BrokersSpec:
     tls: Tls | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Approval:
     """`plans` holds approved hashes, `sha256:…`, of plans and of parts of them.
 
@@ -143,7 +144,7 @@ class Approval:
     commit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Throttle:
     """`rate_bytes_per_s` is the fixed rate, or the start of the adaptive one."""
 
@@ -151,7 +152,7 @@ class Throttle:
     rate_bytes_per_s: int = 100 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """Stages start only between a firing of `cron` and `duration_s` later."""
 
@@ -160,7 +161,7 @@ class Window:
     time_zone: str = "UTC"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remedies:
     """Interventions in Kafka's own admin state that a person has allowed."""
 
@@ -170,7 +171,7 @@ class Remedies:
     overwrite_larger_logs: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Execution:
     """Limits of what is in flight."""
 
@@ -186,7 +187,7 @@ class Execution:
     restart_lock: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Heal:
     """Whether and when a missing broker's replicas are rebuilt elsewhere."""
 
@@ -195,7 +196,7 @@ class Heal:
     max_brokers: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Balancing:
     """Balancing: whether it alone may start a plan; `min_gain_percent` of the imbalance removed."""
 
@@ -204,7 +205,7 @@ class Balancing:
     min_gain_percent: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterLimits:
     """Limits of ZooKeeper-mode clusters by experience; laws if enforced."""
 
@@ -213,44 +214,7 @@ class ClusterLimits:
     policy: LimitPolicy = LimitPolicy.WARN
 
 
-class AdoptionPolicy(StrEnum):
-    """What happens when a Topic names a Kafka topic that exists and is not its own."""
-
-    APPROVE = "Approve"
-    OPEN = "Open"
-    NONE = "None"
-
-
-@dataclass(frozen=True, slots=True)
-class Adoption:
-    """Which Topics may take over a Kafka topic that exists, and whether a person is asked.
-
-    `policy`: None is not declared, which is Open in folders and Approve on Kubernetes.
-    `namespaces`, `topics`: who may take over what without a question, the topics as regular
-    expressions of whole names; None where no such list is declared. What the lists do not match
-    is asked about under Open as well.
-    """
-
-    policy: AdoptionPolicy | None = None
-    namespaces: tuple[str, ...] | None = None
-    topics: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DeclarationLimits:
-    """What may be declared on Kubernetes, by one Topic or by all Topics of a namespace."""
-
-    partitions: int
-    config_bytes: int
-    manual_lists: int
-    topics: int = 1
-
-
-TOPIC_LIMITS = DeclarationLimits(10_000, 64 * 1024, 10_000)
-NAMESPACE_LIMITS = DeclarationLimits(50_000, 4 * 1024**2, 10_000, 5_000)
-
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadSource:
     """Where load figures come from; `prometheus` holds its settings verbatim."""
 
@@ -258,7 +222,7 @@ class LoadSource:
     prometheus: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KafkaClusterSpec:
     """A KafkaCluster.
 
@@ -299,7 +263,7 @@ class GoalKind(StrEnum):
     LOG_DIRS = "logDirs"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Goal:
     """A band around the share: exactly one of `percent` and `count` is set."""
 
@@ -311,7 +275,7 @@ class Goal:
 DEFAULT_GOALS = (Goal(GoalKind.REPLICAS, percent=5.0), Goal(GoalKind.LEADERS, percent=5.0))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Capacity:
     """The capacity of one broker: its weight in the shares, its disk and its cap of replicas."""
 
@@ -320,7 +284,7 @@ class Capacity:
     replicas: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Headroom:
     """The pool must hold its data with this many failures of the domain."""
 
@@ -328,7 +292,7 @@ class Headroom:
     failures: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quotas:
     """Bounds of what a pool accepts; per namespace and in all."""
 
@@ -337,7 +301,7 @@ class Quotas:
     per_namespace: Mapping[str, "Quotas"] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AllowedNamespaces:
     """Namespaces by name or by label selector (verbatim); `None` everywhere allows all."""
 
@@ -345,7 +309,7 @@ class AllowedNamespaces:
     selector: Mapping[str, object] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicDefaults:
     """Defaults for Topics that do not declare these fields, at creation only."""
 
@@ -353,7 +317,7 @@ class TopicDefaults:
     replication_factor: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DrainLogDir:
     """A log directory to be emptied."""
 
@@ -361,7 +325,7 @@ class DrainLogDir:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResourcePoolSpec:
     """A ResourcePool; `brokers` is the expanded, ascending set of ids.
 
@@ -392,7 +356,7 @@ class ResourcePoolSpec:
         return self.capacity_of.get(broker, self.capacity)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicSpec:
     """A Topic; `topic` is the Kafka topic's name, `pool` the ResourcePool's."""
 
@@ -425,42 +389,3 @@ class TopicSpec:
     def declared_partitions(self) -> int | None:
         """How many partitions the Topic declares, if it does."""
         return self.partitions if self.manual is None else len(self.manual)
-
-
-class Culprit(NamedTuple):
-    """What made a plan unlawful: a Kafka topic or else a pool, the law and what it says of it."""
-
-    law: str
-    message: str
-    topic: str = ""
-    pool: str = ""
-
-
-class Claim(NamedTuple):
-    """A Kafka topic and the Topic resource that names it, as `namespace/name`."""
-
-    topic: str
-    owner: str
-
-
-@dataclass(frozen=True, slots=True)
-class Desired:
-    """Everything declared for one cluster; pools by name, topics by Kafka topic name, sorted.
-
-    `held`: claims of Topics that cannot be acted on, as they are invalid. Nothing is done to topics
-    that they name or are the recorded owners of, unless another valid Topic declares the topic.
-    `astray`: claims of Topics without a place here: their pool or its cluster does not exist, or
-    the pool does not take them. They hold nothing, except that a topic of which one is the recorded
-    owner goes to no other pool.
-    `doomed`: claims of Topics that are being deleted now with deletionPolicy Delete. They count if
-    the record agrees and no other Topic names the topic.
-    `kept`: what stays as it is, as a plan that follows its declaration was unlawful.
-    """
-
-    cluster: KafkaClusterSpec
-    pools: tuple[ResourcePoolSpec, ...] = ()
-    topics: tuple[TopicSpec, ...] = ()
-    held: frozenset[Claim] = frozenset()
-    doomed: frozenset[Claim] = frozenset()
-    astray: frozenset[Claim] = frozenset()
-    kept: tuple[Culprit, ...] = ()

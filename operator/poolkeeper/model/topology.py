@@ -9,9 +9,11 @@ until somebody looks at them (`partition_columns`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple
+
+from poolkeeper.frozen import frozen
 
 Replicas = tuple[int, ...]
 """Broker ids in assignment order; the first is the preferred leader."""
@@ -56,7 +58,7 @@ class Partition(NamedTuple):
         return bool(self.adding or self.removing)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Topic:
     """One topic; `partitions` in ascending order of id (ids may have gaps in a damaged topic).
 
@@ -86,7 +88,7 @@ class Topic:
         return next((p for p in self.partitions if p.partition == number), None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogDir:
     """A log directory of a broker; its sizes only if the broker reports them (3.3 and later)."""
 
@@ -104,7 +106,7 @@ class StrayLog(NamedTuple):
     leader_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Broker:
     """A live broker: its registration, its dynamic config and its log directories by path.
 
@@ -128,7 +130,7 @@ class Broker:
     release: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefusedConfig:
     """A whole topic config that the brokers refused, were it written, and their words."""
 
@@ -136,7 +138,7 @@ class RefusedConfig:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReassignmentEntry:
     """One entry of `/admin/reassign_partitions`."""
 
@@ -160,7 +162,7 @@ class RequestFlaw(StrEnum):
     """The replicas of a partition are no list of integers."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestDamage:
     """One flaw of the reassignment request, in words, and the partition that it is about."""
 
@@ -169,7 +171,7 @@ class RequestDamage:
     partition: TopicPartition | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Controller:
     """The elected controller and its epoch.
 
@@ -184,7 +186,7 @@ class Controller:
     kraft: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cluster:
     """Everything observed in one pass.
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 
 _SHAPE = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){1,3}")
 
@@ -81,7 +82,7 @@ class KafkaVersion:
         return self.parts >= (2, 4)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VersionRange:
     """All releases from `low` to `high`, both included, `high` with all its patches."""
 

@@ -7,10 +7,11 @@ nobody else waits for them. Only a plan that is unlawful as a whole, or stays so
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Culprit, Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Culprit, Desired
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.audit.audit import Violation
 
@@ -18,7 +19,7 @@ ROUNDS_MAX = 4
 """How often something is left out of a plan before the whole is refused."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LawfulPlan:
     """A plan, and what is declared with the culprits that were left out of it."""
 

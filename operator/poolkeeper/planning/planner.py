@@ -16,6 +16,7 @@ from dataclasses import replace
 from itertools import chain
 from operator import attrgetter, itemgetter
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -25,7 +26,7 @@ from poolkeeper.model.plans import (
     PoolCertificate,
     Step,
 )
-from poolkeeper.model.specs import Desired, ReplicasAtATime
+from poolkeeper.model.specs import ReplicasAtATime
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import outages, sources
 from poolkeeper.planning.constraints.capacity import eligible_brokers

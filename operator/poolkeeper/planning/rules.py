@@ -20,15 +20,10 @@ from functools import cached_property
 from statistics import median_low
 from typing import NamedTuple
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import (
-    AdoptionPolicy,
-    Desired,
-    ResourcePoolSpec,
-    Strategy,
-    TopicSpec,
-    UnmanagedTopics,
-)
+from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec, UnmanagedTopics
+from poolkeeper.model.tenancy import AdoptionPolicy
 from poolkeeper.model.topology import Cluster, Topic
 
 MIB = 1024**2

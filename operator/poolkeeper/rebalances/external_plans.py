@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 
 from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.rebalances import ClusterRebalance, RebalanceSpec, RebalanceState
 from poolkeeper.planning.run_state.gates import windows
 from poolkeeper.rebalances.rate_shares import (

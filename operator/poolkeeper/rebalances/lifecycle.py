@@ -8,8 +8,9 @@ all others waiting, and comes first again as soon as it can move.
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.execution.outcomes import (
     ExternalPlanState,
@@ -18,7 +19,8 @@ from poolkeeper.model.execution.outcomes import (
     Progress,
     Why,
 )
-from poolkeeper.model.execution.waits import Wait, WaitReason, after_error
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, after_error
 from poolkeeper.model.rebalances import (
     ClusterRebalance,
     PartState,
@@ -91,7 +93,7 @@ def is_approved(spec: RebalanceSpec, rebalance_state: RebalanceState) -> bool:
     return automatic or not rebalance_state.hash or rebalance_state.hash in approval.plans
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownCluster:
     """What is known of a cluster now; `assembly` is `None` if the cluster no longer exists."""
 

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.rebalances import ClusterRebalance, RebalanceState, RebalanceStep
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RebalanceMetrics:
     """What changed between two passes.
 

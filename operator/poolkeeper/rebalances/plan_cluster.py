@@ -6,13 +6,14 @@ The remaining moves are a plan only if the independent audit finds no violation.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from poolkeeper.errors import InvalidInput, PoolkeeperError
 from poolkeeper.fleet.schedule.work import cut_of, work_of
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests
@@ -26,7 +27,7 @@ Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
 """Makes the plan that `make_plan` makes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ObservedCluster:
     """What was observed of a cluster."""
 

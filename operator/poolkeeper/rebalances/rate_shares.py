@@ -18,9 +18,10 @@ that it cannot reach, an even share is assumed.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.rebalances import BudgetSpec
 from poolkeeper.planning.run_state.gates import windows
@@ -29,7 +30,7 @@ UNKNOWN = math.inf
 OFFERS_MAX = 64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateLimit:
     """Bytes per second that these clusters may copy together."""
 
@@ -37,7 +38,7 @@ class RateLimit:
     clusters: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateOffer:
     """A rate that a cluster's loop works with from its next pass on; `None`: as it is declared.
 
@@ -51,7 +52,7 @@ class RateOffer:
 NO_RATE = RateOffer(0, None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterRate:
     """What is known of the rate of one cluster.
 
@@ -121,7 +122,7 @@ def fleet_rate(budget: BudgetSpec, now_ms: int) -> int | None:
     return max(known) if len(known) == len(rates) else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateClaim:
     """A cluster whose turn it is; `may_copy`: bytes per second that it may be copying at.
 

@@ -3,10 +3,10 @@
 They are named after the Rebalance and the digest of their contents. The Rebalance owns them.
 """
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.jobs import configmap_blob
 from poolkeeper.kube.jobs.configmap_blob import Text
 from poolkeeper.model.names import API_VERSION, GROUP
@@ -26,7 +26,7 @@ class RecordApi(configmap_blob.ConfigMapApi, Protocol):
         """Delete an object; false if it is gone."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordStore:
     """See `records.RebalanceRecords`."""
 

@@ -6,10 +6,10 @@ carried out if the declaration has changed since.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import Plan
 from poolkeeper.rebalances.planning.request import RebalanceRequest
@@ -20,7 +20,7 @@ from poolkeeper.resources.kinds.custom_resource import CustomResource
 VERSION = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Record:
     """The response that is kept.
 

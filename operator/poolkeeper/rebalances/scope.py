@@ -10,10 +10,11 @@ plan of a large fleet would be outdated before anybody could read it.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from poolkeeper.fleet.schedule.budget import Budget, RatedWindow
 from poolkeeper.fleet.storage import codecs
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.rebalances import (
     BudgetSpec,
     ClusterRebalance,
@@ -21,7 +22,7 @@ from poolkeeper.model.rebalances import (
     RebalanceSpec,
     ResourceSelection,
 )
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec
+from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec
 from poolkeeper.planning.proposals import identity
 from poolkeeper.rebalances.planning.request import ClusterRequest, RebalanceRequest
 from poolkeeper.resources.checks.assembly import Assembly
@@ -30,7 +31,7 @@ from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.parse.selectors import selects
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RebalanceScope:
     """The clusters and pools of a Rebalance.
 

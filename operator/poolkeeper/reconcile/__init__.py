@@ -1,12 +1,11 @@
 """One pass over one cluster: observe, plan, decide, act, report.
 
 In: the declared state, what the pass is allowed to do, perhaps a plan of a Rebalance. Out: an
-`Outcome`. Read `cluster` first: it is the pass, from top to bottom; then `plan`, the folders
-`decide` (what is decided, without reads and writes) and `act` (every write). The inputs of a pass
-are in `context`, `authority`, `access`, `observation` (which refuses another cluster than the
-declared one) and `gone_brokers`. `steps_during_run` is what goes on beside a run, `recorded_run`
-what a preview tells of one. `adoption` hands topics over that exist, before a plan is made.
-`approval` stores the plan that waits for it. `rate_signals` measures what the adaptive throttle
-goes by. `config_checks` asks the brokers about topic configs. `clock_jumps` sees that a clock was
-set back.
+`Outcome`. Read `cluster` first: it is the pass, from top to bottom; then `plan` and the folders
+`observe` (every reading), `decide` (what is decided, without reads and writes) and `act` (every
+write). The inputs of a pass are in `context`, `authority` and `access`. `steps_during_run` is what
+goes on beside a run, `recorded_run` what a preview tells of one. `adoption` hands topics over that
+exist, before a plan is made. `approval` stores the plan that waits for it. `rate_signals` measures
+what the adaptive throttle goes by. `config_checks` asks the brokers about topic configs.
+`clock_jumps` sees that a clock was set back.
 """

@@ -7,14 +7,14 @@ first, and then planned for as for any owner's topic.
 from collections.abc import Collection
 from dataclasses import replace
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import LastObservation
-from poolkeeper.model.specs import Desired
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.hand_over import HandOver, hand_over
-from poolkeeper.reconcile.observation import Observation, last_observation_of
+from poolkeeper.reconcile.observe.observation import Observation, last_observation_of
 
 
 def take_over(

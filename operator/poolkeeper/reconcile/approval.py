@@ -7,8 +7,9 @@ first parts stay while `planning.parts.keep` accepts them. Parts that are done a
 kept in memory while nothing may be written, and in ZooKeeper for the next executor.
 """
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import ApprovalPolicy, Desired
+from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.parts.choose import without_what_is_over
@@ -18,7 +19,7 @@ from poolkeeper.planning.parts.split import Circumstances, known_parts, with_par
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json, reuse
 from poolkeeper.reconcile.context import PassContext, PendingPlan, Planner
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 
 _NOTHING = plan_json.plan_hash((), ())
 

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Deletion
 from poolkeeper.model.plans import DeleteTopic, Plan
-from poolkeeper.model.specs import Approval, ApprovalPolicy, Desired, Mode
+from poolkeeper.model.specs import Approval, ApprovalPolicy, Mode
 from poolkeeper.telemetry.audit import AuditTrail
 
 DELETIONS_MAX = 10
@@ -20,7 +22,7 @@ DELETIONS_WITHIN_MS = 600_000
 BY_HASH = "approved by its hash"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Authority:
     """What a pass is allowed to do.
 

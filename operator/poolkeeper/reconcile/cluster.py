@@ -13,18 +13,20 @@ Nothing is written while a foreign reassignment runs, while there is no controll
 migration to KRaft, or to a cluster whose id is not the pinned one.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from poolkeeper.errors import Refused, Stale, StalePlan
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, State
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.refusals import refusal_of
 from poolkeeper.model.execution.runs import Ending, Phase, Run
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
@@ -48,14 +50,9 @@ from poolkeeper.reconcile.decide import approved, cool_down, external_plan, hand
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
-from poolkeeper.reconcile.gone_brokers import gone_brokers, lost_log_dirs
-from poolkeeper.reconcile.observation import (
-    Observation,
-    RunGuard,
-    document_of,
-    observe_cluster,
-    observe_run,
-)
+from poolkeeper.reconcile.observe.gone_brokers import gone_brokers, lost_log_dirs
+from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
+from poolkeeper.reconcile.observe.run_view import RunGuard, document_of, observe_run
 from poolkeeper.reconcile.plan import carry_out, enforce_rest, lawful
 from poolkeeper.reconcile.recorded_run import damage_waits, recorded_run, waits_of
 
@@ -258,7 +255,7 @@ def _follow_plan(
     return replace(outcome, waits=(*outcome.waits, *waits), balance_waits_until_ms=until_ms)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Due:
     """The plan to follow now, for what, what is allowed of it, and approvals without effect.
 

@@ -11,12 +11,12 @@ from dataclasses import replace
 from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.errors import Unavailable
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import CreateTopic, Plan, SetConfig, Step
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.planning.constraints.topic_configs import config_after
 from poolkeeper.reconcile.context import KnownRefusal, PassContext
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 
 ASKED_MAX = 200
 """How many configs are asked about in one pass; others are written by later passes."""

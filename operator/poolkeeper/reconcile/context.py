@@ -12,13 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from poolkeeper.brokers.sizes import Sizes
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, Result, State
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.runs import Run, RunDocument
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.layout.known_layouts import KnownLayouts
 from poolkeeper.planning.planner import make_plan
@@ -51,7 +52,7 @@ class PendingPlan:
     plan: Plan | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanDuringRun:
     """The plan made during a run for its steps: its declared state and until when it is valid."""
 
@@ -79,7 +80,7 @@ class CopyMemory:
     silent_since_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownRefusal:
     """A config that the brokers refused, in which words, and when they were asked."""
 
@@ -242,7 +243,7 @@ def planner_of_a_loop() -> Planner:
     return partial(make_plan, lay_out=KnownLayouts())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PreviewContext:
     """The inputs of a pass that writes nothing: a view of the cluster, the clock, a planner."""
 
@@ -254,7 +255,7 @@ class PreviewContext:
     timed: Timed = untimed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassContext:
     """The inputs of a pass: the cluster, the clock, and the brokers if they can be asked.
 

@@ -12,11 +12,12 @@ nothing is due late.
 from collections.abc import Callable, Iterator
 
 from poolkeeper.errors import DamagedNode
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
-from poolkeeper.model.execution.waits import Wait, WaitReason, damage_wait
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, damage_wait
 from poolkeeper.model.plans import CreateTopic, DeleteTopic, ElectLeaders, Plan, SetConfig, Step
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.audit.audit import Violation
@@ -38,7 +39,7 @@ from poolkeeper.reconcile.context import ENDED_STATES, PassContext
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import DoNothing
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 
 
 def carry_out(

@@ -5,8 +5,7 @@ of their logs, where they can be asked. So the next measurement waits ten times 
 took.
 """
 
-from dataclasses import dataclass
-
+from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas, TopicPartition
 from poolkeeper.planning.run_state.throttling import adaptive_rate
@@ -46,7 +45,7 @@ def measure(context: PassContext, at: RunSituation) -> RateSignals:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Request:
     """The partitions in flight: the replicas that they had, and those that are arriving."""
 

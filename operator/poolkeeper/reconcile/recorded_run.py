@@ -5,15 +5,16 @@ force until it ends.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from poolkeeper.brokers.sizes import BrokerLogs
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Progress
 from poolkeeper.model.execution.runs import Phase, Run, StoredRun
 from poolkeeper.model.execution.waits import Wait, damage_wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Desired, Remedies
+from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, ToldReplicas, TopicPartition
 from poolkeeper.planning.run_state.gates import disks, gates
 from poolkeeper.planning.run_state.progress.log_dir_copies import classify_copies, copies_of
@@ -24,10 +25,11 @@ from poolkeeper.planning.run_state.returns import classify_returns
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES, PassMemory, progress_of
 from poolkeeper.reconcile.decide import cancel, stalls
 from poolkeeper.reconcile.decide.decisions import RunSituation
-from poolkeeper.reconcile.observation import Observation, RunView, target_disks
+from poolkeeper.reconcile.observe.observation import Observation
+from poolkeeper.reconcile.observe.run_view import RunView, target_disks
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordedRun:
     """A recorded run; `plan` and `progress` are None if its document was not written completely."""
 

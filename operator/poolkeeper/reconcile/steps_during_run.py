@@ -10,12 +10,12 @@ Partitions are not added to a topic that the run moves: the controller could los
 from dataclasses import replace
 from functools import partial
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.runs import Run
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, Step
-from poolkeeper.model.specs import Desired
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.audit.audit import Violation
 from poolkeeper.planning.lawful import lawful_plan
@@ -28,7 +28,7 @@ from poolkeeper.reconcile.act import writes
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import ENDED_STATES, PassContext, PlanDuringRun
 from poolkeeper.reconcile.decide import steps
-from poolkeeper.reconcile.observation import Observation, observe_cluster
+from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 
 LOOK_EVERY_MS = 30_000
 LOOK_AGAIN_MS = 2_000

@@ -15,7 +15,7 @@ from poolkeeper.errors import PoolkeeperError
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.executor import Executor, NeverEnds
 from poolkeeper.rehearsal.recorder import Recorder

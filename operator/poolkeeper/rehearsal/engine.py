@@ -6,15 +6,15 @@ out by the same passes. The copy's brokers have begun before the rehearsal does:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from poolkeeper.errors import PoolkeeperError, Unavailable
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.observation import Observation, observe_cluster
+from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 from poolkeeper.rehearsal.cluster_copy import loading
 from poolkeeper.rehearsal.cluster_copy.rehearsed_brokers import RehearsedBrokers
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
@@ -43,7 +43,7 @@ PASSES_MAX = 1_000_000
 PROCESSES_MAX = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RehearsedCluster:
     """A copy of a cluster, its brokers running, before the rehearsal."""
 

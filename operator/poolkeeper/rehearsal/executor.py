@@ -11,10 +11,10 @@ from typing import Any
 
 from poolkeeper.controller.loop import WATCHED, NewsBudget
 from poolkeeper.errors import Stale, Unavailable
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.waits import after_error
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.cluster import reconcile_cluster
 from poolkeeper.reconcile.context import Enrich, PassContext, Planner, planner_of_a_loop

@@ -1,15 +1,16 @@
 """What a rehearsal is told, and what it tells. Bytes, seconds from its start, rates per second."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import Plan
 
 MIB = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hardware:
     """What each broker can do: its network, each way, and each of its log directories."""
 
@@ -29,7 +30,7 @@ class FaultTarget(StrEnum):
     POOLKEEPER = "poolkeeper"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RehearsedFault:
     """A fault, resolved: `begin_s` from the start; `lasts_s` None: to the end of the rehearsal.
 
@@ -46,7 +47,7 @@ class RehearsedFault:
     rate_bytes_per_s: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """How to rehearse. `begin_ms`: the time at which the rehearsal begins, for windows.
 
@@ -80,7 +81,7 @@ class Cause(StrEnum):
     """It was as low before the rehearsal."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StageTrace:
     """A stage as it went. `entries`: (topic, partition) of what was requested, sorted."""
 
@@ -92,7 +93,7 @@ class StageTrace:
     predicted_s: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogDirTrace:
     """A log directory: bytes at the start, the most it held and when; what it can hold at most."""
 
@@ -110,7 +111,7 @@ class LogDirTrace:
         return 1 - self.high_bytes / self.limit_bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerTrace:
     """A broker: bytes that the plan copied in and out, peaks of all its traffic, its directories.
 
@@ -126,7 +127,7 @@ class BrokerTrace:
     log_dirs: tuple[LogDirTrace, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BelowMinIsr:
     """A partition that was below its min.insync.replicas: since when, how long, why."""
 
@@ -137,7 +138,7 @@ class BelowMinIsr:
     cause: Cause
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WaitTrace:
     """What the run waited for: the reason, the words, first seen, for how long in all."""
 
@@ -147,7 +148,7 @@ class WaitTrace:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HappeningTrace:
     """Something that happened: a kind and words."""
 
@@ -156,7 +157,7 @@ class HappeningTrace:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FaultTrace:
     """What a fault did.
 
@@ -174,7 +175,7 @@ class FaultTrace:
     person: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Series:
     """Curves over bins of `width_s` seconds; each list has a value a bin.
 
@@ -191,7 +192,7 @@ class Series:
     out_of_sync: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rehearsal:
     """All of a rehearsal. `least_margin`: the fewest replicas in sync above min.insync.replicas."""
 

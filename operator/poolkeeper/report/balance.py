@@ -7,9 +7,9 @@ held. 0 is even; what drained and dead brokers hold counts in full, as their sha
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from poolkeeper.frozen import frozen
 from poolkeeper.report.values import Holding
 
 HEATS = (0.01, 0.025, 0.05, 0.1, 0.25)
@@ -31,7 +31,7 @@ MEASURES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PoolBalance:
     """A pool of a cluster: its brokers, and (before, after) imbalances by measure."""
 

@@ -5,10 +5,10 @@ first rows and says how many more there are.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from poolkeeper.frozen import frozen
 from poolkeeper.text import fine_duration, more, percent, size
 
 
@@ -38,7 +38,7 @@ class Cell(NamedTuple):
 Row = tuple[Cell, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportTable:
     """Rows under their columns; `more` says what was cut off, empty for nothing.
 
@@ -52,7 +52,7 @@ class ReportTable:
     found_by: int = -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Picture:
     """A well-formed and escaped SVG; `tells` is its text alternative."""
 
@@ -62,7 +62,7 @@ class Picture:
     legend: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """A part of the report; with `folded` its tables are closed until they are clicked."""
 
@@ -83,7 +83,7 @@ class Tile(NamedTuple):
     tone: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """The whole report.
 

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.problem.arrays import rack_name
 from poolkeeper.planning.run_state.progress.after_plan import after_plan

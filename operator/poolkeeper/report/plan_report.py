@@ -1,10 +1,11 @@
 """A plan of one cluster as a page, and as Markdown for a comment on a pull request."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import (
     CreateTopic,
     DeleteTopic,
@@ -13,7 +14,6 @@ from poolkeeper.model.plans import (
     SetConfig,
     Urgency,
 )
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.planning.rules import Rules
@@ -32,8 +32,9 @@ from poolkeeper.report.document import (
 from poolkeeper.report.holdings import holdings
 from poolkeeper.report.html import page, pictures, timelines
 from poolkeeper.report.values import Bar
+from poolkeeper.studies.planned_groups import PlannedGroup
 from poolkeeper.studies.planned_leader_load import planned_leader_loads
-from poolkeeper.text import count, fine_duration, more, size
+from poolkeeper.text import count, fine_duration, more, percent, size
 
 
 class PlanReportLimits(NamedTuple):
@@ -56,39 +57,55 @@ def plan_page(
     desired: Desired,
     cluster: Cluster,
     first: Section | None = None,
+    groups: Sequence[PlannedGroup] = (),
     back: tuple[str, str] | None = None,
 ) -> str:
     """One self-contained HTML page; `cluster` is the one that the plan was made from.
 
-    `first`: a section before all others. `back`: text and path of the page that leads to this one.
+    `first`: a section before all others. `groups`: consumer groups before and after. `back`: text
+    and path of the page that leads to this one.
     """
-    return page.render(replace(page_document(plan, desired, cluster, first), back=back))
+    return page.render(replace(page_document(plan, desired, cluster, first, groups), back=back))
 
 
 def page_document(
-    plan: Plan, desired: Desired, cluster: Cluster, first: Section | None = None
+    plan: Plan,
+    desired: Desired,
+    cluster: Cluster,
+    first: Section | None = None,
+    groups: Sequence[PlannedGroup] = (),
 ) -> Report:
     """The page before it is rendered."""
-    made = document(plan, desired, cluster, _PAGE)
+    made = document(plan, desired, cluster, _PAGE, groups)
     return replace(made, sections=(first, *made.sections)) if first else made
 
 
 def plan_markdown(
-    plan: Plan, desired: Desired, cluster: Cluster, first: Section | None = None
+    plan: Plan,
+    desired: Desired,
+    cluster: Cluster,
+    first: Section | None = None,
+    groups: Sequence[PlannedGroup] = (),
 ) -> str:
     """Markdown short enough for a comment on a forge; what does not fit is counted.
 
-    `first`: a section before all others.
+    `first`: a section before all others. `groups`: consumer groups before and after.
     """
 
     def made(extent: PlanReportLimits) -> Report:
-        found = document(plan, desired, cluster, extent)
+        found = document(plan, desired, cluster, extent, groups)
         return replace(found, sections=(first, *found.sections)) if first else found
 
     return markdown.comment(made, _COMMENT)
 
 
-def document(plan: Plan, desired: Desired, cluster: Cluster, extent: PlanReportLimits) -> Report:
+def document(
+    plan: Plan,
+    desired: Desired,
+    cluster: Cluster,
+    extent: PlanReportLimits,
+    groups: Sequence[PlannedGroup] = (),
+) -> Report:
     """The report before it is rendered."""
     return Report(
         f"Plan for cluster {plan.cluster}",
@@ -100,6 +117,7 @@ def document(plan: Plan, desired: Desired, cluster: Cluster, extent: PlanReportL
                 _agreement(plan, extent),
                 _problems_section(plan, extent),
                 _brokers(plan, desired, cluster, extent),
+                _groups(groups, extent),
                 _proof(plan, extent),
                 _stages(plan, extent),
                 _changes(plan, desired, cluster, extent),
@@ -214,6 +232,21 @@ def _brokers(
         tables=(*sections.brokers_table(held, extent.brokers), *led),
         folded="The same in figures",
     )
+
+
+def _groups(groups: Sequence[PlannedGroup], extent: PlanReportLimits) -> Section | None:
+    """What members read, and what a rebalance costs the groups that the plan makes rebalance."""
+    notes = []
+    for group in groups[: extent.topics]:
+        if group.changed is None or group.stopped is None:
+            notes.append(f"Group {group.name} has an assignor that is not known here.")
+        elif group.changed or group.stopped:
+            hands = "changes hands" if group.changed == 1 else "change hands"
+            changed = f"{count(group.changed, 'partition')} of group {group.name} {hands}"
+            stops = f"{percent(100 * group.stopped)} of what it reads stops while it rebalances"
+            notes.append(f"{changed}, and {stops}.")
+    tables = sections.groups_table(groups, extent.brokers)
+    return Section("Consumer groups", tuple(notes), tables=tables) if tables or notes else None
 
 
 def _proof(plan: Plan, extent: PlanReportLimits) -> Section | None:

@@ -3,8 +3,8 @@
 Unlike the page of a plan it shows all pools, those too that a plan leaves as they are.
 """
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.report import balance, changes, sections
 from poolkeeper.report.document import Report, Section

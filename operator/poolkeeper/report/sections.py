@@ -16,7 +16,9 @@ from poolkeeper.report.document import (
     table,
 )
 from poolkeeper.report.values import Holding
+from poolkeeper.studies.planned_groups import PlannedGroup
 from poolkeeper.studies.planned_leader_load import PlannedLeaderLoad
+from poolkeeper.studies.study_names import shown_load
 from poolkeeper.text import size
 
 
@@ -126,6 +128,29 @@ def leader_loads_table(
     ]
     caption = "Written to what each broker leads, and read from there by each group"
     return table(caption, ("Broker", "Now", "Then"), rows, rows_max, "broker")
+
+
+def groups_table(groups: Sequence[PlannedGroup], rows_max: int) -> tuple[ReportTable, ...]:
+    """What each member of consumer groups reads; "?" where nobody can tell."""
+    rows = [
+        (
+            name(group.name),
+            Cell(member.label),
+            number(f"{member.partitions:,}"),
+            number("?" if member.partitions_then is None else f"{member.partitions_then:,}"),
+            *(_load(load, group) for load in (member.load, member.load_then)),
+        )
+        for group in groups
+        for member in group.members
+    ]
+    columns = ("Group", "Member", "Partitions", "Then", "Reads", "Then")
+    return table("Members of consumer groups", columns, rows, rows_max, "member")
+
+
+def _load(load: float | None, group: PlannedGroup) -> Cell:
+    if load is None:
+        return number("?")
+    return number(shown_load(load, measured=True) if group.measured else "-", order=load)
 
 
 def _state(each: Holding) -> str:

@@ -4,11 +4,11 @@ Sizes are bytes, times are seconds from the start of the schedule.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import PlanProblem, PoolCertificate
 
 URGENCIES = ("heal", "drain", "migration", "replication", "balance")
@@ -67,7 +67,7 @@ class Missing(NamedTuple):
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotReport:
     """How old and how complete a cluster's snapshot is; `read_ms` is None without one.
 
@@ -130,7 +130,7 @@ class BrokerForecast(NamedTuple):
     days_to_full: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PoolForecast:
     """How full a pool of a cluster is, when it will be, and how many brokers it needs by then.
 
@@ -199,7 +199,7 @@ class ProblemKey(NamedTuple):
     topic: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterDay:
     """What a cluster was like on a day: what days are compared by.
 
@@ -226,7 +226,7 @@ class Presence(StrEnum):
     STAYED = "stayed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterDifference:
     """A cluster on the earlier day and now; an absent day is that of an empty cluster."""
 
@@ -238,7 +238,7 @@ class ClusterDifference:
     problems_solved: tuple[ProblemKey, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Differences:
     """All clusters that differ from an earlier day, by name; `since` is that day."""
 
@@ -246,7 +246,7 @@ class Differences:
     clusters: tuple[ClusterDifference, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterReport:
     """One cluster of the fleet: the numbers of its plan, or `failed`, the reason without one.
 
@@ -292,7 +292,7 @@ class Omitted(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timeline:
     """When each cluster moves under the shared budget, beside the makespan's lower bound."""
 
@@ -305,7 +305,7 @@ class Timeline:
     budget: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FleetReport:
     """The inputs of a fleet's report; `day` as people write it.
 

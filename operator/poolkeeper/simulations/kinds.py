@@ -1,15 +1,15 @@
 """The kinds of simulations: what each takes, and what makes its output."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Struct
 
+from poolkeeper.frozen import frozen
 from poolkeeper.simulations import cluster_kinds, group_kinds, producer_kinds
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SimulationKind:
     """A kind: the type of its input, and the function from that to JSON values."""
 

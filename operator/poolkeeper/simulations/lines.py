@@ -10,14 +10,16 @@ JSON is taken by its letter: no NaN, no key twice, nothing that UTF-8 does not h
 
 import json
 import math
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any, BinaryIO, NoReturn
 
 from poolkeeper import jsontext
 from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.simulations.bounds import ERROR_CHARACTERS_MAX, LINE_BYTES_MAX, PROBLEMS_MAX
 from poolkeeper.simulations.kinds import KINDS
 from poolkeeper.typed_json import convert, description
@@ -26,7 +28,7 @@ _REQUEST = "an object with id, kind and input"
 _ID = "a text or a number"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LineAnswer:
     """A line of output, in UTF-8 without its end, and whether it is an error."""
 
@@ -50,10 +52,13 @@ def lines(stream: BinaryIO, bytes_max: int = LINE_BYTES_MAX) -> Iterator[bytes |
 
 
 def answer(line: bytes | None, number: int, kind: str | None = None) -> LineAnswer:
-    """Answer a line, the `number`th one; with `kind`, it is an input of that kind alone."""
+    """Answer a line, the `number`th one; with `kind`, it is an input of that kind alone.
+
+    The first line may begin with the mark by which some programs begin a file in UTF-8.
+    """
     id_: object = None if kind is None else number
     try:
-        value = _parsed(line)
+        value = _parsed(line.removeprefix(BOM_UTF8) if line and number == 1 else line)
         problems = list(islice(_repeated(value), PROBLEMS_MAX))
         if kind is None:
             id_ = _id(value)

@@ -7,5 +7,5 @@ For the loss of brokers read `loss_settings` (the settings that decide it), `bro
 in-sync replicas and load after it), `controller_times` (how long that takes), `group_coordinators`;
 for more partitions `key_growth`, `key_hashes`; for consumers `group_events` (what happens to a
 group), `group_rebalances` (what an assignor makes of it), `consumer_study` (all of it, measured).
-`planned_leader_load` is what a plan does to those who write and read.
+`planned_leader_load` and `planned_groups` are what a plan does to those who write and read.
 """

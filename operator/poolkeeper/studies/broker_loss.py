@@ -20,11 +20,11 @@ or in-sync replicas are unknown counts as led by its first live replica and whol
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
 from poolkeeper.algorithms import elections
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Broker, Cluster, Partition, Replicas, Topic, TopicPartition
 from poolkeeper.studies.controller_times import ControllerTimes, controller_times
 from poolkeeper.studies.loss_settings import LossSettings, SettingSource
@@ -65,7 +65,7 @@ class LostPartition(NamedTuple):
     size_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaderLoad:
     """What a broker leads before and after a loss.
 
@@ -83,7 +83,7 @@ class LeaderLoad:
     unknown: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LossAssumptions:
     """What was not known and is taken for granted, in numbers of partitions and of topics."""
 
@@ -93,7 +93,7 @@ class LossAssumptions:
     topics_of_unknown_config: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerLoss:
     """The study: `partitions` have a replica on a lost broker, `total` is all of the cluster's.
 

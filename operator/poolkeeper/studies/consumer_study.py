@@ -21,9 +21,11 @@ before), and what it read waits as long, whatever the assignor.
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from poolkeeper.algorithms.assignors.group import Assignment, Assignor, AssignorFailed
+from poolkeeper.frozen import frozen
+from poolkeeper.model.topology import Cluster
 from poolkeeper.studies.group_events import GroupEvent, StudiedGroup, after_event
 from poolkeeper.studies.group_rebalances import (
     GroupPartition,
@@ -37,7 +39,7 @@ from poolkeeper.studies.group_rebalances import (
 START = "start"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventOutcome:
     """What one event does to the group, as told above; the first has no event: all members join.
 
@@ -72,7 +74,7 @@ class EventOutcome:
         return max(self.rates.values(), default=0.0) - min(self.rates.values(), default=0.0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AssignorCourse:
     """The course of events with one assignor; `failure`: why it ended early, in Kafka's way."""
 
@@ -81,7 +83,7 @@ class AssignorCourse:
     failure: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConsumerStudy:
     """All courses. `measured`: loads are bytes per second, else they are partitions."""
 
@@ -91,19 +93,29 @@ class ConsumerStudy:
     measured: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudyInput:
     """A group, what happens to it, and what is known of it.
 
     `rates`: bytes per second of partitions; used if those of all are there. `observed`: who reads
-    what now, with the assignor that the group has: its course starts from that.
+    what now, with the assignors that the group may have: their courses start from that.
     """
 
     group: StudiedGroup
     events: Sequence[GroupEvent] = ()
     assignors: Sequence[Assignor] = tuple(Assignor)
     rates: Mapping[GroupPartition, float] = field(default_factory=dict)
-    observed: tuple[Assignor, Assignment] | None = None
+    observed: tuple[Collection[Assignor], Assignment] | None = None
+
+
+def measured_rates(cluster: Cluster) -> dict[GroupPartition, float]:
+    """The bytes per second of all partitions of which they are known."""
+    return {
+        (name, partition.partition): partition.in_bytes_per_s
+        for name, topic in cluster.topics.items()
+        for partition in topic.partitions
+        if partition.in_bytes_per_s is not None
+    }
 
 
 def study(given: StudyInput, timer: Timer = time.process_time) -> ConsumerStudy:
@@ -135,7 +147,7 @@ def _course(
     try:
         for place, group in enumerate(groups):
             before = settled
-            if place == 0 and given.observed is not None and given.observed[0] is assignor:
+            if place == 0 and given.observed is not None and assignor in given.observed[0]:
                 settled = Settled((given.observed[1],), 1, 0.0)
             else:
                 settled = settle(assignor, group, before, timer)
@@ -202,11 +214,14 @@ def _outcome(event: str, before: _Moment, now: _Moment, assignor: Assignor) -> E
 def _rates_of(
     group: StudiedGroup, measured: StudiedGroup, rates: Mapping[GroupPartition, float]
 ) -> Mapping[GroupPartition, float]:
-    """The rates once topics have grown since they were measured."""
+    """The rates once topics have grown since they were measured; a new topic has nothing yet."""
     if not rates:
         return rates
     found = dict(rates)
     for name, topic in group.topics.items():
+        if name not in measured.topics:
+            found |= {(name, number): 0.0 for number in range(topic.partitions)}
+            continue
         before = measured.topics[name].partitions
         if topic.partitions != before:
             total = sum(rates[name, number] for number in range(before))

@@ -20,9 +20,9 @@ last as long.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.versions import KafkaVersion, Version
 
 _PIPELINED_SINCE = KafkaVersion.parse("1.1")
@@ -35,7 +35,7 @@ class ControllerEra(StrEnum):
     PIPELINED = "pipelined (from Kafka 1.1)"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MeasuredWork:
     """The seconds that a number of partitions took."""
 
@@ -51,7 +51,7 @@ BEGIN = MeasuredWork(100_000, {ControllerEra.ONE_BY_ONE: 28.0, ControllerEra.PIP
 STOP = MeasuredWork(10_000, {ControllerEra.ONE_BY_ONE: 390.0, ControllerEra.PIPELINED: 3.0})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ControllerTimes:
     """Estimated seconds in one era.
 

@@ -5,13 +5,17 @@ coordinates the group. Without a leader nobody can join, commit or be told to re
 that have their partitions go on fetching from the leaders that are there, and nobody is thrown out:
 the next coordinator gives every member its whole session timeout. But a commit waits, and so does
 who joins or leaves.
+
+The member that leads the group, and computes who reads what, is not touched by that: the next
+coordinator reads from the group's record who it is. If it leaves, another one leads
+(`algorithms.groups`).
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
-from poolkeeper.algorithms.groups import offsets_partition
+from poolkeeper.algorithms.groups import ListedMember, next_leader, offsets_partition
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.studies.broker_loss import NO_LEADER, BrokerLoss, LostPartition, PartitionFate
 
@@ -27,17 +31,44 @@ class CoordinatorFate(StrEnum):
     NONE = "has no coordinator"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
+class ListedGroup:
+    """A group as far as brokers tell of it.
+
+    `members`: in the order of its coordinator, None where nobody told. `leader_id`: the member that
+    leads it by its record, None for nobody and where it is not known.
+    """
+
+    members: tuple[ListedMember, ...] | None = None
+    leader_id: str | None = None
+
+    @property
+    def leader(self) -> ListedMember | None:
+        """The member that leads the group; None as well if the record names one that is gone."""
+        return self._member(self.leader_id)
+
+    @property
+    def next_leader(self) -> ListedMember | None:
+        """The member that leads once the leader is gone; None if there is no other."""
+        if self.leader is None or self.members is None:
+            return None
+        return self._member(next_leader((each.id for each in self.members), self.leader.id))
+
+    def _member(self, id_: str | None) -> ListedMember | None:
+        return next((each for each in self.members or () if each.id == id_), None)
+
+
+@frozen
 class GroupLoss:
     """A group before and after a loss; a coordinator of -1 is none.
 
-    `members`: how many it has, None where nobody was asked. `pause_s`: the longest that commits and
-    rebalances wait, None for as long as the partition is offline.
+    `pause_s`: the longest that commits and rebalances wait, None for as long as the partition is
+    offline.
     """
 
     group: str
     partition: int
-    members: int | None
+    listed: ListedGroup
     fate: CoordinatorFate
     coordinator_before: int
     coordinator: int
@@ -53,14 +84,14 @@ _FATES = {
 
 
 def groups_after(
-    loss: BrokerLoss, cluster: Cluster, groups: Mapping[str, int | None]
+    loss: BrokerLoss, cluster: Cluster, groups: Mapping[str, ListedGroup]
 ) -> tuple[GroupLoss, ...]:
-    """Study groups, each with its number of members; the cluster has `__consumer_offsets`."""
+    """Study groups; the cluster has `__consumer_offsets`."""
     topic = cluster.topics[OFFSETS_TOPIC]
     affected = {p.name: p for p in loss.partitions if p.name.topic == OFFSETS_TOPIC}
     pause_s = max((times.pause_s for times in loss.times), default=0.0)
     found = []
-    for group, members in sorted(groups.items()):
+    for group, listed in sorted(groups.items()):
         number = offsets_partition(group, len(topic.partitions))
         after = affected.get(TopicPartition(OFFSETS_TOPIC, number))
         if after is None:
@@ -72,14 +103,14 @@ def groups_after(
                 leader = NO_LEADER
             fate = CoordinatorFate.KEPT if leader != NO_LEADER else CoordinatorFate.NONE
             pause = 0.0 if leader != NO_LEADER else None
-            found.append(GroupLoss(group, number, members, fate, leader, leader, pause))
+            found.append(GroupLoss(group, number, listed, fate, leader, leader, pause))
         else:
-            found.append(_group(group, number, members, after, pause_s))
+            found.append(_group(group, number, listed, after, pause_s))
     return tuple(found)
 
 
 def _group(
-    group: str, number: int, members: int | None, after: LostPartition, pause_s: float
+    group: str, number: int, listed: ListedGroup, after: LostPartition, pause_s: float
 ) -> GroupLoss:
     fate = _FATES[after.fate]
     pause: float | None = pause_s
@@ -87,7 +118,7 @@ def _group(
         pause = 0.0
     elif fate is CoordinatorFate.NONE:
         pause = None
-    return GroupLoss(group, number, members, fate, after.leader_before, after.leader, pause)
+    return GroupLoss(group, number, listed, fate, after.leader_before, after.leader, pause)
 
 
 def lost_first(groups: Iterable[GroupLoss]) -> tuple[GroupLoss, ...]:

@@ -7,17 +7,18 @@ racks notice.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from poolkeeper.algorithms.assignors.group import GroupMember, GroupTopic
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 
 PartitionRacks: TypeAlias = tuple[tuple[str, ...], ...]
 """For each partition the racks of its replicas."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemberLeaves:
     """A member stops, in an orderly way or not."""
 
@@ -27,7 +28,7 @@ class MemberLeaves:
         return f"{self.member} leaves"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemberReturns:
     """A member that left is started again."""
 
@@ -37,7 +38,7 @@ class MemberReturns:
         return f"{self.member} returns"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionsAdded:
     """A topic has that many partitions from now on."""
 
@@ -48,7 +49,7 @@ class PartitionsAdded:
         return f"{self.topic} has {self.partitions}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicMoves:
     """A topic's replicas are in other racks from now on; the last ones repeat for more partitions.
 
@@ -63,10 +64,20 @@ class TopicMoves:
         return f"{self.topic} to {self.where}"
 
 
-GroupEvent: TypeAlias = MemberLeaves | MemberReturns | PartitionsAdded | TopicMoves
+@frozen
+class PlanCarriedOut:
+    """The group's topics are as a plan leaves them; one that is not there any more is deleted."""
+
+    topics: Mapping[str, GroupTopic]
+
+    def __str__(self) -> str:
+        return "the plan is carried out"
 
 
-@dataclass(frozen=True, slots=True)
+GroupEvent: TypeAlias = MemberLeaves | MemberReturns | PartitionsAdded | TopicMoves | PlanCarriedOut
+
+
+@frozen
 class StudiedGroup:
     """A group, with the members that have left."""
 
@@ -93,6 +104,8 @@ def after_event(group: StudiedGroup, event: GroupEvent) -> StudiedGroup:
             partitions = _topic(group, topic).partitions
             moved = GroupTopic(partitions, repeated(racks, partitions))
             return replace(group, topics={**group.topics, topic: moved})
+        case PlanCarriedOut(topics):
+            return replace(group, topics=topics)
 
 
 def repeated(racks: PartitionRacks | None, partitions: int) -> PartitionRacks | None:

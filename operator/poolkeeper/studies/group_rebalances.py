@@ -15,10 +15,11 @@ order is that of member ids, which begin with the client id.
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from poolkeeper.algorithms.assignors.assign import assign
 from poolkeeper.algorithms.assignors.group import Assignment, Assignor, GroupMember
+from poolkeeper.frozen import frozen
 from poolkeeper.studies.group_events import StudiedGroup
 
 ROUNDS_MAX = 10
@@ -30,7 +31,7 @@ GroupPartition = tuple[str, int]
 Timer = Callable[[], float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settled:
     """A group at rest after one event.
 

@@ -16,13 +16,13 @@ ten million keys two are taken for one with a chance of one in 400,000.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from poolkeeper.algorithms.key_remap import moved_share
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topic_config.values import elements
 from poolkeeper.studies.key_hashes import Hashes, positive_hashes
 
@@ -30,7 +30,7 @@ DISTINCT_MAX = 10_000_000
 """The most different keys that are told apart: 12 bytes each, twice."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionGrowth:
     """A topic that gets partitions; `compacted` is None where its config is not known."""
 
@@ -53,7 +53,7 @@ class PartitionGrowth:
         return multiple if fewer else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyCounts:
     """Records and keys in each partition, before and after; `keys` is None if there are too many.
 

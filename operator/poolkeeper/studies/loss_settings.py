@@ -7,9 +7,10 @@ Kafka's default because nobody was asked is an assumption, which a study says.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topic_config.validation import default_of
 from poolkeeper.model.topic_config.values import flag, whole
 from poolkeeper.model.topology import Cluster, Topic
@@ -33,7 +34,7 @@ class SettingSource(StrEnum):
     """Kafka's default, as the brokers were not asked."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LossSettings:
     """What brokers say of their settings, by key; a key that nobody told is absent.
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from poolkeeper.errors import Refused
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.progress.after_plan import after_plan

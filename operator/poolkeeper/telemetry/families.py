@@ -5,8 +5,9 @@ stamps (not ages) for "since". Labels stay few, whatever the cluster holds: no t
 broker or namespace is ever a label.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from poolkeeper.frozen import frozen
 
 PHASE_BUCKETS_S = (0.01, 0.05, 0.25, 1, 5, 15, 60, 180)
 PLANNING_BUCKETS_S = (1, 5, 20, 60, 180, 600, 1800, 3600)
@@ -22,7 +23,7 @@ class Type(StrEnum):
     HISTOGRAM = "histogram"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Family:
     """One metric; a histogram has `buckets` in its unit."""
 

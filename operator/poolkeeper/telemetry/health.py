@@ -11,11 +11,12 @@ work. A process that is starting, or that finds no CRDs, is not ready.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Lock
 
+from poolkeeper.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class ProbeResult:
     """The result of a probe: yes or no, and a text for people."""
 

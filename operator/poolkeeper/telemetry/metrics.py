@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, expo
 
 from poolkeeper import __version__
 from poolkeeper.errors import PoolkeeperError
-from poolkeeper.model.execution import waits
+from poolkeeper.model.execution import wait_reasons, waits
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.telemetry import families
 from poolkeeper.telemetry.families import Family, Type
@@ -155,8 +155,8 @@ class Metrics:
                     metric.remove_by_labels({"cluster": cluster})
 
     def _observe_waits(self, cluster: str, outcome: Outcome) -> None:
-        waiting = waits.has(outcome.waits, waits.WaitReason.APPROVAL_REQUIRED)
-        late = waits.has(outcome.waits, waits.WaitReason.STAGE_DEADLINE)
+        waiting = waits.has(outcome.waits, wait_reasons.WaitReason.APPROVAL_REQUIRED)
+        late = waits.has(outcome.waits, wait_reasons.WaitReason.STAGE_DEADLINE)
         if waiting:
             self._waiting_since.setdefault(cluster, self._clock())
         else:

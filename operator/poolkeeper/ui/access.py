@@ -8,8 +8,9 @@ whose name leads to 127.0.0.1 (DNS rebinding) is told by its Host header. Pure.
 
 import hmac
 import secrets
-from dataclasses import dataclass
 from urllib.parse import parse_qs
+
+from poolkeeper.frozen import frozen
 
 TOKEN_BYTES = 32
 QUERY = "token"
@@ -23,7 +24,7 @@ def new_token() -> str:
     return secrets.token_urlsafe(TOKEN_BYTES)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """The token of one server. `port` tells its cookie from those of others on this machine."""
 

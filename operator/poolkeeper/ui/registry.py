@@ -6,13 +6,14 @@ pages may share a watch.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from threading import Lock
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from poolkeeper.frozen import frozen
 from poolkeeper.report.document import Cell, CellKind, Report, Row, Section, Tile, table
 from poolkeeper.report.html import page
 from poolkeeper.report.html.frame import Frame, PageLink
@@ -24,7 +25,7 @@ OVERVIEW_EVERY_S = 2.0
 CLUSTERS_MAX = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LivePage:
     """A page of a cluster.
 
@@ -41,7 +42,7 @@ class LivePage:
     refresh_s: int = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LiveCluster:
     """A cluster's pages, the first of which is shown first; `line` is that one in a sentence."""
 
@@ -57,7 +58,7 @@ class File(NamedTuple):
     content_type: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FleetFiles:
     """Reports of a fleet that were written before; both functions raise where they cannot read.
 

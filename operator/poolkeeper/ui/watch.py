@@ -12,11 +12,11 @@ What a look raises is kept beside what was seen before; the next look may succee
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Condition, Thread
 from typing import Generic, TypeVar
 
 from poolkeeper.errors import PoolkeeperError
+from poolkeeper.frozen import frozen
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ FAILED = "this look failed; the log of `poolkeeper ui` says why"
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen(Generic[T]):
     """What the latest look saw, or why it saw nothing.
 
@@ -42,7 +42,7 @@ class Seen(Generic[T]):
     trouble: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Looking(Generic[T]):
     """How to look; `rest` lets go of what looks hold open, and is called by the same thread."""
 

@@ -9,13 +9,20 @@ kind of their values, made of `pieces`; `person_requests` for each answer to a p
 from poolkeeper.wording.person_requests import answer_text
 from poolkeeper.wording.pieces import mode_line
 from poolkeeper.wording.refusals import drift_text
-from poolkeeper.wording.sentences import error_text, rate_text, sentence, sentences
+from poolkeeper.wording.sentences import (
+    error_text,
+    punctuality_text,
+    rate_text,
+    sentence,
+    sentences,
+)
 
 __all__ = [
     "answer_text",
     "drift_text",
     "error_text",
     "mode_line",
+    "punctuality_text",
     "rate_text",
     "sentence",
     "sentences",

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from poolkeeper.model.execution.refusals import Drift, DriftReason, Fact, HopelessMove, Refusal
-from poolkeeper.text import cut
-from poolkeeper.wording.pieces import MIB, NAMED_MAX
+from poolkeeper.text import cut, size
+from poolkeeper.wording.pieces import NAMED_MAX
 
 
 def refusal_text(refusal: Refusal) -> str:
@@ -21,8 +21,8 @@ def _fact(fact: Fact) -> str:
             return drift_text(fact)
         case HopelessMove():
             return (
-                f"{fact.partition} receives {fact.in_bytes_per_s / MIB:.1f} MiB/s, "
-                f"the throttle allows {fact.throttle_bytes_per_s / MIB:.1f} MiB/s"
+                f"{fact.partition} receives {size(fact.in_bytes_per_s)}/s, "
+                f"the throttle allows {size(fact.throttle_bytes_per_s)}/s"
             )
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.text import named
 from poolkeeper.wording.pieces import are, few_of
 

@@ -8,6 +8,8 @@ from poolkeeper.model.execution.outcomes import Why
 from poolkeeper.model.execution.refusals import Refusal, refusal_of
 from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.execution.waits import Wait
+from poolkeeper.planning.run_state.progress.punctuality import LateReason, Punctuality
+from poolkeeper.text import duration
 from poolkeeper.wording.actions import action_text
 from poolkeeper.wording.refusals import refusal_text
 from poolkeeper.wording.waits import wait_text
@@ -38,6 +40,20 @@ def rate_text(reason: RateReason | None) -> str:
     """Return why an adaptive throttle has its rate, nothing if it does not tell."""
     return "" if reason is None else _RATES[reason]
 
+
+def punctuality_text(found: Punctuality) -> str:
+    """Return how a run goes beside its prediction, and why it is late if it is."""
+    gone = f"{duration(found.elapsed_s)} of {duration(found.predicted_s)} predicted"
+    if found.reason is not None:
+        return f"{gone}; {duration(found.late_s)} late: {_LATE[found.reason]}"
+    return gone
+
+
+_LATE: Mapping[LateReason, str] = {
+    LateReason.HELD_UP: "something blocks it",
+    LateReason.RATE_LOWERED: "the throttle is lower than the plan assumed",
+    LateReason.SLOWER: "replicas are copied more slowly than the throttle allows",
+}
 
 _RATES: Mapping[RateReason, str] = {
     RateReason.OUT_OF_SYNC: "halved: partitions lost in-sync replicas",

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait
 from poolkeeper.text import few, listed, more, named, size
 from poolkeeper.wording.actions import action_text
 from poolkeeper.wording.pieces import (

@@ -23,9 +23,9 @@ from typing import Self
 
 import poolkeeper
 from poolkeeper.errors import Unavailable
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.workers import wire

@@ -12,15 +12,16 @@ elsewhere.
 import pickle
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import IO
 
 from poolkeeper import __version__, errors
 from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Partition, Topic
 
 PIECE = 1000
@@ -34,7 +35,7 @@ PlanningResponse = Plan | Exception
 """The plan, or what is to be raised where it was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanningRequest:
     """The input of a plan."""
 

@@ -2,7 +2,7 @@
 
 What a transaction cannot fence is Kafka's own controller, which writes without versions. So nothing
 here claims success: the next observation tells whether a step took effect
-(`planning.run_state.step_progress`, `planning.run_state.move_progress`).
+(`planning.run_state.progress.step_progress`, `planning.run_state.progress.move_progress`).
 
 Orders that matter, and why:
 

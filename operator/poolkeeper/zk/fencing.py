@@ -15,7 +15,6 @@ import os
 import socket
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Event
 
 from poolkeeper.errors import (
@@ -27,6 +26,7 @@ from poolkeeper.errors import (
     Stale,
     Unavailable,
 )
+from poolkeeper.frozen import frozen
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
@@ -34,7 +34,7 @@ from poolkeeper.zk.codecs import our_nodes
 from poolkeeper.zk.codecs.our_nodes import HolderBody
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Holder:
     """The active process: `what` is the command (`apply` or `run`), `since_ms` since 1970."""
 
@@ -48,7 +48,7 @@ class Holder:
         return f"`poolkeeper {self.what}` on {self.host}, process {self.pid}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnknownHolder(Holder):
     """Some process holds the journal, and its node does not tell which: see `damage`."""
 
@@ -227,7 +227,7 @@ def _prepare(session: Session) -> None:
                 continue
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Epoch:
     """The epoch: its number, and the data version that is the fence."""
 

@@ -5,12 +5,12 @@ there twice. An entry's name is its number. An entry that cannot be read costs i
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from msgspec import Struct
 
 from poolkeeper.errors import DamagedNode, NodeDamage
+from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.runs import Ending
@@ -42,7 +42,7 @@ class _Body(Struct):
     executor: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class History:
     """The finished runs, the oldest first, and the entries that cannot be read."""
 

@@ -18,11 +18,12 @@ Nothing here decides anything: it reads, and it writes what it is given, fenced.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from threading import Event
 from typing import TypeVar
 
 from poolkeeper.errors import DamagedNode, NodeDamage, Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.execution.records import (
     BalanceRecord,
@@ -61,7 +62,7 @@ T = TypeVar("T")
 APPROVALS_MAX = 32
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JournalView:
     """The journal as who looks at it may read it.
 

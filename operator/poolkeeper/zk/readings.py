@@ -5,11 +5,12 @@ with the path and the reason; other undecodable nodes count as unknown and give 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TypeAlias
 
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import (
     Broker,
@@ -52,7 +53,7 @@ TopicNodes: TypeAlias = Mapping[str, TopicNode | str]
 """By topic: the assignment, or why it cannot be decoded."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Admin:
     """One reading of the administrative nodes. Equal readings are equal down to creation ids."""
 
@@ -61,7 +62,7 @@ class Admin:
     brokers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ZnodeReading:
     """Everything read, in the order of `topics` and `brokers`; `states` as `state_paths` says.
 

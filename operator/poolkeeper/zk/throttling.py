@@ -1,6 +1,6 @@
 """Throttles on the brokers: written, changed and restored for a run; removed if they were left.
 
-The values are those of `planning.run_state.throttles`.
+The values are those of `planning.run_state.throttling.throttles`.
 
 Entities, topics before brokers, are written in batches. Each batch is one transaction with the
 record (`throttle_records`) and the notification of every entity in it. An interrupted batch is
@@ -11,11 +11,12 @@ of a round of writes has handled the topics' lists of that round as well.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
 from poolkeeper.errors import DamagedNode, NodeDamage, Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.runs import RunDocument, Saved, ThrottleConflicts, ThrottleValues
 from poolkeeper.model.execution.throttles import (
     LeftThrottles,
@@ -46,7 +47,7 @@ ORIGINAL_BYTES_MAX = 32 * 1024
 E = TypeVar("E", bound=Entity)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EntityChange:
     """What is written to one entity: throttle keys (None unsets one), and its record (None: none).
 
@@ -62,7 +63,7 @@ Decision = Callable[[ThrottleValues, ThrottleRecord | None], EntityChange]
 """Maps an entity's live throttle keys and its record to what is written."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Read:
     """An entity's nodes; `live` is None if its config cannot be read or decoded.
 
@@ -219,7 +220,7 @@ def _restoring(saved: ThrottleValues, known: Sequence[ThrottleValues]) -> Decisi
     return decide
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Rewritten:
     """How many entities' throttles were not as decided, and which somebody else has changed."""
 

@@ -8,14 +8,14 @@ no supported Kafka leaves that out.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.versions import SUPPORTED, KafkaVersion, VersionRange
 
 BEFORE_KRAFT = KafkaVersion((3, 3))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Traces:
     """The evidence: which nodes exist, and their formats.
 

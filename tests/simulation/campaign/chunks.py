@@ -14,7 +14,7 @@ from simulation.campaign.laws import broken_at_rest, broken_in_all
 from simulation.campaign.play import play
 
 BATCH = 250
-COLLECT_EVERY = 1
+COLLECT_EVERY = 8
 
 
 @dataclass(slots=True)

@@ -19,7 +19,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from poolkeeper.model.execution.outcomes import Outcome, State
-from poolkeeper.model.execution.waits import WaitReason, has
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation
 from simulation import invariants

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from poolkeeper.model.desired import Claim
 from poolkeeper.model.execution.runs import StopRequest
-from poolkeeper.model.specs import Claim, DeletionPolicy, Mode, Remedies, TopicSpec
+from poolkeeper.model.specs import DeletionPolicy, Mode, Remedies, TopicSpec
 from poolkeeper.zk import runs
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import MB, Situation

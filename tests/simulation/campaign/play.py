@@ -13,7 +13,8 @@ from typing import Any
 from poolkeeper.errors import PoolkeeperError, Stale, Unavailable
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.model.execution.waits import WaitReason, after_error, has
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import after_error, has
 from poolkeeper.model.specs import Mode, Remedies
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.authority import authority_of

@@ -6,12 +6,12 @@ from random import Random
 from typing import Any
 
 from builders import cluster_spec, pool_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.specs import (
     Approval,
     ApprovalPolicy,
     Capacity,
     DeletionPolicy,
-    Desired,
     Execution,
     Heal,
     Mode,

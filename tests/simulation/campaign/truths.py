@@ -6,7 +6,8 @@ from typing import Any
 
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.refusals import RefusalReason
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Mode
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
 from poolkeeper.sandbox.simulation.profiles import Era

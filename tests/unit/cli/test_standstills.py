@@ -5,9 +5,10 @@ from poolkeeper.cli.commands.plans import plan
 from poolkeeper.cli.output.ink import Ink
 from poolkeeper.cli.output.plans import plan_text
 from poolkeeper.model import specs, topology
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 
 GIB = 2**30
 
@@ -31,7 +32,7 @@ def test_a_plan_names_what_finds_no_room_and_how_much_is_enough() -> None:
         id="c",
     )
     kafka = cluster_spec()
-    desired = specs.Desired(kafka, pools, topics)
+    desired = Desired(kafka, pools, topics)
     seen = Observation(ClusterReading(cluster), cluster, Records(), frozenset())
     made = plan.audited_plan(desired, seen, prune=False)
     assert (made.stages, made.makespan) == ((), None)

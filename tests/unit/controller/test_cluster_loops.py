@@ -7,9 +7,11 @@ import pytest
 from builders import cluster_spec
 from poolkeeper.controller.cluster_loops import ClusterLoop, ClusterLoops, desired_of
 from poolkeeper.kube.leadership.leader_election import LeaderRole
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.model.specs import Adoption, AdoptionPolicy, Desired, Mode
+from poolkeeper.model.specs import Mode
+from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 

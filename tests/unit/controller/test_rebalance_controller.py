@@ -21,7 +21,8 @@ from poolkeeper.model.execution.outcomes import (
 )
 from poolkeeper.model.execution.refusals import Refusal
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.rebalances.planning.engines import LOCAL

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from builders import cluster_spec, pool_spec, topic_spec
 from poolkeeper.controller.settle_time import SETTLING_MAX_S, SettleTime
-from poolkeeper.model.specs import Desired, TopicSpec
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import TopicSpec
 
 T, U = topic_spec("t", "p", replication_factor=2), topic_spec("u", "p", replication_factor=2)
 BEFORE = Desired(cluster_spec(), (pool_spec("p", 1, 2, 3), pool_spec("q", 4, 5, 6)), (T, U))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from builders import MIB, cluster, desired, move, pool_spec, topic, topic_spec
 from poolkeeper.model import plans, specs, topology
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.planning.audit import audit
 
@@ -51,14 +52,14 @@ DRAINED = replace(DESIRED, pools=(replace(FAST, drain=frozenset({1})), SLOW))
 
 def found(
     one: plans.Plan,
-    desired: specs.Desired = DESIRED,
+    desired: Desired = DESIRED,
     cluster: topology.Cluster = CLUSTER,
     gone: tuple[int, ...] = (),
 ) -> list[str]:
     return list(map(str, audit.check_plan(one, desired, cluster, RECORDS, gone)))
 
 
-def unmanaged(policy: specs.UnmanagedTopics, desired: specs.Desired = DESIRED) -> specs.Desired:
+def unmanaged(policy: specs.UnmanagedTopics, desired: Desired = DESIRED) -> Desired:
     cluster = replace(desired.cluster, unmanaged_topics=policy, default_pool="slow")
     return replace(desired, cluster=cluster)
 

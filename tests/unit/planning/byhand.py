@@ -1,10 +1,11 @@
 """Plans for clusters that a person can check by hand: made, audited, and read."""
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import (
     Plan,
 )
-from poolkeeper.model.specs import Desired, Goal, GoalKind
+from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan

@@ -6,12 +6,12 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from builders import cluster_spec, pool_spec, topic_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
 from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.model.specs import (
     Balancing,
     Capacity,
-    Desired,
     Execution,
     Goal,
     GoalKind,

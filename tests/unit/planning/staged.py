@@ -3,6 +3,7 @@
 import builders
 from builders import GIB, pool_spec, topic
 from poolkeeper.model import specs, topology
+from poolkeeper.model.desired import Desired
 from poolkeeper.planning.staging import next_stage
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
@@ -12,7 +13,7 @@ def cluster(**topics: list[topology.Partition]) -> topology.Cluster:
     return builders.cluster(RACKS, *(topic(name, *lists) for name, lists in topics.items()))
 
 
-def desired(pool: dict[str, object] | None = None, **execution: object) -> specs.Desired:
+def desired(pool: dict[str, object] | None = None, **execution: object) -> Desired:
     whole = pool_spec("p", *RACKS, **{"claims": (".*",), **(pool or {})})
     return builders.desired(whole, execution=specs.Execution(**execution))
 

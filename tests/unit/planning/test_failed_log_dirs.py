@@ -17,7 +17,11 @@ from poolkeeper.model.topology import Broker, LogDir
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.offline_replicas import offline_on
-from poolkeeper.reconcile.gone_brokers import lost_log_dirs, updated_records, with_lost_log_dirs
+from poolkeeper.reconcile.observe.gone_brokers import (
+    lost_log_dirs,
+    updated_records,
+    with_lost_log_dirs,
+)
 
 A, B = "/a", "/b"
 NOW_MS = 10_000_000

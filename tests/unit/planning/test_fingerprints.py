@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from poolkeeper.model import specs
+from poolkeeper.model.desired import Desired
 from poolkeeper.planning.proposals import plan_json
 
 POOL = specs.ResourcePoolSpec("fast", "main", (1, 2, 3))
@@ -30,7 +31,7 @@ UNCOUNTED = {
 
 
 def fingerprint(cluster=CLUSTER, pool=POOL, topic=TOPIC, cluster_id="c", gone=()) -> str:
-    desired = specs.Desired(cluster, (pool,), (topic,))
+    desired = Desired(cluster, (pool,), (topic,))
     return plan_json.fingerprint(desired, cluster_id, gone)
 
 
@@ -105,5 +106,5 @@ def test_the_cluster_and_the_gone_brokers_count_in_any_order() -> None:
 def test_the_order_of_specs_and_the_way_numbers_are_written_do_not_count() -> None:
     other = specs.ResourcePoolSpec("slow", "main", (4,), capacity=specs.Capacity(weight=2))
     same = dataclasses.replace(other, capacity=specs.Capacity(weight=2.0))
-    one = plan_json.fingerprint(specs.Desired(CLUSTER, (POOL, other)), "c", ())
-    assert plan_json.fingerprint(specs.Desired(CLUSTER, (same, POOL)), "c", ()) == one
+    one = plan_json.fingerprint(Desired(CLUSTER, (POOL, other)), "c", ())
+    assert plan_json.fingerprint(Desired(CLUSTER, (same, POOL)), "c", ()) == one

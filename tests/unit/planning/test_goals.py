@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import builders
 from builders import MIB, partition, pool_spec
 from laws import examples
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Balancing, Capacity, Desired, Goal, GoalKind, UnmanagedTopics
+from poolkeeper.model.specs import Balancing, Capacity, Goal, GoalKind, UnmanagedTopics
 from poolkeeper.model.topology import Cluster
 from unit.planning import byhand
 from unit.planning.instances import after

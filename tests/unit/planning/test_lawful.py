@@ -6,10 +6,10 @@ import pytest
 
 from builders import cluster, desired, move, plan, pool_spec, topic, topic_spec
 from poolkeeper.errors import Refused
+from poolkeeper.model.desired import Culprit, Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.specs import Culprit, Desired
 from poolkeeper.planning.audit.audit import Violation
 from poolkeeper.planning.lawful import ROUNDS_MAX, culprits, lawful_plan
 from poolkeeper.planning.planner import make_plan

@@ -6,6 +6,7 @@ import pytest
 
 from builders import cluster, desired, pool_spec, topic, topic_spec
 from poolkeeper.algorithms.assignments import assign_replicas
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -17,7 +18,6 @@ from poolkeeper.model.plans import (
 from poolkeeper.model.specs import (
     Capacity,
     DeletionPolicy,
-    Desired,
     Execution,
     ReplicasAtATime,
     Strategy,

@@ -7,8 +7,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from laws import examples
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired, Strategy
+from poolkeeper.model.specs import Strategy
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.facts.new_partitions import (

@@ -5,15 +5,9 @@ from dataclasses import replace
 import pytest
 
 from builders import MIB, cluster, desired, pool_spec, topic, topic_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import (
-    Capacity,
-    Desired,
-    Headroom,
-    Quotas,
-    Strategy,
-    TopicDefaults,
-)
+from poolkeeper.model.specs import Capacity, Headroom, Quotas, Strategy, TopicDefaults
 from poolkeeper.model.topology import Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan

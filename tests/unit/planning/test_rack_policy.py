@@ -7,10 +7,11 @@ from hypothesis import given
 
 from builders import cluster, desired, pool_spec, topic, topic_spec
 from laws import examples
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.specs import Desired, RackPolicy, ResourcePoolSpec, Strategy
+from poolkeeper.model.specs import RackPolicy, ResourcePoolSpec, Strategy
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan, state_after
 from poolkeeper.planning.audit.excess import live_state, partition_excess

@@ -10,7 +10,8 @@ from poolkeeper.model.execution.outcomes import (
     State,
 )
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.rebalances import (
     BudgetSpec,
     BudgetWindow,

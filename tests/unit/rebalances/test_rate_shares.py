@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import examples
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.execution.outcomes import (
     ExternalPlanState,
@@ -267,7 +268,7 @@ SELDOM = (Loop.settles, Loop.ends, Loop.first_pass, None)
 HAPPENS = st.sampled_from((*USUAL, *USUAL, *SELDOM))
 
 
-@settings(max_examples=300)
+@examples(600)
 @given(st.lists(st.tuples(HAPPENS, st.sampled_from(CLUSTERS), st.booleans()), max_size=30))
 def test_never_more_than_the_budget_whatever_happens_when(
     course: list[tuple[Callable[[Loop], None] | None, str, bool]],

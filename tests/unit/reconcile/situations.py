@@ -4,15 +4,16 @@ from dataclasses import replace
 
 import builders
 from builders import move, partition, plan, pool_spec, topic
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Desired, Execution
+from poolkeeper.model.specs import Execution
 from poolkeeper.model.topology import Cluster, Controller, ReassignmentEntry, TopicPartition
 from poolkeeper.planning.run_state.progress.move_progress import classify
 from poolkeeper.planning.run_state.returns import classify_returns
 from poolkeeper.reconcile.decide.decisions import RunSituation
-from poolkeeper.reconcile.observation import RunView
+from poolkeeper.reconcile.observe.run_view import RunView
 
 NOW_MS = 1_000_000
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

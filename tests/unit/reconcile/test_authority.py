@@ -6,13 +6,14 @@ import pytest
 
 import builders
 from builders import pool_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Deletion
 from poolkeeper.model.execution.records import BrokerRecord, Records
 from poolkeeper.model.plans import DeleteTopic, Plan
-from poolkeeper.model.specs import Approval, ApprovalPolicy, Desired, Heal, Mode
+from poolkeeper.model.specs import Approval, ApprovalPolicy, Heal, Mode
 from poolkeeper.model.topology import Broker, Cluster
 from poolkeeper.reconcile.authority import DELETIONS_WITHIN_MS, Authority, authority_of
-from poolkeeper.reconcile.gone_brokers import gone_brokers, updated_records
+from poolkeeper.reconcile.observe.gone_brokers import gone_brokers, updated_records
 
 NOW_MS = 10_000_000
 HOUR_AGO_S = NOW_MS // 1000 - 3600

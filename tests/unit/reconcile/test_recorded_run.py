@@ -4,7 +4,8 @@ import builders
 from builders import GIB, partition, topic
 from poolkeeper.brokers.sizes import BrokerLogs
 from poolkeeper.model.execution.runs import Health, Phase, Run, RunDocument, Saved, StoredRun
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import LogDir, TopicPartition
 from poolkeeper.planning.run_state.gates.disks import NOT_BEGUN_MS

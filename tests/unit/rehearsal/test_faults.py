@@ -1,4 +1,4 @@
-"""Faults of a rehearsal: what is asked for, what each does, storms and their seeds."""
+"""Faults of a rehearsal: how they are asked for."""
 
 from dataclasses import replace
 
@@ -6,9 +6,8 @@ import pytest
 
 from poolkeeper.errors import InvalidInput
 from poolkeeper.rehearsal import fault_specs
-from poolkeeper.rehearsal.results import outcomes
-from poolkeeper.rehearsal.values import Cause, End, FaultTarget, Rehearsal, RehearsedFault
-from rehearsed import SETTINGS, seven, subject
+from poolkeeper.rehearsal.values import FaultTarget, RehearsedFault
+from rehearsed import seven
 
 RUN_S = 1000.0
 
@@ -80,73 +79,3 @@ def test_all_that_is_wrong_with_faults_is_told_at_once():
         fault_specs.parse(texts, seven(), RUN_S)
     found = {p.field.removeprefix("--fail "): p.message for p in told.value.problems}
     assert found == texts
-
-
-def struck(*texts: str, **fields: object) -> Rehearsal:
-    found = outcomes.with_faults(subject(**fields), SETTINGS, texts).faulted
-    assert found is not None
-    return found
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "controller@50%",
-        "poolkeeper@50%",
-        "zookeeper@50%,for=1m",
-        "slow=7:20Mi@20%,for=1m",
-        "broker=1@30%,for=2m",
-        "rack=a@30%,for=1m",
-    ],
-)
-def test_the_run_lives_through(text):
-    found = struck(text)
-    assert (found.end, found.own_below_min_isr) == (End.FINISHED, 0)
-    assert [fault.text for fault in found.faults] == [text]
-    assert found.faults[0].later_s is not None
-    assert found.faults[0].later_s > -1
-    told = [h.text for h in found.happenings if h.kind == "Fault"]
-    assert told == [text]
-
-
-def test_a_target_that_is_away_stops_the_run_for_as_long():
-    found = struck("broker=7@40%,for=10m")
-    (fault,) = found.faults
-    assert fault.stopped_s == pytest.approx(600, abs=60)
-    assert fault.later_s is not None
-    assert fault.later_s >= 540
-    assert any("broker 7 is not live" in words for words in fault.stopped)
-    assert fault.person == ()
-
-
-def test_a_target_that_never_comes_back_needs_a_person():
-    found = struck("broker=7@40%,for=ever")
-    assert found.end is End.NEVER_ENDS
-    assert found.faults[0].person[0] == "start broker 7, or drain what is gone for good"
-    assert "broker 7 is not live" in found.reason
-
-
-def test_what_the_fault_alone_does_to_min_isr_is_not_our_doing():
-    found = struck("broker=1@40%,for=1m", "broker=2@40%,for=1m")
-    assert {b.cause for b in found.below_min_isr} == {Cause.FAULT}
-    assert found.own_below_min_isr == 0
-    assert sum(fault.below_min_isr for fault in found.faults) > 0
-
-
-def test_a_killed_poolkeeper_is_started_by_a_person_and_resumes():
-    found = struck("poolkeeper@50%")
-    assert found.faults[0].person == (
-        "start `poolkeeper apply` again, unless an operator runs: that restarts itself",
-    )
-    assert [stage.number for stage in found.stages] == [1]
-
-
-def test_a_storm_finds_its_worst_and_the_seed_replays_it():
-    chosen = subject(partitions=12)
-    plain = chosen.rehearse(SETTINGS)
-    storm = outcomes.storm(chosen, SETTINGS, plain, 4, 7)
-    assert {seed for seed, _ in storm.runs} == {7, 8, 9, 10}
-    seed, worst = storm.worst
-    assert outcomes.badness(worst) == max(outcomes.badness(run) for _, run in storm.runs)
-    again = outcomes.storm(chosen, SETTINGS, plain, 1, seed)
-    assert again.worst == (seed, worst)

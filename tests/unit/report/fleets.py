@@ -145,12 +145,12 @@ def days(name: str = "main") -> tuple[tuple[ClusterDay, ...], tuple[ClusterDay, 
     return before, now
 
 
-def thousand() -> FleetReport:
-    """A thousand clusters, with turns, snapshots, pools and a difference for each."""
-    names = [f"cluster-{n:04d}" for n in range(1000)]
+def many(clusters: int) -> FleetReport:
+    """Many clusters, with turns, snapshots, pools and a difference for each."""
+    names = [f"cluster-{n:04d}" for n in range(clusters)]
     bars = [
-        Bar(names[n % 1000], "north", n % 5, 1, GIB, n * 7.0, n * 7.0 + 100, n % 60, n // 60 + 1)
-        for n in range(20_000)
+        Bar(name, "north", n % 5, 1, GIB, n * 7.0, n * 7.0 + 100, n % 60, n // 60 + 1)
+        for n, name in enumerate(names * 20)
     ]
     timeline = Timeline(BEGIN, bars, (), 350_100.0, 320_000.0, "the fleet's rate", "none")
     known = [load for name in names for load in loads(name)]

@@ -7,7 +7,8 @@ from typing import Any
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, State
 from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan

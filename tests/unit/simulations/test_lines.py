@@ -45,6 +45,12 @@ def test_with_a_kind_the_id_is_the_number_of_the_line():
     }
 
 
+def test_the_mark_of_utf_8_begins_the_first_line_only():
+    marked = b'\xef\xbb\xbf{"name": "t"}\r'
+    assert said(marked, "topic_name", 1) == {"id": 1, "output": True}
+    assert "BOM" in said(marked, "topic_name", 2)["error"]
+
+
 def test_unknown_keys_are_ignored():
     line = '{"id": 1, "kind": "topic_name", "input": {"name": "t", "more": [1]}, "more": 1}'
     assert said(line) == {"id": 1, "output": True}

@@ -111,11 +111,18 @@ def test_a_topic_that_moves_to_other_racks() -> None:
 
 def test_a_live_group_starts_from_what_it_has() -> None:
     now = {"C0": [("t0", 3)], "C1": [("t1", n) for n in range(4)], "C2": []}
-    observed = (Assignor.STICKY, now)
+    observed = ((Assignor.STICKY,), now)
     given = StudyInput(ARTICLE, (), (Assignor.RANGE, Assignor.STICKY), observed=observed)
     other, own = study(given).courses
     assert own.outcomes[0].assignment == now
     assert other.outcomes[0].rates["C2"] == 8.0
+
+
+def test_a_live_group_may_have_either_sticky_assignor() -> None:
+    now = {"C0": [("t0", 3)], "C1": [("t1", n) for n in range(4)], "C2": []}
+    both = (Assignor.STICKY, Assignor.STICKY_2_2)
+    found = study(StudyInput(ARTICLE, (), both, observed=(both, now)))
+    assert [course.outcomes[0].assignment for course in found.courses] == [now, now]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from poolkeeper.errors import Fenced, StalePlan, Unavailable
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, State
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.topology import Partition, Topic
 from poolkeeper.telemetry.families import FAMILIES

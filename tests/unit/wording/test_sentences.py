@@ -14,7 +14,8 @@ from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Why
 from poolkeeper.model.execution.refusals import Drift, DriftReason, HopelessMove, Refusal
 from poolkeeper.model.execution.runs import Ending, RateReason
-from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait, WaitReason, after_error
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait, after_error
 from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import TopicPartition
 

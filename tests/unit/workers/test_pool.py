@@ -72,6 +72,29 @@ def cluster(partitions: int) -> Cluster:
 SMALL, BIG = cluster(100), cluster(1_000)
 MORE_THAN_A_PIPE_HOLDS = cluster(20_000)
 ENDLESSLY_BIG = replace(BIG, id="endless")
+ANSWER = make_plan(DESIRED, SMALL, RECORDS)
+
+
+def answering() -> tuple[str, ...]:
+    """A program that takes any request for one for `SMALL`, and never ends that for "endless"."""
+    framed = io.BytesIO()
+    wire.write(framed, wire.pack_plan(ANSWER))
+    loop = f"""
+requests, request = open(0, "rb"), b""
+while head := requests.read(4):
+    if size := int.from_bytes(head, "big"):
+        request += requests.read(size)
+        continue
+    if b"endless" in request:
+        os.write(2, b"planning\\n")
+        time.sleep(600)
+    os.write(1, {framed.getvalue()!r})
+    request = b""
+"""
+    return greeting(wire.GREETING, loop)
+
+
+ANSWERING = answering()
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +137,7 @@ def test_a_worker_that_is_killed_at_its_work_costs_one_pass(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     with (
-        WorkerPool(1, threshold_partitions=1_000, program=SOMETIMES_ENDLESS) as pool,
+        WorkerPool(1, threshold_partitions=1_000, program=ANSWERING) as pool,
         ThreadPoolExecutor(1) as thread,
     ):
         asked = thread.submit(plan_of, pool, ENDLESSLY_BIG)
@@ -126,16 +149,17 @@ def test_a_worker_that_is_killed_at_its_work_costs_one_pass(
             match=r"^the worker process that planned main was ended by signal 9: out of memory\?$",
         ):
             asked.result(15)
-        assert plan_of(pool, BIG) == make_plan(DESIRED, BIG, RECORDS)
+        assert plan_of(pool, BIG) == ANSWER
         assert pool.pids != (worker,)
 
 
-def test_a_worker_that_ended_while_idle_is_replaced_unnoticed(pool: WorkerPool) -> None:
-    plan_of(pool, BIG)
-    (worker,) = pool.pids
-    os.kill(worker, signal.SIGKILL)
-    until(lambda: not pool.pids, "it is gone")
-    assert plan_of(pool, BIG) == make_plan(DESIRED, BIG, RECORDS)
+def test_a_worker_that_ended_while_idle_is_replaced_unnoticed() -> None:
+    with WorkerPool(1, threshold_partitions=1_000, program=ANSWERING) as pool:
+        plan_of(pool, BIG)
+        (worker,) = pool.pids
+        os.kill(worker, signal.SIGKILL)
+        until(lambda: not pool.pids, "it is gone")
+        assert plan_of(pool, BIG) == ANSWER
 
 
 @pytest.mark.parametrize(
@@ -218,21 +242,23 @@ def test_closing_ends_workers_and_plans_under_way() -> None:
 
 
 def test_workers_start_when_they_are_needed_or_at_once() -> None:
-    with WorkerPool(2, threshold_partitions=1_000) as lazy:
+    with WorkerPool(2, threshold_partitions=1_000, program=ANSWERING) as lazy:
         started = [len(lazy.pids)]
         for observed in (SMALL, BIG, BIG):
             plan_of(lazy, observed)
             started.append(len(lazy.pids))
-    with WorkerPool(2, threshold_partitions=1_000, warm=True) as eager:
+    with WorkerPool(2, threshold_partitions=1_000, warm=True, program=ANSWERING) as eager:
         started.append(len(eager.pids))
     assert started == [0, 0, 1, 1, 2]
 
 
 def test_many_threads_share_few_workers() -> None:
-    expected = make_plan(DESIRED, BIG, RECORDS)
-    with WorkerPool(2, threshold_partitions=1_000) as pool, ThreadPoolExecutor(6) as threads:
+    with (
+        WorkerPool(2, threshold_partitions=1_000, program=ANSWERING) as pool,
+        ThreadPoolExecutor(6) as threads,
+    ):
         plans = [threads.submit(plan_of, pool, BIG) for _ in range(6)]
-        assert [one.result(60) for one in plans] == [expected] * 6
+        assert [one.result(60) for one in plans] == [ANSWER] * 6
         assert len(pool.pids) == 2
 
 

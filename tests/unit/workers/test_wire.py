@@ -9,9 +9,9 @@ from hypothesis import given
 from builders import cluster_spec
 from laws import examples
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Problem, Refused, Unavailable
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import BrokerRecord, Records, TopicRecord
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import (
     Broker,
     Cluster,

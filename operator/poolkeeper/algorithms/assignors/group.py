@@ -1,9 +1,9 @@
 """A consumer group at a rebalance: its topics, its members, and the assignor that they chose."""
 
-from dataclasses import dataclass
 from enum import Enum
 
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 
 Assignment = dict[str, list[tuple[str, int]]]
 """What each member reads: its id → (topic, partition), in the order in which Kafka lists them."""
@@ -19,7 +19,7 @@ class Assignor(Enum):
     STICKY_2_2 = "sticky_2.2"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupTopic:
     """A topic that a group may read: its number of partitions, and where their replicas are.
 
@@ -30,7 +30,7 @@ class GroupTopic:
     racks: tuple[tuple[str, ...], ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupMember:
     """A member as it joins: what it subscribes to, and what it read before.
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import RackPolicy
 from poolkeeper.model.topology import Cluster
@@ -26,12 +26,7 @@ from poolkeeper.text import count, few, size
 @click.command("import")
 @click.argument("where", metavar="[CLUSTER]", required=False)
 @options.address_options
-@click.option(
-    "--snapshot",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Instead of a cluster: a snapshot of one.",
-)
+@options.snapshot()
 @click.option(
     "--out",
     metavar="DIR",
@@ -78,7 +73,7 @@ def import_(where: str | None, snapshot: Path | None, out: Path, output: str, **
             printing.emit(line)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Imported:
     """The manifests of a cluster, and what their plan moves.
 

@@ -8,7 +8,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import printing
 from poolkeeper.controller.audit_notes import noting
 from poolkeeper.errors import OtherCluster, Refused, Unavailable
+from poolkeeper.frozen import frozen
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.text import count
 from poolkeeper.zk import journal, observe, znodes
@@ -36,7 +36,7 @@ LEFT = 4
 PATIENCE_S = 30.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RepairOptions:
     """The options of the command."""
 

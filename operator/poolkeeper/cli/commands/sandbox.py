@@ -8,7 +8,6 @@ import json
 import signal
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import click
 
 from poolkeeper import sandbox as sandboxes
+from poolkeeper.frozen import frozen
 from poolkeeper.sandbox.servers import artifacts
 
 NAME = click.option("--name", default="sandbox", show_default=True, help="Name of the sandbox.")
@@ -29,7 +29,7 @@ OUTPUT = click.option(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """The options that describe the cluster to start."""
 

@@ -20,9 +20,9 @@ from poolkeeper.telemetry.audit import Emit
 
 if TYPE_CHECKING:
     from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
+    from poolkeeper.model.desired import Desired
     from poolkeeper.model.execution.outcomes import LastObservation
     from poolkeeper.model.plans import Plan
-    from poolkeeper.model.specs import Desired
 
 LISTEN = "0.0.0.0:8080"
 LEASE = "poolkeeper"

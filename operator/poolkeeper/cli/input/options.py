@@ -6,7 +6,6 @@ value, `ClusterSelection`, for all of these options. The checks between options 
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,8 @@ import click
 
 from poolkeeper.cli import timing
 from poolkeeper.cli.output import printing
+from poolkeeper.errors import PoolkeeperError
+from poolkeeper.frozen import frozen
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditLog, Emit
 
@@ -21,7 +22,7 @@ Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterSelection:
     """The cluster selected on the command line.
 
@@ -66,6 +67,16 @@ def audit_log() -> Decorator:
     )
 
 
+def snapshot(told: str = "Instead of a cluster: a snapshot of one.") -> Decorator:
+    """Add `--snapshot FILE`; `told` is its line of help."""
+    return click.option(
+        "--snapshot",
+        metavar="FILE",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help=told,
+    )
+
+
 def folders(*, required: bool = False) -> Decorator:
     """Add `-f DIR`, repeatable."""
     return click.option(
@@ -80,11 +91,23 @@ def folders(*, required: bool = False) -> Decorator:
     )
 
 
+def _names_declared(context: click.Context, _option: click.Parameter, incomplete: str) -> list[str]:
+    """Complete a cluster's name from the manifests before it; none if they are wrong."""
+    from poolkeeper.resources.checks import folder  # commands that load no manifests need it not
+
+    try:
+        found = folder.load(tuple(map(Path, context.params["folders"])))
+    except PoolkeeperError:
+        return []
+    return sorted(spec.name for spec in found.clusters if spec.name.startswith(incomplete))
+
+
 def cluster() -> Decorator:
     """Add `--cluster NAME`."""
     return click.option(
         "--cluster",
         metavar="NAME",
+        shell_complete=_names_declared,
         help="Which cluster, where the manifests hold several.",
     )
 

@@ -11,14 +11,15 @@ All that is wrong is told at once.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import click
 
 from poolkeeper.algorithms.assignors.group import GroupMember, GroupTopic
 from poolkeeper.errors import InvalidInput, Problem, Refused
-from poolkeeper.model.specs import Desired
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.studies.group_events import (
     GroupEvent,
@@ -60,7 +61,7 @@ class OrderedEvents(click.Command):
         return super().parse_args(ctx, args)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupWords:
     """The words; `events` in their order, each with its parameter."""
 
@@ -86,8 +87,16 @@ class _WordReader:
     def wrong(self, option: str, message: str) -> None:
         self.problems.append(Problem("", 0, option, message))
 
-    def topics(self, words: Iterable[str], members: Iterable[GroupMember]) -> dict[str, GroupTopic]:
-        """The topics that are named; from a cluster those of the members as well."""
+    def topics(
+        self,
+        words: Iterable[str],
+        members: Iterable[GroupMember],
+        observed: Iterable[GroupMember] = (),
+    ) -> dict[str, GroupTopic]:
+        """The topics that are named; from a cluster those of the members as well.
+
+        A live member may subscribe to a topic that is not there; its assignor passes over it.
+        """
         found: dict[str, GroupTopic] = {}
         for word in words:
             match = _TOPIC.fullmatch(word)
@@ -107,6 +116,8 @@ class _WordReader:
             elif name not in named:
                 where = "the cluster has no such topic" if self.cluster else "no --topic gives it"
                 self.wrong("--member", f"a member reads {name}: {where}")
+        if self.cluster is not None:
+            found |= topics_read(observed, self.cluster, except_for=named)
         if sum(topic.partitions for topic in found.values()) > PARTITIONS_MAX:
             self.wrong("--topic", f"more than {PARTITIONS_MAX:,} partitions in all")
         return found
@@ -165,8 +176,9 @@ def read(
     `cluster` tells partitions and racks where there is one. Raises `InvalidInput`.
     """
     reader = _WordReader(cluster)
-    members = [*observed, *reader.members(words.members)]
-    topics = reader.topics(words.topics, members)
+    added = reader.members(words.members)
+    members = [*observed, *added]
+    topics = reader.topics(words.topics, added, observed)
     if not members and not words.members:
         reader.wrong("--member", "the group has no members (expected ID:TOPIC, or --group)")
     group = StudiedGroup(topics, tuple(members))
@@ -176,6 +188,18 @@ def read(
     if reader.problems:
         raise InvalidInput(reader.problems)
     return group, events
+
+
+def topics_read(
+    members: Iterable[GroupMember], cluster: Cluster, except_for: Collection[str] = ()
+) -> dict[str, GroupTopic]:
+    """The topics of a cluster that members subscribe to, without some."""
+    names = dict.fromkeys(topic for member in members for topic in member.topics)
+    return {
+        name: observed_topic(seen, cluster)
+        for name in names
+        if name not in except_for and (seen := cluster.topics.get(name)) is not None
+    }
 
 
 def observed_topic(topic: Topic, cluster: Cluster) -> GroupTopic:

@@ -6,10 +6,10 @@ named `adoption/NAMESPACE`, beside any plan.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.text import first
 
 PREFIX_MIN = 8
@@ -19,7 +19,7 @@ _SHOWN = 20
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedHash:
     """What is approved: a hash, and what it is called (`plan`, or the name of a part)."""
 

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from poolkeeper.cli.kubectl.tables import HASH_DIGITS
+from poolkeeper.frozen import frozen
 from poolkeeper.resources.status.conditions import condition_of
 from poolkeeper.text import count
 
@@ -14,7 +14,7 @@ MOVES_MAX = 20
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explanation:
     """The resources around a Topic, as far as they are there, and the plan if it can be read.
 

@@ -11,7 +11,6 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rich.color import ColorSystem
 from rich.console import Console
@@ -19,12 +18,14 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from poolkeeper.frozen import frozen
+
 WIDTH = 100
 _UNBOUNDED = 100_000
 _SIGNS = {"+": "green", "~": "yellow", "→": "cyan", "-": "red", "!": "red"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ink:
     """How text is written: line width, colours or none, and whether to a terminal."""
 

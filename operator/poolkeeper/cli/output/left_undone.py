@@ -5,11 +5,12 @@ decide on, and a sentence.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from poolkeeper import wording
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import Action, ActionKind
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.problems import is_left_undone
 
@@ -33,7 +34,7 @@ _NEEDS_REPAIR = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Undone:
     """One thing that is not as declared, and why; `topic` and `pool` where it is about one."""
 

@@ -12,8 +12,10 @@ whoever else is at work restores the list. A name is dropped when nobody did wit
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.waits import WaitReason, has
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
 from poolkeeper.model.specs import Mode
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
 
@@ -26,7 +28,7 @@ OTHERS_MAX = 2
 NAME_CHARS_MAX = 63 + 1 + 253
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Writers:
     """The releases that are at work on a KafkaCluster, sorted, and what its status says of them.
 

@@ -5,23 +5,23 @@ than the API server takes it. What cannot be written is tried again with the nex
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from threading import Lock
 
 from poolkeeper.controller.reporting.background_writer import BackgroundWriter
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import plan_documents
 from poolkeeper.kube.objects.plan_documents import DocumentApi, PlanDocument
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.planning.proposals import plan_json
 
 PlanText = Callable[[Plan, Desired, LastObservation], str]
 """What a person reads of a plan, made from what it was made from."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Wanted:
     plan: Plan
     desired: Desired

@@ -6,10 +6,11 @@ Events report transitions. The status before is the one last reported, or the li
 import logging
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from poolkeeper.controller.reporting.background_writer import BackgroundWriter
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
@@ -25,7 +26,7 @@ from poolkeeper.telemetry.logs import about
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _ReportedRebalance:
     reference: Reference
     status: Mapping[str, Any]

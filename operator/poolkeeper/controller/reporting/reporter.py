@@ -12,7 +12,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from typing import Any, Self
 
@@ -20,6 +20,7 @@ from poolkeeper.controller.reporting.background_writer import BackgroundWriter
 from poolkeeper.controller.reporting.operator_names import OPERATOR, OperatorName, two_operators
 from poolkeeper.controller.reporting.outage import Outages, resources_with_current_status
 from poolkeeper.controller.reporting.plan_keeper import PlanKeeper
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import finalizers, request_annotation
 from poolkeeper.kube.objects.conditions import canonical
@@ -51,7 +52,7 @@ PLAN_DOCUMENT = "planDocument"
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _ReportedStatus:
     """The status last reported of an object, and its live status at that time."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from poolkeeper.fleet.engines.results import ClusterOutcome, Job
     from poolkeeper.fleet.lake.filesystems import Storage
     from poolkeeper.fleet.lake.objects import Objects
-    from poolkeeper.fleet.storage.schemas import TableSchema
+    from poolkeeper.fleet.storage.table_schema import TableSchema
 
 T = TypeVar("T")
 D = TypeVar("D")

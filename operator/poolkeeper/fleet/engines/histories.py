@@ -9,12 +9,12 @@ gather     a cluster's features, in order, and what is made of them
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from poolkeeper.fleet.engines.results import StepResult
+from poolkeeper.frozen import frozen
 
 SAMPLES = pa.schema(
     [
@@ -33,7 +33,7 @@ FAILURE = "failure of the source"
 """The metric of a row that says, as its topic, why a source of the cluster cannot be read."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceFailure:
     """Why a source cannot be read; `damaged`: the file of the lake that is, or empty."""
 
@@ -50,7 +50,7 @@ class SourceFailure:
         return cls(*json.loads(text))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HistoryJob:
     """How features are made.
 

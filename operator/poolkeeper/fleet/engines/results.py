@@ -9,14 +9,16 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from poolkeeper.errors import Internal, PoolkeeperError, Unavailable
 from poolkeeper.fleet.storage import parquet, schemas
-from poolkeeper.fleet.storage.schemas import FAILED, OK, TableSchema
+from poolkeeper.fleet.storage.schemas import FAILED, OK
+from poolkeeper.fleet.storage.table_schema import TableSchema
+from poolkeeper.frozen import frozen
 
 PIECE_ROWS = 64 * 1024
 REASON_MAX = 2000
@@ -46,7 +48,7 @@ class RowsDifferError(Unavailable):
     """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterOutcome:
     """What became of a cluster.
 
@@ -74,7 +76,7 @@ class ClusterOutcome:
         return cls(cluster, FAILED, reason_of(error), damaged=damaged)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepResult:
     """An outcome with the rows of all tables by name; `part` if it is one of several parts."""
 
@@ -83,7 +85,7 @@ class StepResult:
     part: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Job:
     """Tasks, what does them, and where their rows come to lie.
 
@@ -218,7 +220,7 @@ def _result(part: str, pieces: Sequence[Mapping[str, Any]]) -> StepResult:
     return StepResult(outcome, tables, part)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Label:
     """What a piece is of."""
 

@@ -46,7 +46,7 @@ from poolkeeper.fleet.engines.task_groups import runs
 from poolkeeper.fleet.engines.worker_garbage import worked
 from poolkeeper.fleet.lake.filesystems import Storage, local_path
 from poolkeeper.fleet.lake.objects import ArrowObjects, Objects
-from poolkeeper.fleet.storage.schemas import TableSchema
+from poolkeeper.fleet.storage.table_schema import TableSchema
 
 Task = TypeVar("Task")
 Done = TypeVar("Done")

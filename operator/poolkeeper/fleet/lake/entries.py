@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -10,8 +10,10 @@ import pyarrow.parquet as pq
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.damage import DamagedFile
-from poolkeeper.fleet.storage import parquet, schemas
-from poolkeeper.fleet.storage.schemas import OK, TableSchema
+from poolkeeper.fleet.storage import parquet, schemas, table_schema
+from poolkeeper.fleet.storage.schemas import OK
+from poolkeeper.fleet.storage.table_schema import TableSchema
+from poolkeeper.frozen import frozen
 
 
 class TableFile(NamedTuple):
@@ -22,7 +24,7 @@ class TableFile(NamedTuple):
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterEntry:
     """What counts of a cluster: the run that made its rows, from which input, and where they are.
 
@@ -47,7 +49,7 @@ class ClusterEntry:
         """The files with its rows of a table; raises `Refused` for another version of the table."""
         found = tuple(file for file in self.files if file.table == table.name)
         if found:
-            schemas.check_version(table, self.versions.get(table.name), found[0].path)
+            table_schema.check_version(table, self.versions.get(table.name), found[0].path)
         return found
 
     def distrusted(self) -> "ClusterEntry":

@@ -6,7 +6,7 @@ of them is ever printed.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pyarrow import fs
 
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 
 FILE = "file"
 S3_SCHEMES = ("s3a", "s3", "s3n")
@@ -34,7 +35,7 @@ _AZURE_KEY = "fs.azure.account.key"
 TIMEOUT_S = 30.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Storage:
     """Settings of Hadoop's file systems that Arrow's need as well; they are never shown."""
 

@@ -19,7 +19,7 @@ import secrets
 import time
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from poolkeeper import __version__
@@ -29,7 +29,8 @@ from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.objects import Objects, StoredObject
 from poolkeeper.fleet.storage import codecs
-from poolkeeper.fleet.storage.schemas import TableSchema
+from poolkeeper.fleet.storage.table_schema import TableSchema
+from poolkeeper.frozen import frozen
 
 GRACE_S = 24 * 3600.0
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -38,7 +39,7 @@ _RUNS, _CURRENT = "runs", "current"
 _OLD_LAYOUT = ("manifests", "clusters")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepRun:
     """A run of a step for a day; `tables` are those that it may write."""
 
@@ -53,7 +54,7 @@ class StepRun:
         return f"{name}/day={self.day}/run={self.id}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lake:
     """The tables below a root; `now_ms` returns the time."""
 

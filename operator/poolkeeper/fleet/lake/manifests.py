@@ -3,7 +3,6 @@
 import io
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,13 +11,14 @@ from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import StoredObject
-from poolkeeper.fleet.storage import codecs, parquet, schemas
-from poolkeeper.model.specs import Desired
+from poolkeeper.fleet.storage import codecs, parquet, schemas, table_schema
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 
 _FOLDER = schemas.MANIFESTS.name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Manifest:
     """All specs of a cluster, as canonical JSON, and the digest of that."""
 
@@ -51,7 +51,7 @@ def _read(lake: Lake, path: str) -> dict[str, Manifest]:
         content = pq.read_table(io.BytesIO(body or b""), page_checksum_verification=True)
         names = [column.name for column in schemas.MANIFESTS.columns]
         rows = parquet.completed(content, schemas.MANIFESTS, names, path).to_pylist()
-        clusters = content.column(schemas.CLUSTER.name).to_pylist()
+        clusters = content.column(table_schema.CLUSTER.name).to_pylist()
     except (OSError, ValueError, KeyError, pa.ArrowException, Refused) as wrong:
         raise DamagedFile(path, str(wrong).partition("\n")[0]) from wrong
     return {

@@ -19,10 +19,10 @@ from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
-from poolkeeper.fleet.storage import parquet, schemas
-from poolkeeper.fleet.storage.schemas import TableSchema
+from poolkeeper.fleet.storage import parquet, table_schema
+from poolkeeper.fleet.storage.table_schema import TableSchema
 
-CLUSTER = schemas.CLUSTER.name
+CLUSTER = table_schema.CLUSTER.name
 KEPT_BYTES = 64 * 1024**2
 LONG_NAME = 60
 

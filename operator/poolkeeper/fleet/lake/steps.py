@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from poolkeeper.fleet.storage import schemas
-from poolkeeper.fleet.storage.schemas import TableSchema
+from poolkeeper.fleet.storage import report_schemas, schemas
+from poolkeeper.fleet.storage.table_schema import TableSchema
 
 SNAPSHOT, FEATURES, PLAN = "snapshot", "features", "plan"
 BUDGET, REPORT = "budget", "report"
@@ -27,13 +27,13 @@ TABLES_OF: Mapping[str, tuple[TableSchema, ...]] = {
     ),
     BUDGET: (schemas.BUDGETS, schemas.TURNS, schemas.LEFT_OUT),
     REPORT: (
-        schemas.SNAPSHOT_STATES,
-        schemas.MISSING,
-        schemas.POOL_FORECASTS,
-        schemas.BROKER_FORECASTS,
-        schemas.HOTTEST,
-        schemas.SKEWS,
-        schemas.DIFFERENCES,
+        report_schemas.SNAPSHOT_STATES,
+        report_schemas.MISSING,
+        report_schemas.POOL_FORECASTS,
+        report_schemas.BROKER_FORECASTS,
+        report_schemas.HOTTEST,
+        report_schemas.SKEWS,
+        report_schemas.DIFFERENCES,
     ),
 }
 """The tables that each step writes."""

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.filesystems import local_path
-from poolkeeper.fleet.storage import schemas
-from poolkeeper.fleet.storage.schemas import TableSchema
+from poolkeeper.fleet.storage import schemas, table_schema
+from poolkeeper.fleet.storage.table_schema import TableSchema
 
 PREFIX = "fleet_"
 
@@ -78,7 +78,7 @@ def _view(step: str, table: TableSchema, rows: str) -> str:
 def _columns(table: TableSchema, types: Mapping[str, str]) -> str:
     """Columns and types, those of the path last, as external tables want them."""
     stored = [(column.name, column.type) for column in table.stored]
-    path = [(name, schemas.TEXT) for name in table.by]
+    path = [(name, table_schema.TEXT) for name in table.by]
     return ", ".join(f'"{name}" {types.get(kind, kind)}' for name, kind in (*stored, *path))
 
 
@@ -127,15 +127,15 @@ class _DuckDb:
 
 
 _TRINO_TYPES: Mapping[str, str] = {
-    schemas.TEXT: "varchar",
-    schemas.INT: "integer",
-    schemas.INTS: "array(integer)",
-    schemas.TEXTS: "array(varchar)",
-    schemas.PATH: "array(array(integer))",
-    schemas.TEXT_MAP: "map(varchar, varchar)",
-    schemas.PLACES: "map(integer, varchar)",
-    schemas.LOG_DIRS: ("array(row(path varchar, total_bytes bigint, usable_bytes bigint))"),
-    schemas.FILES: 'array(row("table" varchar, path varchar, bytes bigint))',
+    table_schema.TEXT: "varchar",
+    table_schema.INT: "integer",
+    table_schema.INTS: "array(integer)",
+    table_schema.TEXTS: "array(varchar)",
+    table_schema.PATH: "array(array(integer))",
+    table_schema.TEXT_MAP: "map(varchar, varchar)",
+    table_schema.PLACES: "map(integer, varchar)",
+    table_schema.LOG_DIRS: ("array(row(path varchar, total_bytes bigint, usable_bytes bigint))"),
+    table_schema.FILES: 'array(row("table" varchar, path varchar, bytes bigint))',
 }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 
 PARTITION_COLUMNS = ("topic", "partition", "replicas", "bytes", "bytes_in_per_s")
 FEATURE_COLUMNS = ("topic", "partition", "metric", "p95", "last", "growth_per_day")

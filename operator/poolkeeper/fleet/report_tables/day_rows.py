@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from poolkeeper.fleet.storage import schemas
+from poolkeeper.fleet.storage import report_schemas
 from poolkeeper.fleet.storage.parquet import from_rows
 from poolkeeper.report import gaps
 from poolkeeper.report.values import ClusterDifference, FleetReport, SnapshotReport
@@ -16,22 +16,28 @@ Rows = Iterator[tuple[Any, ...]]
 def day_rows(report: FleetReport) -> dict[str, pa.Table]:
     """The tables by name; none of them is nested by cluster."""
     rows = (
-        (schemas.SNAPSHOT_STATES, (_snapshot(each, report.made_ms) for each in report.snapshots)),
-        (schemas.MISSING, ((m.cluster, m.gap.value, gaps.sentence(m)) for m in report.missing)),
-        (schemas.POOL_FORECASTS, _pools(report)),
-        (schemas.BROKER_FORECASTS, _brokers(report)),
         (
-            schemas.HOTTEST,
+            report_schemas.SNAPSHOT_STATES,
+            (_snapshot(each, report.made_ms) for each in report.snapshots),
+        ),
+        (
+            report_schemas.MISSING,
+            ((m.cluster, m.gap.value, gaps.sentence(m)) for m in report.missing),
+        ),
+        (report_schemas.POOL_FORECASTS, _pools(report)),
+        (report_schemas.BROKER_FORECASTS, _brokers(report)),
+        (
+            report_schemas.HOTTEST,
             ((each.cluster, each.pool, each.measured.value, *each[3:]) for each in report.hottest),
         ),
         (
-            schemas.SKEWS,
+            report_schemas.SKEWS,
             (
                 (each.cluster, each.pool, each.measured.value, *each[3:], each.ratio)
                 for each in report.skews
             ),
         ),
-        (schemas.DIFFERENCES, _differences(report)),
+        (report_schemas.DIFFERENCES, _differences(report)),
     )
     return {table.name: from_rows(table, made) for table, made in rows}
 

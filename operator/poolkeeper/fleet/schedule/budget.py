@@ -5,10 +5,11 @@ that add up to a budget do so exactly, on every machine.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import NamedTuple
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Window
 
 MIB = 1024**2
@@ -31,7 +32,7 @@ class ScheduledStage(NamedTuple):
     gain: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterWork:
     """The stages of one cluster, to be done in this order; its own windows, if it has any."""
 
@@ -41,7 +42,7 @@ class ClusterWork:
     windows: tuple[Window, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RatedWindow:
     """A window of the whole fleet; `bytes_per_s`: its own rate, else the fleet's."""
 
@@ -49,7 +50,7 @@ class RatedWindow:
     bytes_per_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Budget:
     """What all clusters together may use; `None` and absent sites: no limit.
 
@@ -106,7 +107,7 @@ class LeftOut(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bound:
     """A time before which no schedule ends, and what it comes from."""
 
@@ -114,7 +115,7 @@ class Bound:
     cause: str = "nothing to do"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Schedule:
     """Who moves when; turns by begin, slices by end, both then by cluster."""
 

@@ -1,14 +1,13 @@
 """When a fleet may move, and how fast: windows expanded into intervals after a begin.
 
-A window is open as in `planning.run_state.windows`, from every firing of its cron line for its
-duration, in its own time zone. There, a stage must *begin* in a window. Here it must also *end* in
-it, because outside of it the network belongs to others. So a fall of the fleet's rate, to zero or
-not, is a deadline for all stages before it; a rise is none.
+A window is open as in `planning.run_state.gates.windows`, from every firing of its cron line for
+its duration, in its own time zone. There, a stage must *begin* in a window. Here it must also *end*
+in it, because outside of it the network belongs to others. So a fall of the fleet's rate, to zero
+or not, is a deadline for all stages before it; a rise is none.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 
 from poolkeeper.fleet.schedule.budget import UNBOUNDED, Budget
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Window
 
 
@@ -39,7 +39,7 @@ class Piece(NamedTuple):
     deadline_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fleet:
     """The fleet's rate over time: pieces without gaps, the first from 0; later there is none."""
 
@@ -114,7 +114,7 @@ def _unrolled(window: Window, begin: datetime, horizon_s: int) -> Iterator[Openi
         opens = _ms(fired, begin)
         if opens >= horizon_ms:
             return
-        # The clock on the wall ends the window, as in `planning.run_state.windows`.
+        # The clock on the wall ends the window, as in `planning.run_state.gates.windows`.
         closes = min(_ms(fired + duration, begin), horizon_ms)
         if closes > 0:
             yield Opening(max(0, opens), closes)

@@ -19,14 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from poolkeeper.fleet.schedule.budget import ClusterWork, ScheduledStage
-from poolkeeper.model.move_columns import MoveColumns, MoveSteps
+from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.move_columns import MoveColumns, MoveSteps
+from poolkeeper.model.columns.replica_lists import NOBODY, Ints
 from poolkeeper.model.plans import Plan, PlannedStage
-from poolkeeper.model.replica_lists import NOBODY, Ints
 from poolkeeper.model.specs import Execution, ThrottleMode, Window
 from poolkeeper.report.values import Holding
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cut:
     """How moves are cut into stages: the most bytes and moves of each, and a broker's rate."""
 

@@ -10,7 +10,7 @@ next run of its step makes it again.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from typing import TypeVar
@@ -48,6 +48,7 @@ from poolkeeper.fleet.stages.publishing import (
 from poolkeeper.fleet.stages.waves import Sites
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.parquet import from_rows
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Headroom
 from poolkeeper.report import balance, forecast, gaps
 from poolkeeper.report.differences import differences
@@ -72,7 +73,7 @@ READERS = 8
 """How many clusters are read at one time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportInputs:
     """What a report is made with: when it is made, and the day to which pools are forecast."""
 
@@ -81,7 +82,7 @@ class ReportInputs:
     until: date
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Day:
     """What counts of a day, by step and cluster, and what is declared now."""
 
@@ -106,7 +107,7 @@ class _Day:
         return tuple(entry.files if entry else () for entry in entries)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _ClusterFigures:
     """All that a report shows of one cluster; `damaged`: files that could not be read."""
 
@@ -120,7 +121,7 @@ class _ClusterFigures:
     damaged: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Budget:
     """The timeline of a day, if a budget was made; what is missing of it."""
 

@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 
 from poolkeeper.load.apply import WHOLE_TOPIC
 from poolkeeper.load.prometheus import BYTES, RATE
-from poolkeeper.model.partition_columns import (
+from poolkeeper.model.columns.partition_columns import (
     UNKNOWN,
     Floats,
     PartitionColumns,
     TopicPartitions,
     columns_of,
 )
-from poolkeeper.model.replica_lists import Ints
+from poolkeeper.model.columns.replica_lists import Ints
 from poolkeeper.model.topology import Cluster
 
 

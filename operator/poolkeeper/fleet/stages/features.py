@@ -17,7 +17,7 @@ from poolkeeper.fleet.storage.parquet import from_rows, table_of
 from poolkeeper.load.apply import MeasuredLoads, with_loads
 from poolkeeper.load.prometheus import BYTES, RATE, Sample
 from poolkeeper.load.time_series import HistoryWindow, Samples, days_to_full, figures
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Broker, Cluster
 
 METRICS = (BYTES, RATE)

@@ -5,19 +5,19 @@ undeclared, as manifests of a part of the fleet would else undeclare the rest.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.steps import FEATURES, PLAN, SNAPSHOT, TABLES_OF
+from poolkeeper.frozen import frozen
 from poolkeeper.text import few, listed
 
 STEPS = (SNAPSHOT, FEATURES, PLAN)
 """The steps with rows of clusters; budgets and reports are made again without them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Forgotten:
     """What was taken away: clusters that were declared, and those with rows of a day."""
 

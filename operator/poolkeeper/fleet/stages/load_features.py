@@ -14,7 +14,6 @@ what Spark does with these functions.
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -31,9 +30,10 @@ from poolkeeper.fleet.stages import features
 from poolkeeper.fleet.stages.plan import read_cluster
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas
+from poolkeeper.frozen import frozen
 from poolkeeper.load import prometheus
 from poolkeeper.load.time_series import HistoryWindow
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.resources.parse.quantities import duration_s
 
 SOURCE_PROMETHEUS = "Prometheus"
@@ -42,7 +42,7 @@ COUNT = b"samples"
 BATCH_ROWS = 128 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HistoryOptions:
     """How far history reaches back, how it is cut, and how much of it must be there."""
 
@@ -52,7 +52,7 @@ class HistoryOptions:
     deadline_s: float = prometheus.DEADLINE_S
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FeaturesTask:
     """A cluster whose features are to be made, from its snapshot of the day.
 
@@ -66,7 +66,7 @@ class FeaturesTask:
     samples: ClusterEntry | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceTask:
     """A place with samples of a cluster: a file of anybody's, a snapshot, or samples kept by us."""
 

@@ -7,7 +7,7 @@ cluster. What the budget needs of a plan is made here as well: nobody else sees 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -22,16 +22,17 @@ from poolkeeper.fleet.storage import cluster_rows, codecs, plan_rows, schemas
 from poolkeeper.fleet.storage.cluster_rows import ClusterRows
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of
 from poolkeeper.fleet.storage.schemas import OK
+from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.move_columns import MoveColumns
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.move_columns import MoveColumns
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.partitions import PartitionTable, table_of
-from poolkeeper.reconcile.gone_brokers import updated_records
+from poolkeeper.reconcile.observe.gone_brokers import updated_records
 from poolkeeper.report.values import Holding
 from poolkeeper.zk.client.gc_pause import collector_paused
 
@@ -51,7 +52,7 @@ NEEDED = (
 """Columns of `partitions` that plans are made from."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanInput:
     """The input of a plan."""
 
@@ -61,7 +62,7 @@ class PlanInput:
     gone: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanTask:
     """A cluster to plan; or, with `pool`, its part of which that is the first pool.
 

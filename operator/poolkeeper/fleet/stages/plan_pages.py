@@ -6,7 +6,7 @@ whole snapshot, so that a thousand of them would take longer than the report is 
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.fleet.lake import manifests
@@ -16,13 +16,14 @@ from poolkeeper.fleet.stages.plan import PlanTask, plan_input_of
 from poolkeeper.fleet.stages.publishing import FEATURES, PLAN, SNAPSHOT, damaged_files, distrust
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.stages.waves import plan_of_day
+from poolkeeper.frozen import frozen
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.report.fleet_sections import clusters
 from poolkeeper.report.plan_report import plan_page
 from poolkeeper.report.values import ClusterReport, FleetReport, Gap, Missing
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanPage:
     """A cluster's plan as a page and as `plan.json`; or `missing`, why there is none."""
 
@@ -108,6 +109,6 @@ class _Sources:
             made_from.desired,
             made_from.cluster,
             clusters.approval(name, plan.hash, f"{name}.json"),
-            (f"Fleet of {self._day}", f"../{report_of(self._day)}"),
+            back=(f"Fleet of {self._day}", f"../{report_of(self._day)}"),
         )
         return PlanPage(name, page, plan_json.to_json(plan))

@@ -21,20 +21,16 @@ declared in a pool that does not exist.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import AddPartitions, ElectLeaders, Plan, PlanProblem, SetConfig
-from poolkeeper.model.specs import (
-    Desired,
-    LimitPolicy,
-    ResourcePoolSpec,
-    TopicSpec,
-    UnmanagedTopics,
-)
+from poolkeeper.model.specs import LimitPolicy, ResourcePoolSpec, TopicSpec, UnmanagedTopics
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import sources
 from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
@@ -51,7 +47,7 @@ _REST = "~others"
 """No name that a ResourcePool can have."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanPart:
     """Pools and the topics that concern them, by name, sorted."""
 

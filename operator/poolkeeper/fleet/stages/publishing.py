@@ -8,7 +8,7 @@ published   one object with the entries of all clusters: those kept, those made,
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
@@ -30,7 +30,9 @@ from poolkeeper.fleet.lake.steps import (
 )
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.storage import parquet
-from poolkeeper.fleet.storage.schemas import FAILED, TableSchema
+from poolkeeper.fleet.storage.schemas import FAILED
+from poolkeeper.fleet.storage.table_schema import TableSchema
+from poolkeeper.frozen import frozen
 
 __all__ = ["BUDGET", "FEATURES", "PLAN", "REPORT", "SNAPSHOT", "TABLES_OF"]
 
@@ -38,7 +40,7 @@ FLEET = ""
 """The cluster of the one entry of a budget and of a report, which are of all clusters."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """What became of one cluster in a step; `made`: by this run, not by an earlier one."""
 
@@ -49,7 +51,7 @@ class Line:
     figures: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FleetOutcome:
     """What became of all clusters, by name."""
 
@@ -72,7 +74,7 @@ class FleetOutcome:
         return sum(int(line.figures.get(name, 0) or 0) for line in self.lines)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """A step for a day: who does it, where its tables are, and of which clusters.
 

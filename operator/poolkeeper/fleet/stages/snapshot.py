@@ -16,7 +16,7 @@ import os
 import secrets
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
@@ -30,11 +30,12 @@ from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult, reason_
 from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem
 from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas, snapshot_file
 from poolkeeper.fleet.storage.schemas import FAILED, OK
+from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import ClientConfig
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
-from poolkeeper.reconcile.observation import observe_cluster
+from poolkeeper.reconcile.observe.observation import observe_cluster
 from poolkeeper.resources.parse import client_config as parse_client_config
 from poolkeeper.text import moment
 from poolkeeper.zk.client.session import Session
@@ -47,7 +48,7 @@ READING_AT_A_TIME = 4
 _READING = Semaphore(READING_AT_A_TIME)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotTask:
     """A cluster to read: its file by folder and name, or without one its ZooKeeper as declared.
 
@@ -75,7 +76,7 @@ class SnapshotTask:
     deadline_s: float = 300.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _ClusterSnapshot:
     cluster: Cluster
     records: Records | None = None

@@ -1,14 +1,14 @@
 """What every task of a step knows: where the tables are, and how they are opened."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage
 from poolkeeper.fleet.lake.reading import Reader
+from poolkeeper.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tables:
     """The root of the tables, the settings with which it is opened, and the run that reads.
 

@@ -6,7 +6,7 @@ its reason in the report (`day_report`).
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -38,8 +38,9 @@ from poolkeeper.fleet.stages.publishing import (
     distrust,
     publish_tables,
 )
-from poolkeeper.fleet.storage import plan_rows, schemas
+from poolkeeper.fleet.storage import plan_rows, schemas, table_schema
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
+from poolkeeper.frozen import frozen
 from poolkeeper.load.apply import MeasuredLoads
 from poolkeeper.model.plans import Plan, PlanProblem, PoolCertificate
 from poolkeeper.model.problems import Recorded
@@ -49,7 +50,7 @@ Sites = Mapping[str, str]
 """Site by cluster."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DaySchedule:
     """The schedule of a day; `damaged`: by cluster, why its plan is not in it."""
 
@@ -213,9 +214,9 @@ def cluster_report(reader: Reader, entry: ClusterEntry, site: str) -> ClusterRep
     )
 
 
-def _tables_of(made: Schedule, budget: Budget) -> Mapping[schemas.TableSchema, pa.Table]:
+def _tables_of(made: Schedule, budget: Budget) -> Mapping[table_schema.TableSchema, pa.Table]:
     def columns(
-        table: schemas.TableSchema, rows: Iterable[Turn | LeftOut]
+        table: table_schema.TableSchema, rows: Iterable[Turn | LeftOut]
     ) -> Iterable[tuple[object, ...]]:
         names = [column.name for column in table.columns]
         return (tuple(getattr(row, name) for name in names) for row in rows)

@@ -8,7 +8,6 @@ nothing: columns stay columns (`partition_columns`), and become partitions where
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,14 @@ import pyarrow.compute as pc
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
-from poolkeeper.model.partition_columns import (
+from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.partition_columns import (
     UNKNOWN,
     PartitionColumns,
     TopicPartitions,
     columns_of,
 )
-from poolkeeper.model.replica_lists import Ints, ReplicaLists
+from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
@@ -38,7 +38,7 @@ BODIES = (schemas.BROKERS, schemas.TOPICS, schemas.PARTITIONS, schemas.REQUESTS)
 """The tables of a snapshot beside its row of `kafka_cluster`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterRows:
     """A cluster's fields of its row in `kafka_cluster`, and the other tables by name."""
 

@@ -17,27 +17,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from poolkeeper.errors import Refused
-from poolkeeper.fleet.storage import schemas
-from poolkeeper.fleet.storage.schemas import Column, TableSchema
+from poolkeeper.fleet.storage import table_schema
+from poolkeeper.fleet.storage.table_schema import Column, TableSchema
 
 GROUP_ROWS = 256 * 1024
 _NAME, _VERSION = b"poolkeeper.table", b"poolkeeper.version"
 
 _TYPES: Mapping[str, Callable[[], pa.DataType]] = {
-    schemas.TEXT: pa.string,
-    schemas.INT: pa.int32,
-    schemas.LONG: pa.int64,
-    schemas.DOUBLE: pa.float64,
-    schemas.BOOL: pa.bool_,
-    schemas.INTS: lambda: pa.list_(pa.int32()),
-    schemas.TEXTS: lambda: pa.list_(pa.string()),
-    schemas.PATH: lambda: pa.list_(pa.list_(pa.int32())),
-    schemas.TEXT_MAP: lambda: pa.map_(pa.string(), pa.string()),
-    schemas.PLACES: lambda: pa.map_(pa.int32(), pa.string()),
-    schemas.FILES: lambda: pa.list_(
+    table_schema.TEXT: pa.string,
+    table_schema.INT: pa.int32,
+    table_schema.LONG: pa.int64,
+    table_schema.DOUBLE: pa.float64,
+    table_schema.BOOL: pa.bool_,
+    table_schema.INTS: lambda: pa.list_(pa.int32()),
+    table_schema.TEXTS: lambda: pa.list_(pa.string()),
+    table_schema.PATH: lambda: pa.list_(pa.list_(pa.int32())),
+    table_schema.TEXT_MAP: lambda: pa.map_(pa.string(), pa.string()),
+    table_schema.PLACES: lambda: pa.map_(pa.int32(), pa.string()),
+    table_schema.FILES: lambda: pa.list_(
         pa.struct([("table", pa.string()), ("path", pa.string()), ("bytes", pa.int64())])
     ),
-    schemas.LOG_DIRS: lambda: pa.list_(
+    table_schema.LOG_DIRS: lambda: pa.list_(
         pa.struct(
             [("path", pa.string()), ("total_bytes", pa.int64()), ("usable_bytes", pa.int64())]
         )
@@ -156,7 +156,7 @@ def _check(table: TableSchema, metadata: Mapping[bytes, bytes], file: str) -> No
     if name and name != table.name:
         raise Refused(f"{file}: is table {name} (expected {table.name})")
     version = metadata.get(_VERSION)
-    schemas.check_version(table, None if version is None else version.decode(), file)
+    table_schema.check_version(table, None if version is None else version.decode(), file)
 
 
 def completed(content: pa.Table, table: TableSchema, names: Sequence[str], file: str) -> pa.Table:

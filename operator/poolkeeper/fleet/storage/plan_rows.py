@@ -13,11 +13,11 @@ from poolkeeper.fleet.storage.cluster_rows import arrow_lists
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
 from poolkeeper.fleet.storage.schemas import FAILED, OK
 from poolkeeper.jsontext import canonical
+from poolkeeper.model.columns.move_columns import MoveColumns
+from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.move_columns import MoveColumns
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan
-from poolkeeper.model.replica_lists import Ints, ReplicaLists
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import distinct, rack_name
 from poolkeeper.planning.problem.partitions import PartitionTable, places_of

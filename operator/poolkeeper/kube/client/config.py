@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from kubernetes.config import incluster_config, kube_config
 from kubernetes.config.config_exception import ConfigException
 
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 DEFAULT_KUBECONFIG = "~/.kube/config"
@@ -24,7 +24,7 @@ _contexts: Any = kube_config.list_kube_config_contexts
 _malformed_yaml: Any = vars(kube_config)["yaml"].YAMLError
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApiAccess:
     """A configuration of the `kubernetes` package, and its namespace."""
 

@@ -14,16 +14,16 @@ is 500.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale, Unavailable
+from poolkeeper.frozen import frozen
 
 MESSAGE_CHARS_MAX = 500
 MISTYPED = "failed to create typed patch object"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApiResponse:
     """One response: `body` is its text, `retry_after_s` the pause that the server asks for."""
 

@@ -13,10 +13,11 @@ Their keys differ, so that a pod can mount all of them into one folder.
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.model.names import GROUP
 
 Body = dict[str, Any]
@@ -37,7 +38,7 @@ class ConfigMapApi(Protocol):
         """Apply an object by server-side apply."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
     """The chunks of a text and its digest; `files`: short texts beside the first chunk, by key."""
 

@@ -7,11 +7,11 @@ leaves a suspended Job, which the next leader completes and resumes.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
 from poolkeeper.errors import Stale
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.jobs import pod_failures
 from poolkeeper.model.names import GROUP
 
@@ -54,7 +54,7 @@ class JobPhase(StrEnum):
     ENDING = "ending"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobView:
     """A Job as read; `failure`: why it failed, in a sentence."""
 

@@ -13,10 +13,11 @@ A missing Secret costs only its own cluster the plan: the volumes of Secrets are
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.jobs import jobs
 from poolkeeper.model.names import GROUP
 
@@ -59,7 +60,7 @@ SECURITY: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlannerPodSettings:
     """The settings of planning pods; only `image` is required.
 
@@ -108,7 +109,7 @@ class PlannerPodSettings:
             raise Refused(f"settings of planning pods cannot be read: {wrong}") from wrong
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlannerJob:
     """One Job: its name, its request's digest and number of ConfigMaps, its owner, its Secrets."""
 

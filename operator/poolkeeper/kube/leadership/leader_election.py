@@ -17,10 +17,12 @@ An instance that saw a Lease held, and then sees it deleted, waits for it to exp
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
+
+from poolkeeper.frozen import frozen
 
 DURATION_S = 9
 RENEW_S = 2.0
@@ -38,7 +40,7 @@ class LeaderRole(StrEnum):
     STANDBY = "standby"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lease:
     """The record of a Lease; `version` is its resourceVersion, `holder` empty if it is free."""
 
@@ -50,7 +52,7 @@ class Lease:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ObservedLease:
     """The Lease last seen, unchanged since `since_s`; `is_ours`: whether we believe to hold it."""
 
@@ -65,24 +67,24 @@ class ObservedLease:
         return replace(self, lease=lease, since_s=now_s)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Acquire:
     """Take the Lease: it is absent, free or expired."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Renew:
     """Renew the Lease: we hold it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaseWait:
     """Wait: another instance may hold the Lease until then, by our clock."""
 
     until_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lost:
     """The Lease was ours; another instance holds it now."""
 

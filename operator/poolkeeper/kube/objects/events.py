@@ -9,12 +9,12 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Condition, Thread
 from typing import Any, Protocol
 
 from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.leadership.leader_election import microtime
 from poolkeeper.kube.objects.rate_limit import EventRateLimit
@@ -38,7 +38,7 @@ class EventApi(Protocol):
         """Create an object."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Note:
     """The content of an event, in the fields of events.k8s.io."""
 
@@ -48,7 +48,7 @@ class Note:
     warning: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventSource:
     """The sender of an event: the controller's name and its process."""
 
@@ -56,7 +56,7 @@ class EventSource:
     instance: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _PendingEvent:
     reference: Reference
     body: dict[str, Any]

@@ -12,11 +12,11 @@ import gzip
 import hashlib
 import json
 import zlib
-from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, Protocol
 
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import compact
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.jobs import configmap_blob
@@ -43,7 +43,7 @@ class DocumentApi(ConfigMapApi, Protocol):
         """Delete an object; false if it is gone."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanDocument:
     """A plan as it is kept: its hash, as text, and as plan.json (None if that is too large)."""
 

@@ -7,8 +7,10 @@ recently. And the object's bucket and the common bucket each have a token left.
 
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
+
+from poolkeeper.frozen import frozen
 
 REPEAT_S = 600.0
 OBJECT_BURST, OBJECT_REFILL_S = 25, 300.0
@@ -19,7 +21,7 @@ REPEATS_MAX = 8192
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenBucket:
     """The number of tokens at a moment."""
 

@@ -24,13 +24,14 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from threading import Thread
 from typing import Any, Protocol
 
 from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.conditions import Status, canonical, with_transitions
 from poolkeeper.kube.objects.work_queue import OWN_PAUSE_S, WorkQueue
@@ -59,7 +60,7 @@ class StatusApi(Protocol):
         """Apply all operations of a JSON patch or none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _PendingStatus:
     reference: Reference
     status: bytes
@@ -67,7 +68,7 @@ class _PendingStatus:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _WrittenStatus:
     """The status sent, and the digest of the status that the server returned."""
 

@@ -1,6 +1,7 @@
 """Values of plans that are carried out: what is recorded of them, and why they wait.
 
 Read `runs` (a plan being executed), `records` (what is remembered between runs), `throttles` and
-`history` first; then `waits`, `actions` and `refusals`, which are reasons with their numbers, and
-`outcomes`, the result of a pass; `person_requests` is what a person asks of a run.
+`history` first; then `wait_reasons` and `waits`, `actions` and `refusals`, which are reasons with
+their numbers, and `outcomes`, the result of a pass; `person_requests` is what a person asks of a
+run.
 """

@@ -3,10 +3,10 @@
 A wait for approval also has actions: those that would be done. `wording` makes the sentence.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.runs import Ending
 from poolkeeper.model.topology import TopicPartition
 
@@ -98,7 +98,7 @@ class ActionKind(StrEnum):
     """The plan is not wanted any more, and nothing of it runs."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Action:
     """One thing that a pass did, found finished or would do; the kind says which fields are set."""
 

@@ -1,11 +1,10 @@
 """The history of a cluster: what is kept of its finished runs."""
 
-from dataclasses import dataclass
-
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.runs import Ending
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FinishedRun:
     """A run that has ended. Times are milliseconds since 1970.
 

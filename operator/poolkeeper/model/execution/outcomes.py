@@ -1,9 +1,9 @@
 """What one pass of the loop did and what it waits for: values for status, metrics and people."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from poolkeeper.errors import PoolkeeperError
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.person_requests import RequestAnswer
@@ -18,7 +18,7 @@ Why = Wait | Action | Refusal
 """Whatever a pass has to say: what it waits for, did or refused."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress:
     """How far a run is; `bytes_done` counts replicas in sync and the measured parts of others.
 
@@ -66,7 +66,7 @@ class ExternalPlanState(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Result:
     """What one part of a pass did, and what it waits for."""
 
@@ -78,7 +78,7 @@ class Result:
         return Result((*self.did, *other.did), (*self.waits, *other.waits))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExternalPlanStatus:
     """The state of an offered plan, by its hash, after one pass, and why.
 
@@ -92,7 +92,7 @@ class ExternalPlanStatus:
     offer: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LastObservation:
     """The whole cluster as last observed, for status; nothing is decided by it.
 
@@ -106,7 +106,7 @@ class LastObservation:
     unaccounted: tuple[Wait, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """One pass of one cluster.
 

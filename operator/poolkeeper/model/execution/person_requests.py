@@ -10,8 +10,9 @@ another one, however late it is heard.
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from poolkeeper.frozen import frozen
 
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 ALLOW_FAILOVER = "allow-controller-failover"
@@ -37,7 +38,7 @@ class AnswerKind(StrEnum):
     UNREADABLE = "Unreadable"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PersonRequest:
     """A request; `plan` is the hash of the run that it concerns, empty for any."""
 
@@ -50,7 +51,7 @@ class PersonRequest:
         return " ".join(filter(None, words))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestAnswer:
     """What came of the request with that text, and when; `plan` is the run that it concerned."""
 

@@ -1,10 +1,11 @@
 """What Poolkeeper remembers about a cluster between runs (`/poolkeeper/records`)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from poolkeeper.errors import NodeDamage
+from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import DeletionPolicy
 from poolkeeper.model.topology import Topic
@@ -18,7 +19,7 @@ class RecordKind(StrEnum):
     BALANCE = "balance"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicRecord:
     """Who owns a Kafka topic, which config keys its owner declared last, and its deletion policy.
 
@@ -47,7 +48,7 @@ class TopicRecord:
         return any(known) or not known
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerRecord:
     """A broker's last known rack, and since when it is missing (seconds since 1970) if it is.
 
@@ -59,7 +60,7 @@ class BrokerRecord:
     log_dirs_failed_s: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BalanceRecord:
     """When the last run began that evened something out (milliseconds since 1970).
 
@@ -69,7 +70,7 @@ class BalanceRecord:
     started_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestRecord:
     """What the run under way asked the controller for last.
 
@@ -85,7 +86,7 @@ class RequestRecord:
     approved_by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Records:
     """All records of one cluster; empty before the first write.
 

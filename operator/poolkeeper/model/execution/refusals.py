@@ -1,9 +1,9 @@
 """Why a pass, or a person's plan, was refused, as values."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from poolkeeper.errors import RefusalReason, Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Replicas, TopicPartition
 
 
@@ -32,7 +32,7 @@ class DriftReason(StrEnum):
     """The cluster, its pools or the topics to move are declared otherwise by now."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drift:
     """One difference between the live cluster and the one that a plan was made for."""
 
@@ -46,7 +46,7 @@ class Drift:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HopelessMove:
     """A move that can never catch up: its partition takes in at least what the throttle allows."""
 
@@ -58,7 +58,7 @@ class HopelessMove:
 Fact = Drift | HopelessMove
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     """Why something was refused: a reason, the error's own words, and the values behind them."""
 

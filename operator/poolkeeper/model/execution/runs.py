@@ -1,13 +1,14 @@
 """A run: the execution of one plan, recorded from its first write until throttles are restored."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Annotated
 
 from msgspec import Meta
 
 from poolkeeper.errors import NodeDamage
+from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.topology import ReassignmentEntry, TopicPartition
 from poolkeeper.typed_json import Milliseconds
@@ -60,7 +61,7 @@ class RateReason(StrEnum):
     """Set: the declared rate was changed during the run."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Run:
     """The small part of a run's record, rewritten with every phase and request.
 
@@ -132,7 +133,7 @@ class Run:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StopRequest:
     """A person's request that the run ends.
 
@@ -156,7 +157,7 @@ ThrottleValues = Mapping[str, str | None]
 """Throttle keys of one topic or broker; `None` means that the key is absent."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Saved:
     """Throttle values before the run, for every entity that the run touches."""
 
@@ -164,7 +165,7 @@ class Saved:
     brokers: Mapping[int, ThrottleValues] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThrottleConflicts:
     """Topics and brokers whose throttles somebody else set since the run began.
 
@@ -179,7 +180,7 @@ class ThrottleConflicts:
         return bool(self.topics or self.brokers)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Health:
     """Partitions with too few in-sync replicas, by how severe that is."""
 
@@ -187,7 +188,7 @@ class Health:
     under_min_isr: frozenset[TopicPartition] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunDocument:
     """What any process needs to resume a run: plan, saved throttles, damage at its start."""
 
@@ -216,7 +217,7 @@ def misfit(run: Run, document: RunDocument) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredRun:
     """The recorded run as it was read, or nothing.
 

@@ -2,16 +2,17 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from poolkeeper.errors import NodeDamage
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.runs import ThrottleValues
 
 VALUE_CHARACTERS_MAX = 1024
 _DIGEST = "sha256:"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThrottleRecord:
     """The throttle keys that a run has set on one topic or broker.
 
@@ -24,7 +25,7 @@ class ThrottleRecord:
     original: ThrottleValues
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordedThrottles:
     """A record and the live values of its keys; `live` is None if they cannot be read."""
 
@@ -32,7 +33,7 @@ class RecordedThrottles:
     live: ThrottleValues | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThrottleReading:
     """All records of throttles, and what is set on brokers.
 
@@ -49,7 +50,7 @@ class ThrottleReading:
     default_values: ThrottleValues = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Throttled:
     """Topics and brokers, each in ascending order; `default`: and the default of all brokers."""
 
@@ -64,7 +65,7 @@ class Throttled:
         return len(self.topics) + len(self.brokers) + self.default
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeftThrottles:
     """The throttles that no run accounts for.
 

@@ -12,10 +12,10 @@ broker's own version.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Generic, TypeVar
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topic_config.values import (
     Anything,
     Flag,
@@ -31,7 +31,7 @@ from poolkeeper.model.versions import KafkaVersion
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReleaseHistory(Generic[T]):
     """A value that changed with releases, oldest first."""
 
@@ -43,7 +43,7 @@ class ReleaseHistory(Generic[T]):
         return held[-1] if held else self.entries[0][1]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigKey:
     """One topic config key; `owned_by_executor`: set and cleared by moves, never declared."""
 

@@ -15,9 +15,9 @@ Each kind of value answers `problem(value, release)`: None, or what came and wha
 """
 
 import re
-from dataclasses import dataclass
 from typing import Protocol
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.versions import KafkaVersion
 
 _BLANKS = "".join(chr(code) for code in range(0x21))
@@ -44,7 +44,7 @@ class ValueKind(Protocol):
         """What is wrong with the value for a broker of that release, or None."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Anything:
     """Any text."""
 
@@ -53,7 +53,7 @@ class Anything:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Whole:
     """A whole number from `low` to `high`, both included, or the one number `beside` them."""
 
@@ -73,7 +73,7 @@ class Whole:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fraction:
     """A number from `low` to `high`, both included."""
 
@@ -91,7 +91,7 @@ class Fraction:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Flag:
     """`true` or `false`; with `only_false` the brokers of a ZooKeeper cluster refuse `true`."""
 
@@ -108,7 +108,7 @@ class Flag:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OneOf:
     """One of the words, in exact case."""
 
@@ -121,7 +121,7 @@ class OneOf:
         return f"{shown(value)} is unknown (expected one of {', '.join(self.words)})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SomeOf:
     """A list of the words, in exact case; the empty list passes, as it does in Kafka."""
 
@@ -134,7 +134,7 @@ class SomeOf:
         return f"{shown(value)} is unknown (expected a list of {', '.join(self.words)})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FormatVersion:
     """A message format: a release such as 0.11.0 or 2.8, patch ignored, or one such as 2.1-IV1."""
 

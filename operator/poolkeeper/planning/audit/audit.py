@@ -17,9 +17,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
 from poolkeeper import errors
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Move, Plan
-from poolkeeper.model.specs import Desired, Strategy
+from poolkeeper.model.specs import Strategy
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.audit import fast_path
 from poolkeeper.planning.audit.excess import (

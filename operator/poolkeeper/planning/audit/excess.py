@@ -25,7 +25,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from poolkeeper.model.specs import Desired, LimitPolicy, Quotas
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import LimitPolicy, Quotas
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.audit.headroom_excess import headroom_excess
 from poolkeeper.planning.rules import MIB, AuditHome, Rules

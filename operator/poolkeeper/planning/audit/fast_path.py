@@ -14,10 +14,10 @@ from itertools import compress
 
 import numpy as np
 
-from poolkeeper.model.move_columns import MoveColumns
-from poolkeeper.model.partition_columns import Bools, PartitionColumns, partitions_of
+from poolkeeper.model.columns.move_columns import MoveColumns
+from poolkeeper.model.columns.partition_columns import Bools, PartitionColumns, partitions_of
+from poolkeeper.model.columns.replica_lists import NOBODY, Ints
 from poolkeeper.model.plans import Move
-from poolkeeper.model.replica_lists import NOBODY, Ints
 from poolkeeper.model.specs import ReplicasAtATime
 from poolkeeper.planning.audit.excess import rack_excess
 from poolkeeper.planning.audit.violations import untouchable

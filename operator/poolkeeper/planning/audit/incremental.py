@@ -16,10 +16,11 @@ worse off, the caller counts whole states to say by how much.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from typing import NamedTuple
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Move, Plan
 from poolkeeper.model.specs import LimitPolicy
 from poolkeeper.model.topology import Replicas
@@ -43,7 +44,7 @@ class _Change(NamedTuple):
     after: Replicas | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Counts:
     """Counts of the whole cluster: replicas and MiB by broker, partitions by topic."""
 
@@ -78,7 +79,7 @@ def leaves_worse(
 _Excess = Counter[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MovesInTurn:
     """Groups of a plan's moves, carried out one after the other: is a pool worse off between them.
 

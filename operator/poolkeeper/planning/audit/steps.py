@@ -17,8 +17,9 @@ from poolkeeper.algorithms.names import (
     ownership_problem,
     topic_name_problem,
 )
+from poolkeeper.model.columns.partition_columns import numbers_of
+from poolkeeper.model.desired import Claim
 from poolkeeper.model.execution.records import Records, TopicRecord
-from poolkeeper.model.partition_columns import numbers_of
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -28,7 +29,7 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
-from poolkeeper.model.specs import Claim, DeletionPolicy, Strategy, TopicDefaults, TopicSpec
+from poolkeeper.model.specs import DeletionPolicy, Strategy, TopicDefaults, TopicSpec
 from poolkeeper.model.topic_config.destructive_changes import destructive_changes
 from poolkeeper.model.topic_config.validation import is_owned_by_executor
 from poolkeeper.model.topology import Replicas

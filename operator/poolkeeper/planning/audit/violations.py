@@ -1,13 +1,13 @@
 """What an audit finds, and the checks that all its parts begin with."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.rules import Rules
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Violation:
     """One way in which a plan is unlawful; `partition` is `None` if it concerns the whole topic.
 

@@ -16,11 +16,11 @@ are then brought inside half of the band, so that drift does not trigger the goa
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Goal
 from poolkeeper.planning.problem.arrays import Floats, Ints
 
@@ -28,7 +28,7 @@ _ROUNDING = 1e-6
 _HALVINGS_MAX = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Band:
     """The shares, and the lowest and highest count that a goal accepts, by broker."""
 
@@ -64,7 +64,7 @@ def band(share: Floats, goal: Goal | None, *, half: bool = False) -> Band:
     return Band(np.maximum(low, 0).astype(np.int64), high.astype(np.int64), share)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundedGroup:
     """Brokers that share a bound (a rack); the vectors are by broker of the group."""
 

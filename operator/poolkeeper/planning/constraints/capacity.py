@@ -4,10 +4,10 @@ Derived once a plan for each pool. New partitions ask by broker id, layouts by r
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import ClusterLimits, LimitPolicy, ResourcePoolSpec
 from poolkeeper.planning.constraints.headroom import headroom_mib, headroom_replicas
 from poolkeeper.planning.problem.arrays import MIB, BrokerIndex, Ints, eligible_of
@@ -19,7 +19,7 @@ UNLIMITED_MIB = np.iinfo(np.int64).max
 """MiB of a broker without a disk; of a pool replicas, too."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CapacityBounds:
     """Hard bounds on replicas and MiB, by broker and for the pool; huge where nothing is declared.
 
@@ -38,7 +38,7 @@ class CapacityBounds:
         return bool(single.any()) or min(self.pool_replicas, self.pool_mib) < UNLIMITED_MIB
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EligibleBrokers:
     """Brokers of a pool that may be given replicas: racks and weights by id.
 

@@ -15,10 +15,11 @@ that only lose or gain replicas while the others stay, with enough brokers and o
 The rest is settled one by one.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import RackPolicy
 from poolkeeper.planning.constraints.racks import (
     Spread,
@@ -35,7 +36,7 @@ OPEN = -2
 """A slot that needs a broker."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenSlots:
     """The pool's lists with open slots; `spreads[spread_of[row]]` bounds the racks of a row.
 
@@ -178,7 +179,7 @@ def _uneven_rows(problem: PoolProblem, rows: Ints, even: Spread) -> Bools:
     return np.asarray(outside.any(axis=1), dtype=bool)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _RowSlots:
     slots: list[int]
     immovable: frozenset[int]

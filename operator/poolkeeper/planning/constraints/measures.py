@@ -9,10 +9,10 @@ Caps and disks are measures too (the function `laws`): their band reaches from z
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import Band, BoundedGroup, band, shares
 from poolkeeper.planning.constraints.evictions import OpenSlots
@@ -22,7 +22,7 @@ from poolkeeper.planning.problem.pool_problem import PoolProblem
 _HEAVIER_MAX = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadMeasure:
     """A value by row, the background load in it by broker, and the bands.
 

@@ -7,15 +7,15 @@ Brokers that are drained do not count: a person gave them up already.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem
-from poolkeeper.model.specs import Desired
 from poolkeeper.planning.facts.pools import HealHeld
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outage:
     """The declared brokers that are missing; `racks`: those of which all are, of several each."""
 

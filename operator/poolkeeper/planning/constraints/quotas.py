@@ -10,14 +10,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import PlanProblem
-from poolkeeper.model.specs import (
-    Desired,
-    LimitPolicy,
-    Quotas,
-    ResourcePoolSpec,
-    TopicSpec,
-)
+from poolkeeper.model.specs import LimitPolicy, Quotas, ResourcePoolSpec, TopicSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.facts.capacity import QuotaHeld, TooManyPartitions, TooManyReplicas

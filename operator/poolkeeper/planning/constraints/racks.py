@@ -20,16 +20,16 @@ Racks a, b, c with two brokers each: RF 3 → L 1, one in each. RF 4 → L 2, so
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.planning.problem.arrays import NONE, Bools, Ints
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spread:
     """The fewest and the most replicas of an even spread, by rack number."""
 

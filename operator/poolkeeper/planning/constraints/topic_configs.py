@@ -7,12 +7,12 @@ asked. A config in force is not judged: only what a write would change for the w
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import CreateTopic, SetConfig
 from poolkeeper.model.possible_versions import possible_versions
 from poolkeeper.model.problems import Facts
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topic_config import validation
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.model.versions import Version, VersionRange
@@ -23,7 +23,7 @@ from poolkeeper.planning.facts.topics import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigRules:
     """The releases that brokers may run, and what brokers said of configs, by topic."""
 

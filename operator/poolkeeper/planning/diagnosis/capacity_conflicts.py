@@ -24,17 +24,18 @@ constraints are not what keeps replicas from being placed.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Headroom
 from poolkeeper.planning.constraints.headroom import BrokerBound, capacity_left
 from poolkeeper.planning.constraints.racks import Spread, spread
 from poolkeeper.planning.facts.conflicts import Member
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerCapacity:
     """A broker: its bound, if it has one, and the load that cannot leave it."""
 
@@ -43,7 +44,7 @@ class BrokerCapacity:
     immovable: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CapacityDemand:
     """A pool's brokers, and the amount of each replication factor: one replica of each partition.
 
@@ -114,7 +115,7 @@ Constraint = int | str
 RACK_LAW, HEADROOM = "the rack law", "headroom"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overflow:
     """The load that must go to some brokers, and what they may hold."""
 
@@ -128,7 +129,7 @@ class Overflow:
         return self.wanted - self.room
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shortage:
     """A conflict of `constraints`, none of which can be spared.
 

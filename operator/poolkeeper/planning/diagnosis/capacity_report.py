@@ -7,10 +7,11 @@ A conflict does not count what unmanaged topics bring when they leave other brok
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import Facts
 from poolkeeper.planning.constraints.capacity import UNLIMITED, UNLIMITED_MIB
 from poolkeeper.planning.diagnosis.bin_packing import packs
@@ -40,7 +41,7 @@ from poolkeeper.planning.placement.rounds import replicas_by_broker
 from poolkeeper.planning.problem.arrays import NONE, Ints, any_slot, count_slots
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PoolLoad:
     """Replicas or MiB by broker: what is held, what of it unmanaged topics brought, and the bounds.
 
@@ -61,7 +62,7 @@ class PoolLoad:
         return self.quantity is Quantity.MIB
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conflict:
     """What was requested, in replicas or MiB, and why it does not fit."""
 

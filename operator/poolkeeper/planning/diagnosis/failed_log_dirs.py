@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, PlanProblem
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker, Cluster, TopicPartition
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import LogDirFailed, NotEvacuated

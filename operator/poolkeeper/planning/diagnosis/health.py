@@ -14,13 +14,15 @@ reassignment adds are not missed.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.partition_columns import unsettled
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.partition_columns import unsettled
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts, ProblemReason
-from poolkeeper.model.specs import Desired, ResourcePoolSpec, TopicSpec
+from poolkeeper.model.specs import ResourcePoolSpec, TopicSpec
 from poolkeeper.model.topic_config.values import whole
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic, TopicPartition
 from poolkeeper.planning.facts import health as facts
@@ -33,7 +35,7 @@ DISK_FREE_MIN_PERCENT = 2
 _MIN_ISR = "min.insync.replicas"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterHealth:
     """The troubles of the cluster as a whole, of its pools and of its topics, by name."""
 

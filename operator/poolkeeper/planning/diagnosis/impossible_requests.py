@@ -7,8 +7,9 @@ input. The operator reports them as problems of its plan and carries out everyth
 from collections.abc import Iterator
 
 from poolkeeper.errors import Problem
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired, ResourcePoolSpec, SourceLocation, TopicSpec
+from poolkeeper.model.specs import ResourcePoolSpec, SourceLocation, TopicSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.facts.new_partitions import keys_that_move
 

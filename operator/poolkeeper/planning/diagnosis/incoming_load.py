@@ -1,10 +1,10 @@
 """The load that unmanaged topics bring to a pool's brokers when they evacuate others."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.placement.broker_choice import mib_by_broker
 from poolkeeper.planning.placement.rounds import replicas_by_broker
@@ -12,7 +12,7 @@ from poolkeeper.planning.problem.arrays import Ints
 from poolkeeper.planning.problem.pool_membership import TopicRole
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IncomingLoad:
     """Replicas and MiB by broker; `left`: the brokers that the replicas come from."""
 

@@ -13,14 +13,15 @@ of that considered (`survivable_failures`).
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.replica_lists import Ints
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.replica_lists import Ints
-from poolkeeper.model.specs import Desired, FailureDomain, Headroom, Quotas, ResourcePoolSpec
+from poolkeeper.model.specs import FailureDomain, Headroom, Quotas, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints.capacity import replicas_cap
 from poolkeeper.planning.constraints.headroom import BrokerBound, capacity_left
@@ -33,7 +34,7 @@ from poolkeeper.planning.run_state.progress.load_after import LoadAfter, load_af
 _ONE_BROKER = Headroom(FailureDomain.BROKER, 1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Utilization:
     """Of one quantity: what the pool holds, what it may hold, and what is spare after failures.
 
@@ -51,7 +52,7 @@ class Utilization:
         return None if self.most is None else self.most - self.held
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemainingCapacity:
     """The remaining capacity of one pool.
 

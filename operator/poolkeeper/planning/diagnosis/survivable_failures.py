@@ -14,9 +14,10 @@ by that of every set of brokers: a single partition may still be too large for e
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations_with_replacement, islice
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import FailureDomain
 from poolkeeper.planning.diagnosis.capacity_conflicts import (
     BrokerCapacity,
@@ -29,7 +30,7 @@ FAILURES_MAX = 3
 LOSSES_MAX = 300
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Survival:
     """The worst loss of that many brokers or racks, and the total that is spare after it.
 

@@ -1,10 +1,10 @@
 """What does not fit into a pool: one class of facts for each kind of problem."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Headroom
 from poolkeeper.planning.facts.conflicts import Member
@@ -29,7 +29,7 @@ class Quantity(StrEnum):
         return counted(count, "more replica")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Brokers that a load must fit on, and their racks; `every`: all usable ones of the pool."""
 
@@ -52,7 +52,7 @@ class Place:
         return f"{brokers(self.brokers)}{of}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConflictRemedies:
     """What would end a conflict, each remedy sufficient by itself.
 
@@ -78,7 +78,7 @@ class ConflictRemedies:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CapacityConflict:
     """No layout could fit: constraints that conflict, none of which can be spared.
 
@@ -112,7 +112,7 @@ class CapacityConflict:
         return advised(why, self.remedies.ways)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HeadroomExceeded:
     """The pool holds `held`, of which `room` fits after the failures that its headroom asks for."""
 
@@ -126,7 +126,7 @@ class HeadroomExceeded:
         return f"holds {self.held} {self.quantity}; {self.room} fit with {lost(self.headroom)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerOverfull:
     """A broker above its bound; `came`: what unmanaged topics brought when they left `left`."""
 
@@ -149,7 +149,7 @@ class BrokerOverfull:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lack:
     """How much of one quantity does not fit.
 
@@ -190,7 +190,7 @@ class Lack:
         return joined(named)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Growth:
     """What all topics of a pool lack whose replication factor is not raised.
 
@@ -213,7 +213,7 @@ class Growth:
         return advised(f"{together if self.topics > 1 else ''}{lacks}", ways)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactorNotRaised:
     """A topic whose partitions have `found` replicas, and should have `wanted`."""
 
@@ -227,7 +227,7 @@ class FactorNotRaised:
         return f"the replication factor is not raised from {before} to {self.wanted}: {self.why}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionTooLarge:
     """The largest partition of a topic that fits on fewer brokers than it has replicas.
 
@@ -266,7 +266,7 @@ class PartitionTooLarge:
         return advised(f"{said}{also}", ("add brokers with larger disks", "lower its retention"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuotaHeld:
     """A pool, or a namespace in it, holds more than its quota."""
 
@@ -281,7 +281,7 @@ class QuotaHeld:
         return f"holds {self.held} {self.noun}{whose}, its quota is {self.most}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TooManyPartitions:
     """The cluster has more partitions than the limit."""
 
@@ -293,7 +293,7 @@ class TooManyPartitions:
         return f"the cluster has {self.held} partitions, the limit is {self.most}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TooManyReplicas:
     """How many brokers hold more replicas than the limit; `broker` holds most."""
 

@@ -13,9 +13,9 @@ A rack is not usable if none of its brokers is. Brokers without a rack form one 
 """
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import ResourcePoolSpec
 
 
@@ -42,7 +42,7 @@ _REMEDIES = {
 _NAMED_MAX = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Member:
     """A broker of a pool; `obstacle`: what keeps it from being given replicas, if anything."""
 
@@ -75,7 +75,7 @@ def obstacle_of(
     return None if broker in live else Obstacle.DOWN
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Witness:
     """Why that many replicas find no distinct brokers, or no distinct racks (`of_racks`).
 

@@ -1,13 +1,13 @@
 """What is wrong with a cluster although it may be as declared: one class of facts for each kind."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.planning.facts.phrases import Names, brokers, counted, joined
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoController:
     """No broker is elected controller."""
 
@@ -17,7 +17,7 @@ class NoController:
         return "no controller is elected: no leader changes and no topic is created until one is"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokersMissing:
     """Declared brokers that are not registered in ZooKeeper, of so many that are declared."""
 
@@ -35,7 +35,7 @@ class BrokersMissing:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoLiveBroker:
     """None of a pool's brokers is live."""
 
@@ -46,7 +46,7 @@ class NoLiveBroker:
         return f"no broker of the pool is live ({_some(self.brokers)}): start them again"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TooFewLiveBrokers:
     """Topics with more replicas (at most `factor`) than their pool has live brokers."""
 
@@ -62,7 +62,7 @@ class TooFewLiveBrokers:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionsOffline:
     """Partitions without a live leader; `held`: the brokers that held them in sync last."""
 
@@ -79,7 +79,7 @@ class PartitionsOffline:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnderMinIsr:
     """Partitions with fewer replicas in sync than `min.insync.replicas`; `missing`: not in sync."""
 
@@ -96,7 +96,7 @@ class UnderMinIsr:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnderReplicated:
     """Partitions with replicas that are not in sync, on the brokers `missing`."""
 
@@ -112,7 +112,7 @@ class UnderReplicated:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MinIsrUnreachable:
     """A topic has, or would have, fewer replicas than its `min.insync.replicas`."""
 
@@ -128,7 +128,7 @@ class MinIsrUnreachable:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DisksFull:
     """Log directories of a broker that have almost no space left."""
 
@@ -146,7 +146,7 @@ class DisksFull:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicsDamaged:
     """Topics whose znode cannot be read."""
 

@@ -1,16 +1,16 @@
 """Why a declared topic is not created, or an existing one gets no new partitions."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from poolkeeper.algorithms.key_remap import moved_share
+from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.specs import Headroom
 from poolkeeper.planning.facts.phrases import advised, brokers, counted, joined, lost, needed
 from poolkeeper.text import percent
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotCreated:
     """A declared topic that is not created."""
 
@@ -25,7 +25,7 @@ class NotCreated:
         return f"not created: {self.because}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotExtended:
     """A topic that has `found` partitions and keeps them, though `wanted` are declared."""
 
@@ -42,7 +42,7 @@ class NotExtended:
         return f"stays at {self.found} partitions instead of {self.wanted}: {self.because}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AwaitsRoom:
     """A declared topic that the next plan creates."""
 
@@ -52,7 +52,7 @@ class AwaitsRoom:
         return "not created until moves of this plan have freed capacity for it"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AwaitsMoves:
     """A topic of `found` partitions that gets more by a later plan."""
 
@@ -63,7 +63,7 @@ class AwaitsMoves:
         return f"stays at {self.found} partitions until its replicas have moved"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CrowdedOut:
     """A topic whose new partitions fit by themselves, but not beside the pool's other replicas."""
 
@@ -73,7 +73,7 @@ class CrowdedOut:
         return "gets no new partitions: the pool lacks capacity for them and its other replicas"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetricNameTaken:
     """`other` is the existing topic."""
 
@@ -84,7 +84,7 @@ class MetricNameTaken:
         return f"Kafka's metrics cannot tell it from {self.other}: choose another name"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IllegalName:
     """A topic name that Kafka refuses; `name_problem`: why."""
 
@@ -95,7 +95,7 @@ class IllegalName:
         return f"the name {self.name_problem}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionsUndeclared:
     """Neither the Topic nor its pool declares a number of partitions."""
 
@@ -108,7 +108,7 @@ class PartitionsUndeclared:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactorUndeclared:
     """Neither the Topic nor its pool declares a replication factor."""
 
@@ -122,7 +122,7 @@ class FactorUndeclared:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuotaExcess:
     """`held` of at most `most` exist, and `more` are wanted; `field`: where `most` is declared.
 
@@ -143,7 +143,7 @@ class QuotaExcess:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuotaExceeded:
     """Quotas and limits that would be exceeded; each conflicts by itself, so all are named."""
 
@@ -154,7 +154,7 @@ class QuotaExceeded:
         return "; ".join(map(str, self.excesses))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FewerBrokers:
     """The pool's usable brokers are fewer than `factor`."""
 
@@ -172,7 +172,7 @@ class FewerBrokers:
 _MORE_CAPACITY = ("add a broker", "raise spec.capacity.replicas")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokersFull:
     """These brokers together would hold `wanted` replicas and may hold at most `room`.
 
@@ -191,7 +191,7 @@ class BrokersFull:
         return advised(said + even, _MORE_CAPACITY)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoRoomBetween:
     """Every set of brokers has room by count, and yet no replica list is possible."""
 
@@ -202,7 +202,7 @@ class NoRoomBetween:
         return advised(said, _MORE_CAPACITY)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BeyondHeadroom:
     """The pool would hold `held` replicas, of which `room` fit after its headroom's failures."""
 
@@ -222,7 +222,7 @@ class BeyondHeadroom:
         return advised(said, ways)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicTooLarge:
     """The topic's replica lists would not fit into one write; `most` partitions do."""
 
@@ -237,7 +237,7 @@ class TopicTooLarge:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AssignedElsewhere:
     """A manual assignment names these brokers, which the pool cannot use."""
 
@@ -250,7 +250,7 @@ class AssignedElsewhere:
         return f"its assignment names brokers that pool {self.pool} cannot use: {named}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InvalidAssignment:
     """A list of a manual assignment is empty or names a broker twice."""
 
@@ -260,7 +260,7 @@ class InvalidAssignment:
         return "its assignment has an empty list or names a broker twice"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicUntouched:
     """Nothing is done about the topic; another problem says why."""
 
@@ -270,7 +270,7 @@ class TopicUntouched:
         return "the topic is left out of this plan"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NeverShrinks:
     """Fewer partitions are declared than exist; Kafka cannot remove partitions."""
 
@@ -280,7 +280,7 @@ class NeverShrinks:
         return "partitions never shrink"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InternalTopicAbsent:
     """An internal topic that is declared and does not exist."""
 
@@ -290,7 +290,7 @@ class InternalTopicAbsent:
         return "not created: Kafka creates this topic itself, at its first use"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InternalTopic:
     """Kafka has created the topic for its own use."""
 
@@ -300,7 +300,7 @@ class InternalTopic:
         return "it is an internal topic of Kafka"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyedTopic:
     """A topic of `found` partitions places records by key, and `wanted` are declared."""
 

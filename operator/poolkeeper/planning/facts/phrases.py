@@ -1,8 +1,8 @@
 """Parts of sentences about problems: counts, brokers, and the first few of many names."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import FailureDomain, Headroom
 from poolkeeper.text import count as counted
 from poolkeeper.text import more, named
@@ -33,7 +33,7 @@ def brokers(ids: Sequence[int]) -> str:
     return named("broker", ids)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Names:
     """How many names there are, and the first of them."""
 

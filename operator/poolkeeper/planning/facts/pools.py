@@ -3,10 +3,10 @@
 Problems of capacity are in `capacity`.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import GoalKind
 from poolkeeper.planning.facts.conflicts import Witness
@@ -14,7 +14,7 @@ from poolkeeper.planning.facts.phrases import Names, advised, brokers, counted, 
 from poolkeeper.text import duration, named
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SharedBrokers:
     """Brokers of the pool that are in these other pools as well."""
 
@@ -28,7 +28,7 @@ class SharedBrokers:
         return f"nothing moves: {brokers(self.brokers)} {verb} also in {pools}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DataLost:
     """Partitions whose only in-sync replicas were on these brokers, which are gone.
 
@@ -48,7 +48,7 @@ class DataLost:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HealHeld:
     """Brokers that are missing and not replaced: more than `limit`, or all of `racks`."""
 
@@ -69,7 +69,7 @@ class HealHeld:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoSource:
     """Partitions that should change and have no source to copy from."""
 
@@ -84,7 +84,7 @@ class NoSource:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UsableBrokers:
     """The pool's usable brokers, or why they are too few."""
 
@@ -97,7 +97,7 @@ class UsableBrokers:
         return advised(self.lacking.text, [self.lacking.advice("add a broker")])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TooFewBrokers:
     """How many partitions of a topic keep fewer replicas than `factor`."""
 
@@ -113,7 +113,7 @@ class TooFewBrokers:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CannotLeave:
     """How many replicas of a topic should leave these brokers and have no other broker."""
 
@@ -130,7 +130,7 @@ class CannotLeave:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TooFewRacks:
     """How many topics have a replication factor that the racks do not suffice for."""
 
@@ -149,7 +149,7 @@ class TooFewRacks:
         return advised(said, [self.witness.advice("add a broker in another rack")])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RacksAsFound:
     """How many partitions are not spread over racks, and stay so as the pool says."""
 
@@ -164,7 +164,7 @@ class RacksAsFound:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RacksIncomplete:
     """Brokers without a rack beside brokers of these racks."""
 
@@ -180,7 +180,7 @@ class RacksIncomplete:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DemotedLeads:
     """How many partitions demoted brokers lead, as no other broker that may lead holds them."""
 
@@ -194,7 +194,7 @@ class DemotedLeads:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GainTooSmall:
     """Nothing of the pool moves for balance, because the gain is too small."""
 
@@ -207,7 +207,7 @@ class GainTooSmall:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RatesUnknown:
     """The pool has a goal of bytes in, and the rates are unknown."""
 
@@ -226,7 +226,7 @@ _NOUNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnevenTopics:
     """Topics whose replicas lie outside the band of the pool's goal."""
 
@@ -238,7 +238,7 @@ class UnevenTopics:
         return f"{noun} cannot be balanced further: {self.topics}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutsideBand:
     """What a broker holds after the plan, and the band that it lies outside of."""
 
@@ -251,7 +251,7 @@ class OutsideBand:
         return f"broker {self.broker} stays at {self.held} (band {self.low} to {self.high})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnevenBrokers:
     """The first brokers outside the band of a goal, and how many more there are."""
 
@@ -265,7 +265,7 @@ class UnevenBrokers:
         return f"{_NOUNS[self.goal]} cannot be balanced further: {joined(self.brokers)}{more}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AwaitsPartitions:
     """A pool with topics that cannot move before they have their new partitions."""
 
@@ -275,7 +275,7 @@ class AwaitsPartitions:
         return "is balanced further once new partitions exist: their topics cannot move before"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Standstill:
     """Why the predicted stages end before the last move."""
 
@@ -286,7 +286,7 @@ class Standstill:
         return self.wait
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogDirsUnknown:
     """A broker to drain or balance between its log directories, which are unknown."""
 
@@ -308,7 +308,7 @@ class NotEvacuated(Enum):
     NO_PLACE = "or add a broker to the pool: no other one may hold them, or their source is lost"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogDirFailed:
     """Log directories of a broker that failed, and the replicas that stay offline.
 
@@ -333,7 +333,7 @@ class LogDirFailed:
         return f"{failed}, and {self.replicas} are offline there: {mend}, {other}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoSuchLogDir:
     """A path that the pool drains, and the log directories that the broker has."""
 
@@ -355,7 +355,7 @@ class KeptBecause(Enum):
     NOT_OURS = "they move to other brokers, or another pool decides about them"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogDirNotEmptied:
     """Replicas that stay in a drained log directory."""
 

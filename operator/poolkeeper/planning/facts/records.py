@@ -1,10 +1,10 @@
 """What is left undone because a record of ours cannot be read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from poolkeeper.errors import NodeDamage
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.records import RecordKind
 from poolkeeper.model.problems import ProblemReason
 
@@ -16,7 +16,7 @@ _UNDONE: Mapping[RecordKind | None, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordUnreadable:
     """A record cannot be read; `kind`: which, or None for that of a topic."""
 

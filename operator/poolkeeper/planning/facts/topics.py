@@ -1,9 +1,9 @@
 """Why a topic stays as it is, though its Topic declares otherwise."""
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.versions import KafkaVersion, Version
 from poolkeeper.planning.facts.capacity import Quantity
@@ -24,7 +24,7 @@ class Unsettled(Enum):
     DELETING = "it is being deleted"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicLeftOut:
     """The topic stays as it is this time; `detail`: which partitions, or what is damaged."""
 
@@ -36,7 +36,7 @@ class TopicLeftOut:
         return f"left out of this plan: {self.why.value.format(self.detail)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeclaredTwice:
     """`others` are the owners that name the same Kafka topic."""
 
@@ -51,7 +51,7 @@ class DeclaredTwice:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AdoptionRequired:
     """Topics of a namespace name existing topics, and a person must approve that it gets them."""
 
@@ -67,7 +67,7 @@ class AdoptionRequired:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AdoptionRefused:
     """A Topic names an existing topic, and in this cluster nobody takes over what exists."""
 
@@ -81,7 +81,7 @@ class AdoptionRefused:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NameNotAllowed:
     """A Topic's namespace may not use the name; `prefix`: how its names begin, if that is why."""
 
@@ -97,7 +97,7 @@ class NameNotAllowed:
         return f"{self.owner} may not have this name: it {why}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClaimedTwice:
     """Claims of all these pools match the topic."""
 
@@ -108,7 +108,7 @@ class ClaimedTwice:
         return f"nothing moves: spec.claims of pools {joined(self.pools)} match it"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoDefaultPool:
     """No Topic names the topic, no claim matches it, and there is no default pool."""
 
@@ -118,7 +118,7 @@ class NoDefaultPool:
         return "nothing moves: no Topic and no claim names it, and no default pool can be used"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PoolUnavailable:
     """The pool that the Topic names cannot be worked in."""
 
@@ -129,7 +129,7 @@ class PoolUnavailable:
         return f"nothing is done: its pool {self.pool} does not exist or cannot be used"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicHeld:
     """Topics that cannot be acted on name the Kafka topic, or own it."""
 
@@ -143,7 +143,7 @@ class TopicHeld:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicStranded:
     """The Topic that owns the Kafka topic has no place in this cluster."""
 
@@ -157,7 +157,7 @@ class TopicStranded:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeptAsItIs:
     """What is declared would break a law; `what`: what the audit says of it."""
 
@@ -169,7 +169,7 @@ class KeptAsItIs:
         return f"stays as it is: what is declared would break the law {self.law}: {self.what}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotAdmitted:
     """The pool that the Topic names does not admit the Topic's namespace."""
 
@@ -181,7 +181,7 @@ class NotAdmitted:
         return f"nothing is done: pool {self.pool} does not admit namespace {self.namespace}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PinnedElsewhere:
     """Brokers of a manual assignment that cannot be used; those without obstacle are outside.
 
@@ -205,7 +205,7 @@ class PinnedElsewhere:
         return advised(said, (" and ".join(ways), "change the assignment"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PinnedBeyondCapacity:
     """A manual assignment would put `would` on a broker of which `room` may hold.
 
@@ -230,7 +230,7 @@ class PinnedBeyondCapacity:
         return advised(said, (way, "change the assignment"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotDeleted:
     """A topic is not deleted; `name_problem`: what Kafka says of its name."""
 
@@ -241,7 +241,7 @@ class NotDeleted:
         return f"not deleted: it {self.name_problem}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InternalTopicResized:
     """An internal topic's assignment has another number of partitions than the topic."""
 
@@ -256,7 +256,7 @@ class InternalTopicResized:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InternalTopicShrunk:
     """An internal topic would lose replicas; `partition` is the first that would."""
 
@@ -271,7 +271,7 @@ class InternalTopicShrunk:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AwaitsReplicas:
     """A config value that is set once enough replicas of every partition are in sync."""
 
@@ -287,7 +287,7 @@ class AwaitsReplicas:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UncleanElection:
     """Partitions without a leader, for which a config elects one that is not in sync.
 
@@ -306,7 +306,7 @@ class UncleanElection:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigNotSet:
     """A topic keeps its config."""
 
@@ -321,7 +321,7 @@ class ConfigNotSet:
         return f"its config stays as it is: {self.because}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigInvalid:
     """Keys that a broker would not start with, each with what is wrong.
 
@@ -341,7 +341,7 @@ class ConfigInvalid:
         return advised(f"{said}; the brokers may run Kafka {self.possible}", ways)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigRefusedByBrokers:
     """A config that the brokers refused when they were asked to check it; `words`: theirs."""
 
@@ -352,7 +352,7 @@ class ConfigRefusedByBrokers:
         return f"the brokers refuse it: {self.words}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigKeysUnknownToSome:
     """Keys to set that only some of the releases know which the brokers may run."""
 

@@ -15,11 +15,11 @@ The search ends when no broker outside its band has a step.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.bands import Band
 from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.constraints.measures import LoadMeasure
@@ -37,7 +37,7 @@ from poolkeeper.planning.problem.pool_problem import PoolProblem
 _COMPARED = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Held:
     """What a broker holds: rows, their lists and racks, and in which slots it stands there.
 
@@ -55,7 +55,7 @@ class _Held:
     was_here: Bools
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounded:
     """A measure, and the band that it is to be brought inside or must not leave."""
 

@@ -10,10 +10,10 @@ goals keep each broker inside the band that was aimed at, or as near to it as it
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import Band
 from poolkeeper.planning.constraints.evictions import OpenSlots
@@ -34,7 +34,7 @@ WEIGHTED_GOALS = frozenset({GoalKind.BYTES, GoalKind.BYTES_IN})
 """Goals for which a partition weighs what it holds, or what is written to it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Optimization:
     """The lists, and the bands that were aimed at, in the order of the goals."""
 

@@ -4,10 +4,9 @@ A step must bring the measure nearer to its band on one side and push no side ou
 enough gain the best is the one of least cost per gain.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.planning.problem.arrays import Bools, Floats, Ints
 
 REPLICA_MIB = 64
@@ -21,7 +20,7 @@ _NEIGHBOURS = 3
 _ADDED = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidates:
     """Replicas of one broker that may go to another: rows, slots, what the plan pays and adds."""
 
@@ -31,7 +30,7 @@ class Candidates:
     added: Ints
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplicaSwap:
     """The (row, slot) that goes from the giver to the taker, and the one that goes back, if any."""
 

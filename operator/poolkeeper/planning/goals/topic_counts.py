@@ -4,17 +4,16 @@ A broker's share of one topic is the topic's replicas times the broker's share o
 (without load that cannot move). It is at most the topic's number of partitions.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Goal
 from poolkeeper.planning.constraints.bands import Band, band
 from poolkeeper.planning.problem.arrays import Bools, Floats, Ints
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicCounts:
     """Replicas by (topic, broker), which `move` updates, and the band of each."""
 

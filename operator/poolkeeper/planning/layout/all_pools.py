@@ -10,12 +10,13 @@ New partitions take part in the balance of their pool. Some of them wait for a l
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import AddPartitions
-from poolkeeper.model.specs import Desired, ResourcePoolSpec
+from poolkeeper.model.specs import ResourcePoolSpec
 from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.layout.changes import Change, changed_rows, changes_of
 from poolkeeper.planning.layout.pool_layout import LayOut, Layout, lay_out
@@ -25,7 +26,7 @@ from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 from poolkeeper.planning.problem.pool_problem import StuckLoad, pool_problem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LayoutInput:
     """What all pools are laid out from, and by what.
 
@@ -39,7 +40,7 @@ class LayoutInput:
     lay_out: LayOut = lay_out
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PoolLayouts:
     """Layouts by pool, and what changes for unmanaged topics.
 

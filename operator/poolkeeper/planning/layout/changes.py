@@ -4,10 +4,10 @@ Causes are ordered: heal, drain, pool, replication factor and racks, balance.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.constraints.racks import rack_capacity, rack_counts, spread
@@ -24,7 +24,7 @@ Causes = tuple[tuple[int, str], ...]
 """(urgency, sentence), the most urgent first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """One partition's new replica list, and the causes of the change."""
 

@@ -12,10 +12,9 @@ A demoted broker leads no partition that another replica can lead. A partition w
 is on a dead broker keeps its order, because that broker may return in a minute.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Goal
 from poolkeeper.planning.constraints.bands import Band, BoundedGroup, band, shares
 from poolkeeper.planning.placement.network import Network
@@ -30,7 +29,7 @@ _CLASSED_ROWS_MAX = 40_000
 _ROUNDS_MAX = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Leadership:
     """Lists with preferred leaders first, the leader counts, and the band that was aimed at."""
 

@@ -10,12 +10,13 @@ of them, then those of as many topics as fit (`replication_factor`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import BoundedGroup, shares
 from poolkeeper.planning.constraints.capacity import CapacityBounds
@@ -38,7 +39,7 @@ from poolkeeper.planning.problem.pool_problem import PoolProblem, problem_after
 _ROUNDS_MAX = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layout:
     """A pool's problem, its slots as the laws opened them, and where all replicas go.
 

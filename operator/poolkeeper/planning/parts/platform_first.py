@@ -15,8 +15,9 @@ plan stays as it was laid out.
 from collections.abc import Callable
 from dataclasses import replace
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import AddPartitions, CreateTopic, PartKind, Plan
-from poolkeeper.model.specs import Desired, TopicSpec
+from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.parts.choose import plan_of

@@ -21,14 +21,15 @@ other topics declare.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from types import MappingProxyType
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, MoveLogDir, Part, PartKind, Plan, Step, Urgency
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.incremental import MovesInTurn
 from poolkeeper.planning.proposals import identity
@@ -50,7 +51,7 @@ Known = Mapping[tuple[str, int], str]
 _NOTHING_KNOWN: Known = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Circumstances:
     """What a plan was made from; `gone`: brokers that count as lost for good."""
 
@@ -76,7 +77,7 @@ class Circumstances:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Group:
     """A part with moves, before it is named by its hash: positions of its moves."""
 

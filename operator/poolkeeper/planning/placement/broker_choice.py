@@ -17,10 +17,10 @@ gets the replica.
 """
 
 import heapq
-from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.evictions import OPEN
 from poolkeeper.planning.placement.byte_targets import turns_by_value
 from poolkeeper.planning.placement.rounding import ReplicaFlow, concatenate, pick
@@ -28,7 +28,7 @@ from poolkeeper.planning.problem.arrays import Ints, any_slot, weights_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AssignedLists:
     """The new lists, and how many existing replicas moved."""
 

@@ -15,10 +15,10 @@ What remains is small, and single moves mend it (`local_search`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.measures import LoadMeasure
 from poolkeeper.planning.placement.network import Network
 from poolkeeper.planning.problem.arrays import Bools, Floats, Ints
@@ -27,7 +27,7 @@ _HALVINGS = 40
 _EVERYTHING = 1e9
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aim:
     """What each broker should give and get of a value that partitions have.
 

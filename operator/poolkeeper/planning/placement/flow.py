@@ -19,10 +19,9 @@ The bounds of racks are capacities of (demand, rack). Movable replicas reach onl
 the spread even.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.bands import Band
 from poolkeeper.planning.constraints.capacity import CapacityBounds
 from poolkeeper.planning.constraints.evictions import OpenSlots
@@ -37,7 +36,7 @@ _PROPOSAL = 10  # a changed list of a partition that does not exist yet
 _TIERS = (-4, -2, 0, 2, 4)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FlowInput:
     """What the flow is solved for: classes, cells, replicas by broker, and the bands aimed at.
 
@@ -55,7 +54,7 @@ class FlowInput:
     leave: Ints | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClassFlow:
     """Replicas by (movable class, cell), by (demand, cell), and by broker."""
 
@@ -112,7 +111,7 @@ def solve_flow(given: FlowInput) -> ClassFlow:
     return ClassFlow(movable_to_cell, demand_to_cell, quota)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Prices:
     """The costs of a replica outside its band, above a cap, and of an uneven spread over racks."""
 

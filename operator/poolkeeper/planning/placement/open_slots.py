@@ -4,10 +4,9 @@ All members of a class may get replicas in the same cells. So one node of the ne
 stands for all of them (see `replica_classes`).
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
 from poolkeeper.planning.placement.replica_classes import Cells, counts_of
 from poolkeeper.planning.problem.arrays import Ints, any_slot
@@ -15,7 +14,7 @@ from poolkeeper.planning.problem.grouping import number_groups
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SlotDemands:
     """Partitions with `slots[c]` open slots in class c, in an order that interleaves topics."""
 

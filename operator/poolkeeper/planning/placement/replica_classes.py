@@ -15,10 +15,10 @@ cannot be realised is left to the next round, which starts from the outcome.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
 from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot
 from poolkeeper.planning.problem.grouping import number_groups, stable_order
@@ -29,7 +29,7 @@ _ARCS_MAX = 400_000
 _RACKS_MAX = 62
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cells:
     """The cells of brokers: broker b is in cell `of[b]`, and each cell lies in one rack.
 
@@ -43,7 +43,7 @@ class Cells:
     merged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MovableReplicas:
     """Replicas (`row`, `slot`) that may move, each in class `number`; `size` by class.
 
@@ -61,7 +61,7 @@ class MovableReplicas:
     barred: Ints | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Members:
     """The members of class c are `row/slot[start[c]:start[c + 1]]`, the smallest first.
 

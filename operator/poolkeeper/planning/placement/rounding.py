@@ -7,10 +7,9 @@ broker should give. Then the cells exchange the chosen members, so that the larg
 bytes are wanted.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.planning.placement.byte_targets import Aim
 from poolkeeper.planning.placement.open_slots import SlotDemands
 from poolkeeper.planning.placement.replica_classes import Cells, Members, MovableReplicas
@@ -23,7 +22,7 @@ _ENOUGH = 0.95
 _EXCHANGES_MAX = 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplicaFlow:
     """A flow: replicas by (movable class, cell), by (demand, cell), and new ones by broker.
 

@@ -13,10 +13,9 @@ depends on the layout alone, not on how it came about. So the planner never leav
 has reached.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Goal
 from poolkeeper.planning.constraints.bands import Band, band
 from poolkeeper.planning.constraints.capacity import CapacityBounds
@@ -35,7 +34,7 @@ from poolkeeper.planning.problem.pool_problem import PoolProblem
 _ROUNDS_MAX = 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Placement:
     """The layout found, and the band of replicas that it was made for."""
 
@@ -96,7 +95,7 @@ def _is_inside(problem: PoolProblem, lists: Ints, target: Band, capacity: Capaci
     return bool(inside[problem.eligible].all())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _RoundResult:
     """Lists after a round, and the moves of existing replicas that it wanted and that it made."""
 
@@ -105,7 +104,7 @@ class _RoundResult:
     moved: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _RoundInput:
     """What is the same in every round; `by_size`: all rows, the smallest first."""
 

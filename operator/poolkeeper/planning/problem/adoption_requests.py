@@ -11,12 +11,12 @@ while it is being deleted with its topic, there is a conflict instead, and no qu
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import canonical
+from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Claim, Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.topic_ownership import TopicOwners
 from poolkeeper.planning.problem.topic_rights import Right, TopicsFound, namespace_of
@@ -30,7 +30,7 @@ class AdoptedTopic(NamedTuple):
     identity: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AdoptionRequest:
     """What a namespace asks to take over; `topics` by name."""
 

@@ -5,13 +5,14 @@ vector. A replica slot holds a broker's index or `NONE`.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired, ResourcePoolSpec
+from poolkeeper.model.specs import ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
 
 Ints = npt.NDArray[np.int64]
@@ -25,7 +26,7 @@ NONE = -1
 MIB = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerIndex:
     """All brokers that the input names, by ascending id; `rack` is an index into `rack_names`.
 

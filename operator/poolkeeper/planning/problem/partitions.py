@@ -12,14 +12,15 @@ already. Ids become indices here, and stay that until moves and steps are writte
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median_low
 
 import numpy as np
 
-from poolkeeper.model.partition_columns import UNKNOWN as UNKNOWN_NUMBER
-from poolkeeper.model.partition_columns import PartitionColumns, columns_of
-from poolkeeper.model.replica_lists import ReplicaLists
+from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.partition_columns import UNKNOWN as UNKNOWN_NUMBER
+from poolkeeper.model.columns.partition_columns import PartitionColumns, columns_of
+from poolkeeper.model.columns.replica_lists import ReplicaLists
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, BrokerIndex, Ints, Rows
 
@@ -28,7 +29,7 @@ _KIB = 1024
 _LOOKED_UP_MAX = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionTable:
     """All partitions, topics by name; topic t has the rows `start[t]` to `start[t + 1]`.
 
@@ -122,7 +123,7 @@ def _fill_unknown(column: Ints, start: Ints, otherwise: int) -> tuple[Ints, Ints
     return column, taken
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lists:
     """Replica lists: of `changed` topics as given there, of all others as found.
 

@@ -19,19 +19,14 @@ A stranded topic, whose owner names no pool that is there, is evacuated whatever
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from poolkeeper.algorithms.internal_topics import is_declarable
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem
-from poolkeeper.model.specs import (
-    Desired,
-    ResourcePoolSpec,
-    Strategy,
-    TopicSpec,
-    UnmanagedTopics,
-)
+from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec, UnmanagedTopics
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.facts.new_partitions import MetricNameTaken, NotCreated
 from poolkeeper.planning.facts.phrases import Names
@@ -61,7 +56,7 @@ class TopicRole(StrEnum):
     UNTOUCHED = "untouched"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicHome:
     """A topic's role and, where it has one, its pool and its resource."""
 
@@ -73,7 +68,7 @@ class TopicHome:
 _NOWHERE = TopicHome(TopicRole.UNTOUCHED)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanScope:
     """What a plan may work on.
 
@@ -188,10 +183,10 @@ def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[
         for broker in pool.brokers:
             holders.setdefault(broker, []).append(pool.name)
     shared = {broker: names for broker, names in sorted(holders.items()) if len(names) > 1}
-    frozen: dict[str, list[int]] = {}
+    unmoved: dict[str, list[int]] = {}
     for broker, names in shared.items():
         for name in names:
-            frozen.setdefault(name, []).append(broker)
+            unmoved.setdefault(name, []).append(broker)
     problems = [
         PlanProblem(
             name,
@@ -201,10 +196,10 @@ def _working_pools(desired: Desired) -> tuple[dict[str, ResourcePoolSpec], list[
                 tuple(sorted({other for b in ids for other in shared[b]} - {name})),
             ),
         )
-        for name, ids in sorted(frozen.items())
+        for name, ids in sorted(unmoved.items())
     ]
     kept = {each.pool for each in desired.kept if not each.topic}
-    unusable = frozen.keys() | kept
+    unusable = unmoved.keys() | kept
     pools = {pool.name: pool for pool in desired.pools if pool.name not in unusable}
     return pools, problems
 

@@ -10,10 +10,11 @@ median, else as 1 MiB.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import ResourcePoolSpec
 from poolkeeper.planning.problem.arrays import (
     MIB,
@@ -29,7 +30,7 @@ from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 from poolkeeper.planning.problem.pool_rows import BackgroundLoad, background_load, rows_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PoolProblem:
     """A pool and the partitions that should live in it, rows in order of (topic, partition).
 
@@ -89,7 +90,7 @@ class PoolProblem:
         return self.brokers.rows(self.pool.brokers)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StuckLoad:
     """The load, by broker, of other pools' topics that should leave it and cannot."""
 

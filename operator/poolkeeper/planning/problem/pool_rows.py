@@ -6,17 +6,17 @@ changed already (created, grown, moved to their manual assignment) are read one 
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy
 from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, count_slots
 from poolkeeper.planning.problem.partitions import Lists, index_of
 from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionRows:
     """Columns of a pool's problem, by row; see `pool_problem`."""
 
@@ -35,7 +35,7 @@ class PartitionRows:
     lost: Bools
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BackgroundLoad:
     """The load that does not move: replicas, preferred leaders, MiB and KiB/s by broker."""
 

@@ -15,12 +15,14 @@ a topic, that topic is *stranded*: nobody else gets it, and it only leaves drain
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts
-from poolkeeper.model.specs import Claim, DeletionPolicy, Desired, TopicSpec
+from poolkeeper.model.specs import DeletionPolicy, TopicSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.facts.topics import (
     AdoptionRefused,
@@ -32,7 +34,7 @@ from poolkeeper.planning.facts.topics import (
 from poolkeeper.planning.problem.topic_rights import Right, TopicsFound, prefix_of, right_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicOwners:
     """Which Topic resource is followed for each Kafka topic.
 

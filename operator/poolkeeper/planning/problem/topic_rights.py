@@ -18,11 +18,13 @@ The names that a namespace may use are a rule for what is new: an owner keeps wh
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import Enum, auto
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records, TopicRecord
-from poolkeeper.model.specs import AdoptionPolicy, Desired, KafkaClusterSpec
+from poolkeeper.model.specs import KafkaClusterSpec
+from poolkeeper.model.tenancy import AdoptionPolicy
 from poolkeeper.model.topology import Cluster
 
 SYSTEM_MARK = "_"
@@ -55,7 +57,7 @@ class Right(Enum):
         return self in (Right.OWNER, Right.NAMESPACE, Right.NEW, Right.ALLOWED)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicsFound:
     """What of a cluster decides on rights; without a cluster every topic counts as found.
 

@@ -26,15 +26,17 @@ counts for nothing.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import BalanceRecord
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, Urgency
-from poolkeeper.model.specs import ApprovalPolicy, Balancing, Desired, GoalKind
+from poolkeeper.model.specs import ApprovalPolicy, Balancing, GoalKind
 from poolkeeper.planning.proposals import identity
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cooled:
     """What may be done now. `waits_until_ms`: when what is left out may begin, if something is."""
 

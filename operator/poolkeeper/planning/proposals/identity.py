@@ -40,15 +40,16 @@ import dataclasses
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import cache
 from itertools import groupby
 from json.encoder import encode_basestring_ascii
 from operator import itemgetter
 from types import MappingProxyType
 
 from poolkeeper.jsontext import canonical
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import DeleteTopic, Move, MoveLogDir, SetConfig, Step
 from poolkeeper.model.specs import (
-    Desired,
     KafkaClusterSpec,
     LimitPolicy,
     RackPolicy,
@@ -275,12 +276,16 @@ def _pool(spec: ResourcePoolSpec) -> dict[str, object]:
 
 def _fields(value: object, without: Collection[str] = ()) -> dict[str, object]:
     """The fields of a dataclass in plain form, except `source` and those named."""
-    assert dataclasses.is_dataclass(value)
+    kind: type = type(value)
     return {
-        field.name: _plain(getattr(value, field.name))
-        for field in dataclasses.fields(value)
-        if field.name not in without and field.name != "source"
+        name: _plain(getattr(value, name)) for name in _field_names(kind) if name not in without
     }
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    assert dataclasses.is_dataclass(kind)
+    return tuple(field.name for field in dataclasses.fields(kind) if field.name != "source")
 
 
 _PLAIN = frozenset((int, str, bool, type(None)))

@@ -7,10 +7,11 @@ wait for moves. If only moves make room for a topic, the next plan creates it.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from poolkeeper.algorithms.names import is_internal, ownership_problem, topic_name_problem
 from poolkeeper.errors import PoolkeeperError
+from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
@@ -52,7 +53,7 @@ from poolkeeper.planning.placement.initial import (
 from poolkeeper.planning.problem.pool_membership import PlanScope, TopicRole
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlacementCounts:
     """What new partitions are placed on: usable brokers by pool, and counts that are updated."""
 

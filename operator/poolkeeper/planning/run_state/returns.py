@@ -21,7 +21,8 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from poolkeeper.model.execution.runs import Run
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
 from poolkeeper.planning.run_state.gates.disks import TargetDisks

@@ -11,14 +11,16 @@ An entry is a step that may go next. In-sync replicas decide whether a step wait
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from poolkeeper.model.execution.waits import Wait, WaitReason
-from poolkeeper.model.partition_columns import leaders_of, numbers_of
+from poolkeeper.model.columns.partition_columns import leaders_of, numbers_of
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas, Topic, TopicPartition
 from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.run_state.gates.gates import min_insync
-from poolkeeper.planning.staging.disk_reserve import Guard
-from poolkeeper.planning.staging.excess_ledger import Disks, Ledger
+from poolkeeper.planning.staging.disks.disk_reserve import Guard
+from poolkeeper.planning.staging.disks.disk_space import Disks
+from poolkeeper.planning.staging.excess_ledger import Ledger
 from poolkeeper.planning.staging.limits import Bounds, Entry, TopicCaps
 from poolkeeper.planning.staging.packer import StagePacker
 

@@ -13,9 +13,10 @@ makespan names it.
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Makespan, Plan, PlannedStage
-from poolkeeper.model.specs import Desired, Execution, ThrottleMode
+from poolkeeper.model.specs import Execution, ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.staging.candidates import entry_for, first_entries, packer_for

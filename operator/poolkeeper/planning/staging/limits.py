@@ -22,11 +22,11 @@ takes in or gives out, so that brokers finish together.
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from poolkeeper.algorithms.sizes import reassignment_bytes, reassignment_entry_bytes
-from poolkeeper.model.partition_columns import last_of, longest_of
+from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.partition_columns import last_of, longest_of
 from poolkeeper.model.specs import Execution
 from poolkeeper.model.topology import Replicas, Topic
 
@@ -37,7 +37,7 @@ _JOURNAL_ENTRY_BYTES = 16
 """Of the run's record of the stage, per move."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounds:
     """Limits that protect ZooKeeper, the controller and disks."""
 

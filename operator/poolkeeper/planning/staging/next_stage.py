@@ -1,8 +1,9 @@
 """The next stage of a plan: the largest set of steps that may run at once, lawful before and after.
 
 Pure: the result depends only on the plan's moves, how far each of them is, the live cluster and the
-specs. `limits` bounds a stage, `excess_ledger` keeps it lawful, `disk_reserve` protects full disks,
-`candidates` makes its entries, and `packer` fills it. `forecast` predicts all stages of a plan.
+specs. `candidates` makes the entries of a stage, so that enough replicas stay in sync; `limits`
+bounds it, `excess_ledger` keeps it lawful, `disks` keep space for its copies, and `packer` fills
+it. `forecast` predicts all stages of a plan.
 
 A limit of counts or bytes never stops a plan, because any step may go alone. Other things can: a
 full disk, replicas out of sync, an oversized topic node, or moves that were left out and without
@@ -10,12 +11,12 @@ which the rest is unlawful. `NothingFits` tells which.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from poolkeeper import errors
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.audit.excess import LAWS, State, excesses
 from poolkeeper.planning.rules import Rules
@@ -26,7 +27,7 @@ from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds
 from poolkeeper.planning.staging.queues import Backlog
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stage:
     """The steps to request and the bytes to copy.
 
@@ -37,7 +38,7 @@ class Stage:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NothingFits:
     """Steps are pending, but none of them may go now; what they wait for."""
 

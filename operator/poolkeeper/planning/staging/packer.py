@@ -26,15 +26,17 @@ The wait names the reason of the most urgent one.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Execution
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.audit.excess import LAWS, Excesses
-from poolkeeper.planning.staging.disk_deadlock import standstill
-from poolkeeper.planning.staging.disk_order import order
-from poolkeeper.planning.staging.disk_reserve import Guard
-from poolkeeper.planning.staging.excess_ledger import LAWFUL, Disks, Ledger
+from poolkeeper.planning.staging.disks.disk_deadlock import standstill
+from poolkeeper.planning.staging.disks.disk_order import order
+from poolkeeper.planning.staging.disks.disk_reserve import Guard
+from poolkeeper.planning.staging.disks.disk_space import Disks
+from poolkeeper.planning.staging.excess_ledger import LAWFUL, Ledger
 from poolkeeper.planning.staging.filler import USUAL, StageFiller, StagePace, Style, pace_of
 from poolkeeper.planning.staging.limits import Bounds, Entry, StageCapacity, TopicCaps
 from poolkeeper.planning.staging.queues import Backlog, SideQueue

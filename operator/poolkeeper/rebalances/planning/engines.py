@@ -1,16 +1,16 @@
 """Planning engines: one interface for the operator itself and for a Job of executors.
 
 `Auto` chooses between the two by size: starting Spark takes longer than planning some millions of
-partitions here (`fleet.engines.SPARK_FROM_PARTITIONS`, measured in `docs/scaling.md`). Both give
-the same response to the byte.
+partitions here (`fleet.engines.engines.SPARK_FROM_PARTITIONS`, measured in `docs/scaling.md`). Both
+give the same response to the byte.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.engines.engines import SPARK_FROM_PARTITIONS
+from poolkeeper.frozen import frozen
 from poolkeeper.model.rebalances import EngineChoice
 from poolkeeper.rebalances.planning.request import RebalanceRequest
 from poolkeeper.rebalances.planning.response import RebalanceResponse
@@ -36,7 +36,7 @@ class PlanningEngine(Protocol):
         """Drop the planning under way and the response kept under that name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChosenEngine:
     """An engine by its name; `remark` if it is not the one that was requested, or the best."""
 

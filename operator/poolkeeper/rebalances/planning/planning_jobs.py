@@ -16,16 +16,17 @@ import hashlib
 import logging
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from poolkeeper.errors import Refused, Stale, Unavailable
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.jobs import configmap_blob, jobs, planner_pods
 from poolkeeper.kube.jobs.jobs import JobPhase, JobView
 from poolkeeper.kube.jobs.planner_pods import PlannerJob, PlannerPodSettings
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.names import API_VERSION, GROUP
-from poolkeeper.model.specs import Desired
 from poolkeeper.rebalances.planning import text_chunks
 from poolkeeper.rebalances.planning.request import RebalanceRequest
 from poolkeeper.rebalances.planning.response import RebalanceResponse
@@ -47,7 +48,7 @@ OwnerOf = Callable[[str], dict[str, Any]]
 """Returns the ownerReference of a Rebalance by name; `Unavailable` where it does not exist."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _JobRequest:
     """A request, its digest and its Job's name; digests of large fleets take a while."""
 
@@ -56,7 +57,7 @@ class _JobRequest:
     job: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobEngine:
     """Plans by Jobs in one namespace; see `engines`. No call waits for a Job."""
 

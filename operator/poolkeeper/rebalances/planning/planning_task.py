@@ -8,9 +8,10 @@ cluster at all could be planned, there is no plan yet: clusters that are away ma
 import contextlib
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from poolkeeper.errors import PoolkeeperError, Refused, Unavailable
+from poolkeeper.frozen import frozen
 from poolkeeper.model.rebalances import RebalanceSpec, RebalanceState, RebalanceStep
 from poolkeeper.rebalances.planning.engines import LOCAL, PlanningEngine, choose_engine
 from poolkeeper.rebalances.planning.request import RebalanceRequest
@@ -28,7 +29,7 @@ CLUSTERS_MAX = 1000
 """A status is one object of the API server's, and tells of each of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanningResult:
     """The state of the planning; with a `record` it is done, for the scope `scope`."""
 

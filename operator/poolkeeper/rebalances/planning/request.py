@@ -5,15 +5,16 @@ plans it. A request holds the moment that it is about. So tomorrow's request is 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from poolkeeper.fleet.schedule.budget import Budget
 from poolkeeper.fleet.storage import codecs
-from poolkeeper.model.specs import Desired
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.rebalances.planning.text_chunks import digest_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterRequest:
     """One cluster as declared; `pools`: those in scope, sorted; empty for all."""
 
@@ -26,7 +27,7 @@ class ClusterRequest:
         return self.desired.cluster.name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanningDeadlines:
     """Deadlines of planners: to connect, for each reply, and for one cluster in all."""
 
@@ -34,7 +35,7 @@ class PlanningDeadlines:
     deadline_s: float = 300.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RebalanceRequest:
     """The clusters to plan.
 

@@ -7,13 +7,13 @@ cluster whose plan does not fit gets that as its problem, and the others are una
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.schedule.budget import Bound, ClusterWork, LeftOut, Schedule, Turn
 from poolkeeper.fleet.schedule.schedule import schedule
+from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
@@ -24,7 +24,7 @@ PLANS_BYTES_MAX = 448 * 1024**2
 """Of all plans of an answer, as text: about two million moves."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterPlan:
     """The result of one cluster: its plan, or `problem`, why there is none."""
 
@@ -50,7 +50,7 @@ class ClusterPlan:
         return sum(pool.bytes_lower_bound for pool in pools)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RebalanceResponse:
     """The results of all clusters, by name; `request`: the digest of the request.
 
@@ -86,7 +86,7 @@ class RebalanceResponse:
             raise Refused(f"the planners' response cannot be read: {wrong!r}") from wrong
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterResponse:
     """One cluster of a response, and its work for the budget."""
 

@@ -12,7 +12,6 @@ import base64
 import gzip
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from poolkeeper.brokers import enrich
@@ -22,6 +21,7 @@ from poolkeeper.fleet.engines import deadlines
 from poolkeeper.fleet.engines.engines import TaskEngine
 from poolkeeper.fleet.schedule.budget import ClusterWork
 from poolkeeper.fleet.storage import codecs
+from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import with_load_history
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
@@ -41,12 +41,12 @@ from poolkeeper.rebalances.planning.response import (
     with_room,
     without_room,
 )
-from poolkeeper.reconcile.observation import observe_cluster
+from poolkeeper.reconcile.observe.observation import observe_cluster
 from poolkeeper.zk.client.gc_pause import collector_paused
 from poolkeeper.zk.cluster_access import ZooKeeperView
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanClusterTask:
     """The task for one cluster: its request as text, and a folder with a folder per Secret."""
 
@@ -54,7 +54,7 @@ class PlanClusterTask:
     secrets: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterResult:
     """The result of one cluster: its text in the response, compressed, in base64; and its work.
 
@@ -88,7 +88,7 @@ class ClusterResult:
         return gzip.decompress(base64.b64decode(self.planned)).decode()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WrittenResponse:
     """A response as text, its problems by cluster, and the moves of all plans."""
 

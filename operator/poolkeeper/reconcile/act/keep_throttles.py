@@ -11,7 +11,7 @@ from poolkeeper.model.execution.outcomes import Result
 from poolkeeper.model.execution.runs import Run, RunDocument, ThrottleConflicts
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.decisions import RunSituation
-from poolkeeper.reconcile.observation import Settling, settling
+from poolkeeper.reconcile.observe.settling import Settling, settling
 
 
 def compare(

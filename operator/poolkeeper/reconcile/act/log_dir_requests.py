@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of, name_of
 from poolkeeper.reconcile.act import keep_throttles

@@ -1,4 +1,7 @@
-"""Takes up what a run requested whose record is lost (`planning.run_state.lost_runs`)."""
+"""Takes up what a run requested whose record is lost.
+
+How such a request is recognised: `planning.run_state.reassignments.lost_runs`.
+"""
 
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome

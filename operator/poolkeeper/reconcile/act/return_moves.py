@@ -11,7 +11,8 @@ from dataclasses import replace
 from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress.move_progress import classify

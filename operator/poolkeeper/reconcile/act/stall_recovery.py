@@ -17,12 +17,14 @@ would stop the next controller.
 from dataclasses import replace
 
 from poolkeeper.errors import Unavailable
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Result
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Desired, Remedies
+from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.reassignments import orphans, requests
@@ -36,7 +38,7 @@ from poolkeeper.reconcile.decide.stalls import (
     unreachable_of,
     waits_for_remedy,
 )
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 
 _WITHDRAWAL_ACTION = {
     Stall.STALE: ActionKind.STALE_REQUEST_WITHDRAWN,

@@ -6,9 +6,10 @@ releases that the brokers may run now, and by the brokers themselves.
 
 from collections.abc import Sequence
 
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import CreateTopic, SetConfig, Step
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints.topic_configs import (
     ConfigRules,

@@ -8,6 +8,7 @@ in force.
 from dataclasses import replace
 
 from poolkeeper.errors import Refused, Stale
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
@@ -24,7 +25,7 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
-from poolkeeper.model.specs import Desired, ThrottleMode
+from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
 from poolkeeper.planning.proposals import plan_json
@@ -64,14 +65,9 @@ from poolkeeper.reconcile.decide.decisions import (
     Watch,
 )
 from poolkeeper.reconcile.decide.steps import WriteSteps
-from poolkeeper.reconcile.gone_brokers import gone_brokers, lost_log_dirs, updated_records
-from poolkeeper.reconcile.observation import (
-    Observation,
-    RunGuard,
-    RunView,
-    find_ending,
-    look_at_copies,
-)
+from poolkeeper.reconcile.observe.gone_brokers import gone_brokers, lost_log_dirs, updated_records
+from poolkeeper.reconcile.observe.observation import Observation
+from poolkeeper.reconcile.observe.run_view import RunGuard, RunView, find_ending, look_at_copies
 
 READ_GONE_EVERY_MS = 5_000
 _AT_WORK = (Phase.MOVING, Phase.COPYING)

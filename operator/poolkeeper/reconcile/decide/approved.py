@@ -14,7 +14,8 @@ from dataclasses import replace
 
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import ElectLeaders, Part, Plan
 from poolkeeper.model.specs import ApprovalPolicy, KafkaClusterSpec
 from poolkeeper.planning.audit import audit

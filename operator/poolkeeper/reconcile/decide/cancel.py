@@ -44,10 +44,12 @@ nothing is let go: a cancelled move loses its copies, which may be all that is l
 
 from collections.abc import Collection, Iterable
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.runs import Ending
-from poolkeeper.model.execution.waits import NO_CANCEL_API, Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import NO_CANCEL_API, Wait
 from poolkeeper.model.plans import Move
-from poolkeeper.model.specs import Desired, Mode
+from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress.move_progress import entries_of

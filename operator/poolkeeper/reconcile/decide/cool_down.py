@@ -6,12 +6,12 @@ that a person approved by its hash, applies by hand or had made as a Rebalance g
 
 from collections.abc import Callable
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 
 
 def plan_due_now(

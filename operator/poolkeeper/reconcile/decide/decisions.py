@@ -5,24 +5,25 @@ are the actions that a decision found completed, to be reported.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.records import BalanceRecord
 from poolkeeper.model.execution.runs import Ending, Phase, RateReason, Run, RunDocument
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.reassignments.requests import Stall
 from poolkeeper.planning.run_state.throttling.throttles import ThrottleWatch
 from poolkeeper.planning.staging.next_stage import Stage
 from poolkeeper.reconcile.context import CopyMemory
-from poolkeeper.reconcile.observation import RunView
+from poolkeeper.reconcile.observe.run_view import RunView
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunSituation:
     """The inputs of every decision about a run.
 
@@ -68,7 +69,7 @@ class MissingInput(Enum):
     """How the cluster bears the rate of the throttle."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComputeStage:
     """Look for the next stage.
 
@@ -78,19 +79,19 @@ class ComputeStage:
     states: tuple[int | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckThrottles:
     """Compare the live throttles of these topics and of all brokers of the run with the run's."""
 
     topics: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BeginRun:
     """Record a run of the plan."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DoNothing:
     """Do nothing in this pass."""
 
@@ -98,7 +99,7 @@ class DoNothing:
     found: tuple[Action, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EnterPhase:
     """Enter another phase, and record when balance began if `balance` is given.
 
@@ -112,12 +113,12 @@ class EnterPhase:
     rates: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordThrottled:
     """Record that the throttles have been written."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestStage:
     """Request a stage of the plan; `attempts` counts how often."""
 
@@ -126,7 +127,7 @@ class RequestStage:
     found: tuple[Action, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BeginReturn:
     """Record that these moves of the request are cancelled, and why the run ends if it does."""
 
@@ -134,7 +135,7 @@ class BeginReturn:
     ending: Ending | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CancelMoves:
     """Have `moves` cancelled: by the brokers, or by another request and another controller.
 
@@ -150,14 +151,14 @@ class CancelMoves:
     may_fail_over: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestOrder:
     """Request the order of replicas that cancelled moves had before; `step` names them."""
 
     step: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeThrottle:
     """Change the rate of a run in two records: (new, old) and, once written, (new,).
 
@@ -172,7 +173,7 @@ class ChangeThrottle:
     declared: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Watch:
     """Leave the request in flight; recover a stall and change the throttle where due.
 
@@ -191,7 +192,7 @@ Targets = Mapping[TopicPartition, str]
 """The target log directory of each replica of one broker."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MoveLogDirs:
     """Have replicas moved between log directories, and leave those in flight that are.
 
@@ -209,7 +210,7 @@ class MoveLogDirs:
     throttle: ChangeThrottle | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Elect:
     """Request the election of preferred leaders, for some of the partitions that are due."""
 
@@ -217,7 +218,7 @@ class Elect:
     due: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EndRun:
     """Restore the saved throttles and remove the run."""
 

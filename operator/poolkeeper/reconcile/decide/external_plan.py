@@ -13,26 +13,29 @@ plan: the run is resumed like any other, also when the Rebalance is gone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from poolkeeper.errors import RefusalReason
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome, Why
 from poolkeeper.model.execution.refusals import Drift, DriftReason, Refusal
 from poolkeeper.model.execution.runs import Ending, Run
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, Urgency
-from poolkeeper.model.specs import Desired, Throttle, ThrottleMode
+from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.throttling.throttles import ADAPTIVE_RISE_MAX
 from poolkeeper.reconcile.context import ENDED_STATES
-from poolkeeper.reconcile.observation import RunGuard
+from poolkeeper.reconcile.observe.run_view import RunGuard
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExternalPlan:
     """A plan for one cluster; `plan` is `None` while it cannot be read.
 

@@ -12,13 +12,16 @@ A record of a topic that is gone is dropped once another topic has its name.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.records import Records, TopicRecord
-from poolkeeper.model.execution.waits import Wait, WaitReason
-from poolkeeper.model.specs import Desired, TopicSpec
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.problem.adoption_requests import (
     AdoptedTopic,
@@ -32,7 +35,7 @@ from poolkeeper.planning.problem.topic_rights import TopicsFound, namespace_of
 TOPICS_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HandOver:
     """The records to write, `None` to remove one; what was approved, and what is not.
 

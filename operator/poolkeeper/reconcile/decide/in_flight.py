@@ -6,7 +6,8 @@ adapts the throttle to the cluster's health, unless nothing is copied. What is c
 before (`cancel`).
 """
 
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.gates import disks, gates
 from poolkeeper.planning.run_state.reassignments.requests import Stall
@@ -24,7 +25,7 @@ from poolkeeper.reconcile.decide.stalls import (
     owned_by,
     stall_of,
 )
-from poolkeeper.reconcile.observation import arrived_of
+from poolkeeper.reconcile.observe.run_view import arrived_of
 
 CHECK_EVERY_MS = 5_000
 

@@ -17,7 +17,8 @@ the run is to end, it is not.
 """
 
 from poolkeeper.model.execution.runs import Ending, Phase
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.specs import Execution, Mode
 from poolkeeper.model.topology import TopicPartition

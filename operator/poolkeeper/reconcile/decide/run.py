@@ -25,11 +25,13 @@ This module only decides, from values; `act` carries the decisions out.
 from collections.abc import Iterable, Sequence
 
 from poolkeeper.errors import RefusalReason, Refused
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.runs import Ending, Phase
-from poolkeeper.model.execution.waits import Wait, WaitReason, in_order
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, in_order
 from poolkeeper.model.plans import Move, MoveLogDir, Plan
-from poolkeeper.model.specs import Desired, ThrottleMode
+from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.audit import excess
 from poolkeeper.planning.proposals import cool_down
@@ -58,7 +60,7 @@ from poolkeeper.reconcile.decide.decisions import (
     RunSituation,
 )
 from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX, IGNORED_PAUSE_MS
-from poolkeeper.reconcile.observation import led_partitions
+from poolkeeper.reconcile.observe.run_view import led_partitions
 
 WAITS_MAX = 10
 ELECTION_PATIENCE_MS = 60_000

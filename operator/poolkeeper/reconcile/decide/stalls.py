@@ -14,7 +14,8 @@ A request of which anything else is at work is not stuck.
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition

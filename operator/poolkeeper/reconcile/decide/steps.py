@@ -9,11 +9,14 @@ Each step is one transaction. Whether it took effect is read from the cluster in
 """
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.records import TopicRecord
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -24,14 +27,14 @@ from poolkeeper.model.plans import (
     SetConfig,
     Step,
 )
-from poolkeeper.model.specs import Desired, TopicSpec
+from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, Topic, TopicPartition
 from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX, StepState
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WriteSteps:
     """Write these steps, one after the other, and wait for the others."""
 

@@ -1,12 +1,13 @@
 """What faults did to a rehearsal, beside the same rehearsal without them; the worst of a storm."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.rehearsal import engine, fault_specs
 from poolkeeper.rehearsal.values import (
     Cause,
@@ -23,7 +24,7 @@ _CURSORY = ("StageInFlight", "ThrottleSettling", "ElectionInProgress")
 """Waits of every run: they are not what a fault stopped."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rehearsed:
     """A rehearsal without faults and, if there are any, with them."""
 
@@ -36,7 +37,7 @@ class Rehearsed:
         return self.faulted or self.plain
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Storm:
     """Faults drawn at random, a rehearsal for each: (seed, rehearsal), the worst first."""
 
@@ -48,7 +49,7 @@ class Storm:
         return self.runs[0]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subject:
     """What is rehearsed: a cluster, what is declared, and how a plan is made of both."""
 

@@ -6,9 +6,10 @@ then more moves at a time are tried with it, as long as that makes the run short
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.rehearsal.results.outcomes import Subject
 from poolkeeper.rehearsal.values import MIB, End, Rehearsal, Settings
@@ -20,7 +21,7 @@ PARTS = (1.0, 0.9, 0.75, 0.5, 0.3, 0.15, 0.05)
 FACTORS = (2, 4)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Margins:
     """What must be kept, 0 to 1: the most of a broker's network, the least of a directory free."""
 
@@ -40,7 +41,7 @@ class Margins:
             yield f"only {percent(round(100 * free, 1))} of a log directory stay free"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """Limits and the run that they give."""
 
@@ -59,7 +60,7 @@ class Candidate:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Suggestion:
     """The best limits, None if none keep the margins; what the gentlest missed; how many tried."""
 

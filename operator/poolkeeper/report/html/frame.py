@@ -9,9 +9,9 @@ replaced under the reader's eyes: a link beside the places says that there is a 
 Without the script the browser loads the page again every `refresh_s`.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from poolkeeper.frozen import frozen
 from poolkeeper.report.html.markup import element, text
 
 
@@ -23,7 +23,7 @@ class PageLink(NamedTuple):
     is_here: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Frame:
     """The places, the path of the stream of events, and how often the page is loaded without it.
 

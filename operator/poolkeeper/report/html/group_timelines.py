@@ -7,9 +7,9 @@ of a study; there are five, and with more members they repeat.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from poolkeeper.frozen import frozen
 from poolkeeper.report.document import Picture
 from poolkeeper.report.html.markup import clean, coordinate, element, text
 from poolkeeper.report.html.pictures import WIDTH, box, svg, words
@@ -27,7 +27,7 @@ _COLOURS = 5
 _LABEL_PX = 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Phases:
     """Where phases begin and end."""
 
@@ -90,7 +90,7 @@ def standalone(pictures: Sequence[Picture]) -> str:
     return element("svg", element("style", PICTURE_CSS), paper, *drawn, **attributes) + "\n"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Drawing:
     """The parts of one picture."""
 

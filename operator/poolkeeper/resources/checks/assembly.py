@@ -31,15 +31,10 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from poolkeeper.model.specs import (
-    AdoptionPolicy,
-    Claim,
-    DeletionPolicy,
-    Desired,
-    KafkaClusterSpec,
-    ResourcePoolSpec,
-    TopicSpec,
-)
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Claim, Desired
+from poolkeeper.model.specs import DeletionPolicy, KafkaClusterSpec, ResourcePoolSpec, TopicSpec
+from poolkeeper.model.tenancy import AdoptionPolicy
 from poolkeeper.resources.checks.cross_checks import config_problems
 from poolkeeper.resources.checks.declaration_limits import beyond_limits
 from poolkeeper.resources.kinds import kafka_cluster, resource_pool
@@ -58,7 +53,7 @@ _HOLDS_NOTHING = frozenset(
 """Verdicts on Topics that have no place in the cluster: these hold no topic of others back."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """Why nothing is done for a resource until a person changes this or another resource."""
 
@@ -66,7 +61,7 @@ class Verdict:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assembly:
     """All resources of one cluster.
 

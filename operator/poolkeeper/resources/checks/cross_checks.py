@@ -10,10 +10,10 @@ that the brokers report or may run (`planning.constraints.topic_configs`).
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from poolkeeper.errors import Problem, Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, Strategy, TopicSpec
 from poolkeeper.model.topic_config import validation
 from poolkeeper.model.versions import SUPPORTED, KafkaVersion, releases
@@ -26,7 +26,7 @@ _DECLARE = "declare spec.kafkaVersion of its KafkaCluster, or see `poolkeeper pl
 _ASSIGNMENT: Path = ("spec", "placement", "assignment")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Readings:
     """All resources that were read from one set of files, in order."""
 

@@ -13,9 +13,10 @@ the limits is: a small broker does not survive 10,000 partitions that somebody p
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
-from poolkeeper.model.specs import DeclarationLimits, KafkaClusterSpec, ResourcePoolSpec, TopicSpec
+from poolkeeper.frozen import frozen
+from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
+from poolkeeper.model.tenancy import DeclarationLimits
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 
 _FIELDS = (
@@ -26,7 +27,7 @@ _FIELDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Share:
     """A sound Topic, and what it counts for: its amounts by field; `has`: its live partitions."""
 

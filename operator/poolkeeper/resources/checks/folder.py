@@ -7,13 +7,14 @@ disappear.
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.names import API_VERSION, GROUP
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, ResourcePoolSpec, TopicSpec
+from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
 from poolkeeper.resources.checks import cross_checks, folder_conflicts
 from poolkeeper.resources.checks.cross_checks import Readings
 from poolkeeper.resources.kinds.kafka_cluster import read_cluster
@@ -41,7 +42,7 @@ _CHECKS: tuple[Callable[[Readings], Iterator[Problem]], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Manifests:
     """Manifests without problems; `ignored` counts the documents of other API groups."""
 

@@ -6,10 +6,11 @@ comparison with a new one, and stays where nothing new is known.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from poolkeeper.errors import Problem
+from poolkeeper.frozen import frozen
 from poolkeeper.model.names import ABANDON, DELETION, FINALIZER, REQUEST
 from poolkeeper.model.rebalances import RebalanceSpec
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
@@ -43,7 +44,7 @@ class ObjectKey(NamedTuple):
         return f"{self.kind} {named}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CustomResource:
     """One resource.
 

@@ -6,14 +6,11 @@ from typing import Any
 from poolkeeper.errors import Refused
 from poolkeeper.model.names import COMMIT
 from poolkeeper.model.specs import (
-    Adoption,
-    AdoptionPolicy,
     Approval,
     ApprovalPolicy,
     Balancing,
     BrokersSpec,
     ClusterLimits,
-    DeclarationLimits,
     Execution,
     Heal,
     KafkaClusterSpec,
@@ -29,6 +26,7 @@ from poolkeeper.model.specs import (
     Window,
     ZooKeeperSpec,
 )
+from poolkeeper.model.tenancy import Adoption, AdoptionPolicy, DeclarationLimits
 from poolkeeper.model.versions import KafkaVersion, support_problem
 from poolkeeper.resources.parse.addresses import connect_problem, servers_problem
 from poolkeeper.resources.parse.body import ParsedBody, reading

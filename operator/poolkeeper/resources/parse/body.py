@@ -5,10 +5,10 @@ Schema, defaults and metadata are common to all kinds.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from poolkeeper.errors import Problem
+from poolkeeper.frozen import frozen
 from poolkeeper.resources.parse import schemas
 from poolkeeper.resources.parse.locations import Findings, Places
 
@@ -18,7 +18,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParsedBody(Generic[S]):
     """A parsed body.
 

@@ -7,10 +7,10 @@ key, brackets round an index and round any other key: `spec.brokers.ids[2]`,
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from poolkeeper.errors import Problem, Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import SourceLocation
 
 Path = tuple[str | int, ...]
@@ -27,7 +27,7 @@ class Lines(NamedTuple):
     children: dict[str, "Lines"] | list["Lines"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Places:
     """The locations of one body's fields; a body from the API server has none.
 

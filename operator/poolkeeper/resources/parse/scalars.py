@@ -8,7 +8,8 @@ all others are read as YAML 1.2. `.inf` and `.nan` are text: JSON has no such nu
 import functools
 import math
 import re
-from dataclasses import dataclass
+
+from poolkeeper.frozen import frozen
 
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE = frozenset({"true", "True", "TRUE"})
@@ -23,7 +24,7 @@ _ODD_NUMBER = re.compile(
 _DIGITS_MAX = 100
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ambiguous:
     """A scalar that YAML parsers read differently; `reason` says so and what to write instead."""
 

@@ -11,7 +11,6 @@ resource. So one problem does not hide others.
 
 import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path as FilePath
@@ -20,6 +19,7 @@ from typing import Any
 import jsonschema
 from ruamel.yaml import YAML
 
+from poolkeeper.frozen import frozen
 from poolkeeper.resources.parse import schema_messages
 from poolkeeper.resources.parse.locations import Findings, Path
 from poolkeeper.resources.parse.quantities import DURATION_PATTERN
@@ -50,7 +50,7 @@ _METADATA: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResourceKind:
     """One kind of our API group; `schema` is the schema of its body without status."""
 

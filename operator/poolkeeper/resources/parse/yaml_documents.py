@@ -11,7 +11,6 @@ aliases (a short text can stand for billions of values), and the size of a file 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -26,6 +25,7 @@ from ruamel.yaml.events import (
 )
 
 from poolkeeper.errors import Problem
+from poolkeeper.frozen import frozen
 from poolkeeper.resources.parse.locations import Lines, Path, Places
 from poolkeeper.resources.parse.scalars import Ambiguous, resolve
 
@@ -41,7 +41,7 @@ Built = tuple[Any, Lines, int]
 """A value, its lines, and the number of values that it consists of."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class YamlDocument:
     """One document; `problems` are those of its YAML (duplicate keys, ambiguous scalars)."""
 

@@ -12,10 +12,10 @@ person must act. The two are never present together.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from poolkeeper.frozen import frozen
 from poolkeeper.text import moment
 
 MESSAGE_MAX = 2000
@@ -30,7 +30,7 @@ class ReadyStatus(Enum):
     STALLED = ("False", "Stalled")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadyCondition:
     """The reason (a CamelCase word) and the message of the Ready condition."""
 

@@ -10,14 +10,16 @@ that lasts. A restarted operator tells it once more, and so it does of the prese
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from poolkeeper import wording
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.person_requests import AnswerKind, RequestAnswer
 from poolkeeper.model.execution.runs import Ending
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.resources.status.events import StatusEvent
 from poolkeeper.resources.status.wording import count, size
 
@@ -53,7 +55,7 @@ def answer_event(answer: RequestAnswer) -> StatusEvent:
     return StatusEvent("Normal" if is_done else "Warning", reason, wording.answer_text(answer))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToldDecisions:
     """What was told of one cluster.
 

@@ -5,9 +5,9 @@ from the live status and sends no event for what had already happened.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from poolkeeper.frozen import frozen
 from poolkeeper.resources.kinds.custom_resource import ObjectKey
 from poolkeeper.resources.status.conditions import condition_of
 from poolkeeper.resources.status.plan_fields import PlanApproval
@@ -15,7 +15,7 @@ from poolkeeper.resources.status.plan_fields import PlanApproval
 NOTE_MAX = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatusEvent:
     """An event of Kubernetes: its type, a CamelCase reason and a note."""
 

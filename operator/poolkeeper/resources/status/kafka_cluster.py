@@ -18,14 +18,16 @@ from poolkeeper.errors import (
     StalePlan,
     Unavailable,
 )
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress
 from poolkeeper.model.execution.person_requests import TEXT_MAX, RequestAnswer
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.model.execution.waits import Wait, WaitReason, in_order
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, in_order
 from poolkeeper.model.names import ABANDON, DELETION
 from poolkeeper.model.plans import ElectLeaders, Part, PartKind, Plan
-from poolkeeper.model.specs import Desired, Mode
+from poolkeeper.model.specs import Mode
 from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions

@@ -5,11 +5,11 @@ A status is read by people, and by the next leader, which resumes from it: `stat
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from poolkeeper import wording
+from poolkeeper.frozen import frozen
 from poolkeeper.model.rebalances import (
     ClusterRebalance,
     PartState,
@@ -32,7 +32,7 @@ PART_MESSAGE_MAX = 1024
 SHOWN_MAX = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RebalanceStatusInputs:
     """The state of a Rebalance and its Ready condition."""
 

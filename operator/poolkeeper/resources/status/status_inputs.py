@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from poolkeeper.model.execution import waits
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution import wait_reasons, waits
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, Urgency
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.specs import ApprovalPolicy, Desired, Mode, TopicSpec
+from poolkeeper.model.specs import ApprovalPolicy, Mode, TopicSpec
 from poolkeeper.planning.diagnosis.health import ClusterHealth, cluster_health
 from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, adoption_requests
 from poolkeeper.planning.problem.pool_membership import metric_name
@@ -35,7 +37,7 @@ _PASSING = frozenset(
 """Problems that nobody needs to mend: the next plan looks again."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatusInputs:
     """An assembly compared with an observation; `observation` is None without an observation.
 
@@ -203,7 +205,7 @@ def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) 
     asks = bool(plan.moves) or any(map(is_destructive, plan.steps))
     if approval.policy is ApprovalPolicy.AUTO:
         # Many deletions wait for a person even under Auto.
-        asks = waits.has(outcome.waits, waits.WaitReason.APPROVAL_REQUIRED)
+        asks = waits.has(outcome.waits, wait_reasons.WaitReason.APPROVAL_REQUIRED)
     if not asks:
         return PlanApproval.NOT_NEEDED
     by_person = bool(outcome.approved_by) and approval.policy is ApprovalPolicy.MANUAL

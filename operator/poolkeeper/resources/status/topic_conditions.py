@@ -7,21 +7,15 @@ what the loop does next by itself.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from poolkeeper import wording
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Claim
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.waits import in_order
 from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem, SetConfig
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.specs import (
-    ApprovalPolicy,
-    Claim,
-    DeletionPolicy,
-    KafkaClusterSpec,
-    Mode,
-    TopicSpec,
-)
+from poolkeeper.model.specs import ApprovalPolicy, DeletionPolicy, KafkaClusterSpec, Mode, TopicSpec
 from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, is_doomed
 from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.problem.topic_rights import Right, prefix_of
@@ -51,7 +45,7 @@ _NAMED_BY_HASH_MAX = 10
 _APPLY = "set spec.mode to Apply to go on"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicSituation:
     """The inputs of every rule about one Topic."""
 

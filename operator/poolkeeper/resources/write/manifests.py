@@ -15,11 +15,8 @@ from ruamel.yaml.representer import SafeRepresenter
 from poolkeeper.model.names import API_VERSION
 from poolkeeper.model.specs import (
     DEFAULT_GOALS,
-    NAMESPACE_LIMITS,
-    TOPIC_LIMITS,
     AllowedNamespaces,
     Capacity,
-    DeclarationLimits,
     Goal,
     Headroom,
     KafkaClusterSpec,
@@ -30,6 +27,7 @@ from poolkeeper.model.specs import (
     Tls,
     TopicSpec,
 )
+from poolkeeper.model.tenancy import NAMESPACE_LIMITS, TOPIC_LIMITS, DeclarationLimits
 from poolkeeper.resources.parse import schemas
 from poolkeeper.resources.parse.quantities import duration_text, size_text
 from poolkeeper.resources.parse.scalars import resolve

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
+from poolkeeper.frozen import frozen
+
 
 class FaultKind(StrEnum):
     """The kind of a fault.
@@ -31,7 +33,7 @@ class ClientKilled(BaseException):
     """Stands for the end of the calling process: none of its code runs on."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fault:
     """A trouble; `done`: after the server has done what was asked, else before.
 

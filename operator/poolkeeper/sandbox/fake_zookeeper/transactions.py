@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
+from poolkeeper.frozen import frozen
+
 
 class TransactionKind(IntEnum):
     """What a transaction does; the numbers are ZooKeeper's."""
@@ -38,7 +40,7 @@ class TransactionKind(IntEnum):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operation:
     """One change of one node, alone or as a member of a multi.
 

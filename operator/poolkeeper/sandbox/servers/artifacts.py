@@ -17,11 +17,11 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from poolkeeper import errors
+from poolkeeper.frozen import frozen
 
 LATEST = "3.9.2"
 """The version whose class path also brings the ZooKeeper server (3.8.4) that serves all others."""
@@ -31,7 +31,7 @@ DEBIAN_PACKAGES = {"java": "openjdk-17-jre-headless", "mvn": "maven"}
 RESOLVE_TIMEOUT_S = 600
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tools:
     """Absolute paths of the programs needed: java and mvn."""
 

@@ -17,16 +17,16 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from poolkeeper import errors
+from poolkeeper.frozen import frozen
 
 LAUNCHER = Path(__file__).with_name("launch.py")
 POLL_S = 0.01
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identity:
     """One process of this boot: its pid and its start in clock ticks since boot."""
 

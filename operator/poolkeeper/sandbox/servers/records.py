@@ -22,10 +22,11 @@ import shutil
 import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from poolkeeper import errors
+from poolkeeper.frozen import frozen
 from poolkeeper.sandbox.servers import artifacts, processes, settings
 from poolkeeper.sandbox.servers.processes import Identity
 
@@ -33,7 +34,7 @@ PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 LOWEST_PORT = 15_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerPort:
     """The address of a broker; a simulated one listens nowhere and has port 0."""
 
@@ -42,7 +43,7 @@ class BrokerPort:
     port: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SandboxRecord:
     """The record of one sandbox. `owner` is the process that created or detached it."""
 

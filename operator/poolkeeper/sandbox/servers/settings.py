@@ -8,16 +8,16 @@ for some seconds. Every Kafka from 0.10.2 to 3.9 accepts the same broker setting
 import json
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 
+from poolkeeper.frozen import frozen
 from poolkeeper.sandbox.servers import artifacts, class_archives
 
 ADDRESS = "127.0.0.1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerSpec:
     """One broker: its id, its rack (None: it registers none) and settings on top of the default."""
 
@@ -26,7 +26,7 @@ class BrokerSpec:
     settings: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SandboxSpec:
     """One ZooKeeper and these brokers, which may be none.
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from poolkeeper.frozen import frozen
 from poolkeeper.sandbox.clock import Clock
 from poolkeeper.sandbox.servers.settings import BrokerSpec, spread
 from poolkeeper.sandbox.simulation.broker import throttles
@@ -24,7 +25,7 @@ LEFT_TO_COPIES = 0.05
 """The part of a network that copies get however much others want."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SimulationSpec:
     """A cluster to simulate. Rates are bytes per second, of each broker's network and disk.
 

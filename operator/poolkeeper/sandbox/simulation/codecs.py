@@ -10,10 +10,11 @@ What makes no sense raises ValueError, TypeError or KeyError, as broken input do
 import json
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from poolkeeper.frozen import frozen
 from poolkeeper.sandbox.simulation.profiles import Era, Profile
 
 IDS = "/brokers/ids"
@@ -53,7 +54,7 @@ Ids = tuple[int, ...]
 """Broker ids in the order of a node; after a poisoned request some may be no numbers at all."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assignment:
     """Replicas of a partition, with those that a move adds and removes (2.4 and later)."""
 
@@ -84,7 +85,7 @@ class Assignment:
         return Assignment(whole, adding, tuple(id_ for id_ in whole if id_ not in target))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicBody:
     """A topic node's content."""
 
@@ -92,7 +93,7 @@ class TopicBody:
     topic_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionState:
     """A partition's state node; `version` is the node's data version."""
 
@@ -112,7 +113,7 @@ class PartitionState:
         return replace(self, isr=isr).led_by(NO_LEADER if self.leader == replica else self.leader)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Registration:
     """What a broker registers itself with."""
 

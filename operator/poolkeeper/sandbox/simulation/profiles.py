@@ -11,8 +11,9 @@ Three eras of reassignment:
   only a way to ask.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from poolkeeper.frozen import frozen
 
 
 class Era(StrEnum):
@@ -23,7 +24,7 @@ class Era(StrEnum):
     RECORDED = "in the topic node"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Profile:
     """One Kafka release, by its version's numbers."""
 

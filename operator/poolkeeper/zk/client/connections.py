@@ -9,7 +9,6 @@ import logging
 import re
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from threading import Event, Lock
 from typing import Any
 
@@ -19,6 +18,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KeeperState
 
 from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.frozen import frozen
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client import failures, multiread
 
@@ -31,7 +31,7 @@ _VERSION_BYTES = 4096
 _VERSION = re.compile(r"^Zookeeper version: ([0-9]+)\.([0-9]+)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """`servers` is `h1:2181,h2:2181`, `chroot` is empty or `/kafka`."""
 
@@ -114,7 +114,7 @@ class Connection:
         self._changed.set()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Connector:
     """How to connect: kazoo's options, the session's timeout and the deadline of each answer."""
 

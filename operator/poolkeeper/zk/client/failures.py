@@ -1,8 +1,5 @@
 """kazoo's exceptions as our own errors: each means that ZooKeeper is unavailable to us now."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from kazoo.exceptions import (
     AuthFailedError,
     ConnectionClosedError,
@@ -36,12 +33,27 @@ def unavailable(failed: Exception, doing: str) -> Unavailable:
             return Unavailable(f"ZooKeeper answered {type(failed).__name__} ({doing})")
 
 
-@contextmanager
-def translate_errors(doing: str, unchanged: type[Exception] | tuple[()] = ()) -> Iterator[None]:
+class ErrorTranslation:
+    """A `with` block in which kazoo's errors become ours; cheap, as every read has one."""
+
+    __slots__ = ("_doing", "_unchanged")
+
+    def __init__(self, doing: str, unchanged: type[Exception] | tuple[()]) -> None:
+        self._doing = doing
+        self._unchanged = unchanged
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, failed: BaseException | None, _trace: object
+    ) -> None:
+        if failed is None or isinstance(failed, self._unchanged):
+            return
+        if isinstance(failed, KazooException | KazooTimeoutError):
+            raise unavailable(failed, self._doing) from failed
+
+
+def translate_errors(doing: str, unchanged: type[Exception] | tuple[()] = ()) -> ErrorTranslation:
     """Turn whatever kazoo raises inside into `Unavailable`, except for `unchanged`."""
-    try:
-        yield
-    except unchanged:
-        raise
-    except (KazooException, KazooTimeoutError) as failed:
-        raise unavailable(failed, doing) from failed
+    return ErrorTranslation(doing, unchanged)

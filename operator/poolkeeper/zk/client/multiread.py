@@ -18,11 +18,11 @@ again.
 import struct
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeGuard
 
 from kazoo.exceptions import EXCEPTIONS, ConnectionLoss, NoAuthError, NoNodeError
 
+from poolkeeper.frozen import frozen
 from poolkeeper.zk.client import failures
 from poolkeeper.zk.client.nodes import Node
 
@@ -59,7 +59,7 @@ class Reply(NamedTuple):
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MultiRead:
     """A request as kazoo's connection wants it."""
 

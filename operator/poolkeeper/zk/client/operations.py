@@ -10,10 +10,10 @@ per operation; a quarter of the default leaves room for all of it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 
 TRANSACTION_BYTES_MAX = 256 * 1024
 TRANSACTION_OPERATIONS_MAX = 500
@@ -22,7 +22,7 @@ _OVERHEAD_BYTES = 64
 """Of one operation on the wire: header, lengths, version, flags and an open ACL, rounded up."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """The node exists and has this data version."""
 
@@ -30,7 +30,7 @@ class Check:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Create:
     """Create the node, with the ACL of its parent.
 
@@ -43,7 +43,7 @@ class Create:
     sequence: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SetData:
     """Replace the data of a node that has this version."""
 
@@ -52,7 +52,7 @@ class SetData:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delete:
     """Delete a node that has this version and no children."""
 

@@ -9,10 +9,11 @@ name the node (the caller does).
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import (
     Broker,
     Controller,
@@ -31,7 +32,7 @@ STATES_AT_ONCE = 1000
 _KRAFT_EPOCH = "kraftControllerEpoch"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerNode:
     """A registration: its format `version` (1 to 5) tells how old the broker may be."""
 
@@ -64,7 +65,7 @@ class BrokerNode:
         return Broker(id_, self.rack, self.endpoints)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicNode:
     """A topic's assignment. `partitions` is by ascending id; `raw` is the body as it was read."""
 
@@ -260,7 +261,7 @@ class PreferredElectionNode:
         return json_bodies.encode({"version": 1, "partitions": entries})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigNode:
     """Dynamic config of a topic or broker; `raw` is the body as it was read."""
 

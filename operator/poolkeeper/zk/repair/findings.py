@@ -1,11 +1,11 @@
 """One thing that is wrong with a node, and what is to be done about it: values."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Desired
 from poolkeeper.zk import throttle_records
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.throttle_records import Entity
@@ -28,7 +28,7 @@ class Remedy(StrEnum):
     """It cannot be mended here."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """What is wrong with the node at `path`.
 
@@ -61,7 +61,7 @@ class Finding:
         return self.remedy is not Remedy.NONE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Examined:
     """What findings are made from; `desired` is None without manifests.
 

@@ -8,9 +8,9 @@ flight is known by the record of its request, and the next executor takes it up.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from poolkeeper.errors import DamagedNode, NodeDamage
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.runs import Ending, Phase, Run, RunDocument
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
@@ -110,7 +110,7 @@ def _balance(examined: Examined, damage: NodeDamage) -> Finding:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Stored:
     """A document that is whole, with its digest and its number of chunks."""
 

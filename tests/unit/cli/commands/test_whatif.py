@@ -81,6 +81,14 @@ def manifests(tmp_path) -> Path:
             id="a topic that is not there, and partitions that shrink",
         ),
         pytest.param(
+            ("keys", "--topic", "nope", "--partitions", "0:3"),
+            [
+                "--partitions: 0 → 3 (expected 1 or more now)",
+                "--topic: there is no topic nope (expected one of odd, orders)",
+            ],
+            id="a topic without partitions",
+        ),
+        pytest.param(
             ("keys", "--topic", "orders", "--partitions", "4:6"),
             ["--partitions: topic orders has 3 partitions (not 4)"],
             id="another number of partitions",

@@ -6,7 +6,8 @@ from builders import plan
 from poolkeeper.cli.output import left_undone
 from poolkeeper.cli.output.left_undone import Undone
 from poolkeeper.model.execution.actions import Action, ActionKind
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.model.topology import TopicPartition

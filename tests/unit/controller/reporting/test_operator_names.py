@@ -14,7 +14,8 @@ from poolkeeper.controller.reporting.operator_names import (
     two_operators,
 )
 from poolkeeper.model.execution.outcomes import Outcome, State
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Mode
 from unit.resources.bodies import kafka
 from unit.resources.stages import seen

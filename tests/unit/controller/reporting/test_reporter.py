@@ -18,7 +18,8 @@ from poolkeeper.model.execution.outcomes import (
     State,
 )
 from poolkeeper.model.execution.runs import Ending
-from poolkeeper.model.execution.waits import Wait, WaitReason, after_error
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, after_error
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import condition_of

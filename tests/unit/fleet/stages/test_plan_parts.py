@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from builders import cluster, cluster_spec, desired, pool_spec, topic, topic_spec
 from laws import examples
 from poolkeeper.fleet.stages import plan_parts
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import (
     Capacity,
     ClusterLimits,
-    Desired,
     LimitPolicy,
     Quotas,
     Strategy,

@@ -7,13 +7,12 @@ from builders import cluster_spec, pool_spec
 from laws import examples
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.storage import codecs
+from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.records import BrokerRecord, Records, TopicRecord
 from poolkeeper.model.specs import (
     AllowedNamespaces,
     Capacity,
-    Claim,
     DeletionPolicy,
-    Desired,
     FailureDomain,
     Headroom,
     LoadSource,

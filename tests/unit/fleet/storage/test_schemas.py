@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from poolkeeper.errors import Refused
-from poolkeeper.fleet.storage import schemas
+from poolkeeper.fleet.storage import schemas, table_schema
 
 RELEASED = Path(__file__).parents[3] / "golden" / "fleet" / "schemas.json"
 
@@ -102,6 +102,6 @@ def test_every_column_is_documented_and_named_once():
 
 def test_another_version_is_refused_by_number():
     with pytest.raises(Refused, match=r"^f: table moves has version 2 \(expected version 1\)"):
-        schemas.check_version(schemas.MOVES, "2", "f")
+        table_schema.check_version(schemas.MOVES, "2", "f")
     with pytest.raises(Refused, match="has no version"):
-        schemas.check_version(schemas.MOVES, None, "f")
+        table_schema.check_version(schemas.MOVES, None, "f")

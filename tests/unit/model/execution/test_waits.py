@@ -1,6 +1,7 @@
 """In which order waits are told: what blocks first, and each thing once."""
 
-from poolkeeper.model.execution.waits import Wait, WaitReason, blocks, in_order
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, blocks, in_order
 from poolkeeper.model.topology import TopicPartition
 
 R = WaitReason

@@ -6,6 +6,7 @@ import pytest
 
 from builders import move, plan
 from poolkeeper.model import specs, topology
+from poolkeeper.model.desired import Desired
 from unit.planning.audited import (
     CLUSTER,
     CONFIG,
@@ -107,7 +108,7 @@ def test_what_moves_already_is_left_alone(cluster) -> None:
     ]
 
 
-def capped(pool: specs.ResourcePoolSpec = FAST, **capacity: int) -> specs.Desired:
+def capped(pool: specs.ResourcePoolSpec = FAST, **capacity: int) -> Desired:
     return replace(DESIRED, pools=(replace(pool, **_caps(capacity)), SLOW))
 
 

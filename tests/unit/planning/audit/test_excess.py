@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import builders
 from builders import MIB, pool_spec, topic, topic_spec
 from poolkeeper.model import specs, topology
+from poolkeeper.model.desired import Desired
 from poolkeeper.planning.audit.excess import Excesses, excesses, live_state, rack_excess
 from poolkeeper.planning.rules import AuditHome, Rules
 
@@ -26,7 +27,7 @@ POOL = pool_spec("fast", 1, 2, 3, 4)
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 9: "b"}
 
 
-def desired(pool: specs.ResourcePoolSpec = POOL, **details: object) -> specs.Desired:
+def desired(pool: specs.ResourcePoolSpec = POOL, **details: object) -> Desired:
     return builders.desired(pool, topic_spec("t", "fast"), topic_spec("u", "fast"), **details)
 
 

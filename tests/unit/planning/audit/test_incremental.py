@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from bench import clusters
 from laws import examples
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Move, Plan
 from poolkeeper.model.specs import (
     Capacity,
     ClusterLimits,
-    Desired,
     FailureDomain,
     Headroom,
     LimitPolicy,

@@ -3,11 +3,12 @@
 import pytest
 
 from builders import cluster_spec, pool_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import BrokerRecord, Records
-from poolkeeper.model.specs import Desired, Heal
+from poolkeeper.model.specs import Heal
 from poolkeeper.planning.constraints.outages import Outage, outage, problems
 from poolkeeper.planning.facts.pools import HealHeld
-from poolkeeper.reconcile.gone_brokers import gone_brokers
+from poolkeeper.reconcile.observe.gone_brokers import gone_brokers
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: None}
 

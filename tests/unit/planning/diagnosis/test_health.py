@@ -7,7 +7,7 @@ import pytest
 from builders import cluster, desired, partition, pool_spec, topic, topic_spec
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.specs import Adoption, AdoptionPolicy
+from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
 from poolkeeper.model.topology import Broker, Cluster, Controller, LogDir, ReassignmentEntry
 from poolkeeper.planning.diagnosis.health import cluster_health, problems
 

@@ -4,11 +4,11 @@ import pytest
 
 import builders
 from builders import pool_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Move, Plan
 from poolkeeper.model.specs import (
     Capacity,
     ClusterLimits,
-    Desired,
     FailureDomain,
     Headroom,
     LimitPolicy,

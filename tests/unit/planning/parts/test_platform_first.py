@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from functools import lru_cache
 
 import pytest
 from hypothesis import given
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 
 from builders import cluster, desired, pool_spec, topic, topic_spec
 from laws import examples
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import CreateTopic, Plan
-from poolkeeper.model.specs import Desired, TopicSpec
+from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.parts.choose import moves_of
@@ -46,6 +48,12 @@ def situation(seed: int) -> Situation:
     return desired(POOLS, *specs), cluster(BROKERS, *topics)
 
 
+@lru_cache
+def planned_before(seed: int) -> Plan:
+    """Return the plan of a situation; each change is tried with the same seeds."""
+    return planned(*situation(seed))
+
+
 def with_last(wanted: Desired, **changes: object) -> Desired:
     *others, last = wanted.topics
     return replace(wanted, topics=(*others, replace(last, **changes)))
@@ -70,7 +78,7 @@ CHANGES = {
 @given(seed=st.integers(0, 10_000))
 def test_what_a_tenant_declares_changes_no_hash_of_the_platforms_part(change, seed: int) -> None:
     wanted, found = situation(seed)
-    before, after = planned(wanted, found), planned(change(wanted), found)
+    before, after = planned_before(seed), planned(change(wanted), found)
     (drain,) = [part for part in before.parts if part.name == "drain"]
     (again,) = [part for part in after.parts if part.name == "drain"]
     assert (again.hash, again.fingerprint) == (drain.hash, drain.fingerprint)

@@ -7,9 +7,10 @@ from hypothesis import given
 
 from builders import MIB, cluster, desired, move, plan, pool_spec, topic, topic_spec
 from laws import examples
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import DeleteTopic, Move, MoveLogDir, Plan, SetConfig, Urgency
-from poolkeeper.model.specs import Capacity, Desired, DrainLogDir
+from poolkeeper.model.specs import Capacity, DrainLogDir
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.parts.split import Circumstances, with_parts

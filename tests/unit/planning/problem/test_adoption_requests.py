@@ -6,8 +6,10 @@ import pytest
 
 import builders
 from builders import cluster_spec, pool_spec, topic, topic_spec
+from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.records import Records, TopicRecord
-from poolkeeper.model.specs import Adoption, AdoptionPolicy, Claim, Desired, TopicSpec
+from poolkeeper.model.specs import TopicSpec
+from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.adoption_requests import adoption_hash, adoption_requests
 from poolkeeper.planning.problem.topic_ownership import topic_owners

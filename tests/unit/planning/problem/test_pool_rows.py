@@ -6,8 +6,9 @@ import pytest
 
 import builders
 from builders import MIB, cluster, pool_spec, topic, topic_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import CreateTopic
-from poolkeeper.model.specs import Balancing, Capacity, Desired, ResourcePoolSpec, TopicSpec
+from poolkeeper.model.specs import Balancing, Capacity, ResourcePoolSpec, TopicSpec
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.planner import make_plan
 from unit.planning.byhand import lawful

@@ -6,17 +6,11 @@ import pytest
 
 import builders
 from builders import pool_spec, topic, topic_spec
+from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.plans import DeleteTopic, SetConfig
-from poolkeeper.model.specs import (
-    Adoption,
-    AdoptionPolicy,
-    Claim,
-    DeletionPolicy,
-    Desired,
-    TopicSpec,
-    UnmanagedTopics,
-)
+from poolkeeper.model.specs import DeletionPolicy, TopicSpec, UnmanagedTopics
+from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan

@@ -7,7 +7,7 @@ import pytest
 import builders
 from builders import cluster_spec, topic
 from poolkeeper.model.execution.records import Records, TopicRecord
-from poolkeeper.model.specs import Adoption, AdoptionPolicy
+from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
 from poolkeeper.model.topology import Topic
 from poolkeeper.planning.problem.topic_rights import Right, TopicsFound, right_of
 

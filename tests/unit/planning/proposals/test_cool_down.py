@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from builders import cluster, desired, pool_spec, topic, topic_spec
 from laws import examples
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import BalanceRecord, Records
 from poolkeeper.model.plans import AddPartitions, CreateTopic, MoveLogDir, Urgency
-from poolkeeper.model.specs import Balancing, Capacity, Desired, Goal, GoalKind, Strategy
+from poolkeeper.model.specs import Balancing, Capacity, Goal, GoalKind, Strategy
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Partition, Topic
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan

@@ -4,9 +4,10 @@ import pytest
 
 import builders
 from builders import cluster, pool_spec, topic, topic_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import CreateTopic, Plan
-from poolkeeper.model.specs import Balancing, Capacity, Desired, TopicDefaults
+from poolkeeper.model.specs import Balancing, Capacity, TopicDefaults
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan

@@ -8,7 +8,8 @@ from builders import GIB, partition, plan, topic
 from poolkeeper import errors
 from poolkeeper.algorithms.sizes import reassignment_bytes, topic_bytes
 from poolkeeper.model import plans, specs, topology
-from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.planning.staging.limits import Bounds
 from unit.planning.staged import RACKS, cluster, desired, entries, first, move

@@ -7,7 +7,8 @@ import pytest
 from builders import GIB, partition, plan
 from poolkeeper import wording
 from poolkeeper.model import specs, topology
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.planning.staging import next_stage
 from unit.planning.staged import cluster, desired, entries, first, move
 

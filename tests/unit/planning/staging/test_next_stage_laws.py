@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from builders import desired, pool_spec
 from laws import examples
 from poolkeeper.model import plans, specs, topology
+from poolkeeper.model.desired import Desired
 from poolkeeper.planning.audit.excess import Rules, excesses, live_state, partition_excess
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.planning.staging.candidates import entry_for
-from poolkeeper.planning.staging.excess_ledger import LAWFUL, Disks, Ledger
+from poolkeeper.planning.staging.disks.disk_space import Disks
+from poolkeeper.planning.staging.excess_ledger import LAWFUL, Ledger
 from poolkeeper.planning.staging.limits import Bounds
 
 MIB = 2**20
@@ -41,7 +43,7 @@ caps = st.none() | st.integers(0, 6)
 
 
 @st.composite
-def declared(draw: st.DrawFn) -> specs.Desired:
+def declared(draw: st.DrawFn) -> Desired:
     disk = draw(st.none() | st.integers(20, 60))
     capacity = specs.Capacity(replicas=draw(caps), disk_bytes=None if disk is None else disk * MIB)
     headroom = draw(st.none() | st.just(specs.Headroom(failures=1)))

@@ -12,13 +12,8 @@ from poolkeeper.errors import Stale, Unavailable
 from poolkeeper.kube.jobs import configmap_blob, jobs
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings
 from poolkeeper.kube.leadership.leader_fence import LeaderFence
-from poolkeeper.model.specs import (
-    BrokersSpec,
-    Desired,
-    KafkaClusterSpec,
-    Tls,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import BrokersSpec, KafkaClusterSpec, Tls, ZooKeeperSpec
 from poolkeeper.rebalances.planning import text_chunks
 from poolkeeper.rebalances.planning.planning_jobs import JobEngine, job_name, label, secrets_of
 from poolkeeper.rebalances.planning.request import ClusterRequest, RebalanceRequest

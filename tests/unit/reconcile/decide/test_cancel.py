@@ -6,7 +6,8 @@ import pytest
 
 from builders import partition, pool_spec, topic, topic_spec
 from poolkeeper.model.execution.runs import Ending, StopRequest
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Mode, Remedies
 from poolkeeper.model.topology import Controller
 from poolkeeper.planning.run_state.gates.disks import TargetDisks

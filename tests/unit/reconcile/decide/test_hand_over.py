@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 
 import builders
 from builders import cluster_spec, pool_spec, topic, topic_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.records import Records, TopicRecord
-from poolkeeper.model.execution.waits import Wait, WaitReason
-from poolkeeper.model.specs import Adoption, AdoptionPolicy, DeletionPolicy, Desired
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.specs import DeletionPolicy
+from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.topic_ownership import topic_owners
 from poolkeeper.reconcile.decide.hand_over import HandOver, hand_over

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from poolkeeper.model.execution.runs import RateReason, Saved, ThrottleConflicts
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.model.topology import Controller
 from poolkeeper.planning.run_state.reassignments.requests import Stall

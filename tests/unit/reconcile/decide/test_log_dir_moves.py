@@ -19,7 +19,8 @@ from poolkeeper.model.execution.runs import (
     Saved,
     StopRequest,
 )
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Execution, Mode, Throttle, ThrottleMode
@@ -45,7 +46,7 @@ from poolkeeper.reconcile.decide.decisions import (
     RunSituation,
 )
 from poolkeeper.reconcile.decide.log_dir_moves import REFUSALS_MAX, SILENCE_MS
-from poolkeeper.reconcile.observation import RunView
+from poolkeeper.reconcile.observe.run_view import RunView
 from unit.reconcile.situations import NOW_MS, RUN, desired
 
 A, B = "/a", "/b"

@@ -10,7 +10,8 @@ from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.records import BalanceRecord
 from poolkeeper.model.execution.refusals import HopelessMove
 from poolkeeper.model.execution.runs import Ending, Phase, Saved, ThrottleConflicts
-from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Capacity, Throttle, ThrottleMode, TopicSpec, Window
 from poolkeeper.planning.run_state.throttling.throttles import PUT_BACK_MAX, ThrottleWatch

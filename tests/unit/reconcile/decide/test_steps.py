@@ -5,7 +5,8 @@ import pytest
 import builders
 from builders import topic_spec
 from poolkeeper.model.execution.records import Records, TopicRecord
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -20,7 +21,7 @@ from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.steps import WriteSteps
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 from unit.reconcile.situations import cluster
 
 CREATE = CreateTopic("new", "p", ((1, 2),))

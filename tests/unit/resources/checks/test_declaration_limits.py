@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from poolkeeper.model.specs import Claim
+from poolkeeper.model.desired import Claim
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from unit.resources.bodies import assembly, kafka_cluster, pool, topic
 

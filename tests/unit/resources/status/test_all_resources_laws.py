@@ -18,16 +18,12 @@ from jsonschema.protocols import Validator
 
 from laws import examples
 from poolkeeper.errors import HolderActive, OtherCluster, Refused, Unavailable
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, State
 from poolkeeper.model.execution.records import Records, TopicRecord
-from poolkeeper.model.execution.waits import Wait, WaitReason
-from poolkeeper.model.specs import (
-    Approval,
-    ApprovalPolicy,
-    DeletionPolicy,
-    Desired,
-    Mode,
-)
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.specs import Approval, ApprovalPolicy, DeletionPolicy, Mode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource

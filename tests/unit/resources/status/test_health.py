@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from poolkeeper.model.specs import Culprit
+from poolkeeper.model.desired import Culprit
 from poolkeeper.model.topology import Cluster, Controller
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import ObjectKey

@@ -3,7 +3,8 @@ from hypothesis import strategies as st
 
 from laws import examples
 from poolkeeper.cli.commands import import_
-from poolkeeper.model.specs import Desired, RackPolicy
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import RackPolicy
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.resources.checks import folder
 from poolkeeper.resources.write import import_cluster

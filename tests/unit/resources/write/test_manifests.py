@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from laws import examples
-from poolkeeper.model import specs
+from poolkeeper.model import specs, tenancy
 from poolkeeper.model.specs import GoalKind, SourceLocation
 from poolkeeper.resources.kinds.kafka_cluster import read_cluster
 from poolkeeper.resources.kinds.resource_pool import read_pool
@@ -72,8 +72,8 @@ def clusters(draw):
         limits=specs.ClusterLimits(
             draw(COUNTS), draw(COUNTS), draw(st.sampled_from(specs.LimitPolicy))
         ),
-        adoption=specs.Adoption(
-            draw(maybe(st.sampled_from(specs.AdoptionPolicy))),
+        adoption=tenancy.Adoption(
+            draw(maybe(st.sampled_from(tenancy.AdoptionPolicy))),
             draw(maybe(st.sampled_from([(), ("shop", "bank")]))),
             draw(maybe(st.sampled_from([(), ("a.*", "no")]))),
         ),

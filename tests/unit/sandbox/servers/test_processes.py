@@ -79,12 +79,12 @@ def test_a_child_outlives_the_thread_that_asked_for_it(records, tmp_path):
 
 
 OWNER = """
-import sys, pathlib
+import sys, pathlib, time
 from poolkeeper.sandbox.servers.processes import ProcessGroup
 records = pathlib.Path(sys.argv[1])
 nursery = ProcessGroup(records, tied=sys.argv[2] == "tied")
 nursery.start("c", [sys.executable, "-c", "import time; time.sleep(60)"], records.parent / "log")
-while not records.read_text(): pass
+while not records.read_text(): time.sleep(0.01)
 print("ready", flush=True)
 sys.stdin.read()
 """

@@ -7,15 +7,15 @@ for the later one that of the member's data: they differ only below -1, which is
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from poolkeeper.algorithms.assignors.group import GroupMember, GroupTopic
 from poolkeeper.algorithms.assignors.partition_numbers import user_data_order
+from poolkeeper.frozen import frozen
 
 NO_GENERATION = -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemberData:
     """What a member says that it had: (topic, partition) in the order in which Kafka reads them."""
 
@@ -23,7 +23,7 @@ class MemberData:
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PreviousOwners:
     """The partitions that each member keeps a claim to, and those claimed in vain by several."""
 

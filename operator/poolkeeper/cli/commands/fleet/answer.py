@@ -1,7 +1,6 @@
 """`poolkeeper fleet answer`: what a planning Job runs; a planning request in, plans out."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from poolkeeper import output_files
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.text import count
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ MESSAGE_CHARS_MAX = 2000
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnswerOptions:
     """The options of the command."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from poolkeeper.cli.input import options
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 
 if TYPE_CHECKING:
     from poolkeeper.fleet.lake.lake import Lake
@@ -36,7 +37,7 @@ def fleet() -> None:
     """Plan many clusters at once: snapshot, features, plan, budget, report."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _FleetCommand:
     """The options of all steps: where the tables are, Spark's, whether to redo all."""
 

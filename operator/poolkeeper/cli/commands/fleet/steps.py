@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import Refused
-from poolkeeper.model.specs import Desired
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.resources.checks import folder
 from poolkeeper.resources.parse.quantities import positive_duration_s
 from poolkeeper.text import listed
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from poolkeeper.fleet.stages.snapshot import SnapshotTask
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FleetWork:
     """Who does a step, where its tables are, and whether what is there is made again."""
 
@@ -45,7 +46,7 @@ class FleetWork:
         return self.engine.objects(snapshot_files.fleet("lake.filesystems").root_of(uri))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeclaredFleet:
     """What manifests declare; `refused`: by name of clusters of which they do not, why."""
 
@@ -58,7 +59,7 @@ class DeclaredFleet:
         return sorted([*(each.cluster.name for each in self.desired), *self.refused])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadingOptions:
     """The options of the step `snapshot` as given."""
 

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from poolkeeper import output_files
 from poolkeeper.cli.commands.fleet import steps
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Window
 from poolkeeper.report.values import Gap
 from poolkeeper.resources.parse.quantities import positive_duration_s, size_bytes
@@ -81,7 +81,7 @@ REPORT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportOptions:
     """The options of a report as given."""
 
@@ -94,7 +94,7 @@ def report_options(until: datetime | None, pages: int) -> ReportOptions:
     return ReportOptions(until.date() if until else None, pages)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BudgetOptions:
     """The options of a budget as given."""
 
@@ -106,7 +106,7 @@ class BudgetOptions:
     begin: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FleetBudget:
     """The options parsed: the budget, the site of each cluster, the begin if given."""
 

@@ -1,7 +1,7 @@
 """The commands around a plan of one cluster: make it, carry it out, watch it, end it.
 
 In come the options that name a cluster and what is declared for it, out go the plan and the state
-of its run as lines or JSON. Read `plan`, which makes plans for the others as well, then `rehearse`
-(on a copy) and `apply` (on the cluster); of a run under way `status`, `show` and `stop` with
-`rollback`; of the runs that ended `history`.
+of its run as lines or JSON. Read `plan`, which makes plans for the others as well, and how they are
+shown (`plan_output`), then `rehearse` (on a copy) and `apply` (on the cluster); of a run under way
+`status`, `show` and `stop` with `rollback`; of the runs that ended `history`.
 """

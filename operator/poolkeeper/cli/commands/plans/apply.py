@@ -8,7 +8,7 @@ approval is stored for the operator.
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -16,7 +16,8 @@ import click
 
 from poolkeeper import wording
 from poolkeeper.cli.commands.plans import plan as planning_command
-from poolkeeper.cli.commands.plans.plan import Beside
+from poolkeeper.cli.commands.plans import plan_output
+from poolkeeper.cli.commands.plans.plan_output import Beside
 from poolkeeper.cli.input import confirmation, interrupts, options
 from poolkeeper.cli.input.clusters import cluster_reading, looks, targets
 from poolkeeper.cli.input.clusters.targets import Target
@@ -29,13 +30,15 @@ from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.controller.audit_notes import noting
 from poolkeeper.errors import DamagedNode, Refused, StalePlan
+from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.throttles import Throttled
-from poolkeeper.model.execution.waits import WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import ApprovalPolicy, Desired, LoadSource, Mode
+from poolkeeper.model.specs import ApprovalPolicy, LoadSource, Mode
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.gates import gates
@@ -46,7 +49,7 @@ from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile import adoption, approval
 from poolkeeper.reconcile.context import PendingPlan
 from poolkeeper.reconcile.decide import stalls
-from poolkeeper.reconcile.observation import Observation, observe_cluster
+from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 from poolkeeper.telemetry import audit as audit_trail
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.text import count, cut
@@ -62,7 +65,7 @@ _STAYING = (WaitReason.TOPIC_DAMAGED, WaitReason.ISR_OUTSIDE_REPLICAS)
 """What no pass of `apply` ends."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApplyOptions:
     """The options of the command."""
 
@@ -145,9 +148,7 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         else:
             waits = () if resumed else looks.live_waits(observed, None, command.desired)
             waits += planning_command.stage_waits(plan, command.desired, observed)
-            planning_command.show(
-                plan, command.desired, observed, command.output, Beside(waits=waits)
-            )
+            plan_output.show(plan, command.desired, observed, command.output, Beside(waits=waits))
             printing.emit("")
     again = "Type yes to go on with this plan" if resumed else "Type yes to apply this plan"
     confirmation.confirm(again, yes=command.yes)
@@ -283,7 +284,7 @@ def _report_no_changes(
     if command.output == printing.JSON:
         _result(plan, Outcome(State.CONVERGED, waits=waits), undone)
     else:
-        planning_command.show(plan, command.desired, observed, command.output, Beside(waits=waits))
+        plan_output.show(plan, command.desired, observed, command.output, Beside(waits=waits))
     return left_undone.EXIT_CODE if undone else 0
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolkeeper import output_files, wording
+from poolkeeper.cli.commands.plans.plan_output import (
+    PAGES,
+    REASSIGN_JSON,
+    Beside,
+    damage,
+    document,
+    has_more_to_do,
+    show,
+)
 from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import targets
 from poolkeeper.cli.input.clusters.looks import Look, look_at_cluster, look_at_snapshot, now_ms
@@ -17,38 +26,34 @@ from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.clusters.what_if import SupposedBrokers, suppose_brokers
 from poolkeeper.cli.input.files import fleet_features
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.cli.output import ink, left_undone, printing
-from poolkeeper.cli.output.plans import brokers_table, capacity_table, plan_text
-from poolkeeper.cli.output.runs import status_text
+from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.errors import InvalidInput
-from poolkeeper.jsontext import compact, indented
+from poolkeeper.jsontext import indented
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, PlanProblem
-from poolkeeper.model.specs import ApprovalPolicy, Desired
+from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.planning.audit import audit
-from poolkeeper.planning.diagnosis import health, impossible_requests, remaining_capacity
+from poolkeeper.planning.diagnosis import health, impossible_requests
 from poolkeeper.planning.facts.pools import Standstill
 from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
 from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.planner import make_plan
-from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
-from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import adoption, approval
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import approved, cool_down, hand_over
-from poolkeeper.reconcile.observation import Observation
-from poolkeeper.text import moment, named
+from poolkeeper.reconcile.observe.observation import Observation
+from poolkeeper.studies.planned_groups import PlannedGroup, planned_groups
+from poolkeeper.text import named
 from poolkeeper.zk.client.gc_pause import collector_paused
 
 if TYPE_CHECKING:
     from poolkeeper.rehearsal.values import Rehearsal
-    from poolkeeper.report.document import Section
 
 CHANGES = 2
-REASSIGN_JSON = "reassign-json"
 RefusedConfigs = Callable[[Plan, Cluster], Mapping[str, RefusedConfig]]
 """Returns the configs of a plan that the brokers refuse, by topic."""
 
@@ -58,18 +63,9 @@ def ask_nobody(plan: Plan, cluster: Cluster) -> Mapping[str, RefusedConfig]:
     return {}
 
 
-HTML = "html"
-PAGES = (HTML, "markdown")
-
-
 @click.command()
 @options.by_manifests
-@click.option(
-    "--snapshot",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Plan for a snapshot instead of the live cluster; nothing is connected to.",
-)
+@options.snapshot("Plan for a snapshot instead of the live cluster; nothing is connected to.")
 @click.option(
     "--features",
     metavar="URI",
@@ -94,6 +90,13 @@ PAGES = (HTML, "markdown")
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also write the plan there, for `apply --plan`.",
+)
+@click.option(
+    "--group",
+    "groups",
+    metavar="NAME",
+    multiple=True,
+    help="Also tell what members of this live consumer group read then. Repeatable.",
 )
 @click.option("--prune", is_flag=True, help="Plan deletions of topics that are no longer declared.")
 @click.option(
@@ -138,6 +141,8 @@ def _plan(
     target = targets.target(address)
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
+    if snapshot and supposed["groups"]:
+        raise click.UsageError("--group is a live group, which a snapshot does not tell of")
     look = look_at_snapshot(snapshot, desired) if snapshot else look_at_cluster(target, desired)
     seen = look.observed
     if features is not None:
@@ -156,14 +161,15 @@ def _plan(
         printing.warn(_unknown_room(made, desired, seen))
     look = replace(look, waits=(*look.waits, *stage_waits(made, desired, seen)))
     waits_until_ms = _balance_waits(made, desired, seen)
+    groups = _groups(made, seen, target, supposed["groups"])
     if out is not None:
         body = document(made, desired, seen, waits_until_ms, look.waits)
         output_files.write(out, indented(body, 1) + "\n")
     foretold = _rehearsed(made, seen, desired) if supposed["rehearse"] else None
-    show(made, desired, seen, output, Beside(waits_until_ms, look.waits, foretold))
-    if not made.empty or _to_do(seen):
+    show(made, desired, seen, output, Beside(waits_until_ms, look.waits, foretold, groups))
+    if not made.empty or has_more_to_do(seen):
         return CHANGES
-    undone = look.waits or left_undone.of_plan(made) or _damage(seen)
+    undone = look.waits or left_undone.of_plan(made) or damage(seen)
     return left_undone.EXIT_CODE if undone else 0
 
 
@@ -179,15 +185,6 @@ def _without_effect(
     if unknown:
         unknown -= hand_over.known_hashes(desired, seen.cluster, seen.records)
     return wording.sentences(approved.waits_of(asked, approvals, unknown))
-
-
-def _to_do(seen: Observation) -> bool:
-    """Whether `apply` has something to do beside the plan."""
-    return bool(seen.left.ours or seen.orphans.due() or seen.lost_run.in_flight)
-
-
-def _damage(seen: Observation) -> tuple[left_undone.Undone, ...]:
-    return left_undone.of_damage(left_throttles.waits(seen.left))
 
 
 def _unknown_room(made: Plan, desired: Desired, seen: Observation) -> list[str]:
@@ -246,48 +243,17 @@ def with_troubles(plan: Plan, desired: Desired, observed: Observation) -> Plan:
     return replace(plan, problems=(*plan.problems, *troubles))
 
 
-def document(
-    plan: Plan,
-    desired: Desired,
-    observed: Observation,
-    balance_waits_until_ms: int | None = None,
-    waits: Sequence[Wait] = (),
-) -> dict[str, object]:
-    """The plan as JSON values, with the remaining capacity of the pools after it.
+def _groups(
+    made: Plan, seen: Observation, target: Target, names: Sequence[str]
+) -> Sequence[PlannedGroup]:
+    """Ask for the groups that are named, and study them."""
+    if not names:
+        return ()
+    from poolkeeper.cli.input.clusters import live_groups  # only a live one needs its clients
 
-    `balance_waits_until_ms`: until then a loop leaves out what is for balance alone. `waits`: what
-    blocks every move now.
-    """
-    left = remaining_capacity.remaining_capacities(plan, desired, observed.cluster, observed.gone)
-    body = plan_json.to_json(plan)
-    body.setdefault("parts", [])
-    body["room"] = [capacity_table.as_data(room) for room in left]
-    if loads := brokers_table.leader_loads_data(plan, observed.cluster):
-        body["leaderLoads"] = loads
-    as_declared = plan.empty and not left_undone.of_plan(plan) and not waits
-    body["asDeclared"] = as_declared and not _to_do(observed) and not _damage(observed)
-    body["blocked"] = left_undone.as_data(left_undone.of_waits(waits))
-    if lost := observed.orphans.found:
-        body["orphanedMoves"] = [str(each.partition) for each in lost]
-    if throttled := left_throttles.waits(observed.left):
-        body["throttlesLeft"] = status_text.throttles_data(throttled)
-    if balance_waits_until_ms is not None:
-        body["balanceWaitsUntil"] = moment(balance_waits_until_ms)
-    return body
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """What is shown beside a plan.
-
-    `balance_waits_until_ms`: until then a loop leaves out what is for balance alone. `waits`: what
-    blocks every move now; it comes first, with throttles that no run accounts for. `foretold`: the
-    rehearsal of the plan, and that of its worst single fault.
-    """
-
-    balance_waits_until_ms: int | None = None
-    waits: Sequence[Wait] = ()
-    foretold: "tuple[Rehearsal, Rehearsal | None] | None" = None
+    groups, warnings = live_groups.read_groups(target, seen.cluster, names)
+    printing.warn(warnings)
+    return planned_groups(made, seen.cluster, groups)
 
 
 def _rehearsed(
@@ -302,60 +268,6 @@ def _rehearsed(
 
     subject = Subject(seen.cluster, desired, partial(audited_plan, prune=False))
     return foretelling.foretell(subject, Settings(begin_ms=now_ms()))
-
-
-def show(
-    plan: Plan,
-    desired: Desired,
-    observed: Observation,
-    output: str,
-    beside: Beside = Beside(),
-) -> None:
-    """Write a plan to standard output, with the remaining capacity of the pools after it."""
-    waits, foretold = beside.waits, beside.foretold
-    throttled = wording.sentences((*observed.orphans.waits(), *left_throttles.waits(observed.left)))
-    if output in (REASSIGN_JSON, *PAGES):
-        printing.warn(throttled)
-    if output == printing.JSON:
-        body = document(plan, desired, observed, beside.balance_waits_until_ms, waits)
-        if foretold is not None:
-            from poolkeeper.rehearsal.results import document as rehearsal_document
-
-            body["rehearsal"] = rehearsal_document.foretold(*foretold)
-        printing.emit_json(body)
-    elif output == REASSIGN_JSON:
-        for file in plan_json.reassign_json(plan):
-            printing.emit(compact(file))
-    elif output in PAGES:
-        from poolkeeper.report import plan_report
-
-        section = None if foretold is None else _section(*foretold)
-        write = plan_report.plan_page if output == HTML else plan_report.plan_markdown
-        printing.emit(write(plan, desired, observed.cluster, section))
-    else:
-        left = remaining_capacity.remaining_capacities(
-            plan, desired, observed.cluster, observed.gone
-        )
-        if waits:
-            printing.emit(plan_text.blocked(waits, ink.of_output()) + "\n")
-        text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output(), throttled)
-        printing.emit(text)
-        if foretold is not None:
-            from poolkeeper.rehearsal.results import foretelling
-
-            printing.emit("\n" + "\n".join(foretelling.told(*foretold)))
-        if beside.balance_waits_until_ms is not None:
-            until = moment(beside.balance_waits_until_ms)
-            printing.emit(
-                f"\nUntil {until} a loop leaves out what is for balance alone"
-                " (spec.balancing.coolDown)."
-            )
-
-
-def _section(rehearsal: "Rehearsal", worst: "Rehearsal | None") -> "Section":
-    from poolkeeper.rehearsal.results import foretelling
-
-    return foretelling.section(rehearsal, worst)
 
 
 def _balance_waits(plan: Plan, desired: Desired, observed: Observation) -> int | None:

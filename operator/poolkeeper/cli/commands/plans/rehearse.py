@@ -15,7 +15,7 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.cli.output.plans import rehearsal_text
 from poolkeeper.errors import InvalidInput, Problem, Refused
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.rehearsal.results import document, outcomes, page, suggestions
 from poolkeeper.rehearsal.results.outcomes import Rehearsed, Storm, Subject
@@ -44,12 +44,7 @@ def _percent(context: click.Context, option: click.Parameter, word: str | None) 
 
 @click.command()
 @options.by_manifests
-@click.option(
-    "--snapshot",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Rehearse on a snapshot instead of a copy of the live cluster.",
-)
+@options.snapshot("Rehearse on a snapshot instead of a copy of the live cluster.")
 @click.option(
     "--fail",
     "faults",

@@ -1,7 +1,11 @@
 """`poolkeeper status`."""
 
 import json
+import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
 import click
 
@@ -31,24 +35,56 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
     CLUSTER is the name of one cluster in the manifests (-f DIR), or a connect string (without -f).
 
     Reads ZooKeeper, and changes nothing. While something moves or is not in sync, it also asks the
-    brokers for their log directories, if their addresses are known. With --watch and --output
-    json, one line a look.
+    brokers for their log directories, if their addresses are known.
+
+    With --watch a terminal shows a live view. A pipe or a file gets the text again whenever it has
+    changed, and with --output json one line a look.
     """
     target = targets.target(address)
     with cluster_reading.session(target) as session:
-        while True:
-            _show(status_reading.read(session, target), watch=watch, output=output)
-            if not watch:
-                return
-            time.sleep(timing.WATCH_EVERY_S)
+        if not watch:
+            _show(status_reading.read(session, target), output)
+            return
+        with _viewer(output) as show:
+            while True:
+                show(status_reading.read(session, target))
+                time.sleep(timing.WATCH_EVERY_S)
 
 
-def _show(found: status_values.Status, *, watch: bool, output: str) -> None:
-    if output == printing.JSON and watch:
-        printing.emit(json.dumps(status_text.as_data(found)))
-    elif output == printing.JSON:
+def _show(found: status_values.Status, output: str) -> None:
+    if output == printing.JSON:
         printing.emit_json(status_text.as_data(found))
     else:
-        if watch:
-            click.clear()
         printing.emit(status_text.render(found, ink.of_output()))
+
+
+@contextmanager
+def _viewer(output: str) -> Iterator[Callable[[status_values.Status], None]]:
+    """Give what shows one look after the other: a live view, lines of JSON, or text."""
+    if output == printing.JSON:
+        yield lambda found: printing.emit(json.dumps(status_text.as_data(found)))
+    elif sys.stdout.isatty():
+        # Few looks are watched: what draws is imported for them alone.
+        from rich.console import Console
+
+        from poolkeeper.cli.output.runs.live_status import LiveStatus
+
+        with LiveStatus(Console()) as live:
+            yield live.show
+    else:
+        yield _Changes().show
+
+
+class _Changes:
+    """Prints a look if more than the time differs from the last one."""
+
+    def __init__(self) -> None:
+        self._last: status_values.Status | None = None
+
+    def show(self, found: status_values.Status) -> None:
+        run = None if found.run is None else replace(found.run, punctuality=None)
+        timeless = replace(found, run=run)
+        if timeless != self._last:
+            separator = "" if self._last is None else "\n"
+            printing.emit(f"{separator}{status_text.render(found)}")
+        self._last = timeless

@@ -23,8 +23,9 @@ from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
 from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.load.refresh import LoadHistory
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, State
-from poolkeeper.model.specs import Desired, Mode
+from poolkeeper.model.specs import Mode
 from poolkeeper.resources.checks import folder
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import Emit

@@ -20,8 +20,8 @@ from poolkeeper.cli.output.plans import plan_page
 from poolkeeper.cli.output.plans.plan_page import PlanSeen, PlanState
 from poolkeeper.cli.output.runs import run_page
 from poolkeeper.cli.output.runs.status_values import Status
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.reconcile import adoption
 from poolkeeper.ui.registry import LiveCluster, LivePage
 from poolkeeper.ui.watch import Looking, SharedLook

@@ -20,7 +20,6 @@ from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.report import consumer_page
 from poolkeeper.studies import consumer_study
 from poolkeeper.studies.consumer_study import ConsumerStudy, StudyInput
-from poolkeeper.studies.group_rebalances import GroupPartition
 from poolkeeper.studies.pool_moves import racks_in_pool
 
 HTML = "html"
@@ -102,11 +101,10 @@ def consumers(
     if found is not None and not events:
         events = supposed_groups.declared_growth(found.desired, asked)
     start = None
-    if observed is not None and observed.assignor is not None and not words.members:
-        start = (observed.assignor, observed.assignment)
-    study = consumer_study.study(
-        StudyInput(asked, events, assignors, _rates(found), start if start and start[1] else None)
-    )
+    if observed is not None and observed.assignment and not words.members:
+        start = (observed.assignors, observed.assignment)
+    rates = {} if cluster is None else consumer_study.measured_rates(cluster)
+    study = consumer_study.study(StudyInput(asked, events, assignors, rates, start))
     printing.warn(() if found is None else found.warnings)
     _show(study, output, out)
 
@@ -133,17 +131,6 @@ def _observed(found: StudiedCluster | None, name: str) -> ObservedGroup:
     if not group.members:
         raise Refused(f"--group: group {name} has no members now (expected --member)")
     return group
-
-
-def _rates(found: StudiedCluster | None) -> dict[GroupPartition, float]:
-    """The rates of all partitions that a cluster or a snapshot knows."""
-    topics = {} if found is None else found.cluster.topics
-    return {
-        (name, partition.partition): partition.in_bytes_per_s
-        for name, topic in topics.items()
-        for partition in topic.partitions
-        if partition.in_bytes_per_s is not None
-    }
 
 
 def _show(study: ConsumerStudy, output: str, out: Path | None) -> None:

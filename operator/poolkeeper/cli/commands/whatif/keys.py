@@ -94,7 +94,7 @@ def keys(
         printing.emit("no topic is declared with more partitions than it has")
     layout = ink.of_output()
     shown = [
-        "\n".join(keys_text.lines(growth, counted, str(file), layout))
+        "\n".join(keys_text.lines(growth, counted, key_files.name_of(file), layout))
         for growth, counted in studied
     ]
     printing.emit("\n\n".join(shown))
@@ -121,7 +121,10 @@ def _asked_for(
     if before is None and found is None:
         message = f"how many it has is not known (expected N:{asked.after})"
         problems.append(Problem("", 0, "--partitions", message))
-    if before is not None and not 0 < before < asked.after:
+    if before == 0:
+        message = f"{before} → {asked.after} (expected 1 or more now)"
+        problems.append(Problem("", 0, "--partitions", message))
+    elif before is not None and before >= asked.after:
         message = f"{before} → {asked.after} adds none (expected more: partitions never shrink)"
         problems.append(Problem("", 0, "--partitions", message))
     if problems:

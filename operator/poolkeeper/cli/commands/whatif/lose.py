@@ -1,12 +1,14 @@
 """`poolkeeper whatif lose`."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from poolkeeper.algorithms.groups import offsets_partition
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import cluster_reading, studied_cluster
@@ -14,15 +16,17 @@ from poolkeeper.cli.input.clusters.studied_cluster import StudiedCluster
 from poolkeeper.cli.output import ink, printing
 from poolkeeper.cli.output.studies import loss_text
 from poolkeeper.errors import InvalidInput, Problem, Unavailable
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Cluster
 from poolkeeper.studies import broker_loss, group_coordinators, loss_settings
-from poolkeeper.studies.group_coordinators import OFFSETS_TOPIC, GroupLoss
-from poolkeeper.text import few
+from poolkeeper.studies.broker_loss import NO_LEADER
+from poolkeeper.studies.group_coordinators import OFFSETS_TOPIC, GroupLoss, ListedGroup
+from poolkeeper.text import count, few
 
 _NAMES_MAX = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LostBrokers:
     """What the command line says is lost."""
 
@@ -68,8 +72,8 @@ def lose(
     """Say what becomes of partitions, brokers and groups if brokers are lost. Changes nothing.
 
     All that is named is lost at once. Leaders are elected as Kafka's controller elects them.
-    Brokers that can be asked (spec.brokers, or --bootstrap) tell their own settings and list the
-    consumer groups.
+    Brokers that can be asked (spec.brokers, or --bootstrap) tell their own settings, list the
+    consumer groups, and hold the records that say who leads each.
     """
     named = LostBrokers(tuple(brokers), tuple(racks), given.pop("controller"))
     groups = given.pop("groups")
@@ -130,9 +134,9 @@ def _lost(named: LostBrokers, cluster: Cluster, groups: Sequence[str]) -> frozen
 
 def _asked(
     found: StudiedCluster, groups: Sequence[str]
-) -> tuple[Mapping[str, str], Mapping[str, int | None], tuple[str, ...]]:
-    """What brokers tell of their settings, the groups to study with their members, and warnings."""
-    named: Mapping[str, int | None] = dict.fromkeys(groups)
+) -> tuple[Mapping[str, str], Mapping[str, ListedGroup], tuple[str, ...]]:
+    """What brokers tell of their settings, the groups to study, and warnings."""
+    named = dict.fromkeys(groups, ListedGroup())
     client = None if found.target is None else cluster_reading.brokers(found.target)
     if client is None:
         return {}, named, ()
@@ -144,11 +148,39 @@ def _asked(
         except Unavailable as error:
             warnings.append(f"the brokers' settings are not known: {error}")
         try:
-            sizes = client.group_sizes(groups or None)
-            named = {**named, **sizes}
+            listed = client.group_members(groups or None)
+            named |= {name: ListedGroup(members) for name, members in listed.items()}
         except Unavailable as error:
             warnings.append(f"consumer groups are not known: {error}")
+        try:
+            named, unknown = _with_leaders(client, found.cluster, named)
+            if unknown:
+                warnings.append(
+                    f"who leads {count(len(unknown), 'consumer group')} was not found in time"
+                    f" ({few(sorted(unknown), _NAMES_MAX)})"
+                )
+        except Unavailable as error:
+            warnings.append(f"who leads consumer groups is not known: {error}")
     return told, named, tuple(warnings)
+
+
+def _with_leaders(
+    client: BrokerClient, cluster: Cluster, groups: Mapping[str, ListedGroup]
+) -> tuple[dict[str, ListedGroup], frozenset[str]]:
+    """The groups with the member that leads each, and those of which it was not found in time.
+
+    A group whose coordinator is away is in a partition that cannot be read, and stays unknown.
+    """
+    topic = cluster.topics.get(OFFSETS_TOPIC)
+    readable = {p.partition for p in topic.partitions if p.leader != NO_LEADER} if topic else set()
+    asked: defaultdict[int, list[str]] = defaultdict(list)
+    for name, group in groups.items():
+        if topic is not None and group.members:
+            asked[offsets_partition(name, len(topic.partitions))].append(name)
+    found = client.group_leaders({n: names for n, names in asked.items() if n in readable})
+    return {
+        name: replace(group, leader_id=found.leaders.get(name)) for name, group in groups.items()
+    }, found.unknown
 
 
 def _settings(client: BrokerClient, cluster: Cluster) -> Mapping[str, str]:

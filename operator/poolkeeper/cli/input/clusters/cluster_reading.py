@@ -3,13 +3,14 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from poolkeeper.brokers import enrich
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli import timing
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.errors import Unavailable
+from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import with_load_history
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import LoadSource
@@ -19,7 +20,7 @@ from poolkeeper.zk import observe
 from poolkeeper.zk.client.session import Session
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadCluster:
     """A cluster as read, with a warning for each thing that could not be read.
 

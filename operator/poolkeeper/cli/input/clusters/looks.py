@@ -1,19 +1,21 @@
 """What a plan is made for: a live cluster or a snapshot, looked at once. Nothing is written."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Desired
-from poolkeeper.reconcile.gone_brokers import updated_records
-from poolkeeper.reconcile.observation import Observation, observe_cluster
+from poolkeeper.reconcile.observe.gone_brokers import updated_records
+from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 from poolkeeper.reconcile.recorded_run import (
     RecordedRun,
     cancel_waits,
@@ -23,7 +25,7 @@ from poolkeeper.reconcile.recorded_run import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Look:
     """What is planned for, what could not be read, and what blocks every move.
 

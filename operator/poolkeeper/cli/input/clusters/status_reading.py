@@ -9,15 +9,17 @@ from poolkeeper.cli import timing
 from poolkeeper.cli.input.clusters import cluster_reading
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.output.runs import status_values
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import PlanProblem
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, Remedies, ZooKeeperSpec
+from poolkeeper.model.specs import KafkaClusterSpec, Remedies, ZooKeeperSpec
 from poolkeeper.model.topology import Cluster, ToldReplicas
 from poolkeeper.planning.diagnosis import health
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state.gates import gates
-from poolkeeper.reconcile.gone_brokers import gone_brokers
-from poolkeeper.reconcile.observation import balance_of, replication_factors
+from poolkeeper.reconcile.observe.gone_brokers import gone_brokers
+from poolkeeper.reconcile.observe.observation import balance_of, replication_factors
 from poolkeeper.reconcile.recorded_run import cancel_waits, disk_waits, leaders_to_ask
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
@@ -55,6 +57,7 @@ def _context(
         Remedies() if desired is None else desired.cluster.execution.remedies,
         notes,
         factors={} if desired is None else replication_factors(desired),
+        now_ms=time.time_ns() // 1_000_000,
     )
 
 

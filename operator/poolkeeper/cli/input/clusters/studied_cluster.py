@@ -1,7 +1,6 @@
 """The cluster that a study is about: a live one, or a snapshot of one."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,12 @@ from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.files import snapshot_files
-from poolkeeper.model.specs import Desired
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Cluster
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudiedCluster:
     """`target` is None for a snapshot: nothing can be asked. `desired`: None without manifests."""
 
@@ -27,12 +27,7 @@ class StudiedCluster:
 
 def by_cluster_or_snapshot(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add `[CLUSTER]`, the options of both ways of addressing, and `--snapshot`."""
-    snapshot = click.option(
-        "--snapshot",
-        metavar="FILE",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="Instead of a cluster: a snapshot of one.",
-    )
+    snapshot = options.snapshot()
     argument = click.argument("where", metavar="[CLUSTER]", required=False)
     return argument(options.address_options(snapshot(function)))
 

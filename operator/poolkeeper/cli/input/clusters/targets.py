@@ -6,20 +6,22 @@ the machine that runs the operator, the client configuration holds paths of this
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from poolkeeper.cli import timing
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import ClientConfig
-from poolkeeper.model.specs import Desired, KafkaClusterSpec, ZooKeeperSpec
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import KafkaClusterSpec, ZooKeeperSpec
 from poolkeeper.resources.checks import folder
 from poolkeeper.resources.parse import client_config
 
 ANONYMOUS = ClientConfig()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """The addresses, credentials and declared state of one cluster.
 

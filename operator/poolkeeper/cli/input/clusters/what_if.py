@@ -1,14 +1,15 @@
 """The observed cluster as it would be with other brokers: some lost, some added."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Broker
-from poolkeeper.reconcile.observation import Observation
+from poolkeeper.reconcile.observe.observation import Observation
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SupposedBrokers:
     """Supposed changes of the brokers: removed ids, added ids with their racks."""
 

@@ -2,13 +2,15 @@
 
 A line is the UTF-8 text of a key, or its bytes in hexadecimal. An empty line is the empty key,
 which is a key for Kafka; nothing after the last line feed is no line. A carriage return before a
-line feed belongs to the end of the line. `.gz` is decompressed, `-` is standard input.
+line feed belongs to the end of the line, and the mark by which some programs begin a file in UTF-8
+to no key. `.gz` is decompressed, `-` is standard input.
 """
 
 import binascii
 import gzip
 import sys
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,18 +32,25 @@ class _Stream(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
+def name_of(path: Path | None) -> str:
+    """What a file is called in sentences."""
+    return "standard input" if path == _STANDARD_INPUT else str(path)
+
+
 def batches(path: Path, *, hexadecimal: bool) -> Iterator[Sequence[bytes]]:
     """Yield the keys of a file, many at a time.
 
     Raises `Refused` for a file that cannot be read, `InvalidInput` with its wrong lines for one
     that holds no keys.
     """
-    name = "standard input" if path == _STANDARD_INPUT else str(path)
+    name = name_of(path)
     problems: list[Problem] = []
     number = 0
     try:
         with _opened(path) as stream:
             for lines in _lines(stream, name):
+                if not number and lines:
+                    lines[0] = lines[0].removeprefix(BOM_UTF8)
                 yield _keys(lines, name, number, problems, hexadecimal=hexadecimal)
                 number += len(lines)
     except (EOFError, zlib.error, gzip.BadGzipFile) as wrong:

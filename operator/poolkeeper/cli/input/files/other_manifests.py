@@ -10,7 +10,7 @@ from pathlib import Path
 
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.errors import InvalidInput
-from poolkeeper.model.specs import Desired
+from poolkeeper.model.desired import Desired
 from poolkeeper.resources.checks import folder
 from poolkeeper.resources.parse import files, yaml_documents
 

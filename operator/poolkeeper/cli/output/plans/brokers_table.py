@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper.cli.output.ink import PLAIN, Ink
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.run_state.progress.after_plan import after_plan
 from poolkeeper.studies.planned_leader_load import planned_leader_loads

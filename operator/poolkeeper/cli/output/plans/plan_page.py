@@ -4,11 +4,12 @@ Nothing is approved on a page: it shows the lines that do it. Pure.
 """
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, Step
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.report import plan_report, pools_report
 from poolkeeper.report.document import Cell, CellKind, Report, Row, Section
@@ -27,7 +28,7 @@ class PlanState(Enum):
     """There are no manifests, and no plan is stored."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanSeen:
     """A plan, and what it was made from. `words`: the options that name the manifests."""
 

@@ -23,6 +23,7 @@ from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.plans.brokers_table import brokers_table
 from poolkeeper.cli.output.plans.capacity_table import capacity_table
 from poolkeeper.cli.output.plans.plan_lines import reason_lines, topic_lines
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import (
     DeleteTopic,
@@ -36,7 +37,6 @@ from poolkeeper.model.plans import (
     PoolCertificate,
     Step,
 )
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.diagnosis.remaining_capacity import RemainingCapacity
 from poolkeeper.planning.rules import Rules

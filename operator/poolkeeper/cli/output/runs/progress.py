@@ -17,7 +17,8 @@ from poolkeeper import wording
 from poolkeeper.cli import timing
 from poolkeeper.model.execution.outcomes import Outcome, Progress
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.model.execution.waits import Kind, Wait, WaitReason, in_order
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Kind, Wait, in_order
 from poolkeeper.text import count, duration, few, size, visible
 
 WAITS_MAX = 5

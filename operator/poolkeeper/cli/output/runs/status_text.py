@@ -10,6 +10,7 @@ from poolkeeper.cli.output.runs.status_values import RunStatus, Status
 from poolkeeper.model.execution.waits import Wait, blocks, in_order
 from poolkeeper.model.plans import Move
 from poolkeeper.model.problems import ProblemReason
+from poolkeeper.planning.run_state.progress.punctuality import Punctuality
 from poolkeeper.text import count, cut, few, moment, more, size
 from poolkeeper.zk import znodes
 
@@ -173,6 +174,8 @@ def _run(run: RunStatus) -> list[tuple[str, str]]:
         why = wording.rate_text(run.throttle_reason)
         rate = f"{size(run.throttle_bytes_per_s)}/s a broker"
         facts.append(("throttle", f"{rate} ({why})" if why else rate))
+    if run.punctuality is not None:
+        facts.append(("time", wording.punctuality_text(run.punctuality)))
     facts += [("moving", _move(move)) for move in run.in_flight[:NAMED_MAX]]
     if rest := more(len(run.in_flight) - NAMED_MAX, grouped=False):
         facts.append(("", rest))
@@ -200,6 +203,18 @@ def _move(move: Move) -> str:
     return f"{move.topic}-{move.partition}  {source} -> {target}  {size(move.bytes)}"
 
 
+def _punctuality_data(found: Punctuality | None) -> dict[str, object] | None:
+    if found is None:
+        return None
+    return {
+        "seconds": round(found.predicted_s, 1),
+        "elapsedSeconds": round(found.elapsed_s, 1),
+        "lateSeconds": round(found.late_s, 1),
+        "assumedBytesPerSecond": found.assumed_rate,
+        "reason": found.reason,
+    }
+
+
 def _run_data(run: RunStatus) -> dict[str, object]:
     return {
         "plan": run.plan,
@@ -213,6 +228,7 @@ def _run_data(run: RunStatus) -> dict[str, object]:
         "bytesTotal": run.bytes_total,
         "throttleBytesPerSecond": run.throttle_bytes_per_s,
         "throttleReason": run.throttle_reason,
+        "predicted": _punctuality_data(run.punctuality),
         "stopping": run.stopping,
         "rollingBack": run.rolling_back,
         "inFlight": [

@@ -6,12 +6,14 @@ So a run whose executor is dead is shown as recorded, with the remark that no ex
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from poolkeeper.errors import NodeDamage
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.runs import Phase, RateReason
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, blocks
 from poolkeeper.model.plans import Move, PlanProblem
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
@@ -23,6 +25,7 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import (
     copies_of,
 )
 from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState, classify
+from poolkeeper.planning.run_state.progress.punctuality import Punctuality, punctuality
 from poolkeeper.planning.run_state.reassignments import lost_runs, orphans, requests
 from poolkeeper.planning.run_state.reassignments.requests import Owned
 from poolkeeper.planning.run_state.throttling import left_throttles
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 _IN_FLIGHT = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunStatus:
     """The run under way.
 
@@ -57,9 +60,10 @@ class RunStatus:
     throttle_reason: RateReason | None = None
     copies: dict[str, int] = field(default_factory=dict)
     """Moves between log directories by state."""
+    punctuality: Punctuality | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Status:
     """All that `status` shows of one cluster."""
 
@@ -89,14 +93,14 @@ class Status:
     """What is wrong with the cluster, its pools and topics, although it may be as declared."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatusContext:
     """What is known beside cluster and journal.
 
     `balance_waits_until_ms`: balance alone starts no plan before. `remedies`: those that are
     allowed; without manifests none is. `notes`: sentences about nodes that could not be read.
     `future_bytes`: how much brokers have copied between their log directories.
-    `factors`: the replication factors that topics declare.
+    `factors`: the replication factors that topics declare. `now_ms`: the time of the look.
     """
 
     balance_waits_until_ms: int | None = None
@@ -104,10 +108,14 @@ class StatusContext:
     notes: tuple[str, ...] = ()
     future_bytes: Mapping[Replica, int] = field(default_factory=dict)
     factors: Mapping[str, int] = field(default_factory=dict)
+    now_ms: int | None = None
+
+
+NOTHING_KNOWN = StatusContext()
 
 
 def status_of(
-    cluster: Cluster, journal: "JournalView", context: StatusContext = StatusContext()
+    cluster: Cluster, journal: "JournalView", context: StatusContext = NOTHING_KNOWN
 ) -> Status:
     """Combine cluster and journal into a status."""
     health = gates.health(cluster)
@@ -172,6 +180,7 @@ def _run(
     waits.extend(left_throttles.changed(journal.throttles, journal.stored.running))
     if journal.holder is None:
         waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
+    done = _bytes_done(moves, progress)
     found = RunStatus(
         plan=run.plan,
         phase=run.phase.value,
@@ -179,7 +188,7 @@ def _run(
         started_ms=run.started_ms,
         moves=dict(Counter(p.state.value for p in progress)),
         moves_total=len(moves),
-        bytes_done=_bytes_done(moves, progress) + sum(each.copied_bytes for each in copies),
+        bytes_done=done + sum(each.copied_bytes for each in copies),
         bytes_total=sum(move.bytes for move in moves) + sum(step.bytes for step in steps),
         throttle_bytes_per_s=run.rates[0] if run.rates else None,
         throttle_reason=run.rate_reason,
@@ -189,8 +198,24 @@ def _run(
             move for move, p in zip(moves, progress, strict=True) if p.state in _IN_FLIGHT
         ),
         copies=dict(Counter(each.state.value for each in copies)),
+        punctuality=_punctuality(journal, context, done, waits),
     )
     return found, tuple(waits)
+
+
+def _punctuality(
+    journal: "JournalView", context: StatusContext, bytes_done: int, waits: Sequence[Wait]
+) -> Punctuality | None:
+    run, document = journal.run, journal.document
+    if run is None or document is None or context.now_ms is None or run.phase is not Phase.MOVING:
+        return None
+    return punctuality(
+        document.plan,
+        max(0, context.now_ms - run.started_ms) / 1000,
+        bytes_done,
+        rate=run.rates[0] if run.rates else None,
+        blocked=any(map(blocks, waits)),
+    )
 
 
 def _run_moves(

@@ -1,6 +1,6 @@
 """The study of a consumer group as text, and as JSON values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from poolkeeper.algorithms.assignors.group import Assignment, Assignor
 from poolkeeper.cli.output.ink import Ink
@@ -28,8 +28,12 @@ def lines(study: ConsumerStudy, ink: Ink) -> Iterator[str]:
     yield from ink.table(list(_ownership(study, labels)), names=len(study.events) + 3)
     if study.events:
         yield ""
+        unit = "bytes per second" if study.measured else "partitions"
+        yield ink.bold(f"What each member reads, in {unit}")
+        yield from ink.table(list(_loads(study, labels)), names=2)
+        yield ""
         yield ink.bold("What it costs")
-        yield from ink.table(list(_costs(study, labels)), names=3)
+        yield from ink.table(list(_costs(study)), names=2)
     for course in study.courses:
         if course.failure:
             yield f"{ASSIGNOR_NAMES[course.assignor]}: Kafka's assignor fails: {course.failure}"
@@ -47,17 +51,36 @@ def _head(study: ConsumerStudy, labels: dict[str, str]) -> str:
 
 
 def _ownership(study: ConsumerStudy, labels: dict[str, str]) -> Iterator[tuple[str, ...]]:
+    def owned(outcome: EventOutcome | None, member: str) -> str:
+        return _owned(None if outcome is None else outcome.assignment.get(member))
+
+    return _by_member(study, labels, owned)
+
+
+def _loads(study: ConsumerStudy, labels: dict[str, str]) -> Iterator[tuple[str, ...]]:
+    def load(outcome: EventOutcome | None, member: str) -> str:
+        found = None if outcome is None else outcome.rates.get(member)
+        return "-" if found is None else shown_load(found, measured=study.measured)
+
+    return _by_member(study, labels, load)
+
+
+def _by_member(
+    study: ConsumerStudy,
+    labels: dict[str, str],
+    cell: Callable[[EventOutcome | None, str], str],
+) -> Iterator[tuple[str, ...]]:
+    """The rows of a table with a row for each member and a column for each moment."""
     yield ("ASSIGNOR", "MEMBER", "START", *(str(event).upper() for event in study.events))
     members = [each.id for each in study.group.members]
     for course in study.courses:
         name = ASSIGNOR_NAMES[course.assignor]
-        cells = [outcome.assignment for outcome in course.outcomes]
-        cells += [{}] * (1 + len(study.events) - len(cells))
+        moments: list[EventOutcome | None] = list(course.outcomes)
+        moments += [None] * (1 + len(study.events) - len(moments))
         for place, member in enumerate(members[:MEMBERS_MAX]):
-            owned = tuple(_owned(assignment.get(member)) for assignment in cells)
-            yield ("" if place else name, labels[member], *owned)
+            yield ("" if place else name, labels[member], *(cell(each, member) for each in moments))
         if cut := more(len(members) - MEMBERS_MAX, "member"):
-            yield ("", f"… {cut}", *("" for _ in cells))
+            yield ("", f"… {cut}", *("" for _ in moments))
 
 
 def _owned(partitions: Sequence[GroupPartition] | None) -> str:
@@ -67,30 +90,22 @@ def _owned(partitions: Sequence[GroupPartition] | None) -> str:
     return said if len(said) <= _CELL_MAX else count(len(partitions), "partition")
 
 
-def _costs(study: ConsumerStudy, labels: dict[str, str]) -> Iterator[tuple[str, ...]]:
+def _costs(study: ConsumerStudy) -> Iterator[tuple[str, ...]]:
     local = any(o.local is not None for c in study.courses for o in c.outcomes)
-    heading = ("EVENT", "ASSIGNOR", "LOADS", "CHANGE HANDS", "RESHUFFLED", "STOP", "ROUNDS")
+    heading = ("EVENT", "ASSIGNOR", "CHANGE HANDS", "RESHUFFLED", "STOP", "ROUNDS")
     yield (*heading, *(("IN THE RACK",) if local else ()), "COMPUTED")
     for place, event in enumerate(study.events, 1):
         for course in study.courses:
             if place < len(course.outcomes):
                 outcome = course.outcomes[place]
                 first = "" if course is not study.courses[0] else str(event)
-                yield (first, *_cost(course.assignor, outcome, labels, study, local=local))
+                yield (first, *_cost(course.assignor, outcome, local=local))
 
 
-def _cost(
-    assignor: Assignor,
-    outcome: EventOutcome,
-    labels: dict[str, str],
-    study: ConsumerStudy,
-    *,
-    local: bool,
-) -> tuple[str, ...]:
+def _cost(assignor: Assignor, outcome: EventOutcome, *, local: bool) -> tuple[str, ...]:
     in_rack = () if not local else ("-" if outcome.local is None else str(outcome.local),)
     return (
         ASSIGNOR_NAMES[assignor],
-        _loads(outcome, labels, measured=study.measured),
         str(outcome.changed),
         str(outcome.reshuffled),
         percent(100 * outcome.stopped),
@@ -98,22 +113,6 @@ def _cost(
         *in_rack,
         f"{outcome.settled.seconds * 1000:.2f} ms",
     )
-
-
-def _loads(outcome: EventOutcome, labels: dict[str, str], *, measured: bool) -> str:
-    """The loads that change: C1 3 → 4, C2 8 → 9."""
-    members = sorted(outcome.rates_before.keys() | outcome.rates.keys(), key=labels.__getitem__)
-    found = []
-    for member in members:
-        before, after = outcome.rates_before.get(member), outcome.rates.get(member)
-        if before != after:
-            said = (
-                "-" if load is None else shown_load(load, measured=measured)
-                for load in (before, after)
-            )
-            found.append(f"{labels[member]} {' → '.join(said)}")
-    cut = more(len(found) - MEMBERS_MAX, "member")
-    return ", ".join([*found[:MEMBERS_MAX], *([cut] if cut else [])]) or "as before"
 
 
 def as_data(study: ConsumerStudy) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from poolkeeper.algorithms.groups import ListedMember
 from poolkeeper.cli.output.ink import Ink
 from poolkeeper.studies.broker_loss import (
     BrokerLoss,
@@ -10,7 +11,12 @@ from poolkeeper.studies.broker_loss import (
     PartitionFate,
 )
 from poolkeeper.studies.controller_times import ControllerTimes
-from poolkeeper.studies.group_coordinators import CoordinatorFate, GroupLoss, lost_first
+from poolkeeper.studies.group_coordinators import (
+    CoordinatorFate,
+    GroupLoss,
+    ListedGroup,
+    lost_first,
+)
 from poolkeeper.text import count, fine_duration, listed, more, named, size
 
 ROWS_MAX = 20
@@ -136,10 +142,11 @@ def _groups(groups: Sequence[GroupLoss], ink: Ink) -> Iterator[str]:
     yield ink.bold("Consumer groups")
     if not affected:
         yield f"  {count(len(groups), 'group')}: each keeps its coordinator"
+        yield from _group_leaders(groups, ink)
         return
     rows = [("GROUP", "MEMBERS", "COORDINATOR", "THEN", "COMMITS AND REBALANCES WAIT")]
     for each in affected[:ROWS_MAX]:
-        members = "-" if each.members is None else f"{each.members:,}"
+        members = "-" if each.listed.members is None else f"{len(each.listed.members):,}"
         wait = "until it is back" if each.pause_s is None else _about(each.pause_s)
         then = _broker(each.coordinator)
         if each.fate is CoordinatorFate.OFFSETS_LOST:
@@ -151,6 +158,31 @@ def _groups(groups: Sequence[GroupLoss], ink: Ink) -> Iterator[str]:
     kept = len(groups) - len(affected)
     if kept:
         yield f"  {count(kept, 'other group')}: each keeps its coordinator"
+    yield from _group_leaders(groups, ink)
+
+
+def _group_leaders(groups: Sequence[GroupLoss], ink: Ink) -> Iterator[str]:
+    """Which member computes who reads what, where it is known."""
+    led = [each for each in lost_first(groups) if each.listed.leader is not None]
+    if not led:
+        return
+    rows = [("GROUP", "LED BY MEMBER", "ON", "IF IT LEAVES", "ON")]
+    for each in led[:ROWS_MAX]:
+        now, then = each.listed.leader, each.listed.next_leader
+        rows.append((each.group, *_member(each.listed, now), *_member(each.listed, then)))
+    yield ""
+    yield ink.bold("Who assigns the partitions of consumer groups")
+    yield from ink.table(rows, names=len(rows[0]))
+    if cut := more(len(led) - ROWS_MAX, "group"):
+        yield f"  … {cut}"
+
+
+def _member(group: ListedGroup, member: ListedMember | None) -> tuple[str, str]:
+    """A member's short name, and its host: the client id, where that is one member's alone."""
+    if member is None:
+        return "nobody", "-"
+    alike = [each for each in group.members or () if each.client == member.client]
+    return member.client if len(alike) == 1 else member.id, member.host
 
 
 def _broker(id_: int) -> str:
@@ -252,9 +284,22 @@ def _group_data(each: GroupLoss) -> dict[str, object]:
     return {
         "group": each.group,
         "offsetsPartition": each.partition,
-        "members": each.members,
+        "members": None if each.listed.members is None else len(each.listed.members),
         "fate": each.fate.name.lower(),
         "coordinatorBefore": each.coordinator_before,
         "coordinator": each.coordinator,
         "waitSeconds": None if each.pause_s is None else round(each.pause_s, 3),
+        "leader": _member_data(each.listed.leader),
+        "nextLeader": _member_data(each.listed.next_leader),
+    }
+
+
+def _member_data(member: ListedMember | None) -> dict[str, object] | None:
+    if member is None:
+        return None
+    return {
+        "member": member.id,
+        "client": member.client,
+        "host": member.host,
+        "instance": member.instance,
     }

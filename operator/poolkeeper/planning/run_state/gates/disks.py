@@ -9,13 +9,15 @@ as a leader it lets no new replica copy.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model import versions
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Urgency
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, LogDir, ToldReplicas, TopicPartition
 from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState
 
@@ -26,7 +28,7 @@ Copy = tuple[TopicPartition, int]
 """A replica on its way: the partition and the broker."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetDisks:
     """What the target brokers of a stage said of their log directories, by broker.
 
@@ -45,7 +47,7 @@ class TargetDisks:
 NOT_LOOKED = TargetDisks()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenDisks:
     """The last answers of target brokers, and when they were asked."""
 

@@ -14,10 +14,11 @@ they mend that very damage.
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.runs import Health
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Urgency
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topic_config.values import whole
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
 from poolkeeper.planning.run_state.gates import windows

@@ -17,9 +17,10 @@ looked (`execution.remedies.overwriteLargerLogs`). Without `spec.brokers` nobody
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Move, Step
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, Replicas, TopicPartition
 
 

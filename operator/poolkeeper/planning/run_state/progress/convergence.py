@@ -11,13 +11,15 @@ does a broker that is only down, because it comes back.
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import ne
 from typing import NamedTuple
 
 from poolkeeper.algorithms.internal_topics import keeps
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired, ResourcePoolSpec, TopicSpec
+from poolkeeper.model.specs import ResourcePoolSpec, TopicSpec
 from poolkeeper.model.topic_config import validation
 from poolkeeper.model.topology import Cluster, Replicas, Topic
 from poolkeeper.planning.problem.pool_membership import plan_scope
@@ -26,7 +28,7 @@ from poolkeeper.planning.problem.topic_ownership import topic_owners
 NAMED_MAX = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicStanding:
     """One declared topic. All numbers count partitions, except `replication_factor`, the usual one.
 
@@ -67,7 +69,7 @@ class TopicStanding:
         return bool(self.resized or self.outside or self.drained or self.lost or self.unpinned)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PoolStanding:
     """One pool: its `live` brokers, its topics, and the replicas on its brokers.
 
@@ -85,7 +87,7 @@ class PoolStanding:
     left: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Standings:
     """Declared topics by Kafka name; pools by name; the pool of every topic, or ""."""
 

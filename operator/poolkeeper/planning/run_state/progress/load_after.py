@@ -5,18 +5,18 @@ looked at one by one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from poolkeeper.model.partition_columns import UNKNOWN, columns_of, numbers_of
+from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.partition_columns import UNKNOWN, columns_of, numbers_of
+from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
-from poolkeeper.model.replica_lists import Ints, ReplicaLists
 from poolkeeper.model.topology import Cluster, Replicas
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadAfter:
     """A row for each partition after the plan.
 

@@ -7,11 +7,12 @@ restarted goes on where its future log ends, and a copy that it lost is to do ag
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.frozen import frozen
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import MoveLogDir, Plan
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state.progress import step_progress
@@ -41,7 +42,7 @@ class CopyProgress(NamedTuple):
     copied_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CopyLimits:
     """How many replicas may be copied at once, of one broker and of all, and how many bytes."""
 

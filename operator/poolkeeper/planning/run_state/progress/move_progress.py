@@ -24,9 +24,9 @@ the entry tells the two apart, and without one the step is repeated, which is ha
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition
 
@@ -44,7 +44,7 @@ class MoveState(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MoveProgress:
     """One move's state; `at` is the index of Pi, -1 if there is none."""
 

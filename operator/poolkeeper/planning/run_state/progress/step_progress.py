@@ -9,11 +9,12 @@ again and is repeated.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.refusals import Drift, DriftReason
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -40,7 +41,7 @@ class StepState(StrEnum):
     STALE = "stale"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepProgress:
     """A step's state; `wait`: what a SETTLING step waits for; `drift`: why a step is STALE."""
 

@@ -10,11 +10,11 @@ up like any run that is no longer wanted, and may be stopped, rolled back, or lo
 other. What is left to do is planned after it.
 """
 
-from dataclasses import dataclass
-
 from poolkeeper.errors import NodeDamage
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.records import RequestRecord
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
@@ -23,7 +23,7 @@ from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, 
 _AT_WORK = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LostRun:
     """The request of a run that is recorded no longer; `record` is None where there is none.
 

@@ -18,9 +18,10 @@ been in sync for a while is forgotten, and a request that shrinks it harms nobod
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.frozen import frozen
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import (
     Cluster,
     Partition,
@@ -35,7 +36,7 @@ ORDERED_MAX = 4
 FINISHED_AT_ONCE_MAX = 50
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Orphan:
     """A partition that stayed on its old and its new replicas.
 
@@ -48,7 +49,7 @@ class Orphan:
     behind: Replicas = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Orphans:
     """The orphaned moves of a cluster.
 

@@ -19,10 +19,11 @@ follows is in `tests/simulation/test_irregular.py`.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
-from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
+from poolkeeper.frozen import frozen
+from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import (
     Cluster,
     Partition,
@@ -70,7 +71,7 @@ class Stall(StrEnum):
     """It waits for brokers of which nothing is known."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenStall:
     """A stall, the version of the request's node, and when a process first saw both."""
 
@@ -79,7 +80,7 @@ class SeenStall:
     since_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judgement:
     """What becomes of one entry, or of the request as a whole (then `partition` is None).
 
@@ -94,7 +95,7 @@ class Judgement:
     begun: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Owned:
     """What a request holds of a run: `partitions`, and the lists it may request of its stage's.
 

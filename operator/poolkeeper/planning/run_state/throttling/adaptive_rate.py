@@ -16,9 +16,9 @@ run, so a run raises it at most `CHANGES_MAX` times; halving ends at the least r
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition
@@ -31,7 +31,7 @@ LAG_BYTES_MIN = 64 * 1024 * 1024
 INGEST_MARGIN = 1.25
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SizeLook:
     """The sizes of logs at one time: by partition and broker, with the leaders of that time."""
 
@@ -40,7 +40,7 @@ class SizeLook:
     leaders: Mapping[TopicPartition, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateSignals:
     """What was measured; `None` is not known.
 
@@ -56,7 +56,7 @@ class RateSignals:
     copied_bytes_per_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NextRate:
     """The rate to set, and why it is that."""
 

@@ -17,7 +17,8 @@ from poolkeeper.model.execution.throttles import (
     ThrottleReading,
     is_value,
 )
-from poolkeeper.model.execution.waits import Wait, WaitReason, damage_wait
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, damage_wait
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.throttling import throttles
 

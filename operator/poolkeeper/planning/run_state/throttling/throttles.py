@@ -20,7 +20,6 @@ its live value is one that this run wrote; then, and only then, the saved one is
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from poolkeeper.algorithms.throttles import (
@@ -34,6 +33,7 @@ from poolkeeper.algorithms.throttles import (
     TOPIC_KEYS,
     list_value,
 )
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.refusals import HopelessMove
 from poolkeeper.model.execution.runs import ThrottleConflicts, ThrottleValues
 from poolkeeper.model.execution.throttles import is_value
@@ -53,7 +53,7 @@ PUT_BACK_MAX = 10
 """How often throttles that somebody removed are set again; then they are left to him."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThrottleWatch:
     """What a process knows of the throttles of its run.
 

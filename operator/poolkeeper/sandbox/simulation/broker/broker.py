@@ -5,7 +5,6 @@ it, its disk stays. After a new start it knows only its disk and what the contro
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kazoo.exceptions import (
     BadVersionError,
@@ -16,6 +15,7 @@ from kazoo.exceptions import (
     SessionExpiredError,
 )
 
+from poolkeeper.frozen import frozen
 from poolkeeper.sandbox.servers.settings import BrokerSpec
 from poolkeeper.sandbox.simulation import codecs
 from poolkeeper.sandbox.simulation.broker.configs import ConfigReader
@@ -37,7 +37,7 @@ GATHER_MS = 10
 _ENDED = (SessionExpiredError, ConnectionClosedError)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplicaRole:
     """What a broker was told of a partition that it hosts."""
 

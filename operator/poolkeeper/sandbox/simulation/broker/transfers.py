@@ -17,11 +17,11 @@ slows no healthy replication here, as in Kafka.
 """
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.sandbox.clock import Clock, Timer
 
 Resource: TypeAlias = Hashable
@@ -30,7 +30,7 @@ END_BYTES = 1.0
 """What is missing at the end may be less than a byte: times are whole milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ByteFlow:
     """Bytes on their way: how many are missing, over which resources.
 

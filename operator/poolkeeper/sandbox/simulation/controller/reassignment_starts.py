@@ -56,7 +56,7 @@ def _take_up_recorded(controller: ActiveController, entries: Mapping[Tp, Ids]) -
 
 
 def begin(controller: ActiveController, entries: Collection[Tp]) -> Steps:
-    """Begin moves that are in `controller.requests` (2.3 and earlier)."""
+    """Begin moves that are in `ActiveController.requests` (2.3 and earlier)."""
     failed: set[Tp] = set()
     for tp in controller.order("request", entries):
         assignment, target = controller.assignment(tp), controller.requests.get(tp)

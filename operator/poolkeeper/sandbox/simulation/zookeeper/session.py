@@ -8,9 +8,10 @@ client's write is on its way, and must not send any request to ZooKeeper.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
+
+from poolkeeper.frozen import frozen
 
 ANY_VERSION = -1
 """The version that Kafka writes with, and that Poolkeeper never uses."""
@@ -26,7 +27,7 @@ class Happening(StrEnum):
     DISCONNECTED = "NONE"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     """One change of one node; without a path the connection was lost, and all watches with it."""
 
@@ -37,7 +38,7 @@ class Event:
 Watch: TypeAlias = Callable[[Event], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CreateNode:
     """Create a node; `sequence` appends ten digits. `acl` is kazoo's list, None is an open one."""
 
@@ -48,7 +49,7 @@ class CreateNode:
     acl: tuple[Any, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WriteNode:
     """Replace a node's data."""
 
@@ -57,7 +58,7 @@ class WriteNode:
     version: int = ANY_VERSION
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeleteNode:
     """Delete a node without children."""
 
@@ -65,7 +66,7 @@ class DeleteNode:
     version: int = ANY_VERSION
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckNode:
     """The node exists and, unless any will do, has this data version."""
 

@@ -8,13 +8,8 @@ from poolkeeper.cli.input.clusters import targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.errors import Refused
 from poolkeeper.model.credentials import BrokerCredentials, ClientConfig
-from poolkeeper.model.specs import (
-    BrokersSpec,
-    Desired,
-    KafkaClusterSpec,
-    Tls,
-    ZooKeeperSpec,
-)
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import BrokersSpec, KafkaClusterSpec, Tls, ZooKeeperSpec
 
 SPEC = KafkaClusterSpec(
     name="main",

@@ -20,6 +20,12 @@ def read(path: Path, *, hexadecimal: bool = False) -> list[bytes]:
         pytest.param(b"a\nb", False, [b"a", b"b"], id="the last line has no end"),
         pytest.param(b"a\n\nb\n", False, [b"a", b"", b"b"], id="an empty line is the empty key"),
         pytest.param(b"a\r\nb\r\n", False, [b"a", b"b"], id="line ends of Windows"),
+        pytest.param(
+            b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n",
+            False,
+            [b"a", b"\xef\xbb\xbfb"],
+            id="a mark of UTF-8 begins the file",
+        ),
         pytest.param("ä\n€\n".encode(), False, ["ä".encode(), "€".encode()], id="UTF-8"),
         pytest.param(b"00ff\nAb\n", True, [b"\x00\xff", b"\xab"], id="hexadecimal"),
     ],

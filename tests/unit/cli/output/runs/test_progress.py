@@ -8,7 +8,8 @@ from poolkeeper.cli.output.runs import progress
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.model.execution.runs import Phase
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 
 MIB = 1024**2
 REQUESTED = Action(ActionKind.STAGE_REQUESTED, stage=2, count=12)

@@ -16,7 +16,8 @@ from poolkeeper.cli.output.runs.status_values import RunStatus, Status
 from poolkeeper.errors import NodeDamage
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.runs import Ending
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import AddPartitions, CreateTopic
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.report.document import CellKind

@@ -18,8 +18,9 @@ from poolkeeper.model.execution.runs import (
     StoredRun,
 )
 from poolkeeper.model.execution.throttles import RecordedThrottles, ThrottleReading, ThrottleRecord
-from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
-from poolkeeper.model.plans import MoveLogDir, Plan
+from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.plans import Makespan, MoveLogDir, Plan, PlannedStage
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Controller, ReassignmentEntry, TopicPartition
 from poolkeeper.zk.fencing import Holder
@@ -156,6 +157,29 @@ def test_a_run_half_way():
     ]
 
 
+def test_a_run_beside_what_its_plan_predicted():
+    recorded = journal()
+    document = recorded.document
+    assert document is not None
+    foretold = replace(
+        document.plan,
+        stages=(PlannedStage(((0, 1), (1, 1), (2, 1)), 3 * MIB, 60.0),),
+        makespan=Makespan(60.0, 60.0, MIB),
+    )
+    stored = replace(recorded.stored, document=replace(document, plan=foretold))
+    found = status_of(HALFWAY, replace(recorded, stored=stored), StatusContext(now_ms=90_000))
+    assert "time        1 min 30 s of 1 min predicted; 1 min 10 s late: replicas are copied" in (
+        render(found)
+    )
+    assert as_data(found)["run"]["predicted"] == {
+        "seconds": 60.0,
+        "elapsedSeconds": 90.0,
+        "lateSeconds": 70.0,
+        "assumedBytesPerSecond": MIB,
+        "reason": "Slower",
+    }
+
+
 def test_a_run_that_nobody_drives_and_that_shall_stop():
     found = status_of(HALFWAY, journal(holder=False, stopping=True))
     assert found.waits == (Wait(WaitReason.RUN_WITHOUT_EXECUTOR),)
@@ -266,6 +290,7 @@ def test_as_data():
             "bytesTotal": 3 * MIB,
             "throttleBytesPerSecond": MIB,
             "throttleReason": None,
+            "predicted": None,
             "stopping": False,
             "rollingBack": False,
             "inFlight": [

@@ -6,7 +6,8 @@ import pytest
 
 import builders
 from builders import GIB, partition, topic
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Capacity
 from poolkeeper.model.topology import Broker, LogDir, Partition, TopicPartition

@@ -5,7 +5,8 @@ import pytest
 import builders
 from builders import partition, topic
 from poolkeeper.model.execution.runs import Health
-from poolkeeper.model.execution.waits import Consequence, Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import (
     Cluster,

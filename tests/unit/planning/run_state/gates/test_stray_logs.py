@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 import builders
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Step, Urgency
-from poolkeeper.model.specs import Desired, Execution, Remedies
+from poolkeeper.model.specs import Execution, Remedies
 from poolkeeper.model.topology import Broker, Cluster, StrayLog, TopicPartition
 from poolkeeper.planning.run_state.gates import stray_logs
 

@@ -8,8 +8,9 @@ from hypothesis import given
 import builders
 from builders import pool_spec, topic_spec
 from laws import examples
+from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.records import Records, TopicRecord
-from poolkeeper.model.specs import Claim, Desired, Strategy, TopicSpec
+from poolkeeper.model.specs import Strategy, TopicSpec
 from poolkeeper.model.topology import Cluster, Partition, Topic
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.progress.convergence import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkeeper.model.partition_columns import PartitionColumns, TopicPartitions
+from poolkeeper.model.columns.partition_columns import PartitionColumns, TopicPartitions
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Move, Plan
 from poolkeeper.model.topology import Cluster, Partition, Topic
 from poolkeeper.planning.run_state.progress.after_plan import after_plan

@@ -5,7 +5,8 @@ import pytest
 import builders
 from builders import partition, topic
 from poolkeeper.model.execution.refusals import Drift, DriftReason
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,

@@ -4,7 +4,8 @@ import pytest
 
 from builders import cluster, partition, topic
 from poolkeeper.model.execution.records import RequestRecord
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Partition, ReassignmentEntry, TopicPartition
 from poolkeeper.planning.run_state.gates import gates

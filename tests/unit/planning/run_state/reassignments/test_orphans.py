@@ -6,7 +6,8 @@ import pytest
 
 import builders
 from builders import partition, topic
-from poolkeeper.model.execution.waits import Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import Cluster, Partition, ReassignmentEntry, TopicPartition
 from poolkeeper.planning.run_state.reassignments.orphans import (
     FINISHED_AT_ONCE_MAX,

@@ -14,7 +14,8 @@ from poolkeeper.model.execution.throttles import (
     is_value,
     short_value,
 )
-from poolkeeper.model.execution.waits import Wait, WaitReason, damage_wait
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, damage_wait
 from poolkeeper.planning.run_state.throttling import left_throttles
 
 LEADERS = "leader.replication.throttled.replicas"

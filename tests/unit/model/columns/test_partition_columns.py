@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import examples
-from poolkeeper.model.partition_columns import (
+from poolkeeper.model.columns.partition_columns import (
     PartitionColumns,
     TopicPartitions,
     columns_of,
@@ -19,7 +19,7 @@ from poolkeeper.model.partition_columns import (
     partitions_of,
     unsettled,
 )
-from poolkeeper.model.replica_lists import ReplicaLists, whole_numbers
+from poolkeeper.model.columns.replica_lists import ReplicaLists, whole_numbers
 from poolkeeper.model.topology import Partition, Topic
 
 LISTS = st.lists(st.integers(0, 9), max_size=4).map(tuple)

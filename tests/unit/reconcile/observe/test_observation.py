@@ -5,7 +5,7 @@ from dataclasses import replace
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.reconcile.observation import Observation, last_observation_of
+from poolkeeper.reconcile.observe.observation import Observation, last_observation_of
 from unit.resources.bodies import kafka, kafka_topic
 
 RECORDS = Records("kafka-id")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import examples
-from poolkeeper.planning.staging.disk_order import CopyStep, order, tight
-from poolkeeper.planning.staging.disk_reserve import Guard
+from poolkeeper.planning.staging.disks.disk_order import CopyStep, order, tight
+from poolkeeper.planning.staging.disks.disk_reserve import Guard
 
 MOST = 1_000
 """Steps of the large instances."""

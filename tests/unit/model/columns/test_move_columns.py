@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import examples
-from poolkeeper.model.move_columns import NOBODY, MoveColumns, ReplicaLists
+from poolkeeper.model.columns.move_columns import NOBODY, MoveColumns, ReplicaLists
 from poolkeeper.model.plans import Move
 
 LISTS = st.lists(st.integers(0, 5), max_size=4).map(tuple)

@@ -1,18 +1,18 @@
-"""Observes a cluster together with our records of it, and what a decision about a run needs.
+"""Observes a run as far as a decision about it needs.
 
 A run is observed step by step: what is read next depends on what was read before. So a pass over a
 large cluster with a request in flight reads only a few topics. A `RunView` is what is known so far;
 a decision that needs more says so (`decisions.MissingInput`).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
 
 from poolkeeper.brokers.enrich import with_sizes
 from poolkeeper.brokers.sizes import BrokerLogs
-from poolkeeper.errors import DamagedNode, OtherCluster, Unavailable
-from poolkeeper.model.execution.outcomes import LastObservation
-from poolkeeper.model.execution.records import BalanceRecord, RecordKind, Records
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.records import BalanceRecord
 from poolkeeper.model.execution.runs import (
     Ending,
     Phase,
@@ -22,14 +22,9 @@ from poolkeeper.model.execution.runs import (
     ThrottleConflicts,
     misfit,
 )
-from poolkeeper.model.execution.throttles import LeftThrottles
-from poolkeeper.model.execution.waits import damage_wait
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster, ToldReplicas, TopicPartition
-from poolkeeper.planning.parts.split import Circumstances
-from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.gates.disks import (
     NOT_LOOKED,
     SeenDisks,
@@ -43,159 +38,23 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import (
     copies_of,
 )
 from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, classify
-from poolkeeper.planning.run_state.reassignments import lost_runs, orphans
-from poolkeeper.planning.run_state.reassignments.lost_runs import NO_LOST_RUN, LostRun
-from poolkeeper.planning.run_state.reassignments.orphans import Orphans
 from poolkeeper.planning.run_state.returns import (
     UNSETTLED,
     ReturnState,
     classify_returns,
     partition_of,
 )
-from poolkeeper.planning.run_state.throttling import left_throttles, throttles
 from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile.access import ClusterView
-from poolkeeper.reconcile.context import IN_FLIGHT_STATES, Enrich, PassContext
-from poolkeeper.reconcile.gone_brokers import (
-    gone_brokers,
-    updated_records,
-    with_lost_log_dirs,
-)
+from poolkeeper.reconcile.context import IN_FLIGHT_STATES, PassContext
+from poolkeeper.reconcile.observe.observation import balance_of
 
 DISKS_EVERY_MS = 15_000
 DISKS_DEADLINE_S = 5.0
 COPIES_EVERY_MS = 2_000
-SETTLE_MS = 5_000
-"""The time in which brokers apply a throttle, for brokers that cannot be asked."""
-LISTS_SETTLE_MS = 1_000
-"""The time in which brokers that have applied the rate have applied the lists of topics as well.
-
-They handle both by notifications, in their order, within a tenth of a second.
-"""
-DENIED_MS = 30_000
-"""The time after which a stage starts although a broker says that it has not applied the rate."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """One reading of the cluster, our records, and what follows from both.
-
-    `balanced`: when the last run began that balanced the cluster. `left`: the throttles that no
-    run accounts for. `orphans`: moves of others that lost their request. `lost_run`: what a run of
-    ours requested whose record is lost.
-    """
-
-    reading: ClusterReading
-    cluster: Cluster
-    records: Records
-    gone: frozenset[int]
-    balanced: BalanceRecord | None = None
-    left: LeftThrottles = field(default_factory=LeftThrottles)
-    orphans: Orphans = field(default_factory=Orphans)
-    lost_run: LostRun = NO_LOST_RUN
-
-    def circumstances(self, desired: Desired) -> Circumstances:
-        """What a plan for this cluster is made from."""
-        return Circumstances(desired, self.cluster, self.records, self.gone)
-
-
-def observe_cluster(
-    view: ClusterView,
-    desired: Desired,
-    now_ms: int,
-    enrich: Enrich,
-    *,
-    running: Collection[str] = (),
-) -> Observation:
-    """Observe the cluster, check its id, and conclude which brokers are gone.
-
-    `running`: the plans of the run under way, as far as its document can be read.
-    """
-    spec = desired.cluster
-    reading = view.observe(spec.name, restart_lock=spec.execution.restart_lock)
-    cluster = reading.cluster
-    records = view.read_records()
-    unknown = records.damage.get(RecordKind.CLUSTER)
-    if unknown is not None and spec.cluster_id is None:
-        raise DamagedNode(unknown)
-    for pinned, where in (
-        (spec.cluster_id, "spec.clusterId"),
-        (records.cluster_id, "the record of the first run"),
-    ):
-        if pinned is not None and cluster.id != pinned:
-            raise OtherCluster(
-                f"this is another cluster: its id is {cluster.id}, {where} says {pinned}"
-            )
-    cluster = enrich(cluster)
-    if spec.kafka_version is not None:
-        cluster = replace(cluster, kafka_version=spec.kafka_version)
-    records = updated_records(records, cluster, desired, now_ms)
-    gone = gone_brokers(records, desired, now_ms)
-    cluster = with_lost_log_dirs(cluster, records, desired, now_ms)
-    left = left_throttles.find(cluster, view.read_throttle_records(), running)
-    balanced = balance_of(view, now_ms)
-    if running:
-        return Observation(reading, cluster, records, gone, balanced, left)
-    orphaned, lost = _orphans(cluster, desired), lost_run_of(view, cluster)
-    return Observation(reading, cluster, records, gone, balanced, left, orphaned, lost)
-
-
-def lost_run_of(view: ClusterView, cluster: Cluster) -> LostRun:
-    """Return what goes on of a run that is not recorded any more; nothing of a damaged record."""
-    try:
-        return lost_runs.find(cluster, view.read_request_record())
-    except DamagedNode as damaged:
-        return LostRun(damage=damaged.damage)
-
-
-def _orphans(cluster: Cluster, desired: Desired) -> Orphans:
-    """Return the moves of others that lost their request; while a run is recorded none is told."""
-    remedies = desired.cluster.execution.remedies
-    factors = replication_factors(desired)
-    return orphans.find(cluster, factors, allowed=remedies.finish_orphaned_moves)
-
-
-def replication_factors(desired: Desired) -> dict[str, int]:
-    """Return the replication factors of the topics that declare one."""
-    return {
-        spec.topic: spec.replication_factor
-        for spec in desired.topics
-        if spec.replication_factor is not None
-    }
-
-
-def balance_of(view: ClusterView, now_ms: int) -> BalanceRecord | None:
-    """Return when balance began last; now, so that it waits, if the record cannot be read."""
-    try:
-        return view.read_balance()
-    except DamagedNode:
-        return BalanceRecord(now_ms)
-
-
-def last_observation_of(observed: Observation, before: LastObservation | None) -> LastObservation:
-    """Return what statuses report; topics that changed during the reading appear as before."""
-    cluster = observed.cluster
-    kept = {
-        name: before.cluster.topics[name]
-        for name in cluster.torn
-        if before is not None and name in before.cluster.topics
-    }
-    if kept:
-        topics = dict(sorted({**cluster.topics, **kept}.items()))
-        cluster = replace(cluster, topics=topics, torn=cluster.torn - kept.keys())
-    damage = observed.lost_run.damage
-    told = (
-        *gates.disagreements(observed.cluster),
-        *(() if damage is None else (damage_wait(damage),)),
-        *observed.lost_run.waits(),
-        *observed.orphans.waits(),
-        *left_throttles.waits(observed.left),
-    )
-    return LastObservation(cluster, observed.records, observed.gone, told)
-
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunGuard:
     """The conditions under which a run goes on; checked only between stages.
 
@@ -208,7 +67,7 @@ class RunGuard:
     paused: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunView:
     """What is known of a run in this pass; `None` is not known yet, or not needed.
 
@@ -432,41 +291,3 @@ def find_ending(context: PassContext, run: Run, plan: Plan, guard: RunGuard) -> 
     if stop is not None:
         return Ending.ROLLED_BACK if stop.at_once else Ending.STOPPED
     return None if guard.still_applies(run, plan) else Ending.REPLACED
-
-
-@dataclass(frozen=True, slots=True)
-class Settling:
-    """Whether the throttles count as applied, and the brokers that say that theirs are not."""
-
-    done: bool
-    unsettled: tuple[int, ...] = ()
-
-
-def settling(
-    context: PassContext, run: Run, document: RunDocument, foreign: Collection[int]
-) -> Settling:
-    """Return whether the brokers have applied the throttles, as far as that can be told.
-
-    Each live broker is asked for its rate; `foreign` ones have somebody else's. A broker cannot be
-    asked for the lists of topics: in ZooKeeper mode it answers from ZooKeeper. They are waited for
-    for a time. So is a rate that a broker does not show, and at last one that it denies.
-    """
-    age_ms = context.now_ms() - run.throttled_ms
-    if context.brokers is None:
-        return Settling(age_ms >= SETTLE_MS)
-    ours = document.saved.brokers.keys() - set(foreign)
-    try:
-        asked = sorted(ours & set(context.brokers.ids()))
-    except Unavailable:
-        return Settling(age_ms >= SETTLE_MS)
-    answers: dict[int, bool | None] = {}
-    keys = {broker: tuple(document.saved.brokers[broker]) for broker in asked}
-    for alike in sorted(set(keys.values())):
-        same = [broker for broker in asked if keys[broker] == alike]
-        expected = throttles.rates(run.rates[0], alike)
-        answers |= context.brokers.throttles_settled(same, expected)
-    denying = tuple(broker for broker, answer in answers.items() if answer is False)
-    if denying:
-        return Settling(age_ms >= DENIED_MS, denying)
-    known = all(answers.values())
-    return Settling(age_ms >= (LISTS_SETTLE_MS if known else SETTLE_MS))

@@ -10,7 +10,7 @@ from poolkeeper.cli import main
 from poolkeeper.model import snapshots
 from rehearsed import seven
 
-PAGE = Path(__file__).parents[3] / "docs" / "rehearse.md"
+PAGE = Path(__file__).parents[2] / "docs" / "rehearse.md"
 CLUSTER = """\
 apiVersion: poolkeeper.dev/v1alpha1
 kind: KafkaCluster

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from poolkeeper.model.topology import Replicas
-from poolkeeper.planning.staging.disk_order import Chains, CopyOrder, CopyStep, order, tight
+from poolkeeper.planning.staging.disks.disk_order import Chains, CopyOrder, CopyStep, order, tight
 
 
 class Guard:

@@ -9,7 +9,7 @@ from poolkeeper.errors import Unavailable
 from poolkeeper.model.execution.runs import Health, Phase, RunDocument, Saved
 from poolkeeper.planning.run_state.throttling.throttles import REPLICATION_KEYS
 from poolkeeper.reconcile.context import PassContext
-from poolkeeper.reconcile.observation import (
+from poolkeeper.reconcile.observe.settling import (
     DENIED_MS,
     LISTS_SETTLE_MS,
     SETTLE_MS,

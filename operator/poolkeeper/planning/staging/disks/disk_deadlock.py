@@ -7,9 +7,10 @@ If no single broker is enough, it names space on several brokers, none of which 
 
 from collections.abc import Mapping, Sequence
 
-from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.staging.disk_order import Chains, order, tight
+from poolkeeper.planning.staging.disks.disk_order import Chains, order, tight
 from poolkeeper.planning.staging.limits import Entry
 
 _MIB = 1024**2

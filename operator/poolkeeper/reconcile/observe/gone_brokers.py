@@ -8,8 +8,8 @@ broker failed; they count as lost under the same conditions.
 from collections.abc import Mapping
 from dataclasses import replace
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import BrokerRecord, RecordKind, Records
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Broker, Cluster
 from poolkeeper.planning.constraints import outages
 

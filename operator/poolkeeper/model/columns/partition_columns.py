@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from poolkeeper.model.replica_lists import Ints, ReplicaLists
+from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists
 from poolkeeper.model.topology import Partition, Replicas
 
 Bools = npt.NDArray[np.bool_]

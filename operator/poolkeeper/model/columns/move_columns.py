@@ -13,8 +13,8 @@ from itertools import chain
 
 import numpy as np
 
+from poolkeeper.model.columns.replica_lists import NOBODY, Ints, ReplicaLists, whole_numbers
 from poolkeeper.model.plans import Move
-from poolkeeper.model.replica_lists import NOBODY, Ints, ReplicaLists, whole_numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

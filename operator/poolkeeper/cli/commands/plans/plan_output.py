@@ -1,0 +1,146 @@
+"""A plan on standard output: as text, JSON, Kafka's own files, or a page."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from poolkeeper import wording
+from poolkeeper.cli.output import ink, left_undone, printing
+from poolkeeper.cli.output.plans import brokers_table, capacity_table, groups_table, plan_text
+from poolkeeper.cli.output.runs import status_text
+from poolkeeper.frozen import frozen
+from poolkeeper.jsontext import compact
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.plans import Plan
+from poolkeeper.planning.diagnosis import remaining_capacity
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state.throttling import left_throttles
+from poolkeeper.reconcile.observe.observation import Observation
+from poolkeeper.studies.planned_groups import PlannedGroup
+from poolkeeper.text import moment
+
+if TYPE_CHECKING:
+    from poolkeeper.rehearsal.values import Rehearsal
+    from poolkeeper.report.document import Section
+
+REASSIGN_JSON = "reassign-json"
+HTML = "html"
+PAGES = (HTML, "markdown")
+
+
+@frozen
+class Beside:
+    """What is shown beside a plan.
+
+    `balance_waits_until_ms`: until then a loop leaves out what is for balance alone. `waits`: what
+    blocks every move now; it comes first, with throttles that no run accounts for. `foretold`: the
+    rehearsal of the plan, and that of its worst single fault. `groups`: consumer groups, before and
+    after.
+    """
+
+    balance_waits_until_ms: int | None = None
+    waits: Sequence[Wait] = ()
+    foretold: "tuple[Rehearsal, Rehearsal | None] | None" = None
+    groups: Sequence[PlannedGroup] = ()
+
+
+NOTHING_BESIDE = Beside()
+
+
+def document(
+    plan: Plan,
+    desired: Desired,
+    observed: Observation,
+    balance_waits_until_ms: int | None = None,
+    waits: Sequence[Wait] = (),
+) -> dict[str, object]:
+    """The plan as JSON values, with the remaining capacity of the pools after it.
+
+    `balance_waits_until_ms`: until then a loop leaves out what is for balance alone. `waits`: what
+    blocks every move now.
+    """
+    left = remaining_capacity.remaining_capacities(plan, desired, observed.cluster, observed.gone)
+    body = plan_json.to_json(plan)
+    body.setdefault("parts", [])
+    body["room"] = [capacity_table.as_data(room) for room in left]
+    if loads := brokers_table.leader_loads_data(plan, observed.cluster):
+        body["leaderLoads"] = loads
+    as_declared = plan.empty and not left_undone.of_plan(plan) and not waits
+    body["asDeclared"] = as_declared and not has_more_to_do(observed) and not damage(observed)
+    body["blocked"] = left_undone.as_data(left_undone.of_waits(waits))
+    if lost := observed.orphans.found:
+        body["orphanedMoves"] = [str(each.partition) for each in lost]
+    if throttled := left_throttles.waits(observed.left):
+        body["throttlesLeft"] = status_text.throttles_data(throttled)
+    if balance_waits_until_ms is not None:
+        body["balanceWaitsUntil"] = moment(balance_waits_until_ms)
+    return body
+
+
+def has_more_to_do(seen: Observation) -> bool:
+    """Whether `apply` has something to do beside the plan."""
+    return bool(seen.left.ours or seen.orphans.due() or seen.lost_run.in_flight)
+
+
+def damage(seen: Observation) -> tuple[left_undone.Undone, ...]:
+    """What is wrong with the cluster and left to a person."""
+    return left_undone.of_damage(left_throttles.waits(seen.left))
+
+
+def show(
+    plan: Plan,
+    desired: Desired,
+    observed: Observation,
+    output: str,
+    beside: Beside = NOTHING_BESIDE,
+) -> None:
+    """Write a plan to standard output, with the remaining capacity of the pools after it."""
+    waits, foretold = beside.waits, beside.foretold
+    throttled = wording.sentences((*observed.orphans.waits(), *left_throttles.waits(observed.left)))
+    if output in (REASSIGN_JSON, *PAGES):
+        printing.warn(throttled)
+    if output == printing.JSON:
+        body = document(plan, desired, observed, beside.balance_waits_until_ms, waits)
+        if foretold is not None:
+            from poolkeeper.rehearsal.results import document as rehearsal_document
+
+            body["rehearsal"] = rehearsal_document.foretold(*foretold)
+        if beside.groups:
+            body["groups"] = groups_table.as_data(beside.groups)
+        printing.emit_json(body)
+    elif output == REASSIGN_JSON:
+        for file in plan_json.reassign_json(plan):
+            printing.emit(compact(file))
+    elif output in PAGES:
+        from poolkeeper.report import plan_report
+
+        section = None if foretold is None else _section(*foretold)
+        write = plan_report.plan_page if output == HTML else plan_report.plan_markdown
+        printing.emit(write(plan, desired, observed.cluster, section, beside.groups))
+    else:
+        left = remaining_capacity.remaining_capacities(
+            plan, desired, observed.cluster, observed.gone
+        )
+        if waits:
+            printing.emit(plan_text.blocked(waits, ink.of_output()) + "\n")
+        text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output(), throttled)
+        printing.emit(text)
+        if beside.groups:
+            table = groups_table.lines(beside.groups, ink.of_output())
+            printing.emit("\n" + "\n".join(table))
+        if foretold is not None:
+            from poolkeeper.rehearsal.results import foretelling
+
+            printing.emit("\n" + "\n".join(foretelling.told(*foretold)))
+        if beside.balance_waits_until_ms is not None:
+            until = moment(beside.balance_waits_until_ms)
+            printing.emit(
+                f"\nUntil {until} a loop leaves out what is for balance alone"
+                " (spec.balancing.coolDown)."
+            )
+
+
+def _section(rehearsal: "Rehearsal", worst: "Rehearsal | None") -> "Section":
+    from poolkeeper.rehearsal.results import foretelling
+
+    return foretelling.section(rehearsal, worst)

@@ -1,0 +1,6 @@
+"""Partitions and moves by column, where there are too many to look at one by one.
+
+In come objects or decoded nodes, out go vectors, and the objects again where somebody asks for one.
+Read `replica_lists` (the lists of all partitions in two vectors), then `partition_columns` (of a
+cluster) and `move_columns` (of a plan).
+"""

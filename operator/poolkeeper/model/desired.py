@@ -1,0 +1,48 @@
+"""Everything declared for one cluster: its KafkaCluster, its pools, its topics and their claims.
+
+`resources/` makes it of what it read; who plans and carries out plans begins with it.
+"""
+
+from typing import NamedTuple
+
+from poolkeeper.frozen import frozen
+from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
+
+
+class Culprit(NamedTuple):
+    """What made a plan unlawful: a Kafka topic or else a pool, the law and what it says of it."""
+
+    law: str
+    message: str
+    topic: str = ""
+    pool: str = ""
+
+
+class Claim(NamedTuple):
+    """A Kafka topic and the Topic resource that names it, as `namespace/name`."""
+
+    topic: str
+    owner: str
+
+
+@frozen
+class Desired:
+    """Everything declared for one cluster; pools by name, topics by Kafka topic name, sorted.
+
+    `held`: claims of Topics that cannot be acted on, as they are invalid. Nothing is done to topics
+    that they name or are the recorded owners of, unless another valid Topic declares the topic.
+    `astray`: claims of Topics without a place here: their pool or its cluster does not exist, or
+    the pool does not take them. They hold nothing, except that a topic of which one is the recorded
+    owner goes to no other pool.
+    `doomed`: claims of Topics that are being deleted now with deletionPolicy Delete. They count if
+    the record agrees and no other Topic names the topic.
+    `kept`: what stays as it is, as a plan that follows its declaration was unlawful.
+    """
+
+    cluster: KafkaClusterSpec
+    pools: tuple[ResourcePoolSpec, ...] = ()
+    topics: tuple[TopicSpec, ...] = ()
+    held: frozenset[Claim] = frozenset()
+    doomed: frozenset[Claim] = frozenset()
+    astray: frozenset[Claim] = frozenset()
+    kept: tuple[Culprit, ...] = ()

@@ -1,0 +1,82 @@
+"""Whether a run is where its plan predicted it to be by now.
+
+The predicted stages of a plan say when its bytes would have arrived if nothing had held the run up.
+The bytes that have arrived are looked up in them. The time that has passed, less the time at which
+they would have been there, is how late the run is. Within a stage bytes arrive evenly.
+
+Plans of the command line carry their predicted stages; nothing is known of a run whose plan has
+none, or moves nothing.
+"""
+
+from enum import StrEnum
+
+from poolkeeper.frozen import frozen
+from poolkeeper.model.plans import Makespan, Plan
+
+LATE_MIN_S = 30.0
+LATE_PART = 0.2
+"""A run is late from 30 s on, and from a fifth of the predicted time."""
+
+
+class LateReason(StrEnum):
+    """Why a run is later than its plan predicted, the first that holds."""
+
+    HELD_UP = "HeldUp"
+    """Something blocks it."""
+    RATE_LOWERED = "RateLowered"
+    """The throttle is lower than the plan assumed."""
+    SLOWER = "Slower"
+    """Neither: replicas are copied at less than the throttle allows, or more was written."""
+
+
+@frozen
+class Punctuality:
+    """How a run goes beside its prediction; seconds.
+
+    `late_s`: negative if the run is ahead. `reason`: `None` unless it is late.
+    `assumed_rate`: bytes per second and broker that the plan assumed.
+    """
+
+    predicted_s: float
+    elapsed_s: float
+    late_s: float
+    assumed_rate: int
+    reason: LateReason | None = None
+
+
+def punctuality(
+    plan: Plan, elapsed_s: float, bytes_done: int, *, rate: int | None, blocked: bool
+) -> Punctuality | None:
+    """Compare a run with its plan's prediction; `None` where the plan predicts nothing.
+
+    `rate`: the throttle in force in bytes per second, `None` without. `blocked`: whether anything
+    blocks the run now.
+    """
+    makespan = plan.makespan
+    if makespan is None or not plan.stages:
+        return None
+    late_s = elapsed_s - _predicted_at(plan, bytes_done)
+    late = late_s > max(LATE_MIN_S, LATE_PART * makespan.seconds)
+    reason = _reason(makespan, rate, blocked=blocked) if late else None
+    return Punctuality(
+        makespan.seconds, elapsed_s, late_s, makespan.bytes_per_second_per_broker, reason
+    )
+
+
+def _predicted_at(plan: Plan, bytes_done: int) -> float:
+    """Return the time, in seconds from the run's begin, at which so much was to have arrived."""
+    left, time_s = bytes_done, 0.0
+    for stage in plan.stages:
+        if left < stage.bytes:
+            return time_s + stage.seconds * left / stage.bytes
+        left -= stage.bytes
+        time_s += stage.seconds
+    return time_s
+
+
+def _reason(makespan: Makespan, rate: int | None, *, blocked: bool) -> LateReason:
+    if blocked:
+        return LateReason.HELD_UP
+    if rate is not None and rate < makespan.bytes_per_second_per_broker:
+        return LateReason.RATE_LOWERED
+    return LateReason.SLOWER

@@ -1,0 +1,145 @@
+"""Observes a cluster together with our records of it, and what follows from both."""
+
+from collections.abc import Collection
+from dataclasses import field, replace
+
+from poolkeeper.errors import DamagedNode, OtherCluster
+from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.outcomes import LastObservation
+from poolkeeper.model.execution.records import BalanceRecord, RecordKind, Records
+from poolkeeper.model.execution.throttles import LeftThrottles
+from poolkeeper.model.execution.waits import damage_wait
+from poolkeeper.model.readings import ClusterReading
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.parts.split import Circumstances
+from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.planning.run_state.reassignments import lost_runs, orphans
+from poolkeeper.planning.run_state.reassignments.lost_runs import NO_LOST_RUN, LostRun
+from poolkeeper.planning.run_state.reassignments.orphans import Orphans
+from poolkeeper.planning.run_state.throttling import left_throttles
+from poolkeeper.reconcile.access import ClusterView
+from poolkeeper.reconcile.context import Enrich
+from poolkeeper.reconcile.observe.gone_brokers import (
+    gone_brokers,
+    updated_records,
+    with_lost_log_dirs,
+)
+
+
+@frozen
+class Observation:
+    """One reading of the cluster, our records, and what follows from both.
+
+    `balanced`: when the last run began that balanced the cluster. `left`: the throttles that no
+    run accounts for. `orphans`: moves of others that lost their request. `lost_run`: what a run of
+    ours requested whose record is lost.
+    """
+
+    reading: ClusterReading
+    cluster: Cluster
+    records: Records
+    gone: frozenset[int]
+    balanced: BalanceRecord | None = None
+    left: LeftThrottles = field(default_factory=LeftThrottles)
+    orphans: Orphans = field(default_factory=Orphans)
+    lost_run: LostRun = NO_LOST_RUN
+
+    def circumstances(self, desired: Desired) -> Circumstances:
+        """What a plan for this cluster is made from."""
+        return Circumstances(desired, self.cluster, self.records, self.gone)
+
+
+def observe_cluster(
+    view: ClusterView,
+    desired: Desired,
+    now_ms: int,
+    enrich: Enrich,
+    *,
+    running: Collection[str] = (),
+) -> Observation:
+    """Observe the cluster, check its id, and conclude which brokers are gone.
+
+    `running`: the plans of the run under way, as far as its document can be read.
+    """
+    spec = desired.cluster
+    reading = view.observe(spec.name, restart_lock=spec.execution.restart_lock)
+    cluster = reading.cluster
+    records = view.read_records()
+    unknown = records.damage.get(RecordKind.CLUSTER)
+    if unknown is not None and spec.cluster_id is None:
+        raise DamagedNode(unknown)
+    for pinned, where in (
+        (spec.cluster_id, "spec.clusterId"),
+        (records.cluster_id, "the record of the first run"),
+    ):
+        if pinned is not None and cluster.id != pinned:
+            raise OtherCluster(
+                f"this is another cluster: its id is {cluster.id}, {where} says {pinned}"
+            )
+    cluster = enrich(cluster)
+    if spec.kafka_version is not None:
+        cluster = replace(cluster, kafka_version=spec.kafka_version)
+    records = updated_records(records, cluster, desired, now_ms)
+    gone = gone_brokers(records, desired, now_ms)
+    cluster = with_lost_log_dirs(cluster, records, desired, now_ms)
+    left = left_throttles.find(cluster, view.read_throttle_records(), running)
+    balanced = balance_of(view, now_ms)
+    if running:
+        return Observation(reading, cluster, records, gone, balanced, left)
+    orphaned, lost = _orphans(cluster, desired), lost_run_of(view, cluster)
+    return Observation(reading, cluster, records, gone, balanced, left, orphaned, lost)
+
+
+def lost_run_of(view: ClusterView, cluster: Cluster) -> LostRun:
+    """Return what goes on of a run that is not recorded any more; nothing of a damaged record."""
+    try:
+        return lost_runs.find(cluster, view.read_request_record())
+    except DamagedNode as damaged:
+        return LostRun(damage=damaged.damage)
+
+
+def _orphans(cluster: Cluster, desired: Desired) -> Orphans:
+    """Return the moves of others that lost their request; while a run is recorded none is told."""
+    remedies = desired.cluster.execution.remedies
+    factors = replication_factors(desired)
+    return orphans.find(cluster, factors, allowed=remedies.finish_orphaned_moves)
+
+
+def replication_factors(desired: Desired) -> dict[str, int]:
+    """Return the replication factors of the topics that declare one."""
+    return {
+        spec.topic: spec.replication_factor
+        for spec in desired.topics
+        if spec.replication_factor is not None
+    }
+
+
+def balance_of(view: ClusterView, now_ms: int) -> BalanceRecord | None:
+    """Return when balance began last; now, so that it waits, if the record cannot be read."""
+    try:
+        return view.read_balance()
+    except DamagedNode:
+        return BalanceRecord(now_ms)
+
+
+def last_observation_of(observed: Observation, before: LastObservation | None) -> LastObservation:
+    """Return what statuses report; topics that changed during the reading appear as before."""
+    cluster = observed.cluster
+    kept = {
+        name: before.cluster.topics[name]
+        for name in cluster.torn
+        if before is not None and name in before.cluster.topics
+    }
+    if kept:
+        topics = dict(sorted({**cluster.topics, **kept}.items()))
+        cluster = replace(cluster, topics=topics, torn=cluster.torn - kept.keys())
+    damage = observed.lost_run.damage
+    told = (
+        *gates.disagreements(observed.cluster),
+        *(() if damage is None else (damage_wait(damage),)),
+        *observed.lost_run.waits(),
+        *observed.orphans.waits(),
+        *left_throttles.waits(observed.left),
+    )
+    return LastObservation(cluster, observed.records, observed.gone, told)

@@ -1,0 +1,176 @@
+"""The check of a pull request in `examples/gitops`, in a real git repository with a bare remote.
+
+The remote's hook stands for the CI: it checks out what was pushed, the base and the snapshots, each
+into a folder of its own, as `pull-request.yaml` does, and runs the script.
+"""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from subprocess import PIPE, STDOUT, CompletedProcess, run
+
+import pytest
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).parents[2]
+GITOPS = ROOT / "examples" / "gitops"
+WHATIF = ROOT / "examples" / "whatif"
+DEADLINE_S = 300
+HOOK = """#!/usr/bin/env bash
+set -eu
+read -r _ pushed branch
+[ "$branch" = refs/heads/change ] || exit 0
+rm -rf "$CI_FOLDER"; mkdir -p "$CI_FOLDER"
+for part in "change $pushed" "base main" "snapshots snapshots"; do
+  set -- $part
+  mkdir -p "$CI_FOLDER/$1"
+  git --work-tree="$CI_FOLDER/$1" checkout --force "$2" -- .
+done
+cd "$CI_FOLDER"
+code=0
+base/ci/check-change.sh change/manifests snapshots out base/manifests || code=$?
+echo "$code" > code
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Repository":
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("CI_FOLDER", str(tmp_path / "ci"))
+    for name in ("GIT_AUTHOR", "GIT_COMMITTER"):
+        monkeypatch.setenv(f"{name}_NAME", "somebody")
+        monkeypatch.setenv(f"{name}_EMAIL", "somebody@example.com")
+    return Repository(tmp_path)
+
+
+class Repository:
+    """A bare remote with a hook, and a clone of it to work in."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.clone = folder / "clone"
+        remote = folder / "remote.git"
+        _git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(remote))
+        _git(folder, "clone", "--quiet", str(remote), str(self.clone))
+        _git(self.clone, "checkout", "--quiet", "-B", "snapshots")
+        shutil.copy(WHATIF / "cluster.json", self.clone / "shop.json")
+        self.commit_and_push("snapshots")
+        _git(self.clone, "checkout", "--quiet", "--orphan", "main")
+        _git(self.clone, "rm", "--quiet", "--force", "-r", ".")
+        shutil.copytree(WHATIF / "manifests", self.clone / "manifests")
+        (self.clone / "ci").mkdir()
+        shutil.copy(GITOPS / "check-change.sh", self.clone / "ci")
+        self.commit_and_push("main")
+        hook = remote / "hooks" / "post-receive"
+        hook.write_text(HOOK)
+        hook.chmod(0o755)
+        _git(self.clone, "checkout", "--quiet", "-b", "change")
+
+    def commit_and_push(self, branch: str) -> str:
+        """Commit all, push it, and return what the remote's hook printed."""
+        _git(self.clone, "add", "--all")
+        _git(self.clone, "commit", "--quiet", "--message", f"Edit {branch}")
+        return _git(self.clone, "push", "--quiet", "--force", "origin", branch).stdout
+
+    def edit(self, old: str, new: str) -> None:
+        """Replace a text of the manifests, which is there."""
+        path = self.clone / "manifests" / "shop.yaml"
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def checked(self) -> tuple[int, str, set[str]]:
+        """Push the change; return the check's exit code, its comment, and the files it left."""
+        printed = self.commit_and_push("change")
+        code = self.folder / "ci" / "code"
+        assert code.exists(), printed
+        out = self.folder / "ci" / "out"
+        files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+        return int(code.read_text()), (out / "comment.md").read_text(), files
+
+
+def test_a_pull_request_gets_its_plan_and_its_rehearsal_as_a_comment(
+    repository: Repository,
+) -> None:
+    repository.edit("ids: [1, 2, 3, 4, 5, 6]}", "ids: [1, 2, 3, 4, 5, 6]}\n  demote: [6]")
+    code, comment, files = repository.checked()
+    assert code == 0, comment
+    assert comment.startswith("# Plan for cluster shop\n")
+    assert "- Rehearsed: it takes " in comment
+    assert "- Worst single fault: " in comment
+    assert {"shop/plan.json", "shop/plan.html", "shop/rehearsal.html"} <= files
+
+
+def test_what_must_not_be_merged_fails_the_check_and_the_comment_says_why(
+    repository: Repository,
+) -> None:
+    repository.edit("replicationFactor: 3", "replicationFactor: three")
+    code, comment, files = repository.checked()
+    assert (code, files) == (1, {"comment.md"})
+    assert comment.startswith("# The manifests are wrong\n")
+    assert "manifests/shop.yaml:22: spec.replicationFactor" in comment
+
+    repository.edit("replicationFactor: three", "replicationFactor: 3")
+    repository.edit(
+        'kafkaVersion: "3.9"',
+        'kafkaVersion: "3.9"\n  execution: {throttle: {mode: Fixed, rate: 20Ki}}',
+    )
+    code, comment, _ = repository.checked()
+    assert code == 1
+    # Another throttle moves nothing else.
+    assert comment.startswith("> The change itself adds nothing to this plan: it waits already.\n")
+    assert "## The rehearsal ends badly\n" in comment
+    assert "the throttle is too low for a move to catch up" in comment
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "check-change.sh MANIFESTS SNAPSHOTS OUT [BASE]"),
+        (("nowhere", ".", "out"), "check-change: nowhere is not a folder"),
+        ((str(WHATIF / "manifests"), ".", "out"), "check-change: . holds no snapshot"),
+    ],
+    ids=["without arguments", "a folder that is not there", "no snapshot"],
+)
+def test_a_check_that_cannot_be_made_says_so(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    }
+    done = run(
+        [str(GITOPS / "check-change.sh"), *arguments],
+        cwd=tmp_path,
+        env=environment,
+        stdout=PIPE,
+        stderr=STDOUT,
+        text=True,
+        check=False,
+        timeout=DEADLINE_S,
+    )
+    assert done.returncode == 3
+    assert said in done.stdout
+
+
+def test_the_workflow_runs_the_script_with_what_the_repository_of_manifests_has() -> None:
+    workflow = YAML(typ="safe").load((GITOPS / "pull-request.yaml").read_text())
+    (job,) = workflow["jobs"].values()
+    folders = [step["with"]["path"] for step in job["steps"] if "checkout" in step.get("uses", "")]
+    assert folders == ["change", "base", "snapshots"]
+    runs = [step["run"] for step in job["steps"] if "run" in step]
+    assert "base/ci/check-change.sh change/manifests snapshots out base/manifests" in runs
+
+
+def _git(folder: Path, *arguments: str) -> CompletedProcess[str]:
+    done = run(
+        ["git", *arguments],
+        cwd=folder,
+        stdout=PIPE,
+        stderr=STDOUT,
+        text=True,
+        check=False,
+        timeout=DEADLINE_S,
+    )
+    assert done.returncode == 0, done.stdout
+    return done

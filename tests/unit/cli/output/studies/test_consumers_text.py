@@ -1,0 +1,41 @@
+"""What is told of a consumer group, on terminals of any width."""
+
+import re
+
+import pytest
+
+from poolkeeper.algorithms.assignors.group import Assignor, GroupMember, GroupTopic
+from poolkeeper.cli.output.ink import PLAIN, Ink
+from poolkeeper.cli.output.studies import consumers_text
+from poolkeeper.studies.consumer_study import StudyInput, study
+from poolkeeper.studies.group_events import MemberLeaves, StudiedGroup
+
+MEMBERS = tuple(GroupMember(f"payments-{n}", topics=("orders", "clicks")) for n in range(3))
+GROUP = StudiedGroup({"orders": GroupTopic(4), "clicks": GroupTopic(3)}, MEMBERS)
+ROW = re.compile(r"payments-(\d) +[\d.]+ MiB/s +(?:-|[\d.]+ MiB/s)$")
+RATES = {(t, n): 3e6 + n for t, each in GROUP.topics.items() for n in range(each.partitions)}
+
+
+def shown(ink: Ink, rates=RATES) -> list[str]:
+    given = StudyInput(GROUP, (MemberLeaves("payments-0"),), [*Assignor][:2], rates)
+    return list(consumers_text.lines(study(given, lambda: 0.0), ink))
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_what_members_read_is_in_one_line_each(width) -> None:
+    lines = shown(Ink(width=width, terminal=True))
+    assert max(map(len, lines)) <= width
+    begin = lines.index("What each member reads, in bytes per second")
+    rows = [ROW.search(line) for line in lines[begin + 2 : begin + 8]]
+    assert [row and row[1] for row in rows] == ["0", "1", "2"] * 2
+
+
+def test_loads_that_are_not_measured_are_partitions() -> None:
+    lines = shown(PLAIN, {})
+    begin = lines.index("What each member reads, in partitions")
+    assert lines[begin + 1 : begin + 5] == [
+        "  ASSIGNOR     MEMBER      START  PAYMENTS-0 LEAVES",
+        "  range        payments-0      3                  -",
+        "               payments-1      2                  4",
+        "               payments-2      2                  3",
+    ]

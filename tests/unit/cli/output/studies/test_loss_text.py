@@ -1,0 +1,93 @@
+"""What is told of consumer groups when brokers are lost."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from builders import cluster, partition, topic
+from poolkeeper.algorithms.groups import ListedMember
+from poolkeeper.cli.output.ink import PLAIN, Ink
+from poolkeeper.cli.output.studies import loss_text
+from poolkeeper.studies.broker_loss import lose
+from poolkeeper.studies.group_coordinators import OFFSETS_TOPIC, ListedGroup, groups_after
+from poolkeeper.studies.loss_settings import LossSettings
+
+PAGE = Path(__file__).parents[5] / "docs" / "whatif-lose.md"
+BILLING = [
+    ListedMember(f"billing-{n}-{n}0a1", f"billing-{n}", f"10.0.0.{7 + n}", None) for n in range(3)
+]
+WEB = ListedMember("web-9b1c6c0e-2f5d-4a53-8f43-0d6f8a2b7c11", "web", "10.0.0.8", "w1")
+ALIKE = ListedMember("web-0a7c2b1d-77aa-4f0e-9d53-6a1b0c9d8e7f", "web", "10.0.0.6")
+GROUPS = {
+    "billing": ListedGroup((BILLING[2], *BILLING[:2]), BILLING[0].id),
+    "idle": ListedGroup(()),
+    "search": ListedGroup((WEB, ALIKE), WEB.id),
+    "unknown": ListedGroup(),
+}
+
+
+@pytest.fixture
+def told():
+    offsets = topic(OFFSETS_TOPIC, partition(0, 1, 2))
+    observed = cluster((1, 2, 3), offsets)
+    settings = LossSettings({"zookeeper.session.timeout.ms": "6000"})
+
+    def lost(broker: int, groups=GROUPS):
+        study = lose(observed, [broker], settings)
+        return study, groups_after(study, observed, groups)
+
+    return lost
+
+
+def shown(told, broker: int, groups=GROUPS, ink: Ink = PLAIN) -> str:
+    return "\n".join(loss_text.lines(*told(broker, groups), ink)).split("Consumer groups\n")[1]
+
+
+LED = """Who assigns the partitions of consumer groups
+  GROUP    LED BY MEMBER                             ON        IF IT LEAVES                              ON
+  billing  billing-0                                 10.0.0.7  billing-2                                 10.0.0.9
+  search   web-9b1c6c0e-2f5d-4a53-8f43-0d6f8a2b7c11  10.0.0.8  web-0a7c2b1d-77aa-4f0e-9d53-6a1b0c9d8e7f  10.0.0.6
+"""  # noqa: E501 - as wide as its names
+
+
+def test_who_leads_groups_that_keep_their_coordinator(told) -> None:
+    assert shown(told, 3).startswith(f"  4 groups: each keeps its coordinator\n\n{LED}")
+
+
+def test_who_leads_groups_that_lose_their_coordinator(told) -> None:
+    lines = shown(told, 1).splitlines()
+    assert [line.split()[:4] for line in lines[:5]] == [
+        ["GROUP", "MEMBERS", "COORDINATOR", "THEN"],
+        ["billing", "3", "1", "2"],
+        ["idle", "0", "1", "2"],
+        ["search", "2", "1", "2"],
+        ["unknown", "-", "1", "2"],
+    ]
+    assert "\n".join(lines[6:]).startswith(LED)
+
+
+def test_nothing_is_said_where_nobody_knows_who_leads(told) -> None:
+    assert "assigns" not in shown(told, 3, {"idle": ListedGroup(()), "x": ListedGroup((WEB,))})
+
+
+def test_the_page_shows_it(told) -> None:
+    alone = {"billing": GROUPS["billing"], "search": ListedGroup((WEB,), WEB.id)}
+    page = PAGE.read_text(encoding="utf-8").replace("\n  ", "\n")
+    table = shown(told, 3, alone).split("\n\n")[1]
+    assert table in page
+
+
+def test_a_terminal_of_80_columns_holds_it(told) -> None:
+    lines = shown(told, 1, ink=Ink(width=80, terminal=True)).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any("IF IT LEAVES" in line for line in lines)
+
+
+def test_who_leads_as_json(told) -> None:
+    data = json.loads(json.dumps(loss_text.as_data(*told(1))))
+    leaders = {each["group"]: (each["leader"], each["nextLeader"]) for each in data["groups"]}
+    assert {name for name, each in leaders.items() if each == (None, None)} == {"idle", "unknown"}
+    now, then = leaders["search"]
+    assert now == {"member": WEB.id, "client": "web", "host": "10.0.0.8", "instance": "w1"}
+    assert then["member"] == ALIKE.id

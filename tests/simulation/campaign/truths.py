@@ -44,6 +44,15 @@ def _dead(s: Situation, wait: Wait) -> bool:
     return set(wait.brokers) <= {*s.dead, NOBODY}
 
 
+def _missing(s: Situation, wait: Wait) -> bool:
+    """Whether each broker is dead or out of sync; one that is back has nobody to copy from."""
+    return all(
+        broker in s.dead or broker not in s.cluster.state(*name)[1]
+        for name in wait.partitions
+        for broker in wait.brokers
+    )
+
+
 def _requested(s: Situation, wait: Wait) -> bool:
     body = s.body(REQUEST) or {}
     names = {(e["topic"], e["partition"]) for e in body.get("partitions", ())}
@@ -190,7 +199,7 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.STAGE_DEADLINE: _is_there,
     WaitReason.MOVES_RETURNING: _is_there,
     WaitReason.CANCEL_NEEDS_FAILOVER: _dead,
-    WaitReason.ORIGIN_NOT_IN_SYNC: _dead,
+    WaitReason.ORIGIN_NOT_IN_SYNC: _missing,
     WaitReason.BROKER_NOT_LIVE: _dead,
     WaitReason.SOURCES_NOT_LIVE: _dead,
     WaitReason.ORPHANED_MOVES_AWAITED: lambda s, _: (

@@ -53,6 +53,12 @@ def _missing(s: Situation, wait: Wait) -> bool:
     )
 
 
+def _stray(s: Situation, wait: Wait) -> bool:
+    """Whether the brokers hold logs of partitions that are not theirs."""
+    held = {tuple(name) for broker in wait.brokers for name in s.cluster.simulation.strays(broker)}
+    return {tuple(name) for name in wait.partitions} <= held
+
+
 def _requested(s: Situation, wait: Wait) -> bool:
     body = s.body(REQUEST) or {}
     names = {(e["topic"], e["partition"]) for e in body.get("partitions", ())}
@@ -198,6 +204,10 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.STAGE_IN_FLIGHT: _is_there,
     WaitReason.STAGE_DEADLINE: _is_there,
     WaitReason.MOVES_RETURNING: _is_there,
+    WaitReason.RETURN_BEHIND: _missing,
+    WaitReason.RETURN_NOT_LIVE: _dead,
+    WaitReason.TARGET_LOG_LARGER: _stray,
+    WaitReason.LOG_OF_NEW_PARTITION: _stray,
     WaitReason.CANCEL_NEEDS_FAILOVER: _dead,
     WaitReason.ORIGIN_NOT_IN_SYNC: _missing,
     WaitReason.BROKER_NOT_LIVE: _dead,

@@ -530,3 +530,16 @@ def test_who_asks_notes_the_write_and_what_it_was_for(
     assert (epoch["do"], epoch["path"]) == ("Check", znodes.EPOCH)
     assert (stop["do"], stop["path"], notes[0]["result"]) == ("Create", znodes.RUN_STOP, "Done")
     assert notes[1]["action"] == "StopRequested"
+
+
+# What others may write to Kafka's own nodes
+
+
+@pytest.mark.parametrize("partition", [-1, -7, 2**31 - 1])
+def test_a_request_for_a_partition_that_cannot_be_is_named(say: Say, partition: int) -> None:
+    entry = {"topic": "t", "partition": partition, "replicas": [2, 3]}
+    request = json.dumps({"version": 1, "partitions": [entry]}).encode()
+    for words in (("status",), ("plan",), ("repair",)):
+        said = say(OurTree.plant({**OURS, znodes.REASSIGNMENT: request}), *words)
+        assert said.code in (0, 2, 4), said
+        assert f"t-{partition}" in said.out + said.err or words == ("repair",), said

@@ -83,7 +83,7 @@ class Topic:
 
     def partition(self, number: int) -> Partition | None:
         """The partition of that id; ids are positions unless the topic is damaged."""
-        if number < len(self.partitions) and self.partitions[number].partition == number:
+        if 0 <= number < len(self.partitions) and self.partitions[number].partition == number:
             return self.partitions[number]
         return next((p for p in self.partitions if p.partition == number), None)
 

@@ -23,12 +23,15 @@ from poolkeeper.model.topology import (
     RequestFlaw,
     TopicPartition,
 )
+from poolkeeper.text import few
 from poolkeeper.zk.codecs import json_bodies
 
 CLUSTER_ID_CHARACTERS_MAX = 100
 """Kafka makes ids of 22."""
 
 STATES_AT_ONCE = 1000
+FLAWS_NAMED_MAX = 10
+KEY_CHARACTERS_MAX = 80
 _KRAFT_EPOCH = "kraftControllerEpoch"
 
 
@@ -247,7 +250,7 @@ class ReassignmentNode:
                 damages += _unknown_keys(entry, _ENTRY_KEYS, wanted)
             else:
                 damages.append(wanted)
-        return tuple(found.values()), tuple(damages)
+        return tuple(found.values()), _first_bad_entries(damages)
 
 
 class PreferredElectionNode:
@@ -339,7 +342,18 @@ def _unknown_keys(
     if not unknown:
         return ()
     name = None if entry is None else TopicPartition(entry.topic, entry.partition)
-    return (RequestDamage(RequestFlaw.UNKNOWN_KEY, ", ".join(unknown), name),)
+    shown = few([key[:KEY_CHARACTERS_MAX] for key in unknown], FLAWS_NAMED_MAX, grouped=False)
+    return (RequestDamage(RequestFlaw.UNKNOWN_KEY, shown, name),)
+
+
+def _first_bad_entries(damages: Sequence[RequestDamage]) -> tuple[RequestDamage, ...]:
+    """Return the damages with so many entries that cannot be read; how many more there are."""
+    bad = [damage for damage in damages if damage.flaw is RequestFlaw.BAD_ENTRY]
+    if len(bad) <= FLAWS_NAMED_MAX:
+        return tuple(damages)
+    others = [damage for damage in damages if damage.flaw is not RequestFlaw.BAD_ENTRY]
+    rest = f"{len(bad) - FLAWS_NAMED_MAX} more entries cannot be read"
+    return (*others, *bad[:FLAWS_NAMED_MAX], RequestDamage(RequestFlaw.BAD_ENTRY, rest))
 
 
 def _reassignment_entry(entry: Any) -> ReassignmentEntry | RequestDamage:

@@ -411,3 +411,11 @@ def test_the_cluster_id() -> None:
     assert ClusterIdNode.decode(b'{"version":"1","id":"NbXc"}') == "NbXc"
     with pytest.raises(Refused, match="id is 5"):
         ClusterIdNode.decode(b'{"version":"1","id":5}')
+
+
+def test_what_is_wrong_with_a_request_is_told_of_the_first_few():
+    body = {"version": 1, "partitions": ["z"] * 60_000, **{f"k{n}": n for n in range(60_000)}}
+    _, found = ReassignmentNode.decode(json.dumps(body).encode())
+    assert [damage.flaw for damage in found] == [F.UNKNOWN_KEY, *[F.BAD_ENTRY] * 11]
+    assert found[-1].detail == "59990 more entries cannot be read"
+    assert max(len(damage.detail) for damage in found) < 100

@@ -13,7 +13,6 @@ already. Ids become indices here, and stay that until moves and steps are writte
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from statistics import median_low
 
 import numpy as np
 
@@ -117,8 +116,8 @@ def _fill_unknown(column: Ints, start: Ints, otherwise: int) -> tuple[Ints, Ints
     unknown = np.flatnonzero(column == NONE)
     for topic in np.unique(np.searchsorted(start, unknown, side="right") - 1).tolist():
         own = column[start[topic] : start[topic + 1]]
-        known = own[own != NONE].tolist()
-        taken[topic] = median_low(known) if known else otherwise
+        known = np.sort(own[own != NONE])
+        taken[topic] = known[(len(known) - 1) // 2] if len(known) else otherwise
         own[own == NONE] = taken[topic]
     return column, taken
 

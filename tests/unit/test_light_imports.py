@@ -15,6 +15,8 @@ NEEDED = (
 
 CLIENTS = ("kafka", "kazoo", "prometheus_client", "kubernetes", "kopf")
 """Of live clusters and of the operator: half of a small plan's time would be their import."""
+EXPLAINERS = ("jsonschema", "rich", "numpy.ma", "statistics")
+"""Of errors and of terminals, and what they bring: a fifth of a small plan's time."""
 MANIFESTS = """
 apiVersion: poolkeeper.dev/v1alpha1
 kind: KafkaCluster

@@ -23,11 +23,11 @@ class SchemaValidator:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
-    def iter_errors(self, body: object) -> "Iterable[ValidationError]":
+    def iter_errors(self, body: Any) -> "Iterable[ValidationError]":
         """Return every error of the body."""
         return () if _accepts(self.schema, body) else self._library.iter_errors(body)
 
-    def is_valid(self, body: object) -> bool:
+    def is_valid(self, body: Any) -> bool:
         """Whether the body has no error."""
         return _accepts(self.schema, body) or self._library.is_valid(body)
 

@@ -18,7 +18,6 @@ from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists, distinct
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan
-from poolkeeper.model.specs import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import rack_name
 from poolkeeper.planning.problem.partitions import PartitionTable, places_of

@@ -103,5 +103,6 @@ def distinct(numbers: Ints) -> Ints:
         return numbers
     if numbers.min() < 0 or numbers.max() > len(numbers):
         ordered: Ints = np.sort(numbers)
-        return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
+        first: npt.NDArray[np.bool_] = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+        return ordered[first]
     return np.flatnonzero(np.bincount(numbers))

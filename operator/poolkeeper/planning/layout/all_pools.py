@@ -17,7 +17,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import AddPartitions
-from poolkeeper.model.specs import Desired, ResourcePoolSpec
+from poolkeeper.model.specs import ResourcePoolSpec
 from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.layout.changes import Change, changed_rows, changes_of
 from poolkeeper.planning.layout.pool_layout import LayOut, Layout, lay_out

@@ -13,7 +13,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Desired, ResourcePoolSpec
+from poolkeeper.model.specs import ResourcePoolSpec
 from poolkeeper.model.topology import Cluster, Replicas
 
 Ints = npt.NDArray[np.int64]

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from poolkeeper.model.replica_lists import distinct
+
+from poolkeeper.model.columns.replica_lists import distinct
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,19 @@ def unsettled(partitions: Sequence[Partition], live: Collection[int]) -> Iterabl
     return () if settled.all() else partitions
 
 
+def surely_settled(partitions: Sequence[Partition]) -> bool:
+    """Whether columns tell that none moves, each has a replica, and their numbers have no gap."""
+    if not isinstance(partitions, TopicPartitions):
+        return False
+    columns, first, last = partitions.columns, partitions.first, partitions.last
+    changing = (columns.adding.offsets, columns.removing.offsets)
+    return (
+        all(offsets[first] == offsets[last] for offsets in changing)
+        and bool((columns.number[first:last] == np.arange(last - first)).all())
+        and bool((np.diff(columns.replicas.offsets[first : last + 1]) > 0).all())
+    )
+
+
 def longest_of(partitions: Sequence[Partition]) -> int:
     """The length of the longest replica list; 0 of no partitions."""
     if isinstance(partitions, TopicPartitions):

@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.replica_lists import distinct
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.specs import RackPolicy
 from poolkeeper.planning.constraints.racks import (
     Spread,

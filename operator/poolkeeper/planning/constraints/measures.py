@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.replica_lists import distinct
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import Band, BoundedGroup, band, shares
 from poolkeeper.planning.constraints.evictions import OpenSlots

@@ -25,7 +25,7 @@ from functools import cache
 import numpy as np
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.replica_lists import distinct
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.planning.problem.arrays import NONE, Bools, Ints
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 

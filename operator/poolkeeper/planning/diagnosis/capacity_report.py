@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.problems import Facts
-from poolkeeper.model.replica_lists import distinct
 from poolkeeper.planning.constraints.capacity import UNLIMITED, UNLIMITED_MIB
 from poolkeeper.planning.diagnosis.bin_packing import packs
 from poolkeeper.planning.diagnosis.capacity_conflicts import (

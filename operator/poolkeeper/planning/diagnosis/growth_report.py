@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from poolkeeper.model.replica_lists import distinct
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.planning.diagnosis.capacity_report import (
     PoolLoad,
     amounts,

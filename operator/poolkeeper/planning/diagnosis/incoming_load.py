@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.replica_lists import distinct
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.placement.broker_choice import mib_by_broker
 from poolkeeper.planning.placement.rounds import replicas_by_broker

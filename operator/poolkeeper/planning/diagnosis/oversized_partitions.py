@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from poolkeeper.model.replica_lists import distinct
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.planning.constraints.capacity import UNLIMITED_MIB
 from poolkeeper.planning.facts.capacity import PartitionTooLarge
 from poolkeeper.planning.layout.pool_layout import Layout

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts
-from poolkeeper.model.replica_lists import distinct
 from poolkeeper.model.specs import GoalKind, RackPolicy
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.constraints.bands import Band

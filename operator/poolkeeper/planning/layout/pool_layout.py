@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.replica_lists import distinct
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import BoundedGroup, shares
 from poolkeeper.planning.constraints.capacity import CapacityBounds

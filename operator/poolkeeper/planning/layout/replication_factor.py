@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from poolkeeper.model.replica_lists import distinct
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.planning.constraints.capacity import CapacityBounds
 from poolkeeper.planning.placement.broker_choice import mib_by_broker
 from poolkeeper.planning.placement.rounds import replicas_by_broker

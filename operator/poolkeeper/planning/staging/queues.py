@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from poolkeeper.model.columns.replica_lists import Ints, distinct, whole_numbers
 from poolkeeper.model.plans import Urgency
-from poolkeeper.model.replica_lists import Ints, distinct, whole_numbers
 from poolkeeper.planning.staging.limits import Entry
 
 

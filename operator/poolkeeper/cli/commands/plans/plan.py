@@ -40,7 +40,7 @@ from poolkeeper.planning.facts.pools import Standstill
 from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
 from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.planner import make_plan
-from poolkeeper.planning.run_state.gates import disks, gates
+from poolkeeper.planning.run_state.gates.gates import disks, gates
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import adoption, approval
 from poolkeeper.reconcile.authority import authority_of

@@ -15,7 +15,7 @@ from fleet import cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
 from poolkeeper.cli import main
-from poolkeeper.cli.commands.fleet.fleet import waves as fleet_commands
+from poolkeeper.cli.commands.fleet import waves as fleet_commands
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
 from poolkeeper.fleet.lake import reading
 from poolkeeper.fleet.lake.entries import TableFile

@@ -11,7 +11,7 @@ import pytest
 
 from control_plane.building import CHECKOUT
 from fleet.test_cli import fleet, run
-from poolkeeper.cli.commands.fleet.fleet import fleet as commands
+from poolkeeper.cli.commands.fleet import fleet as commands
 from poolkeeper.fleet.storage import schemas
 
 __all__ = ["fleet", "run"]

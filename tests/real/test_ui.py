@@ -12,7 +12,7 @@ from threading import Thread
 import txnlog
 from authors import broker_by_session
 from conditions import until
-from poolkeeper.cli.commands.ui.ui import ui_looks
+from poolkeeper.cli.commands.ui import ui_looks
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.controller.loop import drive
 from poolkeeper.model.execution.outcomes import Outcome, State

@@ -7,7 +7,7 @@ from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.rebalances import ClusterRebalance, RebalanceSpec, RebalanceState
-from poolkeeper.planning.run_state.gates.gates import windows
+from poolkeeper.planning.run_state.gates import windows
 from poolkeeper.rebalances.rate_shares import (
     NO_RATE,
     ClusterRate,

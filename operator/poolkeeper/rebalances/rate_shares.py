@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.rebalances import BudgetSpec
-from poolkeeper.planning.run_state.gates.gates import windows
+from poolkeeper.planning.run_state.gates import windows
 
 UNKNOWN = math.inf
 OFFERS_MAX = 64

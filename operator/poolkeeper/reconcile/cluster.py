@@ -31,7 +31,7 @@ from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.cool_down import Cooled
-from poolkeeper.planning.run_state.gates.gates import gates
+from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
 from poolkeeper.planning.run_state.reassignments import requests

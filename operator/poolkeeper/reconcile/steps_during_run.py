@@ -21,7 +21,7 @@ from poolkeeper.planning.audit.audit import Violation
 from poolkeeper.planning.lawful import lawful_plan
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state.gates.gates import gates
+from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress.move_progress import classify
 from poolkeeper.reconcile import adoption, config_checks
 from poolkeeper.reconcile.act import writes

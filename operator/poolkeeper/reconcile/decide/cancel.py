@@ -49,7 +49,7 @@ from poolkeeper.model.execution.waits import NO_CANCEL_API, Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.run_state.gates.gates import gates
+from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress.move_progress import entries_of
 from poolkeeper.planning.run_state.returns import ReturnState, lacks_origin, partition_of
 from poolkeeper.planning.run_state.throttling.throttles import FROZEN_BYTES_PER_S

@@ -9,7 +9,7 @@ before (`cancel`).
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.run_state.gates.gates import disks, gates
+from poolkeeper.planning.run_state.gates import disks, gates
 from poolkeeper.planning.run_state.reassignments.requests import Stall
 from poolkeeper.planning.run_state.returns import UNSETTLED
 from poolkeeper.reconcile.decide import cancel, throttle_rate

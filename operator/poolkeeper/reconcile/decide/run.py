@@ -35,7 +35,7 @@ from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.audit import excess
 from poolkeeper.planning.proposals import cool_down
-from poolkeeper.planning.run_state.gates.gates import disks, gates
+from poolkeeper.planning.run_state.gates import disks, gates
 from poolkeeper.planning.run_state.progress import log_dir_copies, step_progress
 from poolkeeper.planning.run_state.progress.move_progress import MoveState
 from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX

@@ -13,7 +13,7 @@ from poolkeeper.model.execution.waits import damage_wait
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.parts.split import Circumstances
-from poolkeeper.planning.run_state.gates.gates import gates
+from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.reassignments import lost_runs, orphans
 from poolkeeper.planning.run_state.reassignments.lost_runs import NO_LOST_RUN, LostRun
 from poolkeeper.planning.run_state.reassignments.orphans import Orphans

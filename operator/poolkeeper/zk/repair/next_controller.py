@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from poolkeeper.errors import Refused
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.planning.run_state.gates.gates import gates
+from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress.move_progress import classify
 from poolkeeper.zk import observe, znodes
 from poolkeeper.zk.client.session import Session

@@ -12,7 +12,7 @@ from laws import examples
 from poolkeeper.fleet.schedule import calendar, schedule
 from poolkeeper.fleet.schedule.budget import Budget, ClusterWork, RatedWindow, ScheduledStage
 from poolkeeper.model.specs import Window
-from poolkeeper.planning.run_state.gates.gates import windows
+from poolkeeper.planning.run_state.gates import windows
 from unit.fleet.moments import BEGIN
 
 

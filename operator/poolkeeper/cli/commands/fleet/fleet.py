@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolkeeper.cli import timing
-from poolkeeper.cli.commands.fleet.fleet import answer, outcomes, steps, tables, waves
+from poolkeeper.cli.commands.fleet import answer, outcomes, steps, tables, waves
 from poolkeeper.cli.input import options
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import printing

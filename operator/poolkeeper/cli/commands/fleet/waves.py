@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolkeeper import output_files
-from poolkeeper.cli.commands.fleet.fleet import steps
+from poolkeeper.cli.commands.fleet import steps
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen

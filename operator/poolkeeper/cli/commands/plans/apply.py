@@ -40,7 +40,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, LoadSource, Mode
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state.gates.gates import gates
+from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.reassignments import requests
 from poolkeeper.planning.run_state.reassignments.lost_runs import LostRun

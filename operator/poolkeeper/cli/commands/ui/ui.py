@@ -4,7 +4,7 @@ import threading
 
 import click
 
-from poolkeeper.cli.commands.ui.ui import ui_looks
+from poolkeeper.cli.commands.ui import ui_looks
 from poolkeeper.cli.input import interrupts, options
 from poolkeeper.cli.input.files import fleet_files
 from poolkeeper.cli.input.options import ClusterSelection

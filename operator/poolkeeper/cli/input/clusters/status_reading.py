@@ -17,7 +17,7 @@ from poolkeeper.model.specs import KafkaClusterSpec, Remedies, ZooKeeperSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.diagnosis import health
 from poolkeeper.planning.proposals import cool_down
-from poolkeeper.planning.run_state.gates.gates import gates
+from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.reconcile.observe.gone_brokers import gone_brokers
 from poolkeeper.reconcile.observe.observation import balance_of, replication_factors
 from poolkeeper.reconcile.recorded_run import cancel_waits, disk_waits

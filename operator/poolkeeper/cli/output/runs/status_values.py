@@ -17,7 +17,7 @@ from poolkeeper.model.execution.waits import Wait, blocks
 from poolkeeper.model.plans import Move, PlanProblem
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state.gates.gates import gates
+from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress import log_dir_copies
 from poolkeeper.planning.run_state.progress.log_dir_copies import (
     Replica,

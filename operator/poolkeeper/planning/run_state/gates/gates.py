@@ -21,7 +21,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Urgency
 from poolkeeper.model.topic_config.values import whole
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
-from poolkeeper.planning.run_state.gates.gates import windows
+from poolkeeper.planning.run_state.gates import windows
 from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState
 from poolkeeper.planning.run_state.reassignments import orphans, requests
 from poolkeeper.planning.run_state.reassignments.requests import Owned

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import manifests
-from poolkeeper.cli.commands.run.run import run_folder
+from poolkeeper.cli.commands.run import run_folder
 from poolkeeper.cli.commands.run.run_folder import FolderWatch
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.controller import loop

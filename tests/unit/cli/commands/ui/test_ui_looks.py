@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import manifests
-from poolkeeper.cli.commands.ui.ui import ui_looks
+from poolkeeper.cli.commands.ui import ui_looks
 from poolkeeper.cli.commands.ui.ui_looks import Declared
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.errors import InvalidInput, Refused, Unavailable

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from poolkeeper.cli.commands.run.run import run_folder
+from poolkeeper.cli.commands.run import run_folder
 from poolkeeper.cli.input import confirmation
 from poolkeeper.cli.input.clusters import targets
 from poolkeeper.cli.input.options import ClusterSelection

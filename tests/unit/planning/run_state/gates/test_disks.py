@@ -11,8 +11,8 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Capacity
 from poolkeeper.model.topology import Broker, LogDir, TopicPartition
+from poolkeeper.planning.run_state.gates import disks
 from poolkeeper.planning.run_state.gates.disks import TargetDisks
-from poolkeeper.planning.run_state.gates.gates import disks
 from poolkeeper.planning.run_state.progress.move_progress import classify
 
 T0 = TopicPartition("t", 0)

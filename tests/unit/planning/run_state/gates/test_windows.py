@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from poolkeeper.model.specs import Window
-from poolkeeper.planning.run_state.gates.gates import windows
+from poolkeeper.planning.run_state.gates import windows
 
 NIGHT = Window("0 22 * * *", 8 * 3600)
 BERLIN = Window("0 22 * * *", 3600, "Europe/Berlin")

@@ -8,7 +8,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Partition, ReassignmentEntry, TopicPartition
-from poolkeeper.planning.run_state.gates.gates import gates
+from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.reassignments import lost_runs
 
 MOVE = Move("t", "id-1", 0, ((1, 2), (3, 4)), 8, "")

@@ -2,7 +2,7 @@
 
 A terminal has its own width, and colours unless NO_COLOR is set. Cells too wide for it wrap inside
 their column. A pipe or a file gets plain text in lines of `WIDTH` columns; tables there have any
-width, and are written without rich, which takes long to import, where every cell is ASCII.
+width, and are written without rich, which takes long to import, where every cell is plain.
 """
 
 import io
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 _UNBOUNDED = 100_000
+_NARROW = str.maketrans("", "", "≥→…")
+"""Signs of ours that take one column, as ASCII does."""
 _SIGNS = {"+": "green", "~": "yellow", "→": "cyan", "-": "red", "!": "red"}
 
 
@@ -121,11 +123,12 @@ def of_output() -> Ink:
 
 def _is_plain(cell: str) -> bool:
     """Whether each character of the cell takes one column, and none is cut off."""
-    return cell.isascii() and cell.isprintable() and cell == cell.strip()
+    plain = cell.translate(_NARROW)
+    return plain.isascii() and plain.isprintable() and cell == cell.strip()
 
 
 def _aligned(rows: Sequence[Sequence[str]], names: int) -> list[str]:
-    """The lines of a table of ASCII text, as rich draws it where nothing has to wrap."""
+    """The lines of a table of plain cells, as rich draws it where nothing has to wrap."""
     columns = len(rows[0])
     filled = [(*row, *[""] * (columns - len(row))) for row in rows]
     widths = [max(len(row[column]) for row in filled) for column in range(columns)]

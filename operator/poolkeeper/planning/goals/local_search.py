@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
+import numpy.typing as npt
 
 from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.bands import Band
@@ -305,9 +306,9 @@ def _any_equal(columns: Columns, value: int) -> Bools:
     return found
 
 
-def _count_equal(columns: Columns, value: int) -> Ints:
+def _count_equal(columns: Columns, value: int) -> npt.NDArray[np.int8]:
     """By row, how many columns have that value."""
-    count = (columns[0] == value).astype(np.int8)
+    count: npt.NDArray[np.int8] = (columns[0] == value).astype(np.int8)
     for column in columns[1:]:
         count += column == value
     return count

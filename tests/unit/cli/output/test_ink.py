@@ -40,7 +40,11 @@ def test_a_table_for_a_pipe_is_as_wide_as_it_is() -> None:
     assert len(heading) == len(row)
 
 
-CELLS = st.text(st.characters(max_codepoint=126, categories=("L", "N", "P", "S", "Zs")), max_size=9)
+CELLS = st.text(
+    st.characters(max_codepoint=126, categories=("L", "N", "P", "S", "Zs"))
+    | st.sampled_from("≥→…é"),
+    max_size=9,
+)
 
 
 @given(st.lists(st.lists(CELLS, max_size=4), max_size=4), st.integers(0, 3))

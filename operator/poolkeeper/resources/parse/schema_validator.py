@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
-    from jsonschema.protocols import Validator
 
 Schema = Mapping[str, Any]
 
@@ -32,7 +31,7 @@ class SchemaValidator:
         return _accepts(self.schema, body) or self._library.is_valid(body)
 
     @cached_property
-    def _library(self) -> "Validator":
+    def _library(self) -> Any:
         import jsonschema  # only who has to explain needs it
 
         return jsonschema.Draft4Validator(self.schema)

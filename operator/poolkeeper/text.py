@@ -4,6 +4,7 @@ Sizes are in powers of 1024. Numbers are written with separators of thousands, 2
 waits and problems of plans write them without (`grouped=False`).
 """
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from math import ceil
@@ -11,6 +12,25 @@ from math import ceil
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _MIB = _UNITS.index("MiB")
 _SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+_UNSEEN = re.compile(
+    r"\x1b(?!\[[0-9;]*m)"
+    r"|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What moves a terminal's cursor, changes the order of letters, or cannot be written.
+
+Colours, which are ours, line feeds and tabs are left.
+"""
+
+
+def visible(text: str) -> str:
+    """Write control characters as escapes: what a cluster is full of is anybody's."""
+    return text if text.isascii() and text.isprintable() else _UNSEEN.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return ascii(found[0])[1:-1]
 
 
 def size(size_bytes: float) -> str:

@@ -117,6 +117,7 @@ DEFAULTS = {
                 "removeStaleRequests": False,
                 "finishOrphanedMoves": False,
                 "allowControllerFailover": False,
+                "overwriteLargerLogs": False,
             },
         },
         "heal": {"enabled": False, "after": "30m", "maxBrokers": 1},

@@ -36,7 +36,10 @@ END_S = 300.0
 LAG_MAX_S = 30
 LAG_SEEN_S = 60
 """Within this time a leader has noticed all who lag, on a busy machine."""
-NOT_BEGUN = re.compile(r"broker (\d+) is live and has not begun to copy [^:]*: restart it")
+DEAF = re.compile(
+    r"broker (\d+) is live and"
+    r" (?:has not begun to copy [^:]*|leads [^:]* does not know of the new replicas): restart it"
+)
 
 
 def now_ms() -> int:
@@ -190,7 +193,7 @@ def zookeeper_cut_off(under_way: Migration) -> None:
         restarted: set[int] = set()
 
         def ended() -> bool:
-            named = {int(found) for found in NOT_BEGUN.findall(executor.said())}
+            named = {int(found) for found in DEAF.findall(executor.said())}
             for broker in sorted(named - restarted):
                 restarted.add(broker)
                 under_way.kill(broker)  # an orderly stop leaves the ISR before the registry

@@ -262,6 +262,35 @@ def test_who_is_not_known_to_zookeeper_is_told_once_and_writes_nothing(
     assert {path for path in written if not path.startswith(LATE)} == set()
 
 
+COMMANDS = (
+    *("status", "plan", "show sha256:0", "history", "import --out there", "snapshot --out it.json"),
+    *("apply --yes", "stop", "rollback", "repair", "repair --yes --backup old.json"),
+)
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_every_command_tells_once_of_wrong_credentials_and_of_a_stranger_s_certificate(
+    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    secured.declare(2)
+    zxid = last_zxid(secured.sandbox)
+    wrong = secured.client(ZOOKEEPER_SASL | {"password": WRONG})
+    told = {"credentials": run(*words.split(), *wrong, "--timeout", "5")}
+    if secured.tls:
+        strange = json.loads((secured.folder / "client.yaml").read_text())
+        strange["zookeeper"]["tls"] = {}
+        (tmp_path / "client.yaml").write_text(json.dumps(strange))
+        options = ("--client-config", "client.yaml", *wrong[2:], "--timeout", "5")
+        told["certificate"] = run(*words.split(), *options)
+    for message, said in told.items():
+        assert (said.code, said.out, message in said.err) == (3, "", True), said
+        assert len(said.err.splitlines()) == 1, said.err
+        assert [secret for secret in SECRETS if secret in said.err] == []
+    written = {change.path for change in history(secured.sandbox, zxid)}
+    assert {path for path in written if not path.startswith(LATE)} == set()
+
+
 def test_a_wrong_password_of_brokers_is_told(secured: Secured) -> None:
     secured.declare(2)
     secured.apply()

@@ -271,6 +271,7 @@ POISONS: Mapping[str, Callable[[bytes], bytes]] = {
     "fields-objects": _every_field({}),
     "fields-lists": _every_field([[]]),
     "fields-texts": _every_field("x"),
+    "fields-lines": _every_field("a\nb: c\x1b[2J\x00"),
     "fields-huge": _every_field(10**30),
     "fields-negative": _every_field(-1),
     "fields-nan": _every_field(float("nan")),

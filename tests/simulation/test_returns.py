@@ -136,6 +136,28 @@ def test_a_rollback_that_allows_a_failover_brings_everything_back(kafka: str) ->
     assert kinds(executor).count(ActionKind.CONTROLLER_FAILOVER) == 1
 
 
+@pytest.mark.parametrize("kafka", ["2.0.1", "2.3.1"])
+def test_a_rollback_is_not_kept_by_its_own_throttle_from_an_origin_that_is_behind(
+    kafka: str,
+) -> None:
+    """A broker of the origin was away while records came: it catches up, and is named until then.
+
+    What is to be copied was frozen for the failover.
+    """
+    cluster, executor = moving(kafka, ALLOWED)
+    cluster.simulation.kill(1)
+    cluster.clock.advance(SESSION_MS + 1_000)
+    for partition in range(4):
+        cluster.simulation.set_size("t", partition, 30 * MB)
+    cluster.simulation.start_broker(1)
+    ask(cluster, StopRequest(at_once=True, allow_failover=True))
+    executor.at_rest = stopped
+    executor.finish(passes_max=400)
+    told = [w for o in executor.seen for w in o.waits if w.reason is WaitReason.RETURN_BEHIND]
+    assert {wait.brokers for wait in told} == {(1,)}
+    assert cluster.replicas("t") == FIRST
+
+
 @pytest.mark.parametrize("homes", [(4, 5), (2, 4)], ids=["all-leave", "one-stays"])
 @pytest.mark.parametrize("kafka", WITH_API)
 def test_a_rollback_by_the_brokers_needs_no_failover(kafka: str, homes: tuple[int, ...]) -> None:
@@ -309,6 +331,32 @@ def test_a_rollback_lives_through_brokers_and_controllers_that_come_and_go(seed:
 def dying(dice: random.Random) -> Faults:
     """Faults that end the process at one of its next writes."""
     return faults.at_writes({dice.randrange(1, 9): Fault(FaultKind.DIED, done=dice.random() < 0.5)})
+
+
+@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param(lambda d: desired(ALLOWED, 1, 2), id="other-homes"),
+        pytest.param(lambda d: replace(d, topics=()), id="no-topic-any-more"),
+        pytest.param(lambda d: replace(d, pools=()), id="no-pool-any-more"),
+        pytest.param(
+            lambda d: replace(d, cluster=replace(d.cluster, mode=Mode.APPLY)), id="nothing-of-it"
+        ),
+    ],
+)
+def test_what_is_declared_is_edited_in_the_middle_of_a_rollback(
+    kafka: str, edit: Callable[[Desired], Desired]
+) -> None:
+    """All that was in flight returns first, whatever is declared by then."""
+    cluster, executor = moving(kafka, ALLOWED)
+    ask(cluster, StopRequest(at_once=True, allow_failover=True))
+    executor.at_rest = lambda outcome: ActionKind.MOVES_CANCELLED in kinds(executor)
+    executor.finish()
+    executor.desired = edit(executor.desired)
+    executor.at_rest = lambda _: not cluster.exists(RUN)
+    executor.finish(passes_max=200)
+    assert_back(cluster)
 
 
 def test_a_stop_is_sharpened_and_never_taken_back() -> None:

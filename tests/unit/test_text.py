@@ -145,3 +145,18 @@ def test_all_of_some() -> None:
     assert text.listed(["a", "b"], "or") == "a or b"
     assert text.named("broker", [3]) == "broker 3"
     assert text.named("broker", [3, 4]) == "brokers 3, 4"
+
+
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        pytest.param("größe 5 µs → ok\tx\ny", "größe 5 µs → ok\tx\ny", id="letters-and-lines"),
+        pytest.param("\x1b[1;31mred\x1b[0m", "\x1b[1;31mred\x1b[0m", id="colours"),
+        pytest.param("a\x1b[2J\x1b]0;t\x07b", r"a\x1b[2J\x1b]0;t\x07b", id="a-cleared-terminal"),
+        pytest.param("a\rb\x00c\x9bd", r"a\rb\x00c\x9bd", id="one-line-over-another"),
+        pytest.param("\u202egpj.exe", r"\u202egpj.exe", id="letters-in-another-order"),
+        pytest.param("\ud800", r"\ud800", id="half-a-character"),
+    ],
+)
+def test_what_a_name_does_to_a_terminal_is_seen_instead(written: str, seen: str) -> None:
+    assert text.visible(written) == seen

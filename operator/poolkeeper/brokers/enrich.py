@@ -14,7 +14,14 @@ from poolkeeper.errors import Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.specs import Tls
-from poolkeeper.model.topology import Broker, Cluster, Partition, Topic, TopicPartition
+from poolkeeper.model.topology import (
+    Broker,
+    Cluster,
+    Partition,
+    StrayLog,
+    Topic,
+    TopicPartition,
+)
 
 if TYPE_CHECKING:
     from poolkeeper.brokers.requests import BrokerClient
@@ -83,14 +90,45 @@ def with_sizes(cluster: Cluster, sizes: Sizes) -> Cluster:
     """Fill in sizes (of the largest known replica) and log directories; unknown stays unknown."""
     if not sizes.logs:
         return cluster
+    strays = _stray_logs(cluster, sizes)
     return replace(
         cluster,
-        brokers={n: _broker(broker, sizes) for n, broker in cluster.brokers.items()},
+        brokers={n: _broker(broker, sizes, strays) for n, broker in cluster.brokers.items()},
         topics={name: _topic(topic, sizes) for name, topic in cluster.topics.items()},
     )
 
 
-def _broker(broker: Broker, sizes: Sizes) -> Broker:
+def _stray_logs(cluster: Cluster, sizes: Sizes) -> dict[int, dict[TopicPartition, StrayLog]]:
+    """Return by broker the logs of partitions of which it is no replica; empty ones are none."""
+    hosted: dict[int, set[TopicPartition]] = {broker: set() for broker in sizes.logs}
+    for topic in cluster.topics.values():
+        for partition in topic.partitions:
+            name = TopicPartition(topic.name, partition.partition)
+            for broker in partition.replicas:
+                if broker in hosted:
+                    hosted[broker].add(name)
+    return {
+        broker: {
+            name: StrayLog(logs.current[name].size_bytes, _leader_bytes(name, cluster, sizes))
+            for name in sorted(logs.current.keys() - hosted[broker])
+            if logs.current[name].size_bytes and name.topic not in cluster.torn
+        }
+        for broker, logs in sizes.logs.items()
+    }
+
+
+def _leader_bytes(name: TopicPartition, cluster: Cluster, sizes: Sizes) -> int | None:
+    topic = cluster.topics.get(name.topic)
+    partition = None if topic is None else topic.partition(name.partition)
+    if partition is None or partition.leader is None:
+        return None
+    held = sizes.log(name, partition.leader)
+    return None if held is None else held.size_bytes
+
+
+def _broker(
+    broker: Broker, sizes: Sizes, strays: Mapping[int, Mapping[TopicPartition, StrayLog]]
+) -> Broker:
     logs = sizes.logs.get(broker.id)
     if not logs:
         return broker
@@ -99,7 +137,11 @@ def _broker(broker: Broker, sizes: Sizes) -> Broker:
         replica: log.log_dir for replica, log in logs.future.items() if replica in logs.current
     }
     return replace(
-        broker, log_dirs=logs.log_dirs, arriving=arriving or None, failed_log_dirs=logs.offline
+        broker,
+        log_dirs=logs.log_dirs,
+        arriving=arriving or None,
+        failed_log_dirs=logs.offline,
+        stray_logs=strays[broker.id],
     )
 
 

@@ -8,7 +8,7 @@ Kafka 2.0 hides the value of a broker's throttle rate as a secret, but says that
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Self, TypeVar
 
@@ -16,6 +16,7 @@ from kafka import TopicPartition as KafkaPartition
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.protocol.admin import DescribeLogDirsRequest
+from kafka.protocol.metadata import MetadataRequest
 
 from poolkeeper.algorithms.groups import ListedMember
 from poolkeeper.brokers import (
@@ -34,7 +35,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.execution.waits import NO_CANCEL_API
 from poolkeeper.model.specs import Tls
-from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.topology import Replicas, ToldReplicas, TopicPartition
 
 Answer = TypeVar("Answer")
 
@@ -113,6 +114,30 @@ class BrokerClient:
         """
         answers, failures = self._ask_each(brokers, self._logs, deadline_s)
         return Sizes(answers, failures)
+
+    def told_replicas(
+        self, topics: Mapping[int, Collection[str]], deadline_s: float = DEADLINE_S
+    ) -> ToldReplicas:
+        """Ask each broker which replicas partitions of its `topics` have, as it was told last.
+
+        The controller tells brokers. Who has not heard of it for long answers as before. Never
+        raises: who does not answer in time is left out.
+        """
+
+        def told(broker: int) -> Mapping[TopicPartition, Replicas]:
+            manager, kind = self._client._manager, MetadataRequest.MetadataRequestTopic
+            asked = [kind(name=name) for name in sorted(topics[broker])]
+            request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
+            answer = manager.run(manager.send, request, broker)
+            return {
+                TopicPartition(topic.name, partition.partition_index): tuple(
+                    partition.replica_nodes
+                )
+                for topic in answer.topics
+                for partition in topic.partitions
+            }
+
+        return self._ask_each(topics, told, deadline_s)[0]
 
     def versions(self, brokers: Iterable[int], deadline_s: float = DEADLINE_S) -> Versions:
         """Ask each broker which requests it understands, and tell its release from that.

@@ -368,7 +368,9 @@ def _run_passes(config: LoopConfig) -> None:
             config.beat(PASS_S)
             config.wake.clear()
             if text := config.request():
-                answer = person_requests.carry_out(session, context.access, text, _now_ms())
+                answer = person_requests.carry_out(
+                    session, context.access, text, _now_ms(), noting(context.trail)
+                )
                 config.answered(answer)
             desired, settling = config.begin_pass(config.desired())
             approvals, damage = _approvals(session)

@@ -16,6 +16,7 @@ from poolkeeper.model.execution.runs import StopRequest
 from poolkeeper.reconcile.access import ClusterAccess
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.fencing import OnCommit, unnoted
 
 
 def refuse(text: str, now_ms: int) -> RequestAnswer:
@@ -25,7 +26,13 @@ def refuse(text: str, now_ms: int) -> RequestAnswer:
     return RequestAnswer(text, kind, now_ms, request)
 
 
-def carry_out(session: Session, access: ClusterAccess, text: str, now_ms: int) -> RequestAnswer:
+def carry_out(
+    session: Session,
+    access: ClusterAccess,
+    text: str,
+    now_ms: int,
+    on_commit: OnCommit = unnoted,
+) -> RequestAnswer:
     """Write to the journal what is asked for; raises what a write raises, and may be repeated."""
     request = read_request(text)
     if request is None:
@@ -36,15 +43,17 @@ def carry_out(session: Session, access: ClusterAccess, text: str, now_ms: int) -
             access.remember_stopped(None)
         kind = AnswerKind.NOT_STOPPED if stopped is None else AnswerKind.DONE
         return RequestAnswer(text, kind, now_ms, request)
-    return _stop(session, request, text, now_ms)
+    return _stop(session, request, text, now_ms, on_commit)
 
 
-def _stop(session: Session, request: PersonRequest, text: str, now_ms: int) -> RequestAnswer:
+def _stop(
+    session: Session, request: PersonRequest, text: str, now_ms: int, on_commit: OnCommit
+) -> RequestAnswer:
     run = journal.read_run(session)
     if run is None:
         return RequestAnswer(text, AnswerKind.NO_RUN, now_ms, request)
     if request.plan not in ("", run.plan):
         return RequestAnswer(text, AnswerKind.OTHER_RUN, now_ms, request, run.plan)
     at_once = request.kind is RequestKind.ROLLBACK
-    journal.request_stop(session, StopRequest(at_once, request.allow_failover))
+    journal.request_stop(session, StopRequest(at_once, request.allow_failover), on_commit)
     return RequestAnswer(text, AnswerKind.DONE, now_ms, request, run.plan)

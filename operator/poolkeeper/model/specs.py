@@ -168,6 +168,7 @@ class Remedies:
     remove_stale_requests: bool = False
     finish_orphaned_moves: bool = False
     allow_controller_failover: bool = False
+    overwrite_larger_logs: bool = False
 
 
 @frozen

@@ -29,6 +29,10 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+ToldReplicas = Mapping[int, Mapping[TopicPartition, Replicas]]
+"""By broker: the replicas of partitions, as the controller told that broker last."""
+
+
 class Partition(NamedTuple):
     """One partition: assignment from the topic node, leader and ISR from the state node.
 
@@ -92,6 +96,16 @@ class LogDir:
     usable_bytes: int | None = None
 
 
+class StrayLog(NamedTuple):
+    """A log that is not empty, on a broker that is no replica of the partition.
+
+    `leader_bytes`: the size of the leader's log; None where it is not known, or without a leader.
+    """
+
+    size_bytes: int
+    leader_bytes: int | None = None
+
+
 @frozen
 class Broker:
     """A live broker: its registration, its dynamic config and its log directories by path.
@@ -99,6 +113,8 @@ class Broker:
     `arriving`: the directory that each replica is being copied to, by topic and partition.
     `failed_log_dirs`: why a directory cannot be used, by path; it is not in `log_dirs`.
     `lost_log_dirs`: those of them that count as lost for good.
+    `stray_logs`: its logs of partitions of which it is no replica, or which do not exist; only of a
+    broker that was asked.
     `release`: the release that the broker itself reports.
     """
 
@@ -110,6 +126,7 @@ class Broker:
     arriving: Mapping[TopicPartition, str] | None = None
     failed_log_dirs: Mapping[str, str] = field(default_factory=dict)
     lost_log_dirs: frozenset[str] = frozenset()
+    stray_logs: Mapping[TopicPartition, StrayLog] = field(default_factory=dict)
     release: str | None = None
 
 

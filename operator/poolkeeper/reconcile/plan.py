@@ -24,6 +24,7 @@ from poolkeeper.planning.audit.audit import Violation
 from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
 from poolkeeper.planning.parts.choose import rest_of
 from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
+from poolkeeper.planning.run_state.gates import stray_logs
 from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.progress.log_dir_copies import (
     CopyState,
@@ -115,7 +116,9 @@ def _do_early(
 
     def hold(step: Step) -> Wait | None:
         allowed = covered if steps.is_lossy(step) else authority.steps
-        return None if allowed else steps.needs_approval(step)
+        if not allowed:
+            return steps.needs_approval(step)
+        return stray_logs.endangered_by_step(step, cluster, desired)
 
     early = steps.decide(steps.early_steps(plan), cluster, hold)
     return writes.write_steps(context, desired, cluster, early, by_person=by_person)
@@ -153,7 +156,9 @@ def _do_late(
             if authority.awaits_settling:
                 return Wait(WaitReason.SETTLING)
             allowed = step.topic in deleting
-        return None if allowed else steps.needs_approval(step)
+        if not allowed:
+            return steps.needs_approval(step)
+        return stray_logs.endangered_by_step(step, cluster, desired)
 
     late = steps.decide(steps.late_steps(plan), cluster, hold, memory.elections)
     result = early + writes.write_steps(context, desired, cluster, late, by_person=by_person)

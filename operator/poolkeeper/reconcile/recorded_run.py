@@ -15,7 +15,7 @@ from poolkeeper.model.execution.waits import Wait, damage_wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Remedies
-from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.topology import Cluster, ToldReplicas, TopicPartition
 from poolkeeper.planning.run_state.gates import disks, gates
 from poolkeeper.planning.run_state.progress.log_dir_copies import classify_copies, copies_of
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
@@ -68,9 +68,17 @@ def damage_waits(stored: StoredRun) -> tuple[Wait, ...]:
 
 
 def cancel_waits(
-    stored: StoredRun, cluster: Cluster, desired: Desired, gone: frozenset[int], now_ms: int
+    stored: StoredRun,
+    cluster: Cluster,
+    desired: Desired,
+    gone: frozenset[int],
+    now_ms: int,
+    logs: Mapping[int, BrokerLogs],
 ) -> tuple[Wait, ...]:
-    """Return why moves in flight are not cancelled although they should be; `gone`: by `heal`."""
+    """Return what stands in the way of moves that are cancelled, or should be.
+
+    `gone`: by `heal`; `logs`: what brokers say of their directories.
+    """
     run, document = stored.run, stored.document
     if run is None or document is None or run.phase is not Phase.MOVING or not run.step:
         return ()
@@ -79,6 +87,7 @@ def cancel_waits(
         returns=classify_returns(run, document.plan, cluster),
         stop=stored.stop,
         gone=gone,
+        disks=target_disks(run, document.plan, logs, now_ms),
     )
     asks_brokers = desired.cluster.brokers is not None
     at = RunSituation(run, document, view, desired, now_ms, asks_brokers=asks_brokers)
@@ -86,17 +95,33 @@ def cancel_waits(
 
 
 def disk_waits(
-    stored: StoredRun, cluster: Cluster, logs: Mapping[int, BrokerLogs], now_ms: int
+    stored: StoredRun,
+    cluster: Cluster,
+    logs: Mapping[int, BrokerLogs],
+    now_ms: int,
+    told: ToldReplicas | None = None,
 ) -> tuple[Wait, ...]:
-    """Return why copies of the stage in flight hang, by what brokers say of their directories."""
+    """Return why copies of the stage in flight hang, by what brokers say.
+
+    `logs`: of their directories; `told`: of the replicas of what they lead.
+    """
     run, document = stored.run, stored.document
     if run is None or document is None or run.phase is not Phase.MOVING:
         return ()
     plan = document.plan
     step = [(plan.moves[m], index) for m, index in run.step]
     progress = classify([move for move, _ in step], cluster)
-    seen = target_disks(run, plan, logs, now_ms)
+    seen = target_disks(run, plan, logs, now_ms, told)
     return disks.waits_in_flight(step, progress, cluster, seen)
+
+
+def leaders_to_ask(stored: StoredRun, cluster: Cluster, now_ms: int) -> dict[int, set[str]]:
+    """Return the leaders that are to say what they know of the stage's replicas."""
+    run, document = stored.run, stored.document
+    if run is None or document is None or run.phase is not Phase.MOVING:
+        return {}
+    step = [(document.plan.moves[m], index) for m, index in run.step]
+    return disks.leaders_to_ask(step, cluster, now_ms - run.requested_ms)
 
 
 def waits_of(

@@ -21,7 +21,7 @@ from poolkeeper.planning.audit.audit import Violation
 from poolkeeper.planning.lawful import lawful_plan
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.planning.run_state.gates import gates, stray_logs
 from poolkeeper.planning.run_state.progress.move_progress import classify
 from poolkeeper.reconcile import adoption, config_checks
 from poolkeeper.reconcile.act import writes
@@ -102,13 +102,14 @@ def _write(
         return Result(waits=closed)
     due = steps.early_of(plan.steps, _moving_topics(running, observed))
     _enforce(due, plan, owned, observed)
-    decision = steps.decide(due, cluster, lambda step: _wait_for_approval(step, authority))
+
+    def hold(step: Step) -> Wait | None:
+        if steps.is_lossy(step) and authority.plans is not None:
+            return steps.needs_approval(step)
+        return stray_logs.endangered_by_step(step, cluster, owned)
+
+    decision = steps.decide(due, cluster, hold)
     return writes.write_steps(context, owned, cluster, decision)
-
-
-def _wait_for_approval(step: Step, authority: Authority) -> Wait | None:
-    lossy = steps.is_lossy(step) and authority.plans is not None
-    return steps.needs_approval(step) if lossy else None
 
 
 def _moving_topics(running: Plan, observed: Observation) -> set[str]:

@@ -119,6 +119,22 @@ def _held_last(wait: Wait) -> str:
     return f": {named('broker', wait.brokers)} held it in sync last, and must be started again"
 
 
+def _return_behind(wait: Wait) -> str:
+    held = f" (it holds {size(wait.count)}, the leader {size(wait.of)})" if wait.of else ""
+    return (
+        f"{few_of(wait.partitions)} {'is' if len(wait.partitions) == 1 else 'are'} back once"
+        f" {named('broker', wait.brokers)} is in sync again{held}: if it does not get nearer, raise"
+        " spec.execution.throttle.rate, and look at that broker's log; restart it if it is stuck"
+    )
+
+
+def _return_not_live(wait: Wait) -> str:
+    return (
+        f"{few_of(wait.partitions)} {'is' if len(wait.partitions) == 1 else 'are'} back once"
+        f" {named('broker', wait.brokers)}, which is not live, is in sync again: start it"
+    )
+
+
 def _needs_failover(wait: Wait) -> str:
     gone = f"{brokers_are(wait.brokers)} gone; " if wait.brokers else ""
     whose = "move" if len(wait.partitions) == 1 else "moves"
@@ -183,6 +199,28 @@ def _log_dir_failed(wait: Wait) -> str:
         f"log directory {wait.path} of broker {joined(wait.brokers)} has failed"
         f" ({wait.detail}){held}: replace the disk and restart the broker, or drain it"
     )
+
+
+def _larger_log(wait: Wait) -> str:
+    return (
+        f"broker {joined(wait.brokers)} holds {size(wait.count)} of {few_of(wait.partitions)}, and"
+        f" the leader {size(wait.of)}: a replica there would be cut to what the leader has."
+        f" {_STRAY_LOG}"
+    )
+
+
+def _log_of_new_partition(wait: Wait) -> str:
+    return (
+        f"broker {joined(wait.brokers)} holds {size(wait.count)} of {few_of(wait.partitions)},"
+        f" which is to be created: what it holds would be lost. {_STRAY_LOG}"
+    )
+
+
+_STRAY_LOG = (
+    "Was ZooKeeper restored from an old backup? Then save that log first. If nobody needs it, stop"
+    " that broker, delete the partition's folder from its log directory and start it again, or set"
+    " spec.execution.remedies.overwriteLargerLogs: true"
+)
 
 
 def _run_recorded(wait: Wait) -> str:
@@ -318,6 +356,8 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.MOVES_RETURNING: lambda wait: (
         f"stage {wait.stage}: {counted(wait.count, 'cancelled move')} not back yet"
     ),
+    _R.RETURN_BEHIND: _return_behind,
+    _R.RETURN_NOT_LIVE: _return_not_live,
     _R.CANCEL_NEEDS_FAILOVER: _needs_failover,
     _R.ARRIVALS_FIRST: lambda wait: (
         f"{counted(wait.count, 'move')} can still arrive: before Kafka 2.4 no other controller is"
@@ -383,7 +423,14 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f"broker {joined(wait.brokers)} is live and has not begun to copy"
         f" {few_of(wait.partitions)}: restart it, as it ignores what the controller tells it"
     ),
+    _R.LEADER_UNAWARE: lambda wait: (
+        f"broker {joined(wait.brokers)} is live and leads {few_of(wait.partitions)}, and does not"
+        " know of the new replicas: restart it if this lasts, as it ignores what the controller"
+        " tells it"
+    ),
     _R.LOG_DIR_FAILED: _log_dir_failed,
+    _R.TARGET_LOG_LARGER: _larger_log,
+    _R.LOG_OF_NEW_PARTITION: _log_of_new_partition,
     _R.LOG_DIRS_FULL: lambda wait: (
         f"the log directories of broker {joined(wait.brokers)} have {size(wait.count)} free, and"
         f" copies of {few_of(wait.partitions)} still need {size(wait.of)}: free space there"

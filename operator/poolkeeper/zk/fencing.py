@@ -61,7 +61,7 @@ class UnknownHolder(Holder):
 OnCommit = Callable[[Sequence[Operation], bool], None]
 
 
-def _ignore(transaction: Sequence[Operation], known_done: bool) -> None:
+def unnoted(transaction: Sequence[Operation], known_done: bool) -> None:
     """Keep no trail."""
 
 
@@ -74,7 +74,7 @@ class FencedSession:
 
     def __init__(self, session: Session, epoch_version: int) -> None:
         self.session = session
-        self.on_commit: OnCommit = _ignore
+        self.on_commit: OnCommit = unnoted
         self._epoch = Check(znodes.EPOCH, epoch_version)
 
     def commit(self, *operations: Operation) -> tuple[str, ...]:
@@ -84,22 +84,34 @@ class FencedSession:
         """
         transaction = (self._epoch, *operations)
         try:
-            created = self.session.commit(transaction)[1:]
-        except Forbidden:
-            raise
-        except Unavailable:
-            if operations:
-                self.on_commit(transaction, False)
-            raise
+            return commit_noted(self.session, transaction, self.on_commit)[1:]
         except Stale as stale:
             if stale.path == znodes.EPOCH:
                 raise Fenced(
                     "another Poolkeeper took this cluster over; nothing more is written"
                 ) from stale
             raise
-        if operations:
-            self.on_commit(transaction, True)
-        return created
+
+
+def commit_noted(
+    session: Session, transaction: Sequence[Operation], on_commit: OnCommit
+) -> tuple[str, ...]:
+    """Commit a transaction, and note it if it writes anything; raises what `Session.commit` does.
+
+    One whose connection was lost is noted as unknown.
+    """
+    writes = any(not isinstance(operation, Check) for operation in transaction)
+    try:
+        created = session.commit(transaction)
+    except Forbidden:
+        raise
+    except Unavailable:
+        if writes:
+            on_commit(transaction, False)
+        raise
+    if writes:
+        on_commit(transaction, True)
+    return created
 
 
 @contextmanager

@@ -56,7 +56,7 @@ from poolkeeper.zk.codecs.our_nodes import (
     RequestBody,
     TopicRecordBody,
 )
-from poolkeeper.zk.fencing import FencedSession, Holder
+from poolkeeper.zk.fencing import FencedSession, Holder, OnCommit
 
 T = TypeVar("T")
 APPROVALS_MAX = 32
@@ -347,7 +347,9 @@ def _epoch_damage(session: Session) -> NodeDamage | None:
     return tried(lambda: fencing.read_epoch(session))[1]
 
 
-def request_stop(session: Session, stop: StopRequest | None = None) -> Run | None:
+def request_stop(
+    session: Session, stop: StopRequest | None = None, on_commit: OnCommit = fencing.unnoted
+) -> Run | None:
     """Request that the run ends; return it, or `None` without a run.
 
     It ends after the stage in flight, unless `stop` asks for more. What was asked for before is
@@ -359,16 +361,17 @@ def request_stop(session: Session, stop: StopRequest | None = None) -> Run | Non
         return None
     epoch = fencing.read_epoch(session)
     node = session.read(znodes.RUN_STOP)
-    before = StopRequest() if node is None else runs.decode_stop(node.data)
-    both = StopRequest(before.at_once or stop.at_once, before.allow_failover or stop.allow_failover)
+    before = None if node is None else runs.decode_stop(node.data)
+    both = stop.added_to(before)
     data = runs.encode_stop(both)
     write = (
         Create(znodes.RUN_STOP, data)
         if node is None
         else SetData(znodes.RUN_STOP, data, node.version)
     )
-    if node is None or both != before:
-        session.commit((Check(znodes.EPOCH, epoch.version), write))
+    if both != before:
+        fence = Check(znodes.EPOCH, epoch.version)
+        fencing.commit_noted(session, (fence, write), on_commit)
     return run
 
 
@@ -380,7 +383,7 @@ def read_approvals(session: Session) -> tuple[str, ...]:
     return our_nodes.decode(znodes.APPROVALS, node.data, ApprovalsBody).plans
 
 
-def hand_over_approval(session: Session, plan: str) -> None:
+def hand_over_approval(session: Session, plan: str, on_commit: OnCommit = fencing.unnoted) -> None:
     """Record an approval for the active holder; it also removes the record of a stop."""
     node = session.read(znodes.APPROVALS)
     known = read_approvals(session)
@@ -394,7 +397,7 @@ def hand_over_approval(session: Session, plan: str) -> None:
     )
     stopped = session.read(znodes.STOPPED)
     undo = () if stopped is None else (Delete(znodes.STOPPED, stopped.version),)
-    session.commit((fence, write, *undo))
+    fencing.commit_noted(session, (fence, write, *undo), on_commit)
 
 
 def read_records(session: Session) -> Records:

@@ -44,6 +44,15 @@ def _dead(s: Situation, wait: Wait) -> bool:
     return set(wait.brokers) <= {*s.dead, NOBODY}
 
 
+def _missing(s: Situation, wait: Wait) -> bool:
+    """Whether each broker is dead or out of sync; one that is back has nobody to copy from."""
+    return all(
+        broker in s.dead or broker not in s.cluster.state(*name)[1]
+        for name in wait.partitions
+        for broker in wait.brokers
+    )
+
+
 def _requested(s: Situation, wait: Wait) -> bool:
     body = s.body(REQUEST) or {}
     names = {(e["topic"], e["partition"]) for e in body.get("partitions", ())}
@@ -135,11 +144,18 @@ def _in_union(s: Situation) -> list[str]:
 
 
 def _not_begun(s: Situation) -> bool:
-    """Whether a partition does not move as the request says; one before may have moved it."""
+    """Whether a partition does not move as the request says; one before may have moved it.
+
+    A list that is to shrink to what is in sync would have done so at once, had the controller heard
+    of it: up to 2.3 it may still hold another move of that partition, whose request was deleted.
+    """
 
     def moves(entry: dict[str, Any]) -> bool:
         lists = (s.body(f"/brokers/topics/{entry['topic']}") or {}).get("partitions", {})
-        return {*entry["replicas"]} <= {*lists.get(str(entry["partition"]), ())}
+        wanted, now = {*entry["replicas"]}, {*lists.get(str(entry["partition"]), ())}
+        if wanted < now:
+            return not wanted <= {*s.cluster.state(entry["topic"], entry["partition"])[1]}
+        return wanted == now
 
     return not all(map(moves, (s.body(REQUEST) or {}).get("partitions", ())))
 
@@ -183,7 +199,7 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.STAGE_DEADLINE: _is_there,
     WaitReason.MOVES_RETURNING: _is_there,
     WaitReason.CANCEL_NEEDS_FAILOVER: _dead,
-    WaitReason.ORIGIN_NOT_IN_SYNC: _dead,
+    WaitReason.ORIGIN_NOT_IN_SYNC: _missing,
     WaitReason.BROKER_NOT_LIVE: _dead,
     WaitReason.SOURCES_NOT_LIVE: _dead,
     WaitReason.ORPHANED_MOVES_AWAITED: lambda s, _: (

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 import builders
@@ -10,6 +12,7 @@ from poolkeeper.model.topology import (
     Cluster,
     LogDir,
     Partition,
+    StrayLog,
     Topic,
     TopicPartition,
 )
@@ -125,3 +128,38 @@ def test_brokers_that_nobody_can_reach_are_one_warning():
         Sizes({}),
         ("no sizes are known: no broker answers (127.0.0.1:1: Connection refused)",),
     )
+
+
+STRAY = ReplicaLog(7, "/d1")
+
+
+@pytest.mark.parametrize(
+    ("on_3", "leader", "known", "strays"),
+    [
+        pytest.param({T0: STRAY}, 1, {1: LOGS}, {T0: StrayLog(7, 10)}, id="beside-its-leader's"),
+        pytest.param({T0: STRAY}, 2, {1: LOGS}, {T0: StrayLog(7)}, id="the-leader-is-silent"),
+        pytest.param({T0: STRAY}, -1, {1: LOGS}, {T0: StrayLog(7)}, id="nobody-leads"),
+        pytest.param({T0: STRAY}, None, {1: LOGS}, {T0: StrayLog(7)}, id="no-state-is-known"),
+        pytest.param({T0: ReplicaLog(0, "/d1")}, 1, {1: LOGS}, {}, id="an-empty-one-is-none"),
+        pytest.param(
+            {TopicPartition("t", 9): STRAY},
+            1,
+            {},
+            {TopicPartition("t", 9): StrayLog(7)},
+            id="no-such-partition",
+        ),
+        pytest.param(
+            {TopicPartition("u", 0): STRAY},
+            1,
+            {},
+            {TopicPartition("u", 0): StrayLog(7)},
+            id="no-such-topic",
+        ),
+        pytest.param({TopicPartition("torn", 0): STRAY}, 1, {}, {}, id="of-a-torn-topic"),
+    ],
+)
+def test_logs_of_others_are_told_apart(on_3, leader, known, strays):
+    before = replace(cluster((1, 2, 3), leader=leader), torn=frozenset({"torn"}))
+    found = with_sizes(before, Sizes({**known, 3: BrokerLogs({}, on_3)}))
+    assert found.brokers[3].stray_logs == strays
+    assert found.brokers[1].stray_logs == {}

@@ -91,6 +91,10 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.CONTROLLER_UNNOTICING),
         Wait(R.CONTROLLER_UNNOTICING, detail="broker 1 is of Kafka 2.3"),
     ],
+    R.RETURN_BEHIND: [
+        Wait(R.RETURN_BEHIND, partitions=T[:1], brokers=(3,)),
+        Wait(R.RETURN_BEHIND, partitions=T[:2], brokers=(3,), count=2**20, of=GIB),
+    ],
     R.CANCEL_NEEDS_FAILOVER: [
         Wait(R.CANCEL_NEEDS_FAILOVER, partitions=T[:1]),
         Wait(R.CANCEL_NEEDS_FAILOVER, partitions=T, brokers=(3,)),
@@ -114,6 +118,13 @@ DETAILS: dict[WaitReason, list[Wait]] = {
     R.STAGE_IN_FLIGHT: [
         Wait(R.STAGE_IN_FLIGHT, stage=1, count=0, of=1),
         Wait(R.STAGE_IN_FLIGHT, stage=2, count=3, of=4),
+    ],
+    R.TARGET_LOG_LARGER: [
+        Wait(R.TARGET_LOG_LARGER, partitions=T[:1], brokers=(3,), count=12 * 2**20, of=0),
+        Wait(R.TARGET_LOG_LARGER, partitions=T, brokers=(3,), count=5 * GIB, of=2 * GIB),
+    ],
+    R.LOG_OF_NEW_PARTITION: [
+        Wait(R.LOG_OF_NEW_PARTITION, partitions=T[:1], brokers=(3,), count=12 * 2**20),
     ],
     R.LOG_DIR_MOVES_IN_FLIGHT: [
         Wait(R.LOG_DIR_MOVES_IN_FLIGHT, count=1, of=0),

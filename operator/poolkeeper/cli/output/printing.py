@@ -12,6 +12,7 @@ import click
 from poolkeeper import wording
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Problem
 from poolkeeper.jsontext import indented
+from poolkeeper.text import visible
 
 TEXT = "text"
 JSON = "json"
@@ -20,7 +21,7 @@ JSON = "json"
 def emit(text: str) -> None:
     """Write text that ends in exactly one line feed; writes nothing for an empty text."""
     if text:
-        click.echo(text.rstrip("\n"))
+        click.echo(visible(text.rstrip("\n")))
 
 
 def emit_json(value: object) -> None:
@@ -63,5 +64,5 @@ def as_data(problem: Problem) -> dict[str, object]:
 
 
 def one_line(text: str) -> str:
-    """Fold a message into one line."""
-    return " ".join(text.split())
+    """Fold a message into one line, whose letters can all be seen."""
+    return visible(" ".join(text.split()))

@@ -16,6 +16,9 @@ from poolkeeper.typed_json import Milliseconds
 CHUNKS_MAX = 400
 """Of a stored document, 200 KiB each: 1,000,000 moves take about a tenth."""
 _Count = Annotated[int, Meta(ge=0, le=2**62, description="an integer of 0 or more")]
+_Name = Annotated[
+    str, Meta(max_length=300, pattern=r"\A[^\x00-\x1f\x7f]*\Z", description="a short text")
+]
 _Step = Annotated[tuple[_Count, _Count], Meta(description="a list of two")]
 
 
@@ -80,11 +83,11 @@ class Run:
     `version`: of the znode or object that holds the record, for a conditional write.
     """
 
-    plan: str
-    fingerprint: str
-    concern: str
+    plan: _Name
+    fingerprint: _Name
+    concern: _Name
     phase: Phase
-    digest: str
+    digest: _Name
     chunks: Annotated[int, Meta(ge=0, le=CHUNKS_MAX)]
     started_ms: Milliseconds
     stage: _Count = 0
@@ -99,7 +102,7 @@ class Run:
     approved_by: str = ""
     rate_reason: RateReason | None = None
     declared_rate: _Count = 0
-    resumes: str = ""
+    resumes: _Name = ""
 
     @property
     def plans(self) -> frozenset[str]:
@@ -140,6 +143,14 @@ class StopRequest:
 
     at_once: bool = False
     allow_failover: bool = False
+
+    def added_to(self, before: "StopRequest | None") -> "StopRequest":
+        """Return what is asked for after this request: nothing asked before is taken back."""
+        if before is None:
+            return self
+        return StopRequest(
+            before.at_once or self.at_once, before.allow_failover or self.allow_failover
+        )
 
 
 ThrottleValues = Mapping[str, str | None]

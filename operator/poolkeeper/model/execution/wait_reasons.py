@@ -154,6 +154,13 @@ class WaitReason(StrEnum):
     """Stage `stage` is over `execution.stageDeadline`."""
     MOVES_RETURNING = "MovesReturning"
     """`count` cancelled moves of stage `stage` are not back yet."""
+    RETURN_BEHIND = "ReturnBehind"
+    """Cancelled moves of `partitions` are back once live `brokers`, which had them, are in sync.
+
+    These hold `count` bytes of them by now, their leaders `of`; 0 where brokers do not tell.
+    """
+    RETURN_NOT_LIVE = "ReturnNotLive"
+    """The same, and `brokers` are not live."""
     CANCEL_NEEDS_FAILOVER = "CancelNeedsFailover"
     """Moves of `partitions` can only be cancelled by a controller failover, which is not allowed.
 
@@ -213,8 +220,14 @@ class WaitReason(StrEnum):
 
     COPY_NOT_BEGUN = "CopyNotBegun"
     """A live broker has had no log of `partitions` since long after it was to copy them."""
+    LEADER_UNAWARE = "LeaderUnaware"
+    """Live `brokers` lead `partitions` and were not told of the replicas to copy them."""
     LOG_DIR_FAILED = "LogDirFailed"
     """The log directory `path` of `brokers` has failed (`detail`); it keeps `partitions` back."""
+    TARGET_LOG_LARGER = "TargetLogLarger"
+    """`brokers`, no replicas of `partitions` yet, hold `count` bytes of it, its leader `of`."""
+    LOG_OF_NEW_PARTITION = "LogOfNewPartition"
+    """`brokers` hold `count` bytes of `partitions`, which are still to be created."""
     LOG_DIRS_FULL = "LogDirsFull"
     """`brokers` have `count` bytes free; copies of `partitions` to them still need `of`."""
 

@@ -17,12 +17,15 @@ The brokers' API restores the origin in mixed order: those that were to stay com
 is then restored by a request of its own, since the first replica is the preferred leader.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from poolkeeper.model.execution.runs import Run
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
+from poolkeeper.planning.run_state.gates.disks import TargetDisks
 from poolkeeper.planning.run_state.gates.gates import min_insync
 from poolkeeper.planning.run_state.progress.move_progress import entries_of
 
@@ -110,6 +113,46 @@ def partition_of(move: Move, cluster: Cluster) -> Partition | None:
     if topic is None or (move.topic_id and topic.topic_id and move.topic_id != topic.topic_id):
         return None
     return topic.partition(move.partition)
+
+
+def behind(move: Move, index: int, cluster: Cluster) -> tuple[int, ...]:
+    """Return the origin's brokers that are not in sync; empty if that is not known."""
+    partition = partition_of(move, cluster)
+    if partition is None or partition.isr is None:
+        return ()
+    return tuple(b for b in move.path[index - 1] if b not in partition.isr)
+
+
+def waits_for_origin(
+    step: Iterable[tuple[Move, int]], cluster: Cluster, disks: TargetDisks
+) -> tuple[Wait, ...]:
+    """Name the brokers that are behind, and so keep moves that return from being back.
+
+    `step`: the moves whose return was requested, each with the index of the list that it left;
+    `disks`: what brokers say of their logs.
+    """
+    lagging: dict[int, list[tuple[TopicPartition, int | None]]] = {}
+    for move, index in step:
+        partition = partition_of(move, cluster)
+        leader = None if partition is None else partition.leader
+        for broker in behind(move, index, cluster):
+            lagging.setdefault(broker, []).append((_name(move), leader))
+    found = []
+    for broker, at in sorted(lagging.items()):
+        names, brokers = tuple(sorted(name for name, _ in at)), (broker,)
+        if broker not in cluster.brokers:
+            found.append(Wait(WaitReason.RETURN_NOT_LIVE, partitions=names, brokers=brokers))
+            continue
+        held = [
+            (disks.copied.get((n, broker)), disks.copied.get((n, b)))
+            for n, b in at
+            if b is not None
+        ]
+        known = [(own, whole) for own, whole in held if own is not None and whole is not None]
+        count, of = (sum(each) for each in zip(*known, strict=True)) if known else (0, 0)
+        behind_ = WaitReason.RETURN_BEHIND
+        found.append(Wait(behind_, partitions=names, brokers=brokers, count=count, of=of))
+    return tuple(found)
 
 
 def lacks_origin(move: Move, index: int, cluster: Cluster) -> tuple[int, ...]:

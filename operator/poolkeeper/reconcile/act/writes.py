@@ -29,7 +29,7 @@ from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.run_state.gates import disks, gates
+from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyState, copies_of
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.throttling import throttles
@@ -43,6 +43,7 @@ from poolkeeper.reconcile.act import (
     unwritable_configs,
 )
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
+from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
@@ -198,8 +199,8 @@ def complete_view(
         case _:
             sized = context.enrich(view.cluster)
             states = needed_input.states
-            unusable = disks.failed_targets(at.plan.moves, states, sized)
-            states = tuple(None if m in unusable else place for m, place in enumerate(states))
+            held = runs.held_targets(at, states, sized)
+            states = tuple(None if m in held else place for m, place in enumerate(states))
             gone = guard.gone()
             with context.timed("stage"):
                 moves = next_stage.with_live_bytes(at.plan.moves, sized)

@@ -27,8 +27,10 @@ Up to 2.0 nothing keeps a controller that was replaced from finishing what is in
 replica arrives in that moment, both controllers write the topic node, each from its memory, and the
 node may name other replicas than those that hold the data (seen on 2.0.1). So up to 2.3 there is no
 failover while anything can arrive. A rollback first brings the throttle of its run down to nearly
-nothing (`FROZEN_BYTES_PER_S`) and lets that settle. Where others go on, or without a throttle, what
-can arrive does so first; only what hangs is cancelled, or what the controller never began.
+nothing (`FROZEN_BYTES_PER_S`) and lets that settle. It is raised again some seconds after the
+failover if a broker of the origin is behind: that throttle would keep it so. Where others go on, or
+without a throttle, what can arrive does so first; only what hangs is cancelled, or what the
+controller never began.
 
 A move is only cancelled if its origin holds enough replicas in sync. Throttles stay until the end.
 
@@ -51,7 +53,13 @@ from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress.move_progress import entries_of
-from poolkeeper.planning.run_state.returns import ReturnState, lacks_origin, partition_of
+from poolkeeper.planning.run_state.returns import (
+    ReturnState,
+    behind,
+    lacks_origin,
+    partition_of,
+    waits_for_origin,
+)
 from poolkeeper.planning.run_state.throttling.throttles import FROZEN_BYTES_PER_S
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
@@ -91,6 +99,7 @@ def waits(at: RunSituation) -> tuple[Wait, ...]:
     back = [m for m in at.run.returning if at.view.returns[m] not in _SETTLED]
     if back:
         found.append(Wait(WaitReason.MOVES_RETURNING, stage=at.run.stage, count=len(back)))
+    found += waits_for_origin(_requested_back(at), at.view.cluster, at.view.disks)
     found += [_origin_wait(at, m, index) for m, index in _candidates(at) if _lacks(at, m, index)]
     arriving = _arriving(at)
     if back and arriving and not _can_freeze(at):
@@ -99,6 +108,16 @@ def waits(at: RunSituation) -> tuple[Wait, ...]:
     if wanted and not _has_way(at):
         found.append(failover_wait(at, wanted))
     return tuple(found)
+
+
+def _requested_back(at: RunSituation) -> list[tuple[Move, int]]:
+    """Return the cancelled moves whose return was requested and is not done."""
+    back = ReturnState.RETURNING
+    return [
+        (at.plan.moves[m], index)
+        for m, index in at.run.step
+        if m in at.run.returning and at.view.returns[m] is back
+    ]
 
 
 _SETTLED = (ReturnState.RETURNED, ReturnState.ARRIVED, ReturnState.LEFT)
@@ -275,6 +294,8 @@ def _carry_back(at: RunSituation) -> Cancelling | None:
         return _cancel(at, outward, stuck)
     if outward or stuck:
         return _freeze(at) if _arriving(at) else _fail_over(at, outward, stuck)
+    if _hinders_return(at):
+        return Watch(waits(at), throttle=ChangeThrottle((at.run.declared_rate, run.rates[0])))
     disordered = tuple((m, index) for m, index in back if returns[m] is ReturnState.OUT_OF_ORDER)
     if not disordered or cluster.reassignment is not None:
         return None
@@ -330,6 +351,21 @@ def _freeze(at: RunSituation) -> Watch | RecordThrottled | None:
     if run.rates[0] != FROZEN_BYTES_PER_S:
         return Watch(waits(at), throttle=ChangeThrottle((FROZEN_BYTES_PER_S, run.rates[0])))
     return RecordThrottled() if run.throttled_ms < run.requested_ms else None
+
+
+def _hinders_return(at: RunSituation) -> bool:
+    """Whether a live broker that the origin needs catches up under a throttle that was lowered.
+
+    The controller that was replaced has nothing in its queue any more: whatever arrives now is only
+    what the new request takes off again.
+    """
+    run, cluster = at.run, at.view.cluster
+    if run.rates != (FROZEN_BYTES_PER_S,) or not run.declared_rate:
+        return False
+    if at.now_ms - run.requested_ms < FAILOVER_PAUSE_MS:
+        return False
+    needed = {b for move, index in _requested_back(at) for b in behind(move, index, cluster)}
+    return bool(needed & set(cluster.brokers))
 
 
 def _is_stuck(at: RunSituation, m: int, index: int) -> bool:

@@ -35,7 +35,7 @@ from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.audit import excess
 from poolkeeper.planning.proposals import cool_down
-from poolkeeper.planning.run_state.gates import disks, gates
+from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
 from poolkeeper.planning.run_state.progress import log_dir_copies, step_progress
 from poolkeeper.planning.run_state.progress.move_progress import MoveState
 from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX
@@ -205,7 +205,7 @@ def _request_stage_if_lawful(
     if not isinstance(stage, next_stage.Stage):
         blocked = gates.blocks(moves, at.view.progress, cluster)
         waits = in_order(
-            (*blocked.values(), *_failed_targets(at), *(() if stage is None else (stage.wait,)))
+            (*blocked.values(), *_waits_of_targets(at), *(() if stage is None else (stage.wait,)))
         )
         if _is_outlived(at, waits):
             return EnterPhase(Phase.RESTORING, Ending.REPLACED, found)
@@ -239,12 +239,33 @@ def _request_if_throttled(
     return request
 
 
-def _failed_targets(at: RunSituation) -> tuple[Wait, ...]:
-    """Name the failed log directories that keep moves back which could go on otherwise."""
+def held_targets(
+    at: RunSituation, places: Sequence[int | None], cluster: Cluster
+) -> dict[int, tuple[Wait, ...]]:
+    """Return the moves whose next step must wait for what its new brokers say of their logs.
+
+    `places`: where each move is, None for one that does not go on; `cluster` has sizes.
+    """
+    failed = disks.failed_targets(at.plan.moves, places, cluster)
+    return {**failed, **_larger_targets(at, places, cluster)}
+
+
+def _larger_targets(
+    at: RunSituation, places: Sequence[int | None], cluster: Cluster
+) -> dict[int, tuple[Wait, ...]]:
+    return stray_logs.endangered_by_moves(at.plan.moves, places, cluster, at.desired)
+
+
+def _waits_of_targets(at: RunSituation) -> tuple[Wait, ...]:
+    """Name what is on target brokers and keeps moves back which could go on otherwise."""
     cluster = at.view.cluster_with_sizes or at.view.cluster
     places = tuple(p.at if p.state in OPEN else None for p in at.view.progress)
-    found = disks.failed_targets(at.plan.moves, places, cluster)
-    return tuple(wait for waits in found.values() for wait in waits)
+    failed = disks.failed_targets(at.plan.moves, places, cluster)
+    larger = _larger_targets(at, places, cluster)
+    return (
+        *stray_logs.by_broker(wait for waits in larger.values() for wait in waits),
+        *(wait for waits in failed.values() for wait in waits),
+    )
 
 
 def _while_electing(at: RunSituation) -> RunDecision:

@@ -24,8 +24,13 @@ from poolkeeper.model.execution.runs import (
 )
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state.gates.disks import NOT_LOOKED, SeenDisks, TargetDisks
+from poolkeeper.model.topology import Cluster, ToldReplicas, TopicPartition
+from poolkeeper.planning.run_state.gates.disks import (
+    NOT_LOOKED,
+    SeenDisks,
+    TargetDisks,
+    leaders_to_ask,
+)
 from poolkeeper.planning.run_state.progress.log_dir_copies import (
     CopyProgress,
     CopyState,
@@ -33,7 +38,12 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import (
     copies_of,
 )
 from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, classify
-from poolkeeper.planning.run_state.returns import UNSETTLED, ReturnState, classify_returns
+from poolkeeper.planning.run_state.returns import (
+    UNSETTLED,
+    ReturnState,
+    classify_returns,
+    partition_of,
+)
 from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES, PassContext
@@ -204,18 +214,36 @@ def _with_requested_topics(
 
 
 def _look_at_disks(context: PassContext, run: Run, plan: Plan, cluster: Cluster) -> SeenDisks:
-    """Ask the target brokers of the stage for their log directories, now and then."""
+    """Ask the target brokers of the stage for their log directories, now and then.
+
+    Also those that its cancelled moves return to, and the leaders of these.
+    """
     seen, now_ms = context.memory.disks, context.now_ms()
     if context.brokers is None or now_ms - seen.at_ms < DISKS_EVERY_MS:
         return seen
     steps = [(plan.moves[m], index) for m, index in run.step]
     targets = {b for move, i in steps for b in set(move.path[i]) - set(move.path[i - 1])}
+    for m, index in run.step:
+        partition = partition_of(plan.moves[m], cluster)
+        if m in run.returning and partition is not None and partition.leader is not None:
+            targets |= {*plan.moves[m].path[index - 1], partition.leader}
     logs = context.brokers.sizes(targets & cluster.brokers.keys(), DISKS_DEADLINE_S).logs
-    return SeenDisks(now_ms, target_disks(run, plan, logs, now_ms))
+    leaders = leaders_to_ask(steps, cluster, now_ms - run.requested_ms)
+    told = context.brokers.told_replicas(leaders, DISKS_DEADLINE_S) if leaders else {}
+    return SeenDisks(now_ms, target_disks(run, plan, logs, now_ms, told))
 
 
-def target_disks(run: Run, plan: Plan, logs: Mapping[int, BrokerLogs], now_ms: int) -> TargetDisks:
-    """Return what brokers say of the directories to which the stage in flight copies."""
+def target_disks(
+    run: Run,
+    plan: Plan,
+    logs: Mapping[int, BrokerLogs],
+    now_ms: int,
+    told: ToldReplicas | None = None,
+) -> TargetDisks:
+    """Return what brokers say of the directories to which the stage in flight copies.
+
+    `told`: what its leaders know of the replicas.
+    """
     names = {TopicPartition(plan.moves[m].topic, plan.moves[m].partition) for m, _ in run.step}
     return TargetDisks(
         {broker: each.log_dirs for broker, each in logs.items()},
@@ -226,6 +254,7 @@ def target_disks(run: Run, plan: Plan, logs: Mapping[int, BrokerLogs], now_ms: i
             for name in names & each.current.keys()
         },
         now_ms - run.requested_ms,
+        told or {},
     )
 
 

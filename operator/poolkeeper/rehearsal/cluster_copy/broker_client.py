@@ -1,13 +1,13 @@
 """What Poolkeeper asks the brokers of a simulated cluster, beside ZooKeeper."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.brokers.enrich import with_sizes
 from poolkeeper.brokers.sizes import Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
-from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.topology import Cluster, ToldReplicas, TopicPartition
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 
 
@@ -34,6 +34,12 @@ class SimulatedBrokerClient:
         live = {id_ for id_ in asked if id_ in simulated and simulated[id_].alive}
         logs = {id_: from_response(self.cluster.simulation.log_dirs(id_)) for id_ in sorted(live)}
         return Sizes(logs, dict.fromkeys(asked - live, "not live"))
+
+    def told_replicas(
+        self, topics: Mapping[int, Collection[str]], deadline_s: float = 10
+    ) -> ToldReplicas:
+        """Return nothing: simulated brokers hear what the controller tells them."""
+        return {}
 
     def enrich(self, cluster: Cluster) -> Cluster:
         """Add the sizes of logs and the directories that they are in."""

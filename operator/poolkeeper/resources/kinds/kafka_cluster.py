@@ -195,6 +195,7 @@ def _execution(found: Mapping[str, Any], findings: Findings) -> Execution:
             remove_stale_requests=remedies["removeStaleRequests"],
             finish_orphaned_moves=remedies["finishOrphanedMoves"],
             allow_controller_failover=remedies["allowControllerFailover"],
+            overwrite_larger_logs=remedies["overwriteLargerLogs"],
         ),
         restart_lock=_restart_lock(found.get("restartLock"), (*path, "restartLock"), findings),
     )

@@ -97,6 +97,7 @@ def cluster_body(spec: KafkaClusterSpec) -> Body:
                 "removeStaleRequests": remedies.remove_stale_requests,
                 "finishOrphanedMoves": remedies.finish_orphaned_moves,
                 "allowControllerFailover": remedies.allow_controller_failover,
+                "overwriteLargerLogs": remedies.overwrite_larger_logs,
             },
             "restartLock": execution.restart_lock,
         }),

@@ -25,6 +25,9 @@ from poolkeeper.model.topology import (
 )
 from poolkeeper.zk.codecs import json_bodies
 
+CLUSTER_ID_CHARACTERS_MAX = 100
+"""Kafka makes ids of 22."""
+
 STATES_AT_ONCE = 1000
 _KRAFT_EPOCH = "kraftControllerEpoch"
 
@@ -314,6 +317,8 @@ class ClusterIdNode:
         id_ = json_bodies.parse(data).get("id")
         if not isinstance(id_, str):
             raise Refused(f"id is {json_bodies.shown(id_)} (expected a string)")
+        if len(id_) > CLUSTER_ID_CHARACTERS_MAX or not id_.isprintable():
+            raise Refused(f"id is {json_bodies.shown(id_)} (expected 22 letters and digits)")
         return id_
 
 

@@ -39,7 +39,10 @@ LOST = "requested by a run whose record was lost"
 Version = Literal[1]
 Chunks = Annotated[int, Meta(ge=0, le=CHUNKS_MAX, description=f"a count of at most {CHUNKS_MAX}")]
 Count = Annotated[int, Meta(ge=0, le=2**62, description="an integer of 0 or more")]
-Name = Annotated[str, Meta(max_length=300, description="a short text")]
+Name = Annotated[
+    str,
+    Meta(max_length=300, pattern=r"\A[^\x00-\x1f\x7f]*\Z", description="a short text"),
+]
 Fingerprint = Annotated[
     str, Meta(pattern="^sha256:[0-9a-f]{64}$", description="a fingerprint, sha256:…")
 ]
@@ -124,7 +127,7 @@ class ClusterBody(Struct):
     """`records/cluster`."""
 
     version: Version
-    id: str | None
+    id: Name | None
 
 
 class BalanceBody(Struct):

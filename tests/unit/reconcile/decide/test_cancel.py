@@ -10,6 +10,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Mode, Remedies
 from poolkeeper.model.topology import Controller
+from poolkeeper.planning.run_state.gates.disks import TargetDisks
 from poolkeeper.reconcile.decide.cancel import FAILOVER_PAUSE_MS, FREEZE_MS, decide, waits
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
@@ -54,6 +55,12 @@ def at(seen, *, stop=None, execution=ALLOWED, brokers=False, gone=None, age_ms=0
     made = flying(seen, age_ms, **run)
     view = replace(made.view, stop=stop, gone_read=gone is not None, gone=frozenset(gone or ()))
     return replace(made, view=view, desired=desired(**execution), asks_brokers=brokers)
+
+
+def held(situation, copied):
+    """What brokers say that they hold."""
+    view = replace(situation.view, disks=TargetDisks(copied=copied))
+    return replace(situation, view=view)
 
 
 def declared(situation, *pools, topics=(), **said):
@@ -310,6 +317,55 @@ def test_before_2_4_nothing_arrives_during_a_failover(situation, decision):
     assert (decided.throttle if isinstance(decided, Watch) else decided) == decision
 
 
+BEHIND = cluster(UNIONS, isr={0: (1,), 1: (2, 1)}, reassignment=BACK)
+"""Broker 2 is behind in partition 0."""
+FROZEN = {"returning": (0, 1), "rates": (1,), "declared_rate": 100}
+
+
+@pytest.mark.parametrize(
+    ("situation", "change"),
+    [
+        pytest.param(
+            at(BEHIND, **FROZEN, age_ms=FAILOVER_PAUSE_MS),
+            ChangeThrottle((100, 1)),
+            id="a-broker-of-the-origin-is-behind",
+        ),
+        pytest.param(
+            at(BEHIND, **FROZEN, age_ms=FAILOVER_PAUSE_MS - 1),
+            None,
+            id="the-controller-before-may-still-write",
+        ),
+        pytest.param(
+            at(replace(BEHIND, brokers=DEAD.brokers), **FROZEN, age_ms=FAILOVER_PAUSE_MS),
+            ChangeThrottle((100, 1)),
+            id="whatever-became-of-the-target",
+        ),
+        pytest.param(
+            at(
+                replace(BEHIND, brokers=cluster(live=(1, 3)).brokers),
+                **FROZEN,
+                age_ms=FAILOVER_PAUSE_MS,
+            ),
+            None,
+            id="who-is-not-live-does-not-catch-up",
+        ),
+        pytest.param(
+            at(cluster(UNIONS, isr=IN_SYNC, reassignment=BACK), **FROZEN, age_ms=FAILOVER_PAUSE_MS),
+            None,
+            id="nobody-is-behind",
+        ),
+        pytest.param(
+            at(BEHIND, **{**FROZEN, "rates": (50,)}, age_ms=FAILOVER_PAUSE_MS),
+            None,
+            id="its-throttle-was-not-lowered",
+        ),
+    ],
+)
+def test_a_throttle_that_was_lowered_keeps_no_origin_behind(situation, change):
+    decided = decide(situation)
+    assert (decided.throttle if isinstance(decided, Watch) else decided) == change
+
+
 @pytest.mark.parametrize(
     ("situation", "told"),
     [
@@ -333,6 +389,30 @@ def test_before_2_4_nothing_arrives_during_a_failover(situation, decision):
             at(NEWER, returning=(0, 1)),
             (Wait(R.MOVES_RETURNING, stage=1, count=2),),
             id="on-its-way",
+        ),
+        pytest.param(
+            at(BEHIND, returning=(0, 1)),
+            (
+                Wait(R.MOVES_RETURNING, stage=1, count=2),
+                Wait(R.RETURN_BEHIND, partitions=(T0,), brokers=(2,)),
+            ),
+            id="a-replica-is-behind",
+        ),
+        pytest.param(
+            held(at(BEHIND, returning=(0, 1)), {(T0, 2): 3, (T0, 3): 8, (T1, 2): 9}),
+            (
+                Wait(R.MOVES_RETURNING, stage=1, count=2),
+                Wait(R.RETURN_BEHIND, partitions=(T0,), brokers=(2,), count=3, of=8),
+            ),
+            id="how-far-it-is-behind",
+        ),
+        pytest.param(
+            at(replace(BEHIND, brokers=cluster(live=(1, 3)).brokers), returning=(0, 1)),
+            (
+                Wait(R.MOVES_RETURNING, stage=1, count=2),
+                Wait(R.RETURN_NOT_LIVE, partitions=(T0,), brokers=(2,)),
+            ),
+            id="a-replica-is-not-live",
         ),
         pytest.param(
             at(AT_WORK, returning=(0, 1)),

@@ -43,7 +43,7 @@ def clusters(draw):
         stage_deadline_s=draw(COUNTS),
         roll_back_on_deadline=draw(st.booleans()),
         windows=draw(st.sampled_from([(), (specs.Window("0 22 * * *", 3600, "UTC"),)])),
-        remedies=specs.Remedies(draw(st.booleans()), draw(st.booleans()), draw(st.booleans())),
+        remedies=specs.Remedies(*draw(st.tuples(*[st.booleans()] * 4))),
         restart_lock=draw(maybe(st.just("/ops/restart"))),
     )
     tls = st.builds(specs.Tls, ca=maybe(TEXTS))

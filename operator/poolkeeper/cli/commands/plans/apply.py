@@ -28,6 +28,7 @@ from poolkeeper.cli.output.plans import plan_text
 from poolkeeper.cli.output.runs import progress
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import loop
+from poolkeeper.controller.audit_notes import noting
 from poolkeeper.errors import DamagedNode, Refused, StalePlan
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory
@@ -288,10 +289,10 @@ def _report_no_changes(
 
 
 def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder) -> int:
-    with cluster_reading.session(command.target) as session:
-        journal.hand_over_approval(session, plan.hash)
     trail = AuditTrail(command.emit, command.target.name, "apply")
     trail.concern(plan.hash)
+    with cluster_reading.session(command.target) as session:
+        journal.hand_over_approval(session, plan.hash, noting(trail))
     trail.decided("ApprovalHandedOver", f"approved, to be executed by {holder}")
     if command.output == printing.JSON:
         printing.emit_json({"plan": plan.hash, "state": "handed over", "holder": str(holder)})

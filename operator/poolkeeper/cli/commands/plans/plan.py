@@ -40,7 +40,7 @@ from poolkeeper.planning.facts.pools import Standstill
 from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
 from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.planner import make_plan
-from poolkeeper.planning.run_state.gates import disks, gates
+from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import adoption, approval
 from poolkeeper.reconcile.authority import authority_of
@@ -291,8 +291,13 @@ def _config_questions(target: Target) -> RefusedConfigs:
 
 
 def stage_waits(made: Plan, desired: Desired, seen: Observation) -> tuple[Wait, ...]:
-    """Return why none of the plan's moves would start now: a restart lock, no open window."""
-    return gates.at_this_time(desired, seen.cluster, now_ms()) if made.moves else ()
+    """Return why moves or creations of the plan would not start now.
+
+    A restart lock, no open window, larger logs on the brokers that replicas come to.
+    """
+    at_no_time = gates.at_this_time(desired, seen.cluster, now_ms()) if made.moves else ()
+    endangered = stray_logs.endangered_by_plan(made.moves, made.steps, seen.cluster, desired)
+    return (*at_no_time, *endangered)
 
 
 def _brokers(words: Sequence[str]) -> dict[int, str | None]:

@@ -6,6 +6,7 @@ from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.options import ClusterSelection, Decorator
 from poolkeeper.cli.output import printing
+from poolkeeper.controller.audit_notes import noting
 from poolkeeper.errors import DamagedNode
 from poolkeeper.model.execution.runs import Run, StopRequest
 from poolkeeper.telemetry.audit import AuditTrail, Emit
@@ -66,11 +67,13 @@ def _request(address: ClusterSelection, request: StopRequest, output: str, emit:
         before = journal.read_status(session)
         if before.run_damage is not None:
             raise DamagedNode(before.run_damage)
-        run = journal.request_stop(session, request)
-        holder = fencing.who_holds(session)
-    if run is not None:
         trail = AuditTrail(emit, target.name, "rollback" if request.at_once else "stop")
-        trail.concern(run.plan, run.stage)
+        if before.run is not None:
+            trail.concern(before.run.plan, before.run.stage)
+        run = journal.request_stop(session, request, noting(trail))
+        holder = fencing.who_holds(session)
+    request = request.added_to(before.stored.stop)
+    if run is not None:
         trail.decided("StopRequested", _sentence(run, holder, request))
     if output == printing.JSON:
         printing.emit_json(

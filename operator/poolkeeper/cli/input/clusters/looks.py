@@ -67,7 +67,7 @@ def look_at_cluster(target: Target, desired: Desired) -> Look:
     if recorded is None:
         return replace(look, warnings=warnings, waits=waits)
     under_way = f"run {recorded.run.plan} is under way: topics that it moves are left out"
-    hindered = cancel_waits(status.stored, seen.cluster, desired, seen.gone, now_ms())
+    hindered = cancel_waits(status.stored, seen.cluster, desired, seen.gone, now_ms(), {})
     warnings = (*warnings, f"{under_way} of this plan")
     return replace(look, warnings=warnings, waits=(*hindered, *waits))
 

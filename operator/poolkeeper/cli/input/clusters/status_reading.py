@@ -14,13 +14,13 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import KafkaClusterSpec, Remedies, ZooKeeperSpec
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.topology import Cluster, ToldReplicas
 from poolkeeper.planning.diagnosis import health
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.reconcile.observe.gone_brokers import gone_brokers
 from poolkeeper.reconcile.observe.observation import balance_of, replication_factors
-from poolkeeper.reconcile.recorded_run import cancel_waits, disk_waits
+from poolkeeper.reconcile.recorded_run import cancel_waits, disk_waits, leaders_to_ask
 from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
@@ -33,9 +33,9 @@ def read(session: Session, target: Target) -> status_values.Status:
     recorded = journal.read_status(session)
     context = _context(target, session, observed.notes)
     found = status_values.status_of(observed.cluster, recorded, context)
-    hindered = _cancel_waits(target, observed.cluster, recorded)
-    sizes = _sizes(target, found, observed.cluster)
-    failed = (*_failed_log_dirs(sizes), *_disk_waits(recorded, observed.cluster, sizes))
+    sizes, told = _said_by_brokers(target, found, observed.cluster, recorded)
+    hindered = _cancel_waits(target, observed.cluster, recorded, sizes)
+    failed = (*_failed_log_dirs(sizes), *_disk_waits(recorded, observed.cluster, sizes, told))
     held = _stage_waits(target, session, found, observed.cluster)
     if found.run is not None and found.run.copies:
         cluster = with_sizes(observed.cluster, sizes)
@@ -77,13 +77,15 @@ def _troubles(target: Target, cluster: Cluster, recorded: JournalView) -> tuple[
     return health.problems(desired, cluster, recorded.records)
 
 
-def _cancel_waits(target: Target, cluster: Cluster, recorded: JournalView) -> tuple[Wait, ...]:
+def _cancel_waits(
+    target: Target, cluster: Cluster, recorded: JournalView, sizes: Sizes
+) -> tuple[Wait, ...]:
     """Why moves in flight are not cancelled; known only of a cluster with manifests."""
     if target.desired is None or recorded.run is None:
         return ()
     now_ms = time.time_ns() // 1_000_000
     gone = gone_brokers(recorded.records, target.desired, now_ms)
-    return cancel_waits(recorded.stored, cluster, target.desired, gone, now_ms)
+    return cancel_waits(recorded.stored, cluster, target.desired, gone, now_ms, sizes.logs)
 
 
 def _stage_waits(
@@ -99,21 +101,30 @@ def _stage_waits(
     return gates.at_this_time(desired, replace(cluster, restart_locked=locked), now_ms)
 
 
-def _sizes(target: Target, found: status_values.Status, cluster: Cluster) -> Sizes:
-    """Ask the brokers for their log directories, if something moves or is not in sync."""
+def _said_by_brokers(
+    target: Target, found: status_values.Status, cluster: Cluster, recorded: JournalView
+) -> tuple[Sizes, ToldReplicas]:
+    """Ask the brokers for their log directories, if something moves or is not in sync.
+
+    Of a stage that lasts, the leaders also for what they know of its replicas.
+    """
     if not (found.run or found.arriving or found.under_replicated) or not target.bootstrap:
-        return Sizes({})
+        return Sizes({}), {}
     brokers = cluster_reading.brokers(replace(target, timeout_s=timing.LOG_DIRS_DEADLINE_S))
     if brokers is None:
-        return Sizes({})
+        return Sizes({}), {}
+    leaders = leaders_to_ask(recorded.stored, cluster, time.time_ns() // 1_000_000)
     with brokers:
-        return brokers.sizes(cluster.brokers, timing.LOG_DIRS_DEADLINE_S)
+        sizes = brokers.sizes(cluster.brokers, timing.LOG_DIRS_DEADLINE_S)
+        return sizes, brokers.told_replicas(leaders, timing.LOG_DIRS_DEADLINE_S)
 
 
-def _disk_waits(recorded: JournalView, cluster: Cluster, sizes: Sizes) -> tuple[Wait, ...]:
+def _disk_waits(
+    recorded: JournalView, cluster: Cluster, sizes: Sizes, told: ToldReplicas
+) -> tuple[Wait, ...]:
     """Name what keeps copies from going on, other than failed directories."""
     now_ms = time.time_ns() // 1_000_000
-    waits = disk_waits(recorded.stored, cluster, sizes.logs, now_ms)
+    waits = disk_waits(recorded.stored, cluster, sizes.logs, now_ms, told)
     return tuple(wait for wait in waits if wait.reason is not WaitReason.LOG_DIR_FAILED)
 
 

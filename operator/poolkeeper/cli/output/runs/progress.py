@@ -19,7 +19,7 @@ from poolkeeper.model.execution.outcomes import Outcome, Progress
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Kind, Wait, in_order
-from poolkeeper.text import count, duration, few, size
+from poolkeeper.text import count, duration, few, size, visible
 
 WAITS_MAX = 5
 Kinds = tuple[Kind, ...]
@@ -110,7 +110,7 @@ class LinePrinter:
         pass
 
     def _print(self, text: str) -> None:
-        click.echo(f"{self._prefix}{text}", file=self._stream)
+        click.echo(visible(f"{self._prefix}{text}"), file=self._stream)
 
 
 class BarPrinter:
@@ -152,7 +152,7 @@ class BarPrinter:
         self._bar.stop()
 
     def _above(self, sentence: str) -> None:
-        self._bar.console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        self._bar.console.print(visible(sentence), markup=False, highlight=False, soft_wrap=True)
 
 
 def printer(stream: TextIO) -> "LinePrinter | BarPrinter":

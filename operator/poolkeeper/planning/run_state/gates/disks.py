@@ -2,6 +2,10 @@
 
 A broker with a failed directory stays live and answers, so nothing but its own answer tells. What
 is free is only known where brokers report it (3.3 and later).
+
+A live broker may also ignore what the controller tells it: after all sessions ended at once, or
+once ZooKeeper was restored and counts the epochs of controllers anew. As a target it makes no log;
+as a leader it lets no new replica copy.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +18,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Urgency
-from poolkeeper.model.topology import Cluster, LogDir, TopicPartition
+from poolkeeper.model.topology import Cluster, LogDir, ToldReplicas, TopicPartition
 from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState
 
 NOT_BEGUN_MS = 60_000
@@ -29,13 +33,15 @@ class TargetDisks:
     """What the target brokers of a stage said of their log directories, by broker.
 
     `copied`: the bytes of the replicas in directories that work. `age_ms`: how long ago the stage
-    had been requested when they were asked.
+    had been requested when they were asked. `told`: what leaders know of the replicas, asked only
+    once the stage has lasted.
     """
 
     log_dirs: Mapping[int, Mapping[str, LogDir]] = field(default_factory=dict)
     failed: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     copied: Mapping[Copy, int] = field(default_factory=dict)
     age_ms: int = 0
+    told: ToldReplicas = field(default_factory=dict)
 
 
 NOT_LOOKED = TargetDisks()
@@ -81,7 +87,48 @@ def waits_in_flight(
             names = tuple(sorted(sizes))
             full = WaitReason.LOG_DIRS_FULL
             found.append(Wait(full, brokers=(broker,), partitions=names, count=free, of=left))
-    return tuple(found)
+    return (*_unaware_leaders(copies, cluster, disks), *found)
+
+
+def _unaware_leaders(
+    copies: Mapping[int, Mapping[TopicPartition, int]], cluster: Cluster, disks: TargetDisks
+) -> list[Wait]:
+    """Name the live leaders that do not know of replicas on their way, of which topic nodes tell.
+
+    Such a leader lets nobody copy who is not among those it knows of. `copies`: by target.
+    """
+    unaware: dict[int, set[TopicPartition]] = {}
+    for target, names in copies.items():
+        for name in names:
+            partition = cluster.topics[name.topic].partition(name.partition)
+            assert partition is not None, "it is in flight"
+            if partition.leader is None or target not in partition.replicas:
+                continue
+            told = disks.told.get(partition.leader, {}).get(name)
+            if told is not None and target not in told and partition.leader in cluster.brokers:
+                unaware.setdefault(partition.leader, set()).add(name)
+    reason = WaitReason.LEADER_UNAWARE
+    return [
+        Wait(reason, brokers=(leader,), partitions=tuple(sorted(names)))
+        for leader, names in sorted(unaware.items())
+    ]
+
+
+def leaders_to_ask(
+    step: Iterable[tuple[Move, int]], cluster: Cluster, age_ms: int
+) -> dict[int, set[str]]:
+    """Return the live leaders of what is still copied, with their topics; none before it lasts."""
+    found: dict[int, set[str]] = {}
+    if age_ms < NOT_BEGUN_MS:
+        return found
+    for move, index in step:
+        topic = cluster.topics.get(move.topic)
+        partition = None if topic is None else topic.partition(move.partition)
+        if partition is None or not set(move.path[index]) - set(partition.isr or ()):
+            continue
+        if partition.leader is not None and partition.leader in cluster.brokers:
+            found.setdefault(partition.leader, set()).add(move.topic)
+    return found
 
 
 def free_bytes(log_dirs: Mapping[str, LogDir]) -> int | None:

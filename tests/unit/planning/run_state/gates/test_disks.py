@@ -10,16 +10,15 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Capacity
-from poolkeeper.model.topology import Broker, LogDir, TopicPartition
+from poolkeeper.model.topology import Broker, LogDir, Partition, TopicPartition
 from poolkeeper.planning.run_state.gates import disks
 from poolkeeper.planning.run_state.gates.disks import TargetDisks
 from poolkeeper.planning.run_state.progress.move_progress import classify
 
 T0 = TopicPartition("t", 0)
 MOVE = builders.move("t", 0, (1, 2), (3, 2), bytes=10 * GIB)
-AT_WORK = builders.cluster(
-    (1, 2, 3), topic("t", partition(0, 3, 2, 1, adding=(3,), removing=(1,), isr=(1, 2), leader=1))
-)
+MOVING = partition(0, 3, 2, 1, adding=(3,), removing=(1,), isr=(1, 2), leader=1)
+AT_WORK = builders.cluster((1, 2, 3), topic("t", MOVING))
 FREE = {3: {"/d0": LogDir(100 * GIB, GIB), "/d1": LogDir(100 * GIB, 2 * GIB)}}
 EMPTY = {3: {"/d0": LogDir()}}
 FAILED = {3: {"/d1": "storage error"}}
@@ -69,11 +68,45 @@ R = WaitReason
             id="it-has-begun-and-has-nothing-yet",
         ),
         pytest.param(TargetDisks(age_ms=disks.NOT_BEGUN_MS), (), id="the-broker-does-not-answer"),
+        pytest.param(
+            TargetDisks(told={1: {T0: (1, 2)}}),
+            (Wait(R.LEADER_UNAWARE, brokers=(1,), partitions=(T0,)),),
+            id="a-leader-that-does-not-know-of-it",
+        ),
+        pytest.param(TargetDisks(told={1: {T0: (3, 2, 1)}}), (), id="a-leader-that-knows"),
+        pytest.param(TargetDisks(told={1: {}}), (), id="a-leader-that-says-nothing"),
+        pytest.param(TargetDisks(told={2: {T0: (1, 2)}}), (), id="another-that-does-not-know"),
     ],
 )
 def test_what_a_copy_hangs_by(seen: TargetDisks, waits: tuple[Wait, ...]) -> None:
     progress = classify((MOVE,), AT_WORK)
     assert disks.waits_in_flight([(MOVE, 1)], progress, AT_WORK, seen) == waits
+
+
+@pytest.mark.parametrize(
+    ("moving", "age_ms", "leaders"),
+    [
+        pytest.param(MOVING, disks.NOT_BEGUN_MS, {1: {"t"}}, id="of-what-lasts"),
+        pytest.param(MOVING, disks.NOT_BEGUN_MS - 1, {}, id="of-nothing-that-may-be-soon"),
+        pytest.param(
+            partition(0, 3, 2, 1, adding=(3,), removing=(1,), isr=(1, 2, 3), leader=1),
+            disks.NOT_BEGUN_MS,
+            {},
+            id="of-nothing-that-is-copied",
+        ),
+        pytest.param(
+            partition(0, 3, 2, 1, isr=(1, 2), leader=-1), disks.NOT_BEGUN_MS, {}, id="none"
+        ),
+        pytest.param(
+            partition(0, 3, 2, 1, isr=(7,), leader=7), disks.NOT_BEGUN_MS, {}, id="not-live"
+        ),
+    ],
+)
+def test_whose_leaders_are_asked(
+    moving: Partition, age_ms: int, leaders: dict[int, set[str]]
+) -> None:
+    cluster = replace(AT_WORK, topics={"t": topic("t", moving)})
+    assert disks.leaders_to_ask([(MOVE, 1)], cluster, age_ms) == leaders
 
 
 def test_a_replica_in_sync_hangs_by_nothing() -> None:

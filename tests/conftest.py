@@ -18,9 +18,9 @@ from xdist.remote import Producer
 
 import scheduling
 from laws import AT_LENGTH, FEW, SOME
-from servers import chroot, end_idle, shared_servers, topic_name, zookeeper
+from servers import chroot, end_idle, of_unit, shared_servers, topic_name, zookeeper
 
-__all__ = ["chroot", "shared_servers", "topic_name", "zookeeper"]
+__all__ = ["chroot", "of_unit", "shared_servers", "topic_name", "zookeeper"]
 
 # Little of what tests make is garbage in circles, and to look for it in all that imports made takes
 # a tenth of the time.

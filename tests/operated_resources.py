@@ -7,10 +7,10 @@
         scene.assignment("orders")                 # {0: (1, 2, 3), …}
         scene.kubectl("get", "topics", "-n", scene.namespace).stdout
 
-`operated` is an operator for all tests of a file. `scene` is one test's own: a namespace, a
-KafkaCluster of a name that no other test has, and a Kafka cluster of simulated brokers 1 to 9 on
-racks a, b, c, in a chroot of its own. They are as fast as ZooKeeper is, but for topics that the
-test makes heavy (`scene.make_heavy`): those move until the test makes them light.
+`operated` is an operator for all tests of a file, or of several. `scene` is one test's own: a
+namespace, a KafkaCluster of a name that no other test has, and a Kafka cluster of simulated brokers
+1 to 9 on racks a, b, c, in a chroot of its own. They are as fast as ZooKeeper is, but for topics
+that the test makes heavy (`scene.make_heavy`): those move until the test makes them light.
 
 Names of pools and Topics are the test's own: in the API server pools carry the scene's name before
 theirs, as pools have no namespace. `scene.text` takes the scene's name out of what is printed.
@@ -21,7 +21,7 @@ import re
 import secrets
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -399,8 +399,9 @@ def ready_of(body: Body) -> Body:
     return {}
 
 
+@contextmanager
 def operated_by(plane: ControlPlane, zookeeper: Sandbox, *arguments: str) -> Iterator[Operated]:
-    """An operator that leads, until the generator goes on."""
+    """An operator that leads, for the time of the block."""
     with OperatorProcess(plane, plane.new_namespace(), "a", arguments) as operator:
         operator.await_role("leader")
         yield Operated(plane, zookeeper, operator)

@@ -24,7 +24,9 @@ of a processor, a control plane three: `end_idle` ends what no test to come take
 
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import pytest
 from kazoo.client import KazooClient
@@ -35,6 +37,7 @@ from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 
 IDLE_BROKERS = 9
 KafkaFactory = Callable[..., Sandbox]
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +67,8 @@ class Kept:
     """The clusters of one worker, by what was asked for, the one asked for last at the end.
 
     A start takes seconds of every processor, an idle broker 100 MB. To make room for another
-    cluster, those go that were not asked for in the file at hand.
+    cluster, those go that were not asked for in the file at hand. A cluster of an earlier file that
+    has fewer brokers than one that is asked for, and is the same otherwise, becomes that one.
     """
 
     def __init__(self) -> None:
@@ -75,7 +79,7 @@ class Kept:
         self._in_use.clear()
 
     def get(self, spec: SandboxSpec) -> Sandbox:
-        sandbox = self._running.pop(spec, None)
+        sandbox = self._running.pop(spec, None) or self._grown(spec)
         if sandbox is None:
             archive_classes(spec.kafka)
             self._make_room(len(spec.brokers))
@@ -83,6 +87,17 @@ class Kept:
         self._running[spec] = sandbox
         self._in_use.add(spec)
         return sandbox
+
+    def _grown(self, spec: SandboxSpec) -> Sandbox | None:
+        """Return a cluster that lacked only the last brokers of what is asked for, with them."""
+        for known in self._running.keys() - self._in_use:
+            there, more = spec.brokers[: len(known.brokers)], spec.brokers[len(known.brokers) :]
+            if replace(spec, brokers=there) == known:
+                sandbox = self._running.pop(known)
+                for broker in more:
+                    sandbox.add_broker(broker)
+                return sandbox
+        return None
 
     def end(self) -> None:
         self.begin_file()
@@ -94,7 +109,28 @@ class Kept:
                 self._running.pop(spec).close()
 
 
+class OfUnit:
+    """What the files of a line of `scheduling.TOGETHER` share until the last test of them."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._running: dict[str, Any] = {}
+
+    def get(self, name: str, start: Callable[[], AbstractContextManager[T]]) -> T:
+        """Return what was started by this name; if nothing was, start it."""
+        if name not in self._running:
+            self._running[name] = self._stack.enter_context(start())
+        found: T = self._running[name]
+        return found
+
+    def end(self) -> None:
+        """End all of it."""
+        self._running.clear()
+        self._stack.close()
+
+
 KEPT = Kept()
+OF_UNIT = OfUnit()
 SHARED = ExitStack()
 """What the tests of servers share until the last of them."""
 
@@ -102,6 +138,7 @@ SHARED = ExitStack()
 def end_idle(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """End the servers of this worker that none of its tests to come takes."""
     if scheduling.is_last_of_unit(item, nextitem):
+        OF_UNIT.end()
         KEPT.end()
     if scheduling.is_last_of_servers(nextitem):
         SHARED.close()
@@ -111,6 +148,12 @@ def end_idle(item: pytest.Item, nextitem: pytest.Item | None) -> None:
 def kept_kafka() -> Iterator[Kept]:
     yield KEPT
     KEPT.end()
+
+
+@pytest.fixture(scope="session")
+def of_unit() -> Iterator[OfUnit]:
+    yield OF_UNIT
+    OF_UNIT.end()
 
 
 @pytest.fixture(scope="session")

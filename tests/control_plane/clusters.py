@@ -7,6 +7,8 @@ set; `kubectl`, `helm`, `poolkeeper` and `kubectl poolkeeper` are on the path; `
 it. With commands on the standard input it runs those, and gives the exit code of the last:
 
     echo 'kubectl get nodes' | make cluster
+
+With `--simulated` the brokers are one process, which nobody can produce to.
 """
 
 import os
@@ -47,7 +49,8 @@ def main() -> int:
         print(BEGINNING, flush=True)
     try:
         with ThreadPoolExecutor() as threads:
-            starting = threads.submit(workplace.start_brokers)
+            simulated = "--simulated" in sys.argv[1:]
+            starting = threads.submit(workplace.start_brokers, simulated=simulated)
             try:
                 plane = ControlPlane.start()
             except BaseException:

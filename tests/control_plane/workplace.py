@@ -3,11 +3,14 @@
 The folder is like the checkout where that matters: it has `charts`, `examples`, `crds`, `policies`
 and `docs`. Nine real brokers hold the topics that `examples/manifests` declares, filled, and
 anywhere: in the folder's copy of the manifests their addresses stand instead of those of nobody.
+Simulated brokers hold them empty, and nobody can ask them anything: the manifests do not say where
+they are.
 
 Pods share this machine's network, so that the image's entry point listens on the pod's own address
 where the chart says all addresses.
 """
 
+import json
 import shutil
 import sys
 from collections.abc import Mapping
@@ -16,13 +19,16 @@ from pathlib import Path
 
 import yaml
 from kafka import KafkaAdminClient, KafkaProducer
+from kazoo.client import KazooClient
 
+from conditions import until
 from control_plane import building
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 
 COPIED = ("charts", "examples", "crds", "policies", "docs", "README.md")
 MANIFESTS = Path("examples/manifests")
 ZOOKEEPER, BOOTSTRAP = "127.0.0.1:2181", "127.0.0.1:9092"
+ASKED = f'  brokers:\n    bootstrapServers: "{BOOTSTRAP}"\n'
 """The addresses in `examples/manifests/cluster.yaml`."""
 KAFKA = "3.9.2"
 BROKERS = 9
@@ -80,17 +86,25 @@ class Workplace:
         """Put the addresses of real servers into the manifests."""
         file = self.folder / MANIFESTS / "cluster.yaml"
         text = file.read_text(encoding="utf-8")
+        assert ASKED in text
+        if brokers.spec.simulated:
+            text = text.replace(ASKED, "")
         text = text.replace(ZOOKEEPER, brokers.connect).replace(BOOTSTRAP, brokers.bootstrap)
         file.write_text(text, encoding="utf-8")
 
 
-def start_brokers() -> Sandbox:
+def start_brokers(*, simulated: bool = False) -> Sandbox:
     """Start the brokers, with the topics of the manifests in them."""
-    brokers = Sandbox.start(SandboxSpec(spread(BROKERS), kafka=KAFKA, settings=SETTINGS))
+    settings = () if simulated else SETTINGS
+    spec = SandboxSpec(spread(BROKERS), kafka=KAFKA, settings=settings, simulated=simulated)
+    brokers = Sandbox.start(spec)
     try:
         topics = declared_topics()
-        _create(brokers.bootstrap, topics)
-        _fill(brokers.bootstrap, {name: count for name, (count, _) in topics.items()})
+        if simulated:
+            _create_simulated(brokers.connect, topics)
+        else:
+            _create(brokers.bootstrap, topics)
+            _fill(brokers.bootstrap, {name: count for name, (count, _) in topics.items()})
     except BaseException:
         brokers.close()
         raise
@@ -126,6 +140,26 @@ def _create(bootstrap: str, topics: Mapping[str, tuple[int, int]]) -> None:
         admin.create_topics(wanted, wait_for_metadata=True)
     finally:
         admin.close()
+
+
+def _create_simulated(connect: str, topics: Mapping[str, tuple[int, int]]) -> None:
+    """Create the topics with replicas on one broker after the other."""
+    client = KazooClient(connect)
+    client.start(timeout=SENT_S)
+    try:
+        for name, (partitions, factor) in topics.items():
+            lists = {
+                str(p): [1 + (p + replica) % BROKERS for replica in range(factor)]
+                for p in range(partitions)
+            }
+            body = json.dumps({"version": 1, "partitions": lists})
+            client.create(f"/config/topics/{name}", b'{"version":1,"config":{}}', makepath=True)
+            client.create(f"/brokers/topics/{name}", body.encode())
+            last = f"/brokers/topics/{name}/partitions/{partitions - 1}/state"
+            until(lambda last=last: client.exists(last), f"topic {name} has leaders")
+    finally:
+        client.stop()
+        client.close()
 
 
 def _fill(bootstrap: str, topics: Mapping[str, int]) -> None:

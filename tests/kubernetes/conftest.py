@@ -9,12 +9,14 @@
 
 `control_plane` is a `control_plane.planes.ControlPlane`: it says there what can be done with it.
 KafkaClusters and ResourcePools are cluster-scoped, so that tests that share a control plane see
-each other's. Every worker process of pytest-xdist therefore has its own, the tests of a file run in
-one worker one after the other, and who makes such resources takes `clean_cluster`, which leaves
-none. What has a namespace needs no cleaning: `namespace` is a new one for each test.
+each other's. Every worker process of pytest-xdist that runs such tests therefore has its own
+(`scheduling.HOSTS` says how many do), the tests of a file run in one worker one after the other,
+and who makes such resources takes `clean_cluster`, which leaves none. What has a namespace needs no
+cleaning: `namespace` is a new one for each test.
 
 `scene` is a Kafka cluster with its resources, and `operated` the operator that works for it, one
-for all tests of a file: `operated_resources` says what can be done with them.
+for all tests of a file or of a line of `scheduling.TOGETHER`: `operated_resources` says what can be
+done with them.
 
 `make test` builds the control plane in the background; the first test here waits for that, and
 fails with the reason where it cannot be built. That wait is none of the test's own time.
@@ -40,7 +42,7 @@ from control_plane.planes import ControlPlane
 from operated import FOUR_BROKERS
 from operated_resources import Operated, Scene, operated_by
 from poolkeeper.sandbox import Sandbox
-from servers import Kept, kept_kafka
+from servers import Kept, OfUnit, kept_kafka
 
 __all__ = ["kept_kafka"]
 
@@ -92,9 +94,11 @@ def clean_cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="module")
-def operated(control_plane: ControlPlane, zookeeper: Sandbox) -> Iterator[Operated]:
+def operated(control_plane: ControlPlane, zookeeper: Sandbox, of_unit: OfUnit) -> Operated:
     _remove_all(control_plane)  # a Topic without a pool claims its name in every cluster
-    yield from operated_by(control_plane, zookeeper, "--log-format=json", "--settle=1s")
+    # What belongs together is declared at once here: planning need not wait for more.
+    start = partial(operated_by, control_plane, zookeeper, "--log-format=json", "--settle=1s")
+    return of_unit.get("operated", start)
 
 
 @pytest.fixture

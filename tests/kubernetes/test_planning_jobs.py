@@ -13,6 +13,7 @@ import pytest
 from chart import rights
 from conditions import until
 from fleet.in_process import InProcess
+from matrices import soak
 from planned import Planning, Silent, asked, crowded_clusters
 from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.schedule.budget import Budget
@@ -79,13 +80,14 @@ def expected(question, planning, tmp_path_factory) -> str:
     return answer.to_json()
 
 
+@pytest.mark.parametrize("executors", [1, *soak(2)])
 def test_executors_read_and_plan_and_one_that_is_killed_costs_nothing(
-    planning, question, silent, expected
+    planning, question, silent, expected, executors
 ):
     """The operator that asked is gone by then: another one goes on with the same Job."""
     since, made = len(silent.taken), len(planning.jobs_made())
     with planning.rebalance() as name:
-        engine = planning.engine(executors=2)
+        engine = planning.engine(executors=executors)
         assert engine.request_plans(name, question) is None
         until(
             lambda: len(silent.taken) > since,
@@ -93,14 +95,14 @@ def test_executors_read_and_plan_and_one_that_is_killed_costs_nothing(
             BEGUN_S,
         )
         first = planning.executors()
-        assert len(first) == 2
+        assert len(first) == executors
         for pod in first:  # whichever it is, until it is the one that reads
             planning.kill(pod)
             if _gone(silent, since):
                 break
         else:
             pytest.fail("nobody of the executors read the cluster")
-        engine = planning.engine(executors=2)
+        engine = planning.engine(executors=executors)
         answer = planning.answer(engine, name, question)
         assert answer.to_json() == expected
         assert [event.status for event in planning.jobs_made()[made:]] == [201]

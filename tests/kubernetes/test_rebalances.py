@@ -7,19 +7,13 @@ import pytest
 
 import manifests
 from control_plane.access import ApiError
-from operated_resources import HASH, Operated, operated_by
+from operated_resources import HASH, Operated
 from real.support import REQUEST
 from rebalanced import Fleet, fleet_of
 
 pytestmark = pytest.mark.long
 
 MOVING_ALL = [[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5]]
-
-
-@pytest.fixture(scope="module")
-def operated(control_plane, zookeeper) -> Iterator[Operated]:
-    """What belongs together is declared at once here: planning need not wait for more."""
-    yield from operated_by(control_plane, zookeeper, "--settle=1s")
 
 
 @pytest.fixture

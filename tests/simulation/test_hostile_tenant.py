@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from jsonschema.protocols import Validator
+from jsonschema import Draft4Validator
 
 import manifests
 from poolkeeper.controller.settle_time import SettleTime
@@ -185,9 +185,9 @@ class Operated(Executor):
 
 
 @functools.cache
-def _schema(kind: str) -> Validator:
+def _schema(kind: str) -> Draft4Validator:
     whole = schemas.definition(f"{kind.lower()}s")["spec"]["versions"][0]["schema"]
-    return schemas.validator_of(schemas.prepared(whole["openAPIV3Schema"]["properties"]["status"]))
+    return Draft4Validator(schemas.prepared(whole["openAPIV3Schema"]["properties"]["status"]))
 
 
 @dataclass(slots=True)

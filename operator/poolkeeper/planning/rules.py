@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from statistics import median_low
 from typing import NamedTuple
 
 from poolkeeper.model.desired import Desired
@@ -294,7 +293,7 @@ def _sizes_mib(topic: Topic) -> Mapping[int, int]:
     known = [p.size_bytes for p in topic.partitions if p.size_bytes is not None]
     usual = MIB
     if known and len(known) < len(topic.partitions):
-        usual = median_low(known)
+        usual = sorted(known)[(len(known) - 1) // 2]  # the lower median
     return {
         p.partition: -(-(usual if p.size_bytes is None else p.size_bytes) // MIB)
         for p in topic.partitions

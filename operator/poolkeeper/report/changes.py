@@ -77,16 +77,20 @@ def _amount(step: Step) -> int:
 def _move_counts(moves: Sequence[Move]) -> Iterator[str]:
     if not moves:
         return
-    added = sum(len(_added(move)) for move in moves)
-    copied = size(sum(move.bytes for move in moves))
+    added = carried = copied = shrunk = reordered = 0
+    for _, _, _, path, size_bytes, *_ in moves:
+        source, target = path[0], path[-1]
+        new = len({*target}.difference(source))
+        added += new
+        carried += new > 0
+        copied += size_bytes
+        shrunk += len(target) < len(source)
+        reordered += not new and not {*source}.difference(target)
     if added:
-        carried = sum(1 for move in moves if _added(move))
         what = f"{count(added, 'replica')} of {count(carried, 'partition')}"
-        yield f"{what} to move ({copied})"
-    shrunk = sum(len(move.target) < len(move.source) for move in moves)
+        yield f"{what} to move ({size(copied)})"
     if shrunk:
         yield f"{count(shrunk, 'partition')} to lose replicas"
-    reordered = sum(set(move.target) == set(move.source) for move in moves)
     if reordered:
         yield f"{count(reordered, 'partition')} to reorder"
 

@@ -5,13 +5,20 @@ once for each such group. After the plan preferred replicas lead. A topic that g
 its load, spread evenly over all of them. Only topics count of which all rates are known.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from poolkeeper.model.plans import Plan
-from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.run_state.progress.after_plan import after_plan
+import numpy as np
+import numpy.typing as npt
+
+from poolkeeper.model.columns.partition_columns import UNKNOWN, PartitionColumns, columns_of
+from poolkeeper.model.columns.replica_lists import Ints
+from poolkeeper.model.plans import AddPartitions, DeleteTopic, Plan
+from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.run_state.progress.load_after import moved_rows
+
+NO_LEADER = -1
+Floats = npt.NDArray[np.float64]
 
 
 class PlannedLeaderLoad(NamedTuple):
@@ -24,29 +31,57 @@ class PlannedLeaderLoad(NamedTuple):
 
 def planned_leader_loads(plan: Plan, cluster: Cluster) -> tuple[PlannedLeaderLoad, ...]:
     """The load of each broker that leads before or after; empty if no topic's rates are known."""
-    before: defaultdict[int, float] = defaultdict(float)
-    after: defaultdict[int, float] = defaultdict(float)
-    rates = _rates(cluster)
-    for name, each in rates.items():
-        for partition, rate in zip(cluster.topics[name].partitions, each, strict=True):
-            preferred = partition.replicas[0] if partition.replicas else -1
-            leader = preferred if partition.leader is None else partition.leader
-            before[leader] += rate
-    for name, placed in after_plan(plan, cluster):
-        known = rates.get(name, ())
-        if known and len(placed) != len(known):
-            known = (sum(known) / len(placed),) * len(placed)
-        for partition_after, rate in zip(placed, known, strict=False):
-            after[partition_after.replicas[0] if partition_after.replicas else -1] += rate
-    brokers = sorted((before.keys() | after.keys()) - {-1})
-    return tuple(PlannedLeaderLoad(id_, before[id_], after[id_]) for id_ in brokers)
+    parts = [topic.partitions for topic in cluster.topics.values()]
+    columns = columns_of(parts)
+    counts = np.array([len(each) for each in parts], dtype=np.int64)
+    start = np.append(0, np.cumsum(counts))
+    topic = np.repeat(np.arange(len(parts)), counts)
+    rate = columns.bytes_in_per_s
+    known = np.bincount(topic[~np.isnan(rate)], minlength=len(parts)) == counts
+    rows = np.flatnonzero(known[topic])
+    preferred = _preferred(columns)
+    leader = np.where(columns.leader == UNKNOWN, preferred, columns.leader)
+    before = _sums(leader[rows], rate[rows])
+
+    deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
+    place = {name: number for number, name in enumerate(cluster.topics) if name not in deleted}
+    moved, lists = moved_rows(plan, cluster, place, start)
+    preferred[moved] = [_first(each) for each in lists]
+    added = {step.topic: step.replicas for step in plan.steps if isinstance(step, AddPartitions)}
+    then: list[tuple[Ints, Floats]] = []
+    begin = 0
+    for number, name in enumerate(cluster.topics):
+        if known[number] and name not in added and name not in deleted:
+            continue  # its partitions stay side by side with those of its neighbours
+        first, last = start[number], start[number + 1]
+        then.append((preferred[start[begin] : first], rate[start[begin] : first]))
+        begin = number + 1
+        if known[number] and name not in deleted and first < last:
+            leaders = np.append(preferred[first:last], [_first(each) for each in added[name]])
+            share = sum(rate[first:last].tolist()) / len(leaders)
+            then.append((leaders, np.full(len(leaders), share)))
+    then.append((preferred[start[begin] :], rate[start[begin] :]))
+    after = _sums(*map(np.concatenate, zip(*then, strict=True)))
+    brokers = sorted((before.keys() | after.keys()) - {NO_LEADER})
+    return tuple(
+        PlannedLeaderLoad(id_, before.get(id_, 0.0), after.get(id_, 0.0)) for id_ in brokers
+    )
 
 
-def _rates(cluster: Cluster) -> Mapping[str, tuple[float, ...]]:
-    """The rates of the partitions of each topic of which all are known."""
-    found: dict[str, tuple[float, ...]] = {}
-    for name, topic in cluster.topics.items():
-        rates = [p.in_bytes_per_s for p in topic.partitions if p.in_bytes_per_s is not None]
-        if rates and len(rates) == len(topic.partitions):
-            found[name] = tuple(rates)
+def _preferred(columns: PartitionColumns) -> Ints:
+    """The first replica of each list, or `NO_LEADER` if it is empty."""
+    found = np.full(len(columns), NO_LEADER, dtype=np.int64)
+    held = columns.replicas.lengths > 0
+    found[held] = columns.replicas.ids[columns.replicas.offsets[:-1][held]]
     return found
+
+
+def _first(replicas: Replicas) -> int:
+    return replicas[0] if replicas else NO_LEADER
+
+
+def _sums(brokers: Ints, rates: Floats) -> Mapping[int, float]:
+    """The sum of the rates by broker, added in their order."""
+    ids, place = np.unique(brokers, return_inverse=True)
+    sums = np.bincount(place, weights=rates, minlength=len(ids))
+    return dict(zip(ids.tolist(), sums.tolist(), strict=True))

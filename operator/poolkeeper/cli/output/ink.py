@@ -2,7 +2,7 @@
 
 A terminal has its own width, and colours unless NO_COLOR is set. Cells too wide for it wrap inside
 their column. A pipe or a file gets plain text in lines of `WIDTH` columns; tables there have any
-width.
+width, and are written without rich, which takes long to import, where every cell is plain.
 """
 
 import io
@@ -11,17 +11,17 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-
-from rich.color import ColorSystem
-from rich.console import Console
-from rich.style import Style
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from poolkeeper.frozen import frozen
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 WIDTH = 100
 _UNBOUNDED = 100_000
+_NARROW = str.maketrans("", "", "≥→…")
+"""Signs of ours that take one column, as ASCII does."""
 _SIGNS = {"+": "green", "~": "yellow", "→": "cyan", "-": "red", "!": "red"}
 
 
@@ -63,8 +63,12 @@ class Ink:
 
         The first `names` columns are left-aligned, the numbers after them right-aligned.
         """
+        if not self.terminal and all(_is_plain(cell) for row in rows for cell in row):
+            return _aligned(rows, names)
+        from rich.text import Text
+
         heading, *others = rows
-        table = _plain_table(2)
+        table = _table(2)
         for column in range(len(heading)):
             table.add_column(justify="left" if column < names else "right")
         table.add_row(*map(Text, heading), style="bold")
@@ -74,7 +78,9 @@ class Ink:
 
     def facts(self, rows: Sequence[tuple[str, str]], width: int) -> list[str]:
         """Lines of a name and its fact; the column of names has that width."""
-        table = _plain_table(0)
+        from rich.text import Text
+
+        table = _table(0)
         table.add_column(style="bold", min_width=width, no_wrap=True)
         table.add_column(overflow="fold")
         for name, text in rows:
@@ -84,9 +90,14 @@ class Ink:
     def _styled(self, text: str, style: str) -> str:
         if not self.colour:
             return text
+        from rich.color import ColorSystem
+        from rich.style import Style
+
         return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
 
-    def _lines(self, table: Table, indent: int = 0) -> list[str]:
+    def _lines(self, table: "Table", indent: int = 0) -> list[str]:
+        from rich.console import Console
+
         console = Console(
             file=io.StringIO(),
             width=(self.width if self.terminal else _UNBOUNDED) - indent,
@@ -110,5 +121,28 @@ def of_output() -> Ink:
     return Ink(columns, colour=not os.environ.get("NO_COLOR"), terminal=True)
 
 
-def _plain_table(gap: int) -> Table:
+def _is_plain(cell: str) -> bool:
+    """Whether each character of the cell takes one column, and none is cut off."""
+    plain = cell.translate(_NARROW)
+    return plain.isascii() and plain.isprintable() and cell == cell.strip()
+
+
+def _aligned(rows: Sequence[Sequence[str]], names: int) -> list[str]:
+    """The lines of a table of plain cells, as rich draws it where nothing has to wrap."""
+    columns = len(rows[0])
+    filled = [(*row, *[""] * (columns - len(row))) for row in rows]
+    widths = [max(len(row[column]) for row in filled) for column in range(columns)]
+    lines = []
+    for row in filled:
+        cells = [
+            cell.ljust(width) if column < names else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append(f"  {'  '.join(cells)}".rstrip())
+    return lines
+
+
+def _table(gap: int) -> "Table":
+    from rich.table import Table
+
     return Table(box=None, show_header=False, pad_edge=False, padding=(0, gap, 0, 0))

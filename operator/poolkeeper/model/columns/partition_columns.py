@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists
+from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists, distinct
 from poolkeeper.model.topology import Partition, Replicas
 
 Bools = npt.NDArray[np.bool_]
@@ -218,9 +218,22 @@ def unsettled(partitions: Sequence[Partition], live: Collection[int]) -> Iterabl
     ends = slice(partitions.first, partitions.last + 1)
     replicas, isr = (np.diff(each.offsets[ends]) for each in (columns.replicas, columns.isr))
     leaders = columns.leader[rows]
-    led = [broker for broker in np.unique(leaders).tolist() if broker in live]
+    led = [broker for broker in distinct(leaders).tolist() if broker in live]
     settled = columns.isr_known[rows] & (replicas == isr) & np.isin(leaders, led)
     return () if settled.all() else partitions
+
+
+def surely_settled(partitions: Sequence[Partition]) -> bool:
+    """Whether columns tell that none moves, each has a replica, and their numbers have no gap."""
+    if not isinstance(partitions, TopicPartitions):
+        return False
+    columns, first, last = partitions.columns, partitions.first, partitions.last
+    changing = (columns.adding.offsets, columns.removing.offsets)
+    return (
+        all(offsets[first] == offsets[last] for offsets in changing)
+        and bool((columns.number[first:last] == np.arange(last - first)).all())
+        and bool((np.diff(columns.replicas.offsets[first : last + 1]) > 0).all())
+    )
 
 
 def longest_of(partitions: Sequence[Partition]) -> int:

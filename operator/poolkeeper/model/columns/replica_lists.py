@@ -92,3 +92,17 @@ def whole_numbers(values: Sequence[int]) -> Ints:
         kind = OverflowError if all(isinstance(each, int) for each in values) else TypeError
         raise kind("these are no whole numbers of 64 bits")
     return found
+
+
+def distinct(numbers: Ints) -> Ints:
+    """Each whole number once, in ascending order; small ones are marked in a table, not sorted.
+
+    `numpy.unique` brings its masked arrays, which take longer to import than to sort.
+    """
+    if not len(numbers):
+        return numbers
+    if numbers.min() < 0 or numbers.max() > len(numbers):
+        ordered: Ints = np.sort(numbers)
+        first: npt.NDArray[np.bool_] = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+        return ordered[first]
+    return np.flatnonzero(np.bincount(numbers))

@@ -16,7 +16,7 @@ import numpy as np
 
 from poolkeeper.model.columns.move_columns import MoveColumns
 from poolkeeper.model.columns.partition_columns import Bools, PartitionColumns, partitions_of
-from poolkeeper.model.columns.replica_lists import NOBODY, Ints
+from poolkeeper.model.columns.replica_lists import NOBODY, Ints, distinct
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import ReplicasAtATime
 from poolkeeper.planning.audit.excess import rack_excess
@@ -103,7 +103,7 @@ def _is_lawful(rules: Rules, columns: MoveColumns, rows: Ints, ground: _Ground) 
     count, olds, news = after.lengths, before.wide(), after.wide()
     found: Bools = (before.lengths == count) & ~_equal(olds, news) & ~_twice(olds) & ~_twice(news)
     pool_of = ground.pool[ground.topic[rows]]
-    for number in np.unique(pool_of).tolist():
+    for number in distinct(pool_of).tolist():
         pool = ground.pools[number]
         own = np.flatnonzero(pool_of == number)
         racks = _racks(rules.usable[pool], news[own])

@@ -20,6 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.specs import RackPolicy
 from poolkeeper.planning.constraints.racks import (
     Spread,
@@ -88,7 +89,7 @@ def _open(problem: PoolProblem, load: Ints) -> OpenSlots:
     spreads: dict[Spread, int] = {}
     plain = {
         int(f): spreads.setdefault(spread(int(f), capacity, nothing), len(spreads))
-        for f in np.unique(problem.rf)
+        for f in distinct(problem.rf)
     }
     spread_of = np.array([plain.get(int(f), 0) for f in range(slots + 1)], dtype=np.int64)[
         problem.rf

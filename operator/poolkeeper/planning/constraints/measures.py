@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import Band, BoundedGroup, band, shares
 from poolkeeper.planning.constraints.evictions import OpenSlots
@@ -124,7 +125,7 @@ def _fill(
     floor: Floats = background.astype(float) + stays
     elsewhere = np.bincount(rack[~eligible], weights=stays[~eligible], minlength=racks)
     domains = []
-    for number in np.unique(rack[eligible]):
+    for number in distinct(rack[eligible]):
         members = np.flatnonzero(eligible & (rack == number))
         own = background[members].sum() - elsewhere[number]
         domains.append(BoundedGroup(members, float(low[number] + own), float(high[number] + own)))

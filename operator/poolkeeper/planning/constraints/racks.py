@@ -25,6 +25,7 @@ from functools import cache
 import numpy as np
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.planning.problem.arrays import NONE, Bools, Ints
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -122,7 +123,7 @@ def uneven_rows(problem: PoolProblem, lists: Ints) -> Bools:
     nothing = (0,) * len(capacity)
     factors = there.sum(axis=1)
     uneven = np.zeros(len(lists), dtype=bool)
-    for factor in np.unique(factors):
+    for factor in distinct(factors):
         same = factors == factor
         even = spread(int(factor), capacity, nothing)
         above = np.maximum(counts[same] - np.array(even.high), 0).sum(axis=1)

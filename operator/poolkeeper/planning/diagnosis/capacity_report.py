@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.problems import Facts
 from poolkeeper.planning.constraints.capacity import UNLIMITED, UNLIMITED_MIB
 from poolkeeper.planning.diagnosis.bin_packing import packs
@@ -151,7 +152,7 @@ def _demand(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> Ca
     factors = np.where(free, np.minimum(problem.rf, count_slots(layout.lists >= 0)), 0)
     totals = {
         int(factor): int(amount.weights[factors == factor].sum())
-        for factor in np.unique(factors[factors > 0])
+        for factor in distinct(factors[factors > 0])
     }
     there = np.where(free[:, None], layout.lists, NONE)
     slots = np.repeat(amount.weights[:, None], there.shape[1], axis=1)

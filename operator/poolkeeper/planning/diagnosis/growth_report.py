@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.planning.diagnosis.capacity_report import (
     PoolLoad,
     amounts,
@@ -36,7 +37,7 @@ def unraised_factors(
     topics, starts = np.unique(problem.topic[rows], return_index=True)
     why = _growth(wanted, len(topics), members, incoming)
     for topic, own in zip(topics.tolist(), np.split(rows, starts[1:]), strict=True):
-        before = tuple(np.unique(found[own]).tolist())
+        before = tuple(distinct(found[own]).tolist())
         yield problem.topics[topic], FactorNotRaised(before, int(problem.rf[own].max()), why)
 
 

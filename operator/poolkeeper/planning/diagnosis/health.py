@@ -147,7 +147,7 @@ def _beyond_factor(
     if _MIN_ISR not in config:
         config = {} if topic is None else topic.config or {}
     value = whole(config.get(_MIN_ISR, ""))
-    factor = _factor(spec, topic, desired)
+    factor = None if value is None else _factor(spec, topic, desired)
     if value is None or factor is None or factor >= value:
         return None
     return facts.MinIsrUnreachable(factor, value)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.placement.broker_choice import mib_by_broker
 from poolkeeper.planning.placement.rounds import replicas_by_broker
@@ -36,7 +37,5 @@ def incoming_load(pool: str, layouts: Iterable[Layout], brokers: int) -> Incomin
             mib += np.maximum(
                 mib_by_broker(problem, layout.lists) - mib_by_broker(problem, problem.lists), 0
             )
-            left.update(
-                problem.brokers.ids[row] for row in np.unique(problem.lists[problem.leaves])
-            )
+            left.update(problem.brokers.ids[row] for row in distinct(problem.lists[problem.leaves]))
     return IncomingLoad(replicas, mib, tuple(sorted(left)))

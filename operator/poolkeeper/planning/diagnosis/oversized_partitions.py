@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.planning.constraints.capacity import UNLIMITED_MIB
 from poolkeeper.planning.facts.capacity import PartitionTooLarge
 from poolkeeper.planning.layout.pool_layout import Layout
@@ -29,7 +30,7 @@ def oversized_partitions(
     wanted = count_slots((layout.lists >= 0) & problem.eligible[layout.lists])
     found = np.searchsorted(-free[brokers], -problem.mib, side="right")
     oversized = (found < wanted) & problem.placed & ~problem.no_source & (problem.mib > 0)
-    for topic in np.unique(problem.topic[oversized]).tolist():
+    for topic in distinct(problem.topic[oversized]).tolist():
         rows = np.flatnonzero(oversized & (problem.topic == topic))
         row = int(rows[np.argmax(problem.mib[rows])])
         fitting = int(found[row])

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import GoalKind, RackPolicy
@@ -74,7 +75,7 @@ def _missing_replicas(layout: Layout) -> list[PlanProblem]:
     """Topics that lack replicas because the pool has too few usable brokers."""
     problem, opened = layout.problem, layout.opened
     problems = []
-    for topic in np.unique(problem.topic[opened.brokerless > 0]):
+    for topic in distinct(problem.topic[opened.brokerless > 0]):
         rows = np.flatnonzero((problem.topic == topic) & (opened.brokerless > 0))
         asked = int(problem.rf[rows].max())
         facts = TooFewBrokers(len(rows), asked, _usable(layout, asked))
@@ -89,9 +90,9 @@ def _stuck_replicas(layout: Layout) -> list[PlanProblem]:
     inside = np.zeros(len(problem.brokers), dtype=bool)
     inside[problem.pool_brokers] = True
     stuck = any_slot(opened.stuck) & ~problem.no_source
-    for topic in np.unique(problem.topic[stuck]):
+    for topic in distinct(problem.topic[stuck]):
         rows = stuck & (problem.topic == topic)
-        brokers = np.unique(opened.lists[rows][opened.stuck[rows]])
+        brokers = distinct(opened.lists[rows][opened.stuck[rows]])
         count = int(opened.stuck[rows].sum())
         asked = int(problem.rf[rows].max())
         law = "drained" if inside[brokers].all() else "pool"

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
+import numpy.typing as npt
 
 from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.bands import Band
@@ -31,28 +32,36 @@ from poolkeeper.planning.goals.replica_swaps import (
     SwapChoice,
 )
 from poolkeeper.planning.goals.topic_counts import TopicCounts
-from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot, count_slots
+from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _COMPARED = 4
 
+Columns = tuple[Ints, ...]
+"""An array for each slot of the rows' lists, side by side in memory."""
+
 
 @frozen
 class _Held:
-    """What a broker holds: rows, their lists and racks, and in which slots it stands there.
+    """The replicas of a broker that the laws of placement let go, in ascending order of value.
 
-    `free`: replicas that the laws of placement let go; `left`: how many others stand in its rack.
-    `was_here`: the replica is where it was found.
+    `row`, `slot`: where they stand. `lists`, `racks`, `found`: by slot, the rows' brokers now, the
+    racks of these, and the brokers as found. `spread`: which bounds of racks hold for each row.
+    `leaves_rack`: whether it may go to another rack.
+    `cost`: what the plan pays for another replica of the row; `moved`: whether this one has been
+    paid for. `new`: 1, or 0 for rows of partitions that the plan creates.
     """
 
     row: Ints
-    lists: Ints
-    found: Ints
     slot: Ints
-    racks: Ints
-    free: Bools
-    left: Ints
-    was_here: Bools
+    lists: Columns
+    racks: Columns
+    found: Columns
+    spread: Ints
+    leaves_rack: Bools
+    cost: Ints
+    moved: Bools
+    new: Ints
 
 
 @frozen
@@ -83,13 +92,17 @@ def refine(
     topics: TopicCounts | None = None,
 ) -> Ints:
     """Lists nearer to the aim's band; the measures in `guards` and `topics` get no worse."""
-    search = _Search(problem, opened, lists.copy(), (aim, *guards), topics)
+    search = _Search(problem, opened, lists, (aim, *guards), topics)
     search.run()
-    return search.lists
+    return search.lists_by_row()
 
 
 class _Search:
-    """Lists and loads that change with every step; used only within `refine`."""
+    """Lists and loads that change with every step; used only within `refine`.
+
+    Rows are numbered by the measure's value, so what brokers hold is in that order at once; `order`
+    gives the problem's rows.
+    """
 
     def __init__(
         self,
@@ -99,8 +112,14 @@ class _Search:
         bounded: Sequence[Bounded],
         topics: TopicCounts | None,
     ) -> None:
-        self.problem, self.opened, self.lists, self.topics = problem, opened, lists, topics
-        self.value = np.array([b.measure.value for b in bounded])
+        self.problem, self.topics = problem, topics
+        value = np.array([b.measure.value for b in bounded])
+        self.order = np.argsort(value[0], kind="stable")
+        self.value = value[:, self.order]
+        self.lists, self.found = lists[self.order], problem.lists[self.order]
+        self.stays, self.spread_of = opened.stays[self.order], opened.spread_of[self.order]
+        self.topic, self.mib = problem.topic[self.order], problem.mib[self.order]
+        self.paid = (~problem.fresh[self.order]).astype(np.int64)
         self.load = np.array([b.measure.load(lists) for b in bounded])
         self.low = np.array([b.band.low for b in bounded])
         self.high = np.array([b.band.high for b in bounded])
@@ -115,12 +134,19 @@ class _Search:
         # The number of moves by broker, and the best steps known at that number.
         self.changes = [0] * len(problem.brokers)
         self.known: dict[tuple[int, int], tuple[tuple[int, int], ReplicaSwap | None]] = {}
+        lists = self.lists
         self.rows_on = {b: np.flatnonzero(any_slot(lists == b)) for b in self._brokers()}
         self.held: dict[int, tuple[int, _Held]] = {}
 
     def _brokers(self) -> list[int]:
         rows: list[int] = np.flatnonzero(self.problem.eligible).tolist()
         return rows
+
+    def lists_by_row(self) -> Ints:
+        """The lists in the order of the problem's rows."""
+        found = np.empty_like(self.lists)
+        found[self.order] = self.lists
+        return found
 
     def run(self) -> None:
         left = STEPS_MAX * len(self.rows_on)
@@ -195,7 +221,7 @@ class _Search:
         given = self._candidates(giver, taker)
         if not len(given.row):
             return None
-        choice = SwapChoice(self.value, given, (down, up), need, self.scale, least)
+        choice = SwapChoice(self.value, given, (down, up), need, self.scale, least, self.order)
         choice.alone()
         taken = self._candidates(taker, giver)
         for costs in (taken.cost < 0, taken.cost == 0, taken.cost > 0):
@@ -211,28 +237,43 @@ class _Search:
 
     def _look_at(self, broker: int) -> _Held:
         rows, rack = self.rows_on[broker], self.problem.brokers.rack
-        lists, found = self.lists[rows], self.problem.lists[rows]
-        slot = np.argmax(lists == broker, axis=1)
-        racks = np.where(lists >= 0, rack[lists], -1)
-        left = count_slots(racks == rack[broker]) - 1
-        free = ~self.opened.stays[rows, slot]
-        return _Held(rows, lists, found, slot, racks, free, left, any_slot(found == broker))
+        slot = np.zeros(len(rows), dtype=np.int64)
+        for number in range(1, self.lists.shape[1]):
+            slot[self.lists[rows, number] == broker] = number
+        free = ~self.stays[rows, slot]
+        rows, slot = rows[free], slot[free]
+        lists, found = _columns(self.lists[rows]), _columns(self.found[rows])
+        racks = tuple(np.where(column >= 0, rack[column], -1) for column in lists)
+        spread = self.spread_of[rows]
+        left = _count_equal(racks, rack[broker]) - 1
+        return _Held(
+            rows,
+            slot,
+            lists,
+            racks,
+            found,
+            spread,
+            left >= self.least[:, rack[broker]][spread],
+            self.mib[rows] + REPLICA_MIB,
+            ~_any_equal(found, broker),
+            self.paid[rows],
+        )
 
     def _candidates(self, source: int, target: int) -> Candidates:
         held, rack = self._held(source), self.problem.brokers.rack
-        free = held.free & ~any_slot(held.lists == target)
+        free = ~_any_equal(held.lists, target)
         if rack[source] != rack[target]:
-            spread = self.opened.spread_of[held.row]
-            there = count_slots(held.racks == rack[target])
-            free &= there < self.most[spread, rack[target]]
-            free &= held.left >= self.least[spread, rack[source]]
+            there = _count_equal(held.racks, rack[target])
+            free &= there < self.most[:, rack[target]][held.spread]
+            free &= held.leaves_rack
         if self.topics is not None:
-            free &= self.topics.may_go(self.problem.topic[held.row], source, target)
-        rows = held.row[free]
-        new, old = ~any_slot(held.found[free] == target), ~held.was_here[free]
-        added = (new.astype(np.int64) - old) * ~self.problem.fresh[rows]
-        cost = added * (self.problem.mib[rows] + REPLICA_MIB)
-        return Candidates(rows, held.slot[free], cost, added)
+            free &= self.topics.may_go(self.topic[held.row], source, target)
+        at = free.nonzero()[0]
+        added = (~_any_equal(held.found, target)).astype(np.int64)
+        added -= held.moved
+        added *= held.new
+        added = added[at]
+        return Candidates(held.row[at], held.slot[at], added * held.cost[at], added)
 
     def _take(self, step: ReplicaSwap) -> None:
         self._move(*step.given, step.giver, step.taker)
@@ -250,4 +291,24 @@ class _Search:
         at = np.searchsorted(self.rows_on[target], row)
         self.rows_on[target] = np.insert(self.rows_on[target], at, row)
         if self.topics is not None:
-            self.topics.move(int(self.problem.topic[row]), source, target)
+            self.topics.move(int(self.topic[row]), source, target)
+
+
+def _columns(lists: Ints) -> Columns:
+    return tuple(np.ascontiguousarray(column) for column in lists.T)
+
+
+def _any_equal(columns: Columns, value: int) -> Bools:
+    """By row, whether any column has that value."""
+    found: Bools = columns[0] == value
+    for column in columns[1:]:
+        found |= column == value
+    return found
+
+
+def _count_equal(columns: Columns, value: int) -> npt.NDArray[np.int8]:
+    """By row, how many columns have that value."""
+    count: npt.NDArray[np.int8] = (columns[0] == value).astype(np.int8)
+    for column in columns[1:]:
+        count += column == value
+    return count

@@ -22,7 +22,10 @@ _ADDED = 2.0
 
 @frozen
 class Candidates:
-    """Replicas of one broker that may go to another: rows, slots, what the plan pays and adds."""
+    """Replicas of one broker that may go to another: rows, slots, what the plan pays and adds.
+
+    In ascending order of the first measure, those of one value by row.
+    """
 
     row: Ints
     slot: Ints
@@ -47,6 +50,7 @@ class SwapChoice:
     `value`: by measure, what a replica of each row counts.
     `bounds`: by measure, the least and the most that may move net.
     `need`: by how much the giver is above its band of the first measure, and the taker below.
+    `order`: by row, which of two equal steps is compared first.
     """
 
     def __init__(
@@ -56,19 +60,22 @@ class SwapChoice:
         bounds: tuple[Ints, Ints],
         need: tuple[int, int],
         scale: float,
-        least: float = 0.0,
+        least: float,
+        order: Ints,
     ) -> None:
         self.value, self.given, self.need, self.least = value, given, need, least
+        self.order = order
         self.down, self.up = bounds
         self.aim = min(max(need), int(self.up[0]))
         # Besides its bytes, an added replica costs as much as a part of the remaining need.
         self.per_replica = _ADDED * (min(self.aim, need[0]) + min(self.aim, need[1])) * scale
+        self.goes = value[0, given.row]
         self.found: list[tuple[Floats, Floats, Ints, Ints]] = []
 
     def alone(self) -> None:
         """Compare steps that move one replica."""
         given = self.given
-        net = self.value[0, given.row]
+        net = self.goes
         fits = ((net >= self.down[0]) & (net <= self.up[0])).nonzero()[0]
         row = given.row[fits]
         lawful = np.ones(len(row), dtype=bool)
@@ -79,13 +86,14 @@ class SwapChoice:
             self._weigh(net[fits], fits, None, given.cost[fits], given.added[fits])
 
     def against(self, taken: Candidates, rows: Ints) -> None:
-        """Compare steps that exchange one replica for one of these, near the remaining need."""
+        """Compare steps that exchange one replica for one of these, near the remaining need.
+
+        `rows`: places in `taken`, ascending.
+        """
         if not len(rows):
             return
         size = self.value[0, taken.row[rows]]
-        order = np.argsort(size, kind="stable")
-        rows, size = rows[order], size[order]
-        goes = self.value[0, self.given.row]
+        goes = self.goes
         at = np.searchsorted(size, goes - self.aim)
         for offset in range(-1, _NEIGHBOURS):
             place = at + offset
@@ -122,7 +130,7 @@ class SwapChoice:
         self.found.append((score, gain.astype(np.float64), given, other))
 
     def step(self, giver: int, taker: int, taken: Candidates) -> ReplicaSwap | None:
-        """The cheapest step that gains enough, if any."""
+        """The cheapest step that gains enough, if any; of several the first compared, by row."""
         if not self.found:
             return None
         score, gain, given, other = (
@@ -132,7 +140,7 @@ class SwapChoice:
             return None
         goal = min(self.aim, self.need[0]) + min(self.aim, self.need[1])
         worthwhile = (gain >= min(_WORTHWHILE * goal, gain.max())).nonzero()[0]
-        best = worthwhile[np.argmin(score[worthwhile])]
+        best = self._first(worthwhile, score[worthwhile], given)
         out, back = int(given[best]), int(other[best])
         return ReplicaSwap(
             giver,
@@ -141,3 +149,13 @@ class SwapChoice:
             None if back < 0 else (int(taken.row[back]), int(taken.slot[back])),
             float(score[best]),
         )
+
+    def _first(self, places: Ints, score: Floats, given: Ints) -> int:
+        """The place of least score; of equal ones that of the first comparison, then by row."""
+        alike = places[score == score.min()]
+        if len(alike) == 1:
+            return int(alike[0])
+        ends = np.cumsum([len(column[0]) for column in self.found])
+        comparison = np.searchsorted(ends, alike, side="right")
+        row = self.order[self.given.row[given[alike]]]
+        return int(alike[np.lexsort((row, comparison))[0]])

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import AddPartitions
 from poolkeeper.model.specs import ResourcePoolSpec
@@ -144,7 +145,7 @@ def _lay_out_in_turn(
 def _moved_topics(layout: Layout) -> set[str]:
     """Topics with existing partitions that the layout moves."""
     problem, rows = layout.problem, changed_rows(layout)
-    moved = np.unique(problem.topic[rows[~problem.fresh[rows]]]).tolist()
+    moved = distinct(problem.topic[rows[~problem.fresh[rows]]]).tolist()
     return {problem.topics[topic] for topic in moved}
 
 

@@ -133,6 +133,7 @@ class _Why:
         self.leading = leaders_by_broker(problem, problem.lists)
         self.inside = set(problem.pool_brokers)
         self.drained = set(problem.brokers.rows(problem.pool.drain & set(problem.pool.brokers)))
+        self.lost = any_slot(problem.lost)
         self.too_full: dict[int, str] = {}
 
     def causes(self, row: int, before: list[int], after: list[int]) -> Causes:
@@ -162,7 +163,7 @@ class _Why:
         name = self.problem.brokers.ids[broker]
         if self.problem.brokers.gone[broker]:
             return Urgency.HEAL, f"broker {name} is gone"
-        if (self.problem.lost[row] & (self.problem.lists[row] == broker)).any():
+        if self.lost[row] and (self.problem.lost[row] & (self.problem.lists[row] == broker)).any():
             return Urgency.HEAL, f"a log directory of broker {name} has failed"
         if broker in self.drained:
             return Urgency.DRAIN, f"broker {name} is drained"

@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import BoundedGroup, shares
 from poolkeeper.planning.constraints.capacity import CapacityBounds
@@ -264,7 +265,7 @@ def share_of(problem: PoolProblem, opened: OpenSlots, capacity: CapacityBounds) 
     ceiling = np.maximum(np.minimum(base + movable, capacity.replicas), floor)
     elsewhere = np.bincount(rack[~eligible], weights=immovable[~eligible], minlength=racks)
     domains = []
-    for number in np.unique(rack[eligible]):
+    for number in distinct(rack[eligible]):
         rows = np.flatnonzero(eligible & (rack == number))
         own = problem.background_load.replicas[rows].sum() - elsewhere[number]
         domains.append(BoundedGroup(rows, float(low[number] + own), float(high[number] + own)))

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.planning.constraints.capacity import CapacityBounds
 from poolkeeper.planning.placement.broker_choice import mib_by_broker
 from poolkeeper.planning.placement.rounds import replicas_by_broker
@@ -69,7 +70,7 @@ def raise_factors(
 def _by_need(problem: PoolProblem, found: Ints, short_of: Ints) -> Ints:
     """Topics that want more replicas, in ascending order of added MiB, then of added replicas."""
     mib, replicas = _needs(problem, found, short_of)
-    topics = np.unique(problem.topic[short_of])
+    topics = distinct(problem.topic[short_of])
     return topics[np.lexsort((topics, replicas[topics], mib[topics]))]
 
 

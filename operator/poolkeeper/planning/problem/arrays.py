@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import ResourcePoolSpec
@@ -85,13 +86,6 @@ def brokers_of(
 
 def _has_failed(cluster: Cluster, broker: int) -> bool:
     return broker in cluster.brokers and bool(cluster.brokers[broker].failed_log_dirs)
-
-
-def distinct(ids: Ints) -> Ints:
-    """Each id once, in ascending order; small ids are marked in a table instead of sorted."""
-    if not len(ids) or ids.min() < 0 or ids.max() > len(ids):
-        return np.unique(ids)
-    return np.flatnonzero(np.bincount(ids))
 
 
 def rack_name(broker: int, desired: Desired, cluster: Cluster, records: Records) -> str | None:

@@ -13,14 +13,13 @@ already. Ids become indices here, and stay that until moves and steps are writte
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from statistics import median_low
 
 import numpy as np
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.partition_columns import UNKNOWN as UNKNOWN_NUMBER
 from poolkeeper.model.columns.partition_columns import PartitionColumns, columns_of
-from poolkeeper.model.columns.replica_lists import ReplicaLists
+from poolkeeper.model.columns.replica_lists import ReplicaLists, distinct
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, BrokerIndex, Ints, Rows
 
@@ -105,7 +104,7 @@ def _odd(found: PartitionColumns, start: Ints) -> list[int]:
     for lists in (found.adding, found.removing):
         wrong |= lists.lengths > 0
     wrong |= found.replicas.lengths == 0
-    return list(np.unique(topic[wrong]).tolist())
+    return list(distinct(topic[wrong]).tolist())
 
 
 def _fill_unknown(column: Ints, start: Ints, otherwise: int) -> tuple[Ints, Ints]:
@@ -115,10 +114,10 @@ def _fill_unknown(column: Ints, start: Ints, otherwise: int) -> tuple[Ints, Ints
     """
     taken = np.zeros(len(start) - 1, dtype=np.int64)
     unknown = np.flatnonzero(column == NONE)
-    for topic in np.unique(np.searchsorted(start, unknown, side="right") - 1).tolist():
+    for topic in distinct(np.searchsorted(start, unknown, side="right") - 1).tolist():
         own = column[start[topic] : start[topic + 1]]
-        known = own[own != NONE].tolist()
-        taken[topic] = median_low(known) if known else otherwise
+        known = np.sort(own[own != NONE])
+        taken[topic] = known[(len(known) - 1) // 2] if len(known) else otherwise
         own[own == NONE] = taken[topic]
     return column, taken
 

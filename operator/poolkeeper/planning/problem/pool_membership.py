@@ -23,6 +23,7 @@ from enum import StrEnum
 
 from poolkeeper.algorithms.internal_topics import is_declarable
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.partition_columns import surely_settled
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem
@@ -219,6 +220,8 @@ def _left_out(cluster: Cluster, odd: Iterable[str]) -> dict[str, TopicLeftOut]:
 
 
 def _unsound(topic: Topic) -> TopicLeftOut | None:
+    if surely_settled(topic.partitions):
+        return None
     moving = [p.partition for p in topic.partitions if p.moving]
     if moving:
         return TopicLeftOut(Unsettled.MOVING, str(Names.of(moving)))

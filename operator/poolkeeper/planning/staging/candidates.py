@@ -98,13 +98,36 @@ def first_entries(moves: Iterable[Move], cluster: Cluster) -> list[Entry]:
     leaders: dict[str, dict[int, int | None]] = {}
     found = []
     for index, move in enumerate(moves):
-        if len(move.path) > 1:
-            known = leaders.get(move.topic)
-            if known is None:
-                parts = topics[move.topic].partitions if move.topic in topics else ()
-                known = dict(zip(numbers_of(parts), leaders_of(parts), strict=True))
-                leaders[move.topic] = known
-            leader = leader_of(known.get(move.partition), move.path[0], live)
+        topic, _, partition, path, size, _, urgency = move
+        if len(path) < 2:
+            continue
+        known = leaders.get(topic)
+        if known is None:
+            parts = topics[topic].partitions if topic in topics else ()
+            known = dict(zip(numbers_of(parts), leaders_of(parts), strict=True))
+            leaders[topic] = known
+        before, after = path[0], path[1]
+        leader = known.get(partition)
+        if leader is None or leader not in before:
+            leader = leader_of(None, before, live)
+        added = tuple([broker for broker in after if broker not in before])
+        if len(path) == 2 and len(added) < 2:  # nearly all are
+            found.append(
+                Entry(
+                    urgency,
+                    size if added else 0,
+                    index,
+                    1,
+                    topic,
+                    partition,
+                    before,
+                    after,
+                    added,
+                    leader,
+                    size if added else 0,
+                )
+            )
+        else:
             found.append(entry_for(topics, live, index, move, 1, leader))
     return found
 

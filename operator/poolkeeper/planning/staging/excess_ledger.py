@@ -9,13 +9,13 @@ of the audit. Disks are no law: see `disks.disk_space`.
 
 import copy
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from poolkeeper.model.specs import LimitPolicy
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.audit.excess import Excesses, live_state, partition_excess
 from poolkeeper.planning.audit.headroom_excess import room_left
-from poolkeeper.planning.rules import MIB, AuditHome, Rules
+from poolkeeper.planning.rules import MIB, Rules
 from poolkeeper.planning.staging.limits import Entry
 
 LAWFUL = Excesses()
@@ -33,6 +33,7 @@ class Ledger:
             for pool in rules.desired.pools
         }
         self._usable = {pool.name: dict(rules.usable[pool.name]) for pool in rules.desired.pools}
+        self._rack_of: dict[str, Callable[[int], str | None]] = {}
         limits = rules.desired.cluster.limits
         enforced = limits.policy is LimitPolicy.ENFORCE
         self._limit = limits.replicas_per_broker if enforced else None
@@ -53,9 +54,9 @@ class Ledger:
 
     def change(self, entry: Entry) -> Excesses:
         """How the step changes the excess of every law; at most zero if it is lawful by itself."""
-        home = self._rules.home(entry.topic)
-        if not self._counts and self._is_even(home, entry.before, entry.after):
+        if not self._counts and self._is_even(entry):
             return LAWFUL
+        home = self._rules.home(entry.topic)
         before = partition_excess(self._rules, home, entry.before)
         after = partition_excess(self._rules, home, entry.after)
         capacity = quotas = 0
@@ -74,19 +75,25 @@ class Ledger:
             quotas,
         )
 
-    def _is_even(self, home: AuditHome, *lists: Replicas) -> bool:
-        """Whether all lists have no excess at all by themselves: a fast check of the usual case.
+    def _is_even(self, entry: Entry) -> bool:
+        """Whether both lists have no excess at all by themselves: a fast check of the usual case.
 
         All their brokers are usable ones of the pool, each in a rack of its own.
         """
-        if home.pool is None:
-            return not home.evacuate
-        racks = self._usable[home.pool]
-        for replicas in lists:
-            seen = set(map(racks.get, replicas))
-            if None in seen or len(seen) < len(replicas):
-                return False
-        return True
+        rack_of = self._rack_of.get(entry.topic)
+        if rack_of is None:
+            home = self._rules.home(entry.topic)
+            if home.pool is None:
+                return not home.evacuate
+            rack_of = self._rack_of[entry.topic] = self._usable[home.pool].get
+        before, after = entry.before, entry.after
+        old, new = {*map(rack_of, before)}, {*map(rack_of, after)}
+        return (
+            len(new) == len(after)
+            and len(old) == len(before)
+            and None not in new
+            and None not in old
+        )
 
     def apply(self, entry: Entry) -> None:
         """Count the step as done."""

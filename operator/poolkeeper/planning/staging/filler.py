@@ -108,20 +108,34 @@ USUAL = Style()
 class _Turn:
     """One queue while a stage is filled, and what its side should carry.
 
-    `part`: replicas; `needs`: bytes, or the side ends above the level; `least`: the size of the
-    largest of the small entries that fill the part.
+    `part`: replicas; `left`: bytes that it had when the stage began; `needs`: bytes, or the side
+    ends above the level; `least`: the size of the largest of the small entries that fill the part.
     """
 
-    __slots__ = ("broker", "cursor", "least", "needs", "out", "part", "queue", "side", "urgency")
+    __slots__ = (
+        "broker",
+        "cursor",
+        "least",
+        "left",
+        "needs",
+        "out",
+        "part",
+        "queue",
+        "side",
+        "urgency",
+    )
 
-    def __init__(self, urgency: int, side: Side, queue: SideQueue, pace: StagePace) -> None:
+    def __init__(
+        self, urgency: int, side: Side, queue: SideQueue, pace: StagePace, held_bytes: int
+    ) -> None:
         self.urgency = urgency
         self.side = side
         self.broker, self.out = side
         self.queue = queue
         self.cursor = Cursor(queue, _LOOK_AHEAD)
         self.part = pace.part(side)
-        self.needs = pace.loads.bytes_of(side) - pace.level_bytes
+        self.left = pace.loads.bytes_of(side) + held_bytes
+        self.needs = self.left - held_bytes - pace.level_bytes
         self.least = _least_bytes(queue, self.part - 1)
 
 
@@ -142,7 +156,9 @@ class StageFiller:
         self._limit = execution.max_moves_per_broker
         self._slots = execution.max_moves
         self._turns = {
-            (urgency, side): _Turn(urgency, side, queue, pace)
+            (urgency, side): _Turn(
+                urgency, side, queue, pace, room.held_bytes(side.broker, out=side.out)
+            )
             for urgency in queues
             for side, queue in queues[urgency].items()
         }
@@ -150,7 +166,7 @@ class StageFiller:
         by_side = [(turn.side, turn.queue) for turn in self._turns.values()]
         large = large_bytes(by_side, pace.loads, pace.level_bytes, room.span_bytes, execution)
         self._first_bytes = _first_bytes(style, large, room.span_bytes, pace.largest_bytes)
-        self._left = None if large is None else pace.loads
+        self._enough = large is None
         self._owed = _owed_by_broker(pace, self._limit)
 
     def run(self) -> None:
@@ -170,7 +186,10 @@ class StageFiller:
             if entry is not None and entry.bytes >= self._first_bytes
         ]
         for urgency, _, side, place in sorted(first):
-            self._join(self._turns[urgency, side].queue, place)
+            queue = self._turns[urgency, side].queue
+            entry = queue.entries[place]
+            if entry is not None and self._room.fits(entry):
+                self._join(queue, place)
 
     def _sweep(self, turns: Iterable[_Turn], *, keeps_slots: bool) -> list[_Turn]:
         room, join = self._room, self._join
@@ -188,7 +207,7 @@ class StageFiller:
                 postponed.append(turn)
                 continue
             cursor, queue, wanted_bytes = turn.cursor, turn.queue, self._wanted_bytes(turn)
-            while (place := cursor.next(wanted_bytes)) is not None:
+            while (place := cursor.next(wanted_bytes, room.fits)) is not None:
                 if join(queue, place):
                     cursor.taken(place)
                     heapq.heapreplace(waiting, self._key(turn))
@@ -203,11 +222,11 @@ class StageFiller:
             return 0, 0, turn.urgency, -size, turn.side
         held = self._room.held_bytes(turn.broker, out=turn.out)
         needed = held < turn.needs
-        if self._left is None:
+        if self._enough:
             ratio = self._room.span_bytes // max(1, size)
             alike = min(_SMALL, max(0, ratio.bit_length() - 1) // 2)
             return 2 - needed, alike, turn.urgency, -size, turn.side
-        left = max(0, self._left.bytes_of(turn.side) - held)
+        left = max(0, turn.left - 2 * held)  # a side that has begun lets others begin
         return 2 - needed, 0, turn.urgency, -left if needed else -left * size, turn.side
 
     def _is_kept_out(self, turn: _Turn) -> bool:

@@ -11,6 +11,7 @@ makespan names it.
 """
 
 from collections.abc import Collection, Iterable
+from operator import attrgetter
 from typing import NamedTuple
 
 from poolkeeper.model.desired import Desired
@@ -24,6 +25,7 @@ from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds, Entry
 from poolkeeper.planning.staging.makespan_bound import Copy, busiest_bytes, shortest_bytes
 from poolkeeper.planning.staging.queues import Backlog
 
+_COPIED = attrgetter(*Copy._fields)
 ASSUMED_RATE_BYTES_PER_S = 100 * 1024**2
 
 
@@ -63,13 +65,15 @@ def predict(
         entries, room, wait = packer.pack(backlog)
         if wait is not None:
             return Forecast(tuple(stages), halt=wait)
-        steps = tuple(sorted((entry.move, entry.step) for entry in entries))
+        steps = tuple(sorted([(entry.move, entry.step) for entry in entries]))
         stages.append(PlannedStage(steps, room.bytes, room.span_used_bytes / rate))
         span_bytes += room.span_used_bytes
         carried += entries
         within = within and room.within_limits
+        if packer.disks.free:
+            for entry in entries:
+                packer.disks.release(entry)
         for entry in entries:
-            packer.disks.release(entry)
             move = plan.moves[entry.move]
             if entry.step + 1 < len(move.path):
                 leader = entry.leader if entry.leader in entry.after else entry.after[0]
@@ -83,7 +87,7 @@ def predict(
 
 def _shortest_bytes(entries: Iterable[Entry], execution: Execution, *, within: bool) -> int:
     """The bound on the makespan; `within`: every stage is within the limits, so these count."""
-    copies = [Copy(entry.leader, entry.added, entry.size) for entry in entries]
+    copies = list(map(Copy._make, map(_COPIED, entries)))
     if not within:
         return busiest_bytes(copies)
     return shortest_bytes(

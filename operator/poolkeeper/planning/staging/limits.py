@@ -33,8 +33,17 @@ from poolkeeper.model.topology import Replicas, Topic
 _CHECK_BYTES = 9 + 4 + len("/brokers/topics/") + 4
 """Of a transaction's check operation, besides the topic's name: header, path length, version."""
 
+_NUMBER_BYTES_MAX = 21
 _JOURNAL_ENTRY_BYTES = 16
 """Of the run's record of the stage, per move."""
+
+_ENTRY_BYTES_MAX = (
+    2
+    + reassignment_entry_bytes("", 0, ())
+    + _NUMBER_BYTES_MAX
+    + _JOURNAL_ENTRY_BYTES
+    + _CHECK_BYTES
+)
 
 
 @frozen
@@ -87,9 +96,10 @@ class TopicCaps:
 
     def of(self, topic: str) -> int:
         """The topic's cap; 0 if its node is too large for any move."""
-        if topic not in self._caps:
-            self._caps[topic] = self._cap(self._topics[topic])
-        return self._caps[topic]
+        found = self._caps.get(topic)
+        if found is None:
+            found = self._caps[topic] = self._cap(self._topics[topic])
+        return found
 
     def _cap(self, topic: Topic) -> int:
         """The cap by an upper estimate of the node, as if all lists were as long as the longest."""
@@ -125,7 +135,9 @@ class StageCapacity:
         self._topics: dict[str, int] = {}
         self._request_bytes = reassignment_bytes(())
         self._transaction_bytes = 0
-        self._measured: tuple[Entry | None, int, int] = None, 0, 0
+        self._bytes_at_most = self._request_bytes
+        self._unmeasured: list[tuple[Entry, int]] = []
+        self._request_bytes_surely = min(bounds.request_bytes, bounds.transaction_bytes)
 
     @property
     def full(self) -> bool:
@@ -154,59 +166,58 @@ class StageCapacity:
             return False  # the usual cause
         added, size = entry.added, entry.bytes
         count = len(added)
-        return (
-            self._replicas + (count or 1) <= self._replicas_max
-            and self.bytes + size <= self._bytes_max
-            and (not count or self._fits_leader(entry.leader, count, size))
-            and self._fits_takers(added, entry.size)
-            and self._fits_request(entry, held)
-        )
-
-    def _fits_leader(self, leader: int, count: int, size_bytes: int) -> bool:
-        out = self.replicas_out[leader]
-        return not out or (
-            out + count <= self._replicas_of_broker_max
-            and self.bytes_out[leader] + size_bytes <= self.span_bytes
-        )
-
-    def _fits_takers(self, brokers: Replicas, size_bytes: int) -> bool:
-        for broker in brokers:
+        if self._replicas + (count or 1) > self._replicas_max or (
+            self.bytes + size > self._bytes_max
+        ):
+            return False
+        for broker in added:
             taken = self.replicas_in[broker]
             if taken and (
                 taken >= self._replicas_of_broker_max
-                or self.bytes_in[broker] + size_bytes > self.span_bytes
+                or self.bytes_in[broker] + entry.size > self.span_bytes
             ):
                 return False
-        return True
+        if count and (out := self.replicas_out[entry.leader]):
+            much = self.bytes_out[entry.leader] + size > self.span_bytes
+            if much or out + count > self._replicas_of_broker_max:
+                return False
+        return self._fits_request(entry, held)
 
     def _fits_request(self, entry: Entry, held: int) -> bool:
         bounds = self._bounds
         if not held and len(self._topics) >= bounds.topics:
             return False
-        line, around = _line_bytes(entry), _around(entry, held)
-        self._measured = entry, line, around
-        request = self._request_bytes + line
+        if self._bytes_at_most + _bytes_at_most(entry) <= self._request_bytes_surely:
+            return True
+        self._measure()
+        request = self._request_bytes + _line_bytes(entry)
         return (
             request <= bounds.request_bytes
-            and self._transaction_bytes + request + around <= bounds.transaction_bytes
+            and self._transaction_bytes + request + _around(entry, held) <= bounds.transaction_bytes
         )
+
+    def _measure(self) -> None:
+        """Count the bytes of the entries exactly: few stages come near the size of a request."""
+        for entry, held in self._unmeasured:
+            self._request_bytes += _line_bytes(entry)
+            self._transaction_bytes += _around(entry, held)
+        self._unmeasured.clear()
+        self._bytes_at_most = self._request_bytes + self._transaction_bytes
 
     def take(self, entry: Entry) -> None:
         """Count the entry as part of the stage."""
-        self._replicas += len(entry.added) or 1
+        added, size, leader = entry.added, entry.size, entry.leader
+        self._replicas += len(added) or 1
         self.bytes += entry.bytes
-        for broker in entry.added:
+        for broker in added:
             self.replicas_in[broker] += 1
-            self.bytes_in[broker] += entry.size
-        if entry.added:
-            self.replicas_out[entry.leader] += len(entry.added)
-            self.bytes_out[entry.leader] += entry.bytes
+            self.bytes_in[broker] += size
+        if added:
+            self.replicas_out[leader] += len(added)
+            self.bytes_out[leader] += entry.bytes
         held = self._topics.get(entry.topic, 0)
-        measured, line, around = self._measured
-        if measured is not entry:
-            line, around = _line_bytes(entry), _around(entry, held)
-        self._request_bytes += line
-        self._transaction_bytes += around
+        self._unmeasured.append((entry, held))
+        self._bytes_at_most += _bytes_at_most(entry)
         self._topics[entry.topic] = held + 1
 
     @property
@@ -220,6 +231,11 @@ class StageCapacity:
     def span_used_bytes(self) -> int:
         """Bytes that the busiest broker takes in or gives out."""
         return max(max(self.bytes_in.values(), default=0), max(self.bytes_out.values(), default=0))
+
+
+def _bytes_at_most(entry: Entry) -> int:
+    """More bytes than the entry adds to the transaction: no number in it has twenty digits."""
+    return _ENTRY_BYTES_MAX + 2 * len(entry.topic) + _NUMBER_BYTES_MAX * len(entry.after)
 
 
 def _line_bytes(entry: Entry) -> int:

@@ -26,7 +26,7 @@ so the limit counts as no less than the most replicas of an entry.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import NamedTuple
 
 from poolkeeper.planning.staging.barrier_cost import LARGE_MAX, LargeEntry, barrier, longest_bytes
@@ -69,10 +69,11 @@ def shortest_bytes(copies: Iterable[Copy], *, replicas_max: int, bytes_max: int)
     `replicas_max`: the limit per side and stage.
     `bytes_max`: the limit of a stage, in which each copy counts once.
     """
-    sized = [(copy.size * len(copy.added), copy) for copy in copies if copy.added]
-    sized.sort(key=itemgetter(0), reverse=True)
-    alone = sum([size for size, _ in sized if size > bytes_max])
-    others = [copy for size, copy in sized if size <= bytes_max]
+    found = [copy for copy in copies if copy.added]
+    sized = [copy.size * len(copy.added) for copy in found]
+    order = sorted(range(len(sized)), key=sized.__getitem__, reverse=True)
+    alone = sum([size for size in sized if size > bytes_max])
+    others = [found[place] for place in order if sized[place] <= bytes_max]
     most = max(replicas_max, max(map(len, map(_ADDED, others)), default=0))
     sides = _sides(others)
     best = _by_one_side(sides, most, bytes_max)

@@ -85,6 +85,7 @@ class StagePacker:
         style = self._style(backlog, pace)
         stage = self._fill(backlog, style, pace if style is USUAL else None)
         wait = None if stage.entries else stage.rescue()
+        stage.settle()
         backlog.compact()
         return stage.entries, stage.room, wait
 
@@ -106,13 +107,19 @@ class StagePacker:
         if shortest_bytes is None:
             return best
         for style in _STYLES:
-            found = self._lasting_bytes(backlog, style)
+            found = self._lasting_bytes(backlog, style, shortest_bytes)
             if found is not None and found < shortest_bytes:
                 best, shortest_bytes = style, found
         return best
 
-    def _lasting_bytes(self, backlog: Backlog, style: Style) -> int | None:
-        """The least duration of a stage in that style and of the rest; `None` if it is empty."""
+    def _lasting_bytes(
+        self, backlog: Backlog, style: Style, enough: int | None = None
+    ) -> int | None:
+        """The least duration of a stage in that style and of the rest; `None` if it is empty.
+
+        The second stage is not filled if what it leaves surely lasts `enough` or longer: it carries
+        at most its own length of any side.
+        """
         tried, disks = backlog.clone(), self.disks.clone()
         packer = replace(self, ledger=self.ledger.clone(), disks=disks, guard=self.guard.clone())
         first = packer._fill(tried, style)
@@ -120,7 +127,8 @@ class StagePacker:
             return None
         tried.compact()
         lasting_bytes = first.room.span_used_bytes
-        if tried.queues:
+        hopeless = enough is not None and lasting_bytes + tried.all.busiest_bytes >= enough
+        if tried.queues and not hopeless:
             for entry in first.entries:
                 disks.release(entry)
             lasting_bytes += packer._fill(tried, USUAL).room.span_used_bytes
@@ -142,7 +150,9 @@ class StagePacker:
         stage = _Stage(self, backlog, room)
         for pace, queues in paces:
             StageFiller(queues, room, pace, self.execution, stage.try_to_join, style).run()
+            stage.settle()
         stage.make_up()
+        stage.settle()
         return stage
 
     def hard_problem(self, entry: Entry) -> Wait | None:
@@ -189,12 +199,18 @@ class _Stage:
         self.room = room
         self._aside: list[Item] = []
         self._change = LAWFUL
+        self._settled = 0
+
+    def settle(self) -> None:
+        """Count what joined out of what is left to carry."""
+        self._backlog.settle(self.entries[self._settled :])
+        self._settled = len(self.entries)
 
     def try_to_join(self, queue: SideQueue, place: int) -> bool:
-        """Let the entry join if it may; put it aside if only laws forbid it."""
+        """Let an entry that fits join if it may; put it aside if only laws forbid it."""
         entry = queue.entries[place]
         assert entry is not None
-        if not self.room.fits(entry) or not self._may_go(entry):
+        if not self._may_go(entry):
             return False
         change = self._packer.ledger.change(entry)
         if change is not LAWFUL and change > LAWFUL:

@@ -9,10 +9,13 @@ rest.
 
 import bisect
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
+
+from poolkeeper.model.columns.replica_lists import Ints, distinct, whole_numbers
 from poolkeeper.model.plans import Urgency
 from poolkeeper.planning.staging.limits import Entry
 
@@ -25,6 +28,12 @@ class Side(NamedTuple):
 
 
 _HEAL = Urgency.HEAL.value
+_EXACT_MAX = 2**62
+"""Sums of bytes below this are exact in 64 bits."""
+
+
+Key = tuple[int, int, int]
+"""The bytes that the bottleneck carries, negative; the move, and the step of its path."""
 
 
 class SideQueue:
@@ -33,19 +42,18 @@ class SideQueue:
     An entry that is taken leaves a hole.
     """
 
-    def __init__(self, side: Side, entries: Iterable[Entry]) -> None:
+    def __init__(
+        self, side: Side, keys: list[Key], entries: list[Entry | None], count: int
+    ) -> None:
+        """`keys`: ascending, those of the entries; `count`: of the entries that are no holes."""
         self._out = side.out
-        ordered = sorted([(self._key(entry), entry) for entry in entries], key=itemgetter(0))
-        self.keys = [key for key, _ in ordered]
-        self.entries: list[Entry | None] = [entry for _, entry in ordered]
-        self.count = len(ordered)
+        self.keys = keys
+        self.entries = entries
+        self.count = count
 
     def clone(self) -> "SideQueue":
         """An independent copy of the queue, with the same entries."""
-        other = SideQueue(Side(0, self._out), ())
-        other.keys, other.entries = self.keys.copy(), self.entries.copy()
-        other.count = self.count
-        return other
+        return SideQueue(Side(0, self._out), self.keys.copy(), self.entries.copy(), self.count)
 
     def insert(self, entry: Entry) -> None:
         """Insert an entry in order."""
@@ -55,7 +63,7 @@ class SideQueue:
         self.entries.insert(place, entry)
         self.count += 1
 
-    def _key(self, entry: Entry) -> tuple[int, int, int]:
+    def _key(self, entry: Entry) -> Key:
         return -(entry.bytes if self._out else entry.size), entry.move, entry.step
 
     def take(self, place: int) -> None:
@@ -96,8 +104,11 @@ class Cursor:
         entry = self._queue.entries[place]
         return -self._queue.keys[place][0] if entry is None else entry.bytes
 
-    def next(self, bytes_max: int) -> int | None:
-        """The place of the next largest entry of at most `bytes_max`, else of the smallest."""
+    def next(self, bytes_max: int, fits: Callable[[Entry], bool]) -> int | None:
+        """The place of the next entry that fits: the largest of at most `bytes_max`, else smallest.
+
+        Those that do not fit count against `look_ahead`.
+        """
         entries, keys = self._queue.entries, self._queue.keys
         fitting = self._low
         if fitting < self._high and -keys[fitting][0] > bytes_max:
@@ -105,15 +116,19 @@ class Cursor:
         some = fitting < self._high
         self._low = fitting if some else self._low
         while some and self._low < self._high and self._offers_low:
+            entry = entries[self._low]
             self._low += 1
-            if entries[self._low - 1] is not None:
+            if entry is not None:
                 self._offers_low -= 1
-                return self._low - 1
+                if fits(entry):
+                    return self._low - 1
         while self._low < self._high and self._offers_high:
             self._high -= 1
-            if entries[self._high] is not None:
+            entry = entries[self._high]
+            if entry is not None:
                 self._offers_high -= 1
-                return self._high
+                if fits(entry):
+                    return self._high
         return None
 
     def taken(self, place: int) -> None:
@@ -143,17 +158,30 @@ class SideLoads:
         other.bytes, other.replicas = self.bytes, self.replicas
         return other
 
-    def count(self, entry: Entry, sign: int) -> None:
-        """Count the entry in (`sign` 1), or out again (-1)."""
-        added, leader = entry.added, entry.leader
-        carried, size, replicas = sign * entry.bytes, sign * entry.size, sign * len(added)
-        self.bytes += carried
-        self.replicas += replicas or sign
-        for broker in added:
-            self.bytes_in[broker] += size
-            self.replicas_in[broker] += sign
-        self.bytes_out[leader] += carried
-        self.replicas_out[leader] += replicas
+    @classmethod
+    def of(cls, columns: "_EntryColumns") -> "SideLoads":
+        """All that these entries carry."""
+        loads = cls()
+        loads.bytes_in, loads.replicas_in = _sums(columns.taker, columns.taken_bytes)
+        loads.bytes_out, _ = _sums(columns.leader, columns.bytes)
+        loads.replicas_out, _ = _sums(columns.leader, columns.replicas)
+        loads.bytes = sum(columns.bytes.tolist())
+        loads.replicas = int(np.maximum(columns.replicas, 1).sum())
+        return loads
+
+    def count(self, entries: Iterable[Entry], sign: int) -> None:
+        """Count the entries in (`sign` 1), or out again (-1)."""
+        bytes_in, replicas_in = self.bytes_in, self.replicas_in
+        for entry in entries:
+            added, leader = entry.added, entry.leader
+            carried, size, replicas = sign * entry.bytes, sign * entry.size, sign * len(added)
+            self.bytes += carried
+            self.replicas += replicas or sign
+            for broker in added:
+                bytes_in[broker] += size
+                replicas_in[broker] += sign
+            self.bytes_out[leader] += carried
+            self.replicas_out[leader] += replicas
 
     def bytes_by(self, *, out: bool) -> Mapping[int, int]:
         """Bytes by broker that gives (`out`) or takes them."""
@@ -184,25 +212,49 @@ class Backlog:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         waiting = list(entries)
-        self.all = SideLoads()
+        columns = _EntryColumns.of(waiting)
+        self.all = SideLoads.of(columns)
         self.healing = SideLoads()
-        for entry in waiting:
-            self._count(entry, 1)
+        self.healing.count((entry for entry in waiting if entry.urgency == _HEAL), 1)
         self._bytes_unit = self.all.busiest_bytes or 1
         self._replicas_unit = self.all.busiest_replicas or 1
-        given = {broker: self._part(Side(broker, True)) for broker in self.all.bytes_out}
-        taken = {broker: self._part(Side(broker, False)) for broker in self.all.bytes_in}
-        found: dict[tuple[int, Side], list[Entry]] = defaultdict(list)
-        for entry in waiting:
-            side, most = given[entry.leader]
-            for broker in entry.added:
-                other, part = taken[broker]
-                if part > most:
-                    side, most = other, part
-            found[entry.urgency, side].append(entry)
         self.queues: dict[int, dict[Side, SideQueue]] = defaultdict(dict)
-        for (urgency, side), queued in found.items():
-            self.queues[urgency][side] = SideQueue(side, queued)
+        if waiting:
+            self._queue(waiting, columns)
+
+    def _queue(self, waiting: Sequence[Entry], columns: "_EntryColumns") -> None:
+        """Put the entries in the queues of their bottlenecks, the first entry's queue first."""
+        ids = distinct(np.concatenate([columns.leader, columns.taker]))
+        given = np.array([self._part(Side(broker, True))[1] for broker in ids.tolist()])
+        taken = np.array([self._part(Side(broker, False))[1] for broker in ids.tolist()])
+        leader = np.searchsorted(ids, columns.leader)
+        taker = np.searchsorted(ids, columns.taker)
+        # The side's number: that of its broker among all takers, or after all of these.
+        side, most = leader + len(ids), given[leader]
+        first = np.cumsum(columns.replicas) - columns.replicas
+        for slot in range(columns.replicas.max()):
+            rows = np.flatnonzero(columns.replicas > slot)
+            other = taker[first[rows] + slot]
+            more = taken[other] > most[rows]
+            side[rows[more]], most[rows[more]] = other[more], taken[other[more]]
+        carried = np.where(side >= len(ids), columns.bytes, columns.size)
+        group = columns.urgency * 2 * len(ids) + side
+        order = np.lexsort((columns.step, columns.move, -carried, group))
+        names, starts, counts = np.unique(group[order], return_index=True, return_counts=True)
+        keys = list(
+            zip(
+                *(each[order].tolist() for each in (-carried, columns.move, columns.step)),
+                strict=True,
+            )
+        )
+        placed: list[Entry | None] = [waiting[row] for row in order.tolist()]
+        seen = np.minimum.reduceat(order, starts)
+        for number in np.argsort(seen).tolist():
+            urgency, found = divmod(int(names[number]), 2 * len(ids))
+            place = Side(int(ids[found % len(ids)]), found >= len(ids))
+            begin, end = int(starts[number]), int(starts[number] + counts[number])
+            queue = SideQueue(place, keys[begin:end], placed[begin:end], end - begin)
+            self.queues[urgency][place] = queue
 
     def clone(self) -> "Backlog":
         """An independent copy, to try a stage with."""
@@ -215,17 +267,20 @@ class Backlog:
 
     def add(self, entry: Entry) -> None:
         """Add an entry: a further step, once the one before it is done."""
-        self._count(entry, 1)
+        self._count([entry], 1)
         side = self._bottleneck(entry)
-        self.queues[entry.urgency].setdefault(side, SideQueue(side, ())).insert(entry)
+        self.queues[entry.urgency].setdefault(side, SideQueue(side, [], [], 0)).insert(entry)
 
     def take(self, queue: SideQueue, place: int) -> Entry:
-        """Remove an entry from its queue and return it."""
+        """Remove an entry from its queue and return it; `settle` counts it out of the loads."""
         entry = queue.entries[place]
         assert entry is not None
         queue.take(place)
-        self._count(entry, -1)
         return entry
+
+    def settle(self, taken: Sequence[Entry]) -> None:
+        """Count entries that were taken out of what is left to carry."""
+        self._count(taken, -1)
 
     def everything(self) -> Iterator[tuple[SideQueue, int, Entry]]:
         """All entries that wait, the most urgent first, each with its place."""
@@ -260,7 +315,49 @@ class Backlog:
             self.all.replicas_of(side) / self._replicas_unit,
         )
 
-    def _count(self, entry: Entry, sign: int) -> None:
-        self.all.count(entry, sign)
-        if entry.urgency == _HEAL:
-            self.healing.count(entry, sign)
+    def _count(self, entries: Sequence[Entry], sign: int) -> None:
+        self.all.count(entries, sign)
+        if _HEAL in self.queues:
+            self.healing.count((entry for entry in entries if entry.urgency == _HEAL), sign)
+
+
+class _EntryColumns(NamedTuple):
+    """Entries by column; `taker` and `taken_bytes` have a row for each replica that is added."""
+
+    urgency: Ints
+    bytes: Ints
+    move: Ints
+    step: Ints
+    leader: Ints
+    size: Ints
+    replicas: Ints
+    taker: Ints
+    taken_bytes: Ints
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry]) -> "_EntryColumns":
+        """The columns of these entries."""
+        values = tuple(zip(*entries, strict=True)) or ((),) * len(Entry._fields)
+        named = dict(zip(Entry._fields, values, strict=True))
+        added = named["added"]
+        size = whole_numbers(named["size"])
+        count = whole_numbers(list(map(len, added)))
+        taker = whole_numbers(list(chain.from_iterable(added)))
+        names = ("urgency", "bytes", "move", "step", "leader")
+        urgency, carried, move, step, leader = (whole_numbers(named[name]) for name in names)
+        by_replica = taker, np.repeat(size, count)
+        return cls(urgency, carried, move, step, leader, size, count, *by_replica)
+
+
+def _sums(brokers: Ints, amounts: Ints) -> tuple[Counter[int], Counter[int]]:
+    """The sum of the amounts by broker, and how many they are."""
+    ids, row = np.unique(brokers, return_inverse=True)
+    exact = float(amounts.sum(dtype=float)) < _EXACT_MAX
+    totals = np.zeros(len(ids), dtype=np.int64 if exact else object)
+    np.add.at(totals, row, amounts if exact else amounts.astype(object))
+    counts = np.bincount(row, minlength=len(ids))
+    keys = ids.tolist()
+    return (
+        Counter(dict(zip(keys, totals.tolist(), strict=True))),
+        Counter(dict(zip(keys, counts.tolist(), strict=True))),
+    )

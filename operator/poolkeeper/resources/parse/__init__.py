@@ -2,7 +2,8 @@
 
 In come files and bodies; out come plain values with the location of every field, and problems.
 
-Read `files`, `yaml_documents`, `scalars`, `locations`, `schemas` and `schema_messages` (the
-resource definitions, offline), `body`, then values of single fields: `quantities`, `schedules`,
-`selectors`, `addresses`; `client_config` and `secret_config` hold credentials.
+Read `files`, `yaml_documents`, `scalars`, `locations`, `schemas`, `schema_validator` and
+`schema_messages` (the resource definitions, offline), `body`, then values of single fields:
+`quantities`, `schedules`, `selectors`, `addresses`; `client_config` and `secret_config` hold
+credentials.
 """

@@ -31,6 +31,7 @@ from poolkeeper.model.credentials import (
 from poolkeeper.model.specs import Tls
 from poolkeeper.resources.parse import files, schemas, yaml_documents
 from poolkeeper.resources.parse.locations import Findings
+from poolkeeper.resources.parse.schema_validator import SchemaValidator
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 4096}
 _TLS = {
@@ -61,7 +62,7 @@ _SCHEMA = schemas.prepared(
         },
     }
 )
-_VALIDATOR = schemas.validator_of(_SCHEMA)
+_VALIDATOR = SchemaValidator(_SCHEMA)
 
 
 def load(path: Path) -> ClientConfig:

@@ -7,13 +7,14 @@ nearest known name is suggested. Values are shortened, and omitted where they ma
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
-
-from jsonschema import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from poolkeeper.resources.parse.locations import Path
 from poolkeeper.resources.parse.scalars import resolve
 from poolkeeper.text import first
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
 
 _SHOWN_MAX = 60
 _LIKENESS = 0.7
@@ -28,7 +29,7 @@ _TYPES = {
 }
 
 
-def of(error: ValidationError, secret: bool = False) -> Iterator[tuple[Path, str]]:
+def of(error: "ValidationError", secret: bool = False) -> Iterator[tuple[Path, str]]:
     """The path and message of every problem that one schema error stands for."""
     path = tuple(error.absolute_path)
     schema: Any = error.schema
@@ -108,7 +109,7 @@ def expected(schema: Mapping[str, Any]) -> str:
     return f"{noun} such as {schema['example']}" if "example" in schema else noun
 
 
-def _about_value(error: ValidationError, secret: bool) -> str:
+def _about_value(error: "ValidationError", secret: bool) -> str:
     value: Any = error.instance
     bound: Any = error.validator_value
     schema: Any = error.schema

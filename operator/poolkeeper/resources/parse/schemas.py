@@ -16,13 +16,11 @@ from importlib.resources.abc import Traversable
 from pathlib import Path as FilePath
 from typing import Any
 
-import jsonschema
-from ruamel.yaml import YAML
-
 from poolkeeper.frozen import frozen
-from poolkeeper.resources.parse import schema_messages
+from poolkeeper.resources.parse import schema_messages, yaml_documents
 from poolkeeper.resources.parse.locations import Findings, Path
 from poolkeeper.resources.parse.quantities import DURATION_PATTERN
+from poolkeeper.resources.parse.schema_validator import SchemaValidator
 
 TOPIC_PATTERN = "^[a-zA-Z0-9._-]+$"
 
@@ -57,7 +55,7 @@ class ResourceKind:
     name: str
     namespaced: bool
     schema: Mapping[str, Any]
-    validator: jsonschema.protocols.Validator
+    validator: SchemaValidator
 
 
 class _Kinds(Mapping[str, ResourceKind]):
@@ -92,9 +90,10 @@ def kinds() -> Mapping[str, ResourceKind]:
 
 def definition(plural: str) -> Mapping[str, Any]:
     """The CustomResourceDefinition of that plural name."""
-    with (_folder() / f"{plural}.yaml").open(encoding="utf-8") as stream:
-        loaded: Mapping[str, Any] = YAML(typ="safe").load(stream)
-        return loaded
+    file = f"{plural}.yaml"
+    documents, _ = yaml_documents.parse((_folder() / file).read_text(encoding="utf-8"), file)
+    found: Mapping[str, Any] = documents[0].body
+    return found
 
 
 def checked(
@@ -111,7 +110,7 @@ def checked(
 
 def held_against(
     schema: Mapping[str, Any],
-    validator: jsonschema.protocols.Validator,
+    validator: SchemaValidator,
     body: dict[str, Any],
     findings: Findings,
     secret: bool = False,
@@ -146,11 +145,6 @@ def with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
     if items and "properties" in items and isinstance(value, list):
         return [with_defaults(items, item) for item in value]
     return value
-
-
-def validator_of(schema: Mapping[str, Any]) -> jsonschema.protocols.Validator:
-    """A validator of a prepared schema; its integers are never written 1.0."""
-    return jsonschema.Draft4Validator(schema)
 
 
 def prepared(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -200,7 +194,7 @@ def _kind(crd: Mapping[str, Any]) -> ResourceKind:
     schema["required"] = ["apiVersion", "kind", "metadata", "spec"]
     names = crd["spec"]["names"]
     return ResourceKind(
-        names["kind"], crd["spec"]["scope"] == "Namespaced", schema, validator_of(schema)
+        names["kind"], crd["spec"]["scope"] == "Namespaced", schema, SchemaValidator(schema)
     )
 
 

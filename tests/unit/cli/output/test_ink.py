@@ -4,6 +4,8 @@ import io
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from poolkeeper.cli.output import ink
 from poolkeeper.cli.output.ink import PLAIN, Ink
@@ -36,6 +38,19 @@ def test_a_table_for_a_pipe_is_as_wide_as_it_is() -> None:
     (heading, row) = PLAIN.table((("A", "B", "C"), ("x" * 200, "y", "1")))
     assert row == f"  {'x' * 200}  y  1"
     assert len(heading) == len(row)
+
+
+CELLS = st.text(
+    st.characters(max_codepoint=126, categories=("L", "N", "P", "S", "Zs"))
+    | st.sampled_from("≥→…é"),
+    max_size=9,
+)
+
+
+@given(st.lists(st.lists(CELLS, max_size=4), max_size=4), st.integers(0, 3))
+def test_a_table_for_a_pipe_is_what_rich_draws(others: list[list[str]], names: int) -> None:
+    rows = [["A", "BROKER", "C", "D"], *others]
+    assert PLAIN.table(rows, names) == Ink(width=100_000, terminal=True).table(rows, names)
 
 
 def test_a_table_fits_a_terminal() -> None:

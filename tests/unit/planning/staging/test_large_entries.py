@@ -87,7 +87,7 @@ def test_a_clone_of_a_backlog_leaves_the_first_as_it_is() -> None:
     clone = backlog.clone()
     assert [found for _, _, found in clone.everything()] == [found for _, _, found in was]
     queue, place, _ = next(clone.everything())
-    clone.take(queue, place)
+    clone.settle([clone.take(queue, place)])
     clone.compact()
     assert list(backlog.everything()) == was
     assert (backlog.all.bytes, clone.all.bytes) == (210, 190)

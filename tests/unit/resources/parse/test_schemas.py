@@ -1,6 +1,9 @@
 import re
+from pathlib import Path
 
+import jsonschema
 import pytest
+from ruamel.yaml import YAML
 
 from poolkeeper.model.specs import (
     BrokersSpec,
@@ -14,6 +17,7 @@ from poolkeeper.resources.kinds.resource_pool import read_pool
 from poolkeeper.resources.kinds.topic import read_topic
 from poolkeeper.resources.parse import quantities, schemas
 
+CRDS = Path(__file__).parents[4] / "crds"
 PLURALS = ("kafkaclusters", "resourcepools", "topics", "rebalances")
 SIZE_PATTERN = r"^[0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E|[eE][0-9]{1,2})?$"
 API = {"apiVersion": "poolkeeper.dev/v1alpha1"}
@@ -24,6 +28,12 @@ def test_each_kind_is_read_from_the_definition_of_its_name():
     assert [kinds[name].name for name in kinds] == list(kinds)
     assert [name in kinds for name in ("Topic", "Topics")] == [True, False]
     assert len(kinds) == len(PLURALS)
+
+
+@pytest.mark.parametrize("plural", PLURALS)
+def test_a_definition_is_read_as_any_reader_of_yaml_reads_it(plural):
+    text = (CRDS / f"{plural}.yaml").read_text()
+    assert schemas.definition(plural) == YAML(typ="safe").load(text)
 
 
 def root(plural):
@@ -127,7 +137,8 @@ def test_patterns_of_sizes_and_durations_are_those_that_are_read(plural):
 def test_defaults_satisfy_their_own_schema(plural):
     for path, schema in nodes(root(plural)["properties"]["spec"]):
         if "default" in schema:
-            assert schemas.validator_of(schemas.prepared(schema)).is_valid(schema["default"]), path
+            validator = jsonschema.Draft4Validator(schemas.prepared(schema))
+            assert validator.is_valid(schema["default"]), path
 
 
 @pytest.mark.parametrize("plural", PLURALS)

@@ -34,7 +34,7 @@ HASH = f"sha256:{'1' * 64}"
 OWN = f"sha256:{'2' * 64}"
 SPEC = RebalanceSpec("spring")
 OBJECT = read_object(body("Rebalance", "spring", {}, generation=3))
-SCHEMA = schemas.validator_of(
+SCHEMA = jsonschema.Draft4Validator(
     schemas.prepared(
         schemas.definition("rebalances")["spec"]["versions"][0]["schema"]["openAPIV3Schema"][
             "properties"

@@ -35,7 +35,7 @@ from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.planning.audit import audit
-from poolkeeper.planning.diagnosis import health, impossible_requests
+from poolkeeper.planning.diagnosis import health, impossible_requests, remaining_capacity
 from poolkeeper.planning.facts.pools import Standstill
 from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
 from poolkeeper.planning.parts.split import with_parts
@@ -162,11 +162,14 @@ def _plan(
     look = replace(look, waits=(*look.waits, *stage_waits(made, desired, seen)))
     waits_until_ms = _balance_waits(made, desired, seen)
     groups = _groups(made, seen, target, supposed["groups"])
+    beside = Beside(waits_until_ms, look.waits, groups=groups)
     if out is not None:
-        body = document(made, desired, seen, waits_until_ms, look.waits)
+        left = remaining_capacity.remaining_capacities(made, desired, seen.cluster, seen.gone)
+        beside = replace(beside, capacities=left)
+        body = document(made, desired, seen, beside)
         output_files.write(out, indented(body, 1) + "\n")
     foretold = _rehearsed(made, seen, desired) if supposed["rehearse"] else None
-    show(made, desired, seen, output, Beside(waits_until_ms, look.waits, foretold, groups))
+    show(made, desired, seen, output, replace(beside, foretold=foretold))
     if not made.empty or has_more_to_do(seen):
         return CHANGES
     undone = look.waits or left_undone.of_plan(made) or damage(seen)

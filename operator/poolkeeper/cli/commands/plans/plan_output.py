@@ -12,7 +12,10 @@ from poolkeeper.jsontext import compact
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.planning.diagnosis import remaining_capacity
+from poolkeeper.planning.diagnosis.remaining_capacity import (
+    RemainingCapacity,
+    remaining_capacities,
+)
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile.observe.observation import Observation
@@ -35,31 +38,33 @@ class Beside:
     `balance_waits_until_ms`: until then a loop leaves out what is for balance alone. `waits`: what
     blocks every move now; it comes first, with throttles that no run accounts for. `foretold`: the
     rehearsal of the plan, and that of its worst single fault. `groups`: consumer groups, before and
-    after.
+    after. `capacities`: what the pools have left after the plan, if that is known yet.
     """
 
     balance_waits_until_ms: int | None = None
     waits: Sequence[Wait] = ()
     foretold: "tuple[Rehearsal, Rehearsal | None] | None" = None
     groups: Sequence[PlannedGroup] = ()
+    capacities: tuple[RemainingCapacity, ...] | None = None
+
+    def capacities_after(
+        self, plan: Plan, desired: Desired, observed: Observation
+    ) -> tuple[RemainingCapacity, ...]:
+        """What the pools have left after the plan."""
+        if self.capacities is not None:
+            return self.capacities
+        return remaining_capacities(plan, desired, observed.cluster, observed.gone)
 
 
 NOTHING_BESIDE = Beside()
 
 
 def document(
-    plan: Plan,
-    desired: Desired,
-    observed: Observation,
-    balance_waits_until_ms: int | None = None,
-    waits: Sequence[Wait] = (),
+    plan: Plan, desired: Desired, observed: Observation, beside: Beside = NOTHING_BESIDE
 ) -> dict[str, object]:
-    """The plan as JSON values, with the remaining capacity of the pools after it.
-
-    `balance_waits_until_ms`: until then a loop leaves out what is for balance alone. `waits`: what
-    blocks every move now.
-    """
-    left = remaining_capacity.remaining_capacities(plan, desired, observed.cluster, observed.gone)
+    """The plan as JSON values, with the remaining capacity of the pools after it."""
+    waits, balance_waits_until_ms = beside.waits, beside.balance_waits_until_ms
+    left = beside.capacities_after(plan, desired, observed)
     body = plan_json.to_json(plan)
     body.setdefault("parts", [])
     body["room"] = [capacity_table.as_data(room) for room in left]
@@ -100,7 +105,7 @@ def show(
     if output in (REASSIGN_JSON, *PAGES):
         printing.warn(throttled)
     if output == printing.JSON:
-        body = document(plan, desired, observed, beside.balance_waits_until_ms, waits)
+        body = document(plan, desired, observed, beside)
         if foretold is not None:
             from poolkeeper.rehearsal.results import document as rehearsal_document
 
@@ -118,9 +123,7 @@ def show(
         write = plan_report.plan_page if output == HTML else plan_report.plan_markdown
         printing.emit(write(plan, desired, observed.cluster, section, beside.groups))
     else:
-        left = remaining_capacity.remaining_capacities(
-            plan, desired, observed.cluster, observed.gone
-        )
+        left = beside.capacities_after(plan, desired, observed)
         if waits:
             printing.emit(plan_text.blocked(waits, ink.of_output()) + "\n")
         text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output(), throttled)

@@ -19,7 +19,6 @@ from poolkeeper.errors import InvalidInput, Problem, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Cluster
 from poolkeeper.studies import broker_loss, group_coordinators, loss_settings
-from poolkeeper.studies.broker_loss import NO_LEADER
 from poolkeeper.studies.group_coordinators import OFFSETS_TOPIC, GroupLoss, ListedGroup
 from poolkeeper.text import count, few
 
@@ -172,7 +171,8 @@ def _with_leaders(
     A group whose coordinator is away is in a partition that cannot be read, and stays unknown.
     """
     topic = cluster.topics.get(OFFSETS_TOPIC)
-    readable = {p.partition for p in topic.partitions if p.leader != NO_LEADER} if topic else set()
+    live = (None, *cluster.brokers)
+    readable = {p.partition for p in topic.partitions if p.leader in live} if topic else set()
     asked: defaultdict[int, list[str]] = defaultdict(list)
     for name, group in groups.items():
         if topic is not None and group.members:

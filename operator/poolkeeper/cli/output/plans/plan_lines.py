@@ -156,9 +156,12 @@ def reason_lines(moves: Sequence[Move], ink: Ink) -> list[str]:
 
 def _amount(moves: Sequence[Move]) -> str:
     """The number of replicas added or removed, their partitions and their bytes."""
-    ends = [(set(move.path[0]), set(move.path[-1])) for move in moves]
-    added = sum([len(target - source) for source, target in ends])
-    removed = sum([len(source - target) for source, target in ends])
+    added = removed = 0
+    for _, _, _, path, *_ in moves:
+        source, target = {*path[0]}, {*path[-1]}
+        stay = len(source & target)
+        added += len(target) - stay
+        removed += len(source) - stay
     partitions = count(len(moves), "partition")
     if added:
         grown = "new " if not removed else ""

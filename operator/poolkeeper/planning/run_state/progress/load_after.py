@@ -4,7 +4,7 @@ Of the partitions that stay as they are the columns are used; only lists that th
 looked at one by one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,7 @@ def load_after(plan: Plan, cluster: Cluster) -> LoadAfter:
     found = columns_of(parts)
     start = np.append(0, np.cumsum([len(each) for each in parts], dtype=np.int64))
     place = {name: number for number, name in enumerate(names)}
-    moved, targets = _moved(plan, cluster, place, start)
+    moved, targets = moved_rows(plan, cluster, place, start)
     stays = np.ones(len(found), dtype=bool)
     stays[moved] = False
     rows = np.append(np.flatnonzero(stays), np.array(moved, dtype=np.int64))
@@ -57,23 +57,24 @@ def load_after(plan: Plan, cluster: Cluster) -> LoadAfter:
     )
 
 
-def _moved(
-    plan: Plan, cluster: Cluster, place: dict[str, int], start: Ints
+def moved_rows(
+    plan: Plan, cluster: Cluster, place: Mapping[str, int], start: Ints
 ) -> tuple[list[int], list[Replicas]]:
-    """The rows of partitions that move, and their new lists."""
-    targets = {(move.topic, move.partition): move.target for move in plan.moves}
-    rows, lists = [], []
+    """The rows of partitions that move, and their new lists.
+
+    `place`: the number of each topic that counts; `start`: the row of its first partition.
+    """
+    found: dict[int, Replicas] = {}
     row_of: dict[str, dict[int, int]] = {}
-    for (name, number), target in targets.items():
+    for name, _, number, path, *_ in plan.moves:
         known = row_of.get(name)
         if known is None:
             numbers = numbers_of(cluster.topics[name].partitions) if name in place else []
             first = int(start[place[name]]) if name in place else 0
             known = row_of[name] = {each: row for row, each in enumerate(numbers, first)}
         if number in known:
-            rows.append(known[number])
-            lists.append(target)
-    return rows, lists
+            found[known[number]] = path[-1]
+    return list(found), list(found.values())
 
 
 def _new(plan: Plan, place: dict[str, int]) -> tuple[list[str], list[tuple[str, Replicas]]]:

@@ -38,15 +38,15 @@ from poolkeeper.planning.run_state.reassignments import requests
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile import (
     adoption,
-    approval,
     clock_jumps,
     config_checks,
+    plan_to_approve,
     steps_during_run,
 )
 from poolkeeper.reconcile.act import lost_runs, stall_recovery, writes
 from poolkeeper.reconcile.authority import Authority, approver
 from poolkeeper.reconcile.context import PassContext, PreviewContext
-from poolkeeper.reconcile.decide import approved, cool_down, external_plan, hand_over
+from poolkeeper.reconcile.decide import approval, cool_down, external_plan, hand_over
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
@@ -71,7 +71,7 @@ def reconcile_cluster(
     """
     outcome = _reconcile(context, desired, authority, confirmed_plan, external)
     pending, spec = context.memory.pending.plan, desired.cluster
-    outcome = approved.with_parts_asked(outcome, pending, authority, spec)
+    outcome = approval.with_parts_asked(outcome, pending, authority, spec)
     outcome = replace(outcome, approvers_verified=authority.verified)
     elected = context.memory.take_elections()
     return replace(outcome, did=(*elected, *outcome.did)) if elected else outcome
@@ -234,22 +234,22 @@ def _follow_plan(
     context.memory.has_begun = True
     by = approver(authority, plan, context.trail, by_person=confirmed_plan is not None)
     context.trail.concern(
-        plan.hash, approved_by=by if approved.is_approved(plan, authority) else ""
+        plan.hash, approved_by=by if approval.is_approved(plan, authority) else ""
     )
     enforce_rest(plan, desired, observed)
     with context.timed("apply"):
         by_person = confirmed_plan is not None
         outcome = carry_out(context, desired, authority, plan, observed, by_person=by_person)
     if outcome.state is State.CONVERGED:
-        approval.remember(context, None)
+        plan_to_approve.remember(context, None)
         if confirmed_plan is None:
             context.access.forget_approvals()
     if due.approved:
         outcome = replace(outcome, approved_by=by)
-        outcome = approved.told_approval(outcome, plan, context.memory.told_approval)
+        outcome = approval.told_approval(outcome, plan, context.memory.told_approval)
         if outcome.did:
             context.memory.told_approval = plan.hash
-            approval.carried_out(context).add(plan.hash)
+            plan_to_approve.carried_out(context).add(plan.hash)
     waits = due.waits if outcome.state is State.WAITING else ()
     until_ms = due.cooled.waits_until_ms
     return replace(outcome, waits=(*outcome.waits, *waits), balance_waits_until_ms=until_ms)
@@ -291,27 +291,27 @@ def _make_plan(
     fresh = lawful(desired, observed, planned)
     desired, now_ms = fresh.desired, context.now_ms()
     at, approvals = observed.circumstances(desired), authority.approvals
-    asked = approval.pending_plan(context) if approvals else None
-    rest = None if asked is None else approved.approved_part(asked, fresh.plan, approvals, at)
+    asked = plan_to_approve.read(context) if approvals else None
+    rest = None if asked is None else approval.approved_part(asked, fresh.plan, approvals, at)
     if rest is not None:
         assert asked is not None, "something of it is left"
-        allowed = approved.with_approved(authority, rest, asked)
+        allowed = approval.with_approved(authority, rest, asked)
         return _Due(Cooled(rest), desired, allowed, approved=True)
     cooled = cool_down.plan_due_now(fresh.plan, desired, authority, observed, now_ms, planned)
     if authority.plans is None:
         if cooled.plan.hash in approvals:
-            approval.remember(context, with_parts(cooled.plan, at))  # it is done wholly
+            plan_to_approve.remember(context, with_parts(cooled.plan, at))  # it is done wholly
         return _Due(cooled, desired, authority)
-    plan = approval.plan_to_approve(context, cooled.plan, desired, observed)
-    rest = approved.approved_part(plan, fresh.plan, approvals, at)
+    plan = plan_to_approve.update(context, cooled.plan, desired, observed)
+    rest = approval.approved_part(plan, fresh.plan, approvals, at)
     if rest is not None:
-        allowed = approved.with_approved(authority, rest, plan)
+        allowed = approval.with_approved(authority, rest, plan)
         return _Due(Cooled(rest), desired, allowed, approved=True)
-    unknown = approved.unmatched(plan, approvals)
+    unknown = approval.unmatched(plan, approvals)
     if unknown:
-        unknown -= approval.carried_out(context)
+        unknown -= plan_to_approve.carried_out(context)
         unknown -= hand_over.known_hashes(desired, observed.cluster, observed.records)
-    without_effect = approved.waits_of(plan, approvals, unknown)
+    without_effect = approval.waits_of(plan, approvals, unknown)
     return _Due(replace(cooled, plan=plan), desired, authority, without_effect)
 
 
@@ -343,7 +343,7 @@ def _follow_external_plan(
     own = _follow_plan(context, owned, allowed, observed, None)
     if own.state is State.PROGRESSED or own.plan is None:
         return replace(own, external=external.status(ExternalPlanState.WAITING, *own.waits))
-    if external_plan.has_urgent(own.plan) and approved.is_approved(own.plan, authority):
+    if external_plan.has_urgent(own.plan) and approval.is_approved(own.plan, authority):
         context.memory.wrote_early = turn
         own = _follow_plan(context, owned, authority, observed, None)
         urgent = Wait(WaitReason.OWN_PLAN_URGENT)
@@ -405,7 +405,7 @@ def preview(
             return context.plan(wanted, observed.cluster, observed.records, observed.gone)
 
     found = lawful(desired, observed, planned)
-    plan = approval.renew(context.pending, found.plan, found.desired, observed, context.plan)
+    plan = plan_to_approve.renew(context.pending, found.plan, found.desired, observed, context.plan)
     recorded = recorded_run(stored, observed.cluster)
     damaged = damage_waits(stored)
     waits = [*damaged, *waits_of(observed, recorded, desired.cluster.execution.remedies)]

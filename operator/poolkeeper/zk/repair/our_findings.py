@@ -18,7 +18,7 @@ from poolkeeper.zk import history, journal, pending_plan, runs, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import json_bodies, our_nodes
 from poolkeeper.zk.journal import JournalView
-from poolkeeper.zk.repair.findings import Examined, Finding, Remedy
+from poolkeeper.zk.repair.values import Examined, Finding, Remedy
 
 _REMOVED = {
     znodes.STOPPED: "it is removed: a loop may begin again the plan that a person stopped",

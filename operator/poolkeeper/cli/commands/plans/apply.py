@@ -46,7 +46,7 @@ from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.reassignments import requests
 from poolkeeper.planning.run_state.reassignments.lost_runs import LostRun
 from poolkeeper.planning.run_state.throttling import left_throttles
-from poolkeeper.reconcile import adoption, approval
+from poolkeeper.reconcile import adoption, plan_to_approve
 from poolkeeper.reconcile.context import PendingPlan
 from poolkeeper.reconcile.decide import stalls
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
@@ -193,7 +193,9 @@ def _choose_plan(
         plan = planning_command.audited_plan(
             command.desired, observed, prune=command.prune, refused=asking
         )
-        return approval.renew(PendingPlan(operator_plan), plan, command.desired, observed), False
+        return plan_to_approve.renew(
+            PendingPlan(operator_plan), plan, command.desired, observed
+        ), False
     plan = _plan_from_file(command, command.file, observed, wanted)
     by_operator = before.holder is not None and before.holder.what == OPERATOR
     if by_operator and operator_plan is not None and operator_plan.hash != plan.hash:

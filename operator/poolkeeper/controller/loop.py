@@ -43,7 +43,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, Mode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.authority import Authority, authority_of
-from poolkeeper.reconcile.cluster import preview, reconcile_cluster
+from poolkeeper.reconcile.cluster import reconcile_cluster
 from poolkeeper.reconcile.context import (
     Enrich,
     PassContext,
@@ -57,6 +57,7 @@ from poolkeeper.reconcile.context import (
 )
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.reconcile.observe.observation import lost_run_of
+from poolkeeper.reconcile.preview import preview_cluster
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.zk import history, journal, znodes
@@ -343,7 +344,7 @@ def _run_previews(config: LoopConfig) -> None:
                 config.wake.clear()
                 if text := config.request():
                     config.answered(person_requests.refuse(text, _now_ms()))
-                outcome = preview(context, config.desired())
+                outcome = preview_cluster(context, config.desired())
                 config.report(replace(outcome, history=_history(session)))
                 config.stop.wait(news.pause_s(time.monotonic()))
                 config.beat(RESYNC_S + PASS_S)

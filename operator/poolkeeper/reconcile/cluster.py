@@ -45,7 +45,7 @@ from poolkeeper.reconcile import (
 )
 from poolkeeper.reconcile.act import lost_runs, stall_recovery, writes
 from poolkeeper.reconcile.authority import Authority, approver
-from poolkeeper.reconcile.context import PassContext, PreviewContext
+from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import approval, cool_down, external_plan, hand_over
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
@@ -54,7 +54,7 @@ from poolkeeper.reconcile.observe.gone_brokers import gone_brokers, lost_log_dir
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 from poolkeeper.reconcile.observe.run_view import RunGuard, document_of, observe_run
 from poolkeeper.reconcile.plan import carry_out, enforce_rest, lawful
-from poolkeeper.reconcile.recorded_run import damage_waits, recorded_run, waits_of
+from poolkeeper.reconcile.preview import preview_cluster
 
 
 def reconcile_cluster(
@@ -315,6 +315,14 @@ def _make_plan(
     return _Due(replace(cooled, plan=plan), desired, authority, without_effect)
 
 
+def _observe_only(context: PassContext, desired: Desired) -> Outcome:
+    """Observe the cluster and report, while nothing may be started."""
+    outcome = preview_cluster(context.preview, desired, WaitReason.PAUSED)
+    if outcome.last_observation is not None:
+        context.memory.observe(outcome.last_observation)
+    return outcome
+
+
 # A plan of a Rebalance
 
 
@@ -382,53 +390,3 @@ def _without_approval(own: Outcome, authority: Authority) -> tuple[Wait, ...]:
     if authority.plans is not None:
         return own.waits
     return tuple(w for w in own.waits if w.reason is not WaitReason.APPROVAL_REQUIRED)
-
-
-# Looking only
-
-
-def preview(
-    context: PreviewContext, desired: Desired, because: WaitReason = WaitReason.PLAN_ONLY
-) -> Outcome:
-    """Make a plan without a single write; a recorded run is left as it is, and told of."""
-    stored = context.view.read_stored_run()
-    with context.timed("observe"):
-        observed = observe_cluster(
-            context.view, desired, context.now_ms(), context.enrich, running=stored.running
-        )
-    seen = adoption.last_seen(desired, observed)
-    observed = adoption.foreseen(desired, observed, desired.cluster.approval.plans)
-    desired = resolve_conflicts(desired, observed.records, observed.cluster)
-
-    def planned(wanted: Desired) -> Plan:
-        with context.timed("plan"):
-            return context.plan(wanted, observed.cluster, observed.records, observed.gone)
-
-    found = lawful(desired, observed, planned)
-    plan = plan_to_approve.renew(context.pending, found.plan, found.desired, observed, context.plan)
-    recorded = recorded_run(stored, observed.cluster)
-    damaged = damage_waits(stored)
-    waits = [*damaged, *waits_of(observed, recorded, desired.cluster.execution.remedies)]
-    if damaged:
-        waits.append(Wait(WaitReason.RUN_RECORDED, cause=Wait(because)))
-    waits.extend(left_throttles.waits_for_ours(observed.left))
-    if recorded is not None:
-        rate = recorded.run.rates[0] if recorded.run.rates else 0
-        waits.append(Wait(WaitReason.RUN_RECORDED, count=rate, cause=Wait(because)))
-    if recorded is not None and recorded.plan is not None:
-        outcome = Outcome(State.WAITING, plan=recorded.plan, fresh=plan, last_observation=seen)
-        return replace(outcome, waits=tuple(waits), progress=recorded.progress, recorded=True)
-    if plan.empty and not waits:
-        return Outcome(State.CONVERGED, plan=plan, last_observation=seen)
-    if not plan.empty:
-        waits.append(Wait(because))
-    outcome = Outcome(State.WAITING, waits=tuple(waits), plan=plan, last_observation=seen)
-    return replace(outcome, recorded=recorded is not None or bool(damaged))
-
-
-def _observe_only(context: PassContext, desired: Desired) -> Outcome:
-    """Observe the cluster and report, while nothing may be started."""
-    outcome = preview(context.preview, desired, WaitReason.PAUSED)
-    if outcome.last_observation is not None:
-        context.memory.observe(outcome.last_observation)
-    return outcome

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper import wording
-from poolkeeper.controller.loop import NewsBudget
+from poolkeeper.controller.news import NewsBudget
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome

@@ -27,8 +27,8 @@ from poolkeeper.cli.output.left_undone import Undone
 from poolkeeper.cli.output.plans import plan_text
 from poolkeeper.cli.output.runs import progress
 from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.controller import loop
 from poolkeeper.controller.audit_notes import noting
+from poolkeeper.controller.drive import drive
 from poolkeeper.errors import DamagedNode, Refused, StalePlan
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory
@@ -251,7 +251,7 @@ def _end_other_run(
     with progress.printer(_stream(command)) as printer:
         report = _with_interrupt_check(check, printer)
         connections = _connections(command.target)
-        loop.drive(connections, command.desired, None, report, emit=command.emit)
+        drive(connections, command.desired, None, report, emit=command.emit)
     return _apply(command, check)
 
 
@@ -272,7 +272,7 @@ def _report_no_changes(
     if holder is None and (curable or not closed):
         with progress.printer(_stream(command)) as printer:
             connections = _connections(command.target)
-            loop.drive(connections, command.desired, plan, printer, emit=command.emit)
+            drive(connections, command.desired, plan, printer, emit=command.emit)
         waits = tuple(wait for wait in waits if wait.reason in _STAYING)
         observed = replace(observed, left=replace(observed.left, ours=Throttled()))
     plan = planning_command.with_troubles(plan, command.desired, observed)
@@ -314,7 +314,7 @@ def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
 
             report = _with_interrupt_check(check, keep)
             connections = _connections(command.target)
-            outcome = loop.drive(connections, command.desired, plan, report, emit=command.emit)
+            outcome = drive(connections, command.desired, plan, report, emit=command.emit)
     except KeyboardInterrupt:
         printing.warn(
             [

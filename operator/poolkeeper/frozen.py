@@ -1,10 +1,10 @@
 """Frozen values that cost little to define.
 
 `dataclasses.dataclass(frozen=True, slots=True)` writes and compiles six functions for each class
-that it defines. Four hundred classes are defined before a small plan begins, few of them are made:
-compiling took a third of the command's start. `frozen` gives a class the same fields, slots,
-equality, hash, text, immutability and pickled state by functions that all classes share, and
-compiles `__init__` alone, when it is first looked up.
+that it defines. Four hundred classes are defined before a small plan begins, and few of them ever
+get an object: compiling took a third of the command's start. `frozen` gives a class the same
+fields, slots, equality, hash, text, immutability and pickled state by functions that all classes
+share, and compiles `__init__` alone, when it is first looked up.
 
 `dataclasses.replace`, `fields` and `asdict` take such values, and static checks see a dataclass. A
 dataclass that inherits from one of them is made by `frozen` too.

@@ -13,7 +13,7 @@ from kazoo.client import KazooClient
 
 from conditions import until
 from matrices import soak
-from poolkeeper.controller.loop import drive
+from poolkeeper.controller.drive import drive
 from poolkeeper.errors import HolderActive, StalePlan
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
@@ -22,6 +22,7 @@ from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk import journal
+from poolkeeper.zk import records as zk_records
 from real.support import (
     MIB,
     access,
@@ -71,7 +72,7 @@ def test_a_created_topic_has_leaders_its_config_and_an_owner(kafka, topic_name):
     assert topic.config == {"retention.ms": "100000"}
     assert topic.topic_id
     with access(sandbox).session() as session:
-        assert journal.read_records(session).topics[topic_name].owner == f"default/{topic_name}"
+        assert zk_records.read(session).topics[topic_name].owner == f"default/{topic_name}"
 
 
 @pytest.mark.parametrize("version", ["3.9.2", "2.0.1", *soak("2.8.2")])
@@ -169,7 +170,7 @@ def test_configs_are_set_and_unset_and_others_stay(kafka, topic_name):
     live = seen(sandbox, topic_name).topics[topic_name].config
     assert live == {"retention.ms": "200000", "flush.ms": "5"}
     with access(sandbox).session() as session:
-        record = journal.read_records(session).topics[topic_name]
+        record = zk_records.read(session).topics[topic_name]
     assert record.declared_keys == ("retention.ms",)
 
 

@@ -12,14 +12,15 @@ from kafka.errors import KafkaError
 from conditions import until
 from matrices import soak
 from poolkeeper.algorithms.internal_topics import config_problem
-from poolkeeper.controller.loop import drive
+from poolkeeper.controller.drive import drive
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, SetConfig
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.sandbox import Sandbox
-from poolkeeper.zk import journal, observe
+from poolkeeper.zk import observe
+from poolkeeper.zk import records as zk_records
 from real.support import access, assignment, create, desired, ignore, plan_of, seen
 
 OFFSETS = "__consumer_offsets"
@@ -146,7 +147,7 @@ def test_committed_offsets_get_more_replicas_and_groups_go_on(kafka, topic_name,
 def planned(sandbox: Sandbox, wanted: Desired) -> Plan:
     with access(sandbox).session() as session:
         found = observe.cluster(session, "c")
-        records = journal.read_records(session)
+        records = zk_records.read(session)
     plan = make_plan(wanted, found.cluster, records, frozenset())
     audit.enforce(plan, wanted, found.cluster, records, frozenset())
     return plan

@@ -28,6 +28,7 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import journal, observe, znodes
+from poolkeeper.zk import records as zk_records
 from simulation.executors import Executor
 
 COOL_S = 600
@@ -60,12 +61,12 @@ def test_when_balance_began_is_remembered_from_holder_to_holder(cluster: Simulat
     for started_ms in (1_000, 2_000):
         with journal.hold(session(cluster), "run", 0, patience_s=30) as held:
             held.commit(held.balance_record(BalanceRecord(started_ms)))
-        assert journal.read_balance(session(cluster)) == BalanceRecord(started_ms)
+        assert zk_records.read_balance(session(cluster)) == BalanceRecord(started_ms)
     assert cluster.read("/poolkeeper/records/balance") == {"version": 1, "started_ms": 2_000}
 
 
 def test_without_a_record_it_never_did(cluster: SimulatedCluster) -> None:
-    assert journal.read_balance(session(cluster)) is None
+    assert zk_records.read_balance(session(cluster)) is None
 
 
 def test_only_the_holder_writes_it(cluster: SimulatedCluster) -> None:
@@ -90,7 +91,7 @@ def test_a_damaged_record_is_named(cluster: SimulatedCluster, body: bytes, probl
     with journal.hold(session(cluster), "run", 0, patience_s=30):
         cluster.create(znodes.RECORD_OF_BALANCE, body)
     with pytest.raises(Refused, match=f"{znodes.RECORD_OF_BALANCE} is damaged: {problem}"):
-        journal.read_balance(session(cluster))
+        zk_records.read_balance(session(cluster))
 
 
 # The loop

@@ -27,6 +27,8 @@ from poolkeeper.model.specs import Heal
 from poolkeeper.reconcile.observe import gone_brokers
 from poolkeeper.resources.checks import folder
 from poolkeeper.zk import fencing, journal, pending_plan, throttling, znodes
+from poolkeeper.zk import records as zk_records
+from poolkeeper.zk.codecs import our_nodes
 from simulation import our_tree
 from simulation.our_tree import (
     HOLDER,
@@ -264,7 +266,7 @@ def test_no_broker_is_gone_while_the_record_of_them_is_damaged(record: str) -> N
     desired = Desired(
         cluster_spec("main", heal=Heal(enabled=True, after_s=1)), (pool_spec("p", 1, 2, 3),)
     )
-    records = journal.read_records(tree.session())
+    records = zk_records.read(tree.session())
     gone = gone_brokers.gone_brokers(records, desired, 10_000)
     assert gone == ({3} if record == "whole" else set())
 
@@ -411,14 +413,14 @@ def read_all(tree: OurTree) -> None:
     session = tree.session()
     journal.read_status(session)
     for read in (
-        journal.read_balance,
+        zk_records.read_balance,
         journal.read_approvals,
         journal.read_stopped,
         fencing.read_holder,
         fencing.read_epoch,
         pending_plan.read,
     ):
-        journal.tried(lambda read=read: read(session))
+        our_nodes.tried(lambda read=read: read(session))
 
 
 # Kafka's nodes

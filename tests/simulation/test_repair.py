@@ -12,7 +12,7 @@ from poolkeeper.model.plans import Move, Plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk import journal, observe, runs, znodes
 from poolkeeper.zk.repair import mend
-from poolkeeper.zk.repair.findings import Examined
+from poolkeeper.zk.repair.values import Examined
 from simulation import our_tree
 from simulation.our_tree import (
     HOLDER,

@@ -14,8 +14,8 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Execution, Mode, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.cluster import preview
 from poolkeeper.reconcile.context import PreviewContext
+from poolkeeper.reconcile.preview import preview_cluster
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
@@ -233,7 +233,7 @@ def test_who_may_only_look_in_mid_run_tells_of_the_run_and_its_throttle(kafka: s
     session = FakeSession(cluster.server, cluster.clock)
     context = PreviewContext(ZooKeeperView(session), cluster.clock.now_ms)
     looking = replace(wanted, cluster=replace(wanted.cluster, mode=Mode.PLAN_ONLY))
-    seen = preview(context, looking)
+    seen = preview_cluster(context, looking)
     because = Wait(WaitReason.PLAN_ONLY)
     assert seen.waits == (Wait(WaitReason.RUN_RECORDED, count=2 * MB, cause=because),)
     assert (seen.state, seen.recorded) == (State.WAITING, True)

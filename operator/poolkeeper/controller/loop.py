@@ -1,53 +1,33 @@
-"""The two loops around the reconcile pass: one executes a confirmed plan, one runs for ever.
+"""The loop of one cluster of `poolkeeper run`: the same pass for ever.
 
-`drive` is `poolkeeper apply`. It holds the journal, runs passes until nothing is left to do, waits
-between passes for a change, and survives a short ZooKeeper outage. `run_loop` is one cluster of
-`poolkeeper run`: the same pass for ever, towards whatever is declared at the moment.
-
-Between passes a loop watches the znodes that show progress. It waits at most `POLL_S` while a
-request is in flight, because a replica that joins the ISR changes none of those znodes, and at most
-`RESYNC_S` otherwise. How often a change ends that wait is bounded (`NewsBudget`).
+Every pass works towards whatever is declared at the moment. Between passes the loop waits for a
+change (`news`). Where only plans are allowed it previews, without a single write.
 """
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event
 
-from poolkeeper.brokers.enrich import enrich_cluster
-from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import person_requests
 from poolkeeper.controller.audit_notes import note_decisions, noting
+from poolkeeper.controller.news import POLL_S, RESYNC_S, WATCHED, NewsBudget
+from poolkeeper.controller.open_pass import PATIENCE_S, TakeJournal, enrich_for, now_ms, open_pass
 from poolkeeper.controller.transfer_rate import TransferRate
-from poolkeeper.errors import (
-    DamagedNode,
-    Forbidden,
-    HolderActive,
-    Internal,
-    PoolkeeperError,
-    Stale,
-    Unavailable,
-)
+from poolkeeper.errors import DamagedNode, HolderActive, Internal, PoolkeeperError, Stale
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, State
 from poolkeeper.model.execution.person_requests import RequestAnswer
-from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, after_error, damage_wait
-from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, Mode
-from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.authority import Authority, authority_of
-from poolkeeper.reconcile.cluster import preview, reconcile_cluster
+from poolkeeper.reconcile.cluster import reconcile_cluster
 from poolkeeper.reconcile.context import (
-    Enrich,
-    PassContext,
-    PassMemory,
     PendingPlan,
     Planner,
     PreviewContext,
@@ -56,202 +36,21 @@ from poolkeeper.reconcile.context import (
     untimed,
 )
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
-from poolkeeper.reconcile.observe.observation import lost_run_of
+from poolkeeper.reconcile.preview import preview_cluster
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.zk import history, journal, znodes
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.cluster_access import ZooKeeperAccess, ZooKeeperView
+from poolkeeper.zk.cluster_access import ZooKeeperView
 from poolkeeper.zk.fencing import Holder
 
-POLL_S = 1.0
-RESYNC_S = 30.0
-AWAY_S = 600.0
 PASS_S = 300.0
 """The longest that one pass may take; a loop that is silent for longer is stuck."""
-PATIENCE_S = 30.0
-BROKERS_S = 10.0
-STALE_IN_A_ROW_MAX = 50
-NEWS_AT_ONCE = 20
-NEWS_EVERY_S = 0.2
 HISTORY_MAX = 20
 """Of the runs that ended last, as many are shown in status."""
-WATCHED = (
-    znodes.REASSIGNMENT,
-    znodes.PREFERRED_ELECTION,
-    znodes.BROKER_IDS,
-    znodes.TOPICS,
-    znodes.CONTROLLER,
-    znodes.RUN_STOP,
-)
 
 Report = Callable[[Outcome], None]
 logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class NewsBudget:
-    """How often news may end a wait: some times at once, and then once every `NEWS_EVERY_S`.
-
-    Controllers that cannot start are elected tens of times a second, and each of them is news. So
-    is each partition that completes.
-    """
-
-    left: float = NEWS_AT_ONCE
-    counted_s: float = 0.0
-
-    def pause_s(self, now_s: float) -> float:
-        """Count a wait; return how long it lasts whatever happens."""
-        earned = (now_s - self.counted_s) / NEWS_EVERY_S
-        self.left = min(NEWS_AT_ONCE, self.left + earned) - 1
-        self.counted_s = now_s
-        return max(0.0, -self.left) * NEWS_EVERY_S
-
-
-def drive(
-    connections: ClusterConnections,
-    desired: Desired,
-    confirmed_plan: Plan | None,
-    report: Report,
-    *,
-    patience_s: float = PATIENCE_S,
-    emit: Emit = audit.discard,
-) -> Outcome:
-    """Execute a plan that a person confirmed, to its end; return the last outcome.
-
-    Without `confirmed_plan` the recorded run is completed and nothing else is begun. Raises
-    `HolderActive`, `Fenced`, `StalePlan`, `Refused` or `Unavailable`. `Unavailable` is raised at
-    once before the first pass, and otherwise after ZooKeeper was away for ten minutes.
-    """
-    passed = False
-    away_since: float | None = None
-    lost: set[int] = set()
-
-    def there(outcome: Outcome) -> None:
-        nonlocal passed, away_since
-        passed, away_since = True, None
-        report(outcome)
-
-    while True:
-        try:
-            taking = _journal_for_apply(patience_s, lost)
-            trail = AuditTrail(emit, desired.cluster.name, "apply")
-            with _pass_context(connections, taking, trail=trail) as (session, context):
-                return _drive(session, context, desired, confirmed_plan, there)
-        except Forbidden:
-            raise
-        except Unavailable as away:
-            away_since = away_since or time.monotonic()
-            if not passed or time.monotonic() - away_since > AWAY_S:
-                raise
-            report(Outcome(State.WAITING, waits=(after_error(away),), plan=confirmed_plan))
-            Event().wait(POLL_S)
-
-
-def _drive(
-    session: Session,
-    context: PassContext,
-    desired: Desired,
-    confirmed_plan: Plan | None,
-    report: Report,
-) -> Outcome:
-    authority = Authority(
-        steps=confirmed_plan is not None,
-        plans=frozenset(() if confirmed_plan is None else (confirmed_plan.hash,)),
-        approved_by_name=frozenset(desired.cluster.approval.plans),
-        ends_runs=confirmed_plan is None,
-    )
-    pace, news = TransferRate(), NewsBudget()
-    stale_in_a_row = 0
-    while True:
-        if confirmed_plan is None and not _is_under_way(context, desired):
-            return Outcome(State.CONVERGED)
-        try:
-            outcome = reconcile_cluster(context, desired, authority, confirmed_plan)
-            stale_in_a_row = 0
-        except Stale as stale:
-            stale_in_a_row += 1
-            if stale_in_a_row > STALE_IN_A_ROW_MAX:
-                raise
-            outcome = Outcome(State.WAITING, waits=(after_error(stale),))
-        note_decisions(context.trail, outcome)
-        outcome = pace.with_rate(outcome, time.monotonic())
-        report(outcome)
-        if outcome.state in (State.CONVERGED, State.STOPPED):
-            return outcome
-        if outcome.state is State.WAITING:
-            Event().wait(news.pause_s(time.monotonic()))
-            session.wait(WATCHED, _pause_s(outcome))
-
-
-def _is_under_way(context: PassContext, desired: Desired) -> bool:
-    """Whether a run is recorded, or something goes on of one that is not recorded any more."""
-    view = context.access
-    if view.read_run() is not None:
-        return True
-    return view.read_request_record() is not None and bool(
-        lost_run_of(view, view.observe(desired.cluster.name, want_configs=False).cluster).in_flight
-    )
-
-
-def _pause_s(outcome: Outcome) -> float:
-    """The longest wait for news; short while throttles are set: brokers apply them in 0.1 s."""
-    throttling = outcome.progress is not None and outcome.progress.phase is Phase.THROTTLING
-    return POLL_S / 5 if throttling else POLL_S
-
-
-TakeJournal = Callable[[Session], AbstractContextManager[journal.Journal]]
-
-
-def _journal_for_apply(patience_s: float, lost: set[int]) -> TakeJournal:
-    return lambda session: journal.hold(
-        session, "apply", _now_ms(), patience_s=patience_s, lost=lost
-    )
-
-
-@contextmanager
-def _pass_context(
-    connections: ClusterConnections,
-    take_journal: TakeJournal,
-    planner: Planner | None = None,
-    timed: Timed = untimed,
-    pending: PendingPlan | None = None,
-    trail: AuditTrail | None = None,
-) -> Iterator[tuple[Session, PassContext]]:
-    trail, planner = trail or AuditTrail(), planner or planner_of_a_loop()
-    session = connections.session()
-    brokers = None
-    try:
-        brokers = connections.brokers()
-        with take_journal(session) as held:
-            enrich = _enrich(connections, brokers)
-            memory = PassMemory(pending=pending or PendingPlan())
-            held.on_commit = noting(trail)
-            reached = ZooKeeperAccess(held)
-            load = connections.with_load
-            context = PassContext(
-                reached, _now_ms, brokers, enrich, memory, planner, timed, trail, load
-            )
-            yield session, context
-    finally:
-        if brokers is not None:
-            brokers.close()
-        session.close()
-
-
-def _enrich(connections: ClusterConnections, brokers: BrokerClient | None) -> Enrich:
-    """Return what adds sizes and rates to an observation; their sources may be away."""
-
-    def enrich(cluster: Cluster) -> Cluster:
-        if brokers is not None:
-            cluster = enrich_cluster(cluster, brokers, BROKERS_S).cluster
-        return connections.with_load(cluster)
-
-    return enrich
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 @dataclass(slots=True)
@@ -331,19 +130,17 @@ def _run_previews(config: LoopConfig) -> None:
     """Plan and report without a single write, until the mode changes."""
     with config.connections.session() as session:
         brokers = config.connections.brokers()
-        enrich = _enrich(config.connections, brokers)
+        enrich = enrich_for(config.connections, brokers)
         view = ZooKeeperView(session)
-        context = PreviewContext(
-            view, _now_ms, enrich, config.pending, config.planner, config.timed
-        )
+        context = PreviewContext(view, now_ms, enrich, config.pending, config.planner, config.timed)
         news = NewsBudget()
         try:
             while not config.stop.is_set() and config.desired().cluster.mode is Mode.PLAN_ONLY:
                 config.beat(PASS_S)
                 config.wake.clear()
                 if text := config.request():
-                    config.answered(person_requests.refuse(text, _now_ms()))
-                outcome = preview(context, config.desired())
+                    config.answered(person_requests.refuse(text, now_ms()))
+                outcome = preview_cluster(context, config.desired())
                 config.report(replace(outcome, history=_history(session)))
                 config.stop.wait(news.pause_s(time.monotonic()))
                 config.beat(RESYNC_S + PASS_S)
@@ -357,7 +154,7 @@ def _run_passes(config: LoopConfig) -> None:
     pace, news = TransferRate(), NewsBudget()
     holding = _journal_for_run(config)
     trail = AuditTrail(config.emit, config.desired().cluster.name, "run")
-    with _pass_context(
+    with open_pass(
         config.connections, holding, config.planner, config.timed, config.pending, trail
     ) as (
         session,
@@ -369,7 +166,7 @@ def _run_passes(config: LoopConfig) -> None:
             config.wake.clear()
             if text := config.request():
                 answer = person_requests.carry_out(
-                    session, context.access, text, _now_ms(), noting(context.trail)
+                    session, context.access, text, now_ms(), noting(context.trail)
                 )
                 config.answered(answer)
             desired, settling = config.begin_pass(config.desired())
@@ -434,7 +231,7 @@ def _journal_for_run(config: LoopConfig) -> TakeJournal:
     return lambda session: journal.hold(
         session,
         "run",
-        _now_ms(),
+        now_ms(),
         patience_s=PATIENCE_S,
         waiting=waiting,
         wake=config.wake,

@@ -38,15 +38,15 @@ from poolkeeper.planning.run_state.reassignments import requests
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile import (
     adoption,
-    approval,
     clock_jumps,
     config_checks,
+    plan_to_approve,
     steps_during_run,
 )
 from poolkeeper.reconcile.act import lost_runs, stall_recovery, writes
 from poolkeeper.reconcile.authority import Authority, approver
-from poolkeeper.reconcile.context import PassContext, PreviewContext
-from poolkeeper.reconcile.decide import approved, cool_down, external_plan, hand_over
+from poolkeeper.reconcile.context import PassContext
+from poolkeeper.reconcile.decide import approval, cool_down, external_plan, hand_over
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
@@ -54,7 +54,7 @@ from poolkeeper.reconcile.observe.gone_brokers import gone_brokers, lost_log_dir
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 from poolkeeper.reconcile.observe.run_view import RunGuard, document_of, observe_run
 from poolkeeper.reconcile.plan import carry_out, enforce_rest, lawful
-from poolkeeper.reconcile.recorded_run import damage_waits, recorded_run, waits_of
+from poolkeeper.reconcile.preview import preview_cluster
 
 
 def reconcile_cluster(
@@ -71,7 +71,7 @@ def reconcile_cluster(
     """
     outcome = _reconcile(context, desired, authority, confirmed_plan, external)
     pending, spec = context.memory.pending.plan, desired.cluster
-    outcome = approved.with_parts_asked(outcome, pending, authority, spec)
+    outcome = approval.with_parts_asked(outcome, pending, authority, spec)
     outcome = replace(outcome, approvers_verified=authority.verified)
     elected = context.memory.take_elections()
     return replace(outcome, did=(*elected, *outcome.did)) if elected else outcome
@@ -234,22 +234,22 @@ def _follow_plan(
     context.memory.has_begun = True
     by = approver(authority, plan, context.trail, by_person=confirmed_plan is not None)
     context.trail.concern(
-        plan.hash, approved_by=by if approved.is_approved(plan, authority) else ""
+        plan.hash, approved_by=by if approval.is_approved(plan, authority) else ""
     )
     enforce_rest(plan, desired, observed)
     with context.timed("apply"):
         by_person = confirmed_plan is not None
         outcome = carry_out(context, desired, authority, plan, observed, by_person=by_person)
     if outcome.state is State.CONVERGED:
-        approval.remember(context, None)
+        plan_to_approve.remember(context, None)
         if confirmed_plan is None:
             context.access.forget_approvals()
     if due.approved:
         outcome = replace(outcome, approved_by=by)
-        outcome = approved.told_approval(outcome, plan, context.memory.told_approval)
+        outcome = approval.told_approval(outcome, plan, context.memory.told_approval)
         if outcome.did:
             context.memory.told_approval = plan.hash
-            approval.carried_out(context).add(plan.hash)
+            plan_to_approve.carried_out(context).add(plan.hash)
     waits = due.waits if outcome.state is State.WAITING else ()
     until_ms = due.cooled.waits_until_ms
     return replace(outcome, waits=(*outcome.waits, *waits), balance_waits_until_ms=until_ms)
@@ -291,28 +291,36 @@ def _make_plan(
     fresh = lawful(desired, observed, planned)
     desired, now_ms = fresh.desired, context.now_ms()
     at, approvals = observed.circumstances(desired), authority.approvals
-    asked = approval.pending_plan(context) if approvals else None
-    rest = None if asked is None else approved.approved_part(asked, fresh.plan, approvals, at)
+    asked = plan_to_approve.read(context) if approvals else None
+    rest = None if asked is None else approval.approved_part(asked, fresh.plan, approvals, at)
     if rest is not None:
         assert asked is not None, "something of it is left"
-        allowed = approved.with_approved(authority, rest, asked)
+        allowed = approval.with_approved(authority, rest, asked)
         return _Due(Cooled(rest), desired, allowed, approved=True)
     cooled = cool_down.plan_due_now(fresh.plan, desired, authority, observed, now_ms, planned)
     if authority.plans is None:
         if cooled.plan.hash in approvals:
-            approval.remember(context, with_parts(cooled.plan, at))  # it is done wholly
+            plan_to_approve.remember(context, with_parts(cooled.plan, at))  # it is done wholly
         return _Due(cooled, desired, authority)
-    plan = approval.plan_to_approve(context, cooled.plan, desired, observed)
-    rest = approved.approved_part(plan, fresh.plan, approvals, at)
+    plan = plan_to_approve.update(context, cooled.plan, desired, observed)
+    rest = approval.approved_part(plan, fresh.plan, approvals, at)
     if rest is not None:
-        allowed = approved.with_approved(authority, rest, plan)
+        allowed = approval.with_approved(authority, rest, plan)
         return _Due(Cooled(rest), desired, allowed, approved=True)
-    unknown = approved.unmatched(plan, approvals)
+    unknown = approval.unmatched(plan, approvals)
     if unknown:
-        unknown -= approval.carried_out(context)
+        unknown -= plan_to_approve.carried_out(context)
         unknown -= hand_over.known_hashes(desired, observed.cluster, observed.records)
-    without_effect = approved.waits_of(plan, approvals, unknown)
+    without_effect = approval.waits_of(plan, approvals, unknown)
     return _Due(replace(cooled, plan=plan), desired, authority, without_effect)
+
+
+def _observe_only(context: PassContext, desired: Desired) -> Outcome:
+    """Observe the cluster and report, while nothing may be started."""
+    outcome = preview_cluster(context.preview, desired, WaitReason.PAUSED)
+    if outcome.last_observation is not None:
+        context.memory.observe(outcome.last_observation)
+    return outcome
 
 
 # A plan of a Rebalance
@@ -343,7 +351,7 @@ def _follow_external_plan(
     own = _follow_plan(context, owned, allowed, observed, None)
     if own.state is State.PROGRESSED or own.plan is None:
         return replace(own, external=external.status(ExternalPlanState.WAITING, *own.waits))
-    if external_plan.has_urgent(own.plan) and approved.is_approved(own.plan, authority):
+    if external_plan.has_urgent(own.plan) and approval.is_approved(own.plan, authority):
         context.memory.wrote_early = turn
         own = _follow_plan(context, owned, authority, observed, None)
         urgent = Wait(WaitReason.OWN_PLAN_URGENT)
@@ -382,53 +390,3 @@ def _without_approval(own: Outcome, authority: Authority) -> tuple[Wait, ...]:
     if authority.plans is not None:
         return own.waits
     return tuple(w for w in own.waits if w.reason is not WaitReason.APPROVAL_REQUIRED)
-
-
-# Looking only
-
-
-def preview(
-    context: PreviewContext, desired: Desired, because: WaitReason = WaitReason.PLAN_ONLY
-) -> Outcome:
-    """Make a plan without a single write; a recorded run is left as it is, and told of."""
-    stored = context.view.read_stored_run()
-    with context.timed("observe"):
-        observed = observe_cluster(
-            context.view, desired, context.now_ms(), context.enrich, running=stored.running
-        )
-    seen = adoption.last_seen(desired, observed)
-    observed = adoption.foreseen(desired, observed, desired.cluster.approval.plans)
-    desired = resolve_conflicts(desired, observed.records, observed.cluster)
-
-    def planned(wanted: Desired) -> Plan:
-        with context.timed("plan"):
-            return context.plan(wanted, observed.cluster, observed.records, observed.gone)
-
-    found = lawful(desired, observed, planned)
-    plan = approval.renew(context.pending, found.plan, found.desired, observed, context.plan)
-    recorded = recorded_run(stored, observed.cluster)
-    damaged = damage_waits(stored)
-    waits = [*damaged, *waits_of(observed, recorded, desired.cluster.execution.remedies)]
-    if damaged:
-        waits.append(Wait(WaitReason.RUN_RECORDED, cause=Wait(because)))
-    waits.extend(left_throttles.waits_for_ours(observed.left))
-    if recorded is not None:
-        rate = recorded.run.rates[0] if recorded.run.rates else 0
-        waits.append(Wait(WaitReason.RUN_RECORDED, count=rate, cause=Wait(because)))
-    if recorded is not None and recorded.plan is not None:
-        outcome = Outcome(State.WAITING, plan=recorded.plan, fresh=plan, last_observation=seen)
-        return replace(outcome, waits=tuple(waits), progress=recorded.progress, recorded=True)
-    if plan.empty and not waits:
-        return Outcome(State.CONVERGED, plan=plan, last_observation=seen)
-    if not plan.empty:
-        waits.append(Wait(because))
-    outcome = Outcome(State.WAITING, waits=tuple(waits), plan=plan, last_observation=seen)
-    return replace(outcome, recorded=recorded is not None or bool(damaged))
-
-
-def _observe_only(context: PassContext, desired: Desired) -> Outcome:
-    """Observe the cluster and report, while nothing may be started."""
-    outcome = preview(context.preview, desired, WaitReason.PAUSED)
-    if outcome.last_observation is not None:
-        context.memory.observe(outcome.last_observation)
-    return outcome

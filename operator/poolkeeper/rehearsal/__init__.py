@@ -8,5 +8,5 @@ Out comes a `values.Rehearsal`. Read `values` and `engine`, then the folder `clu
 ZooKeeper in process with simulated brokers); `executor` and `driving` run the passes of `reconcile`
 on it as `poolkeeper apply` would, in virtual time; `recorder`, with `curves`, watches what happens
 to brokers, disks and partitions; `fault_specs` and `faults` are what may go wrong meanwhile. The
-folder `results` has what is told of a rehearsal, and what builds on several.
+folder `results` makes JSON, a page and conclusions of one rehearsal or several.
 """

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from poolkeeper import wording
-from poolkeeper.controller.loop import NewsBudget
+from poolkeeper.controller.news import NewsBudget
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
@@ -26,7 +26,7 @@ from poolkeeper.zk.client.nodes import Node
 
 PAUSE_S = 1.0
 READ_NODE_MS = 0.005
-"""What each of many nodes read at once takes, beside one round trip."""
+"""What each node of a bulk read adds to one round trip."""
 
 
 class RehearsedSession(FakeSession):
@@ -135,9 +135,9 @@ class Driver(Executor):
             quiet = duration(now_s - self._lively_s)
             raise NeverEnds(f"no replica arrived for {quiet}")
         if now_s > self.longest_s:
-            raise NeverEnds(f"it is not done after {duration(now_s)}")
+            raise NeverEnds(f"the run is not done after {duration(now_s)}")
 
 
 def told(error: PoolkeeperError) -> str:
-    """What a refusal or an absence says."""
+    """The message of an error that ends a rehearsal."""
     return wording.error_text(error)

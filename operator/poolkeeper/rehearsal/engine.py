@@ -38,7 +38,7 @@ REST_MS = 600_000.0
 MakePlan = Callable[[Observation], Plan]
 """Makes the plan of what was observed, with its stages, as `poolkeeper plan` does."""
 QUANTA = 600
-"""The network is shared anew so often in a run, at most."""
+"""How many times in a run, at most, the network is divided anew among those that copy."""
 PASSES_MAX = 1_000_000
 PROCESSES_MAX = 200
 

@@ -116,7 +116,7 @@ def _lasts_s(target: FaultTarget, lasts: str | None) -> float | None:
     if lasts is None:
         return BACK_S.get(target)
     if target in LASTS_NOT:
-        raise _Wrong(f"for={lasts}: a {target.value} fault has no length")
+        raise _Wrong(f"for={lasts}: a {target.value} fault takes no duration (leave for= out)")
     if lasts == "ever":
         if target is FaultTarget.ZOOKEEPER:
             raise _Wrong("for=ever: say how long ZooKeeper is away")

@@ -1,9 +1,10 @@
-"""Faults of a rehearsal, done to the copy when their time comes.
+"""What the faults of a rehearsal do to the copy, each at its time.
 
 A broker, or all of a rack, is killed, and started again after `lasts_s` with what came meanwhile
 missing. A directory fails and stays failed. A slow broker has less network for a while. The
-controller loses its office. ZooKeeper answers nobody for a while: brokers do nothing with it, and
-our session is lost. Poolkeeper is killed at its next call, and somebody starts it again.
+controller resigns, and another broker is elected. ZooKeeper answers nobody for a while: brokers
+neither read nor write there, and our session is lost. Poolkeeper is killed at its next call, and
+somebody starts it again.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from poolkeeper.sandbox.simulation.codecs import CONTROLLER
 
 
 class Choices(Randomness):
-    """Chance, and brokers that stand still while ZooKeeper is away."""
+    """Random choices, and brokers that do nothing while ZooKeeper is away."""
 
     def __init__(self, seed: int, clock: Clock) -> None:
         super().__init__(seed)

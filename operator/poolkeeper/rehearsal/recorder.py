@@ -157,7 +157,7 @@ class Recorder:
         self.requests.append((self.now_s(), tuple(sorted((t, p) for t, p in entries))))
 
     def tell(self, kind: str, text: str) -> None:
-        """Keep something that happened."""
+        """Record an event, as words of a kind."""
         if len(self.happenings) < HAPPENINGS_MAX:
             self.happenings.append(HappeningTrace(self.now_s(), kind, text))
 

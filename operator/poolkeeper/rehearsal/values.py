@@ -216,7 +216,7 @@ class Rehearsal:
 
     @property
     def own_below_min_isr(self) -> int:
-        """How many partitions fell below min ISR by our own doing."""
+        """How many partitions fell below min ISR because of the plan."""
         return len({(b.topic, b.partition) for b in self.below_min_isr if b.cause is Cause.OWN})
 
     @property

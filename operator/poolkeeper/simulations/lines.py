@@ -5,7 +5,7 @@ whose id is then the number of the line. The answer is `{"id": …, "output": �
 "error": "…"}` with everything that is wrong, each with its place. Where the id cannot be read, it
 is null. Unknown keys are ignored.
 
-JSON is taken by its letter: no NaN, no key twice, nothing that UTF-8 does not have.
+JSON is read strictly: NaN, repeated keys and bytes that are no UTF-8 are refused.
 """
 
 import json

@@ -6,13 +6,13 @@ The controller takes the lost brokers' partitions one by one:
                               (`algorithms.elections`); else, where unclean elections are on, the
                               first live one, and what it lacks is gone; else the partition is
                               offline, until a replica that was in sync is back
-    only followers are lost   they leave the in-sync replicas; nobody notices but who waits for
-                              `min.insync.replicas`
+    only followers are lost   they leave the in-sync replicas; only producers with acks=all notice,
+                              where fewer than `min.insync.replicas` are left
 
 Brokers are lost one after the other in truth, within seconds, and one of them may be elected before
 it is missed itself. Where a live replica is in sync, the end is the same. Where none is, the last
-member of the in-sync replicas stays listed: which one that is nobody knows before, so all that were
-in sync are in `isr`, and any of them may be the one that must come back.
+member of the in-sync replicas stays listed. Which one that will be cannot be known before, so all
+that were in sync are in `isr`: any of them may be the one that must come back.
 
 Not studied: topics that are being deleted, as they have no elections. A partition of which leader
 or in-sync replicas are unknown counts as led by its first live replica and wholly in sync.

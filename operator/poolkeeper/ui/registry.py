@@ -27,7 +27,7 @@ CLUSTERS_MAX = 200
 
 @frozen
 class LivePage:
-    """A page of a cluster.
+    """A page of a cluster, and how it is kept up to date.
 
     `name` is the last part of its address. `report` makes it of what the watch has seen.
     `in_place`: news replace what is shown, else a link says that there are any. `refresh_s`: how
@@ -99,7 +99,7 @@ class View:
         self._shown: Shown | None = None
 
     def whole(self) -> tuple[str, str]:
-        """The page now, and its policy."""
+        """The page now, and its content security policy."""
         shown = self._of(self.live.watch.fresh(PATIENCE_S))
         events = f"{self.path}/events?shown={shown.mark}"
         frame = Frame(self._places, events, self.live.refresh_s, shown.told)

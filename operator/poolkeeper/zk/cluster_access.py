@@ -27,6 +27,7 @@ from poolkeeper.zk import (
     throttling,
     znodes,
 )
+from poolkeeper.zk import records as zk_records
 from poolkeeper.zk.client.operations import Check, Delete, Operation
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import Journal
@@ -60,15 +61,15 @@ class ZooKeeperView:
 
     def read_records(self) -> Records:
         """Return the recorded topic owners and brokers."""
-        return journal.read_records(self._session)
+        return zk_records.read(self._session)
 
     def read_balance(self) -> BalanceRecord | None:
         """Return when the last run began that evened something out."""
-        return journal.read_balance(self._session)
+        return zk_records.read_balance(self._session)
 
     def read_request_record(self) -> RequestRecord | None:
         """Return what a run requested last; None if it has ended."""
-        return journal.read_request(self._session)
+        return zk_records.read_request(self._session)
 
     def read_throttle_records(self) -> ThrottleReading:
         """Return which throttles are recorded as ours, and those of all brokers."""

@@ -1,4 +1,4 @@
-"""The journal: the run of a cluster, and the records kept between runs.
+"""The journal: the run of a cluster, and what is kept between runs.
 
 All of it lies under `/poolkeeper` in the cluster's own chroot:
 
@@ -9,9 +9,8 @@ All of it lies under `/poolkeeper` in the cluster's own chroot:
 * `approvals`: hashes that people approved on the command line beside an active holder.
 * `stopped`: the fingerprint of the plan that a person stopped; a loop does not start it again.
 * `history` and its children: the runs that ended last (`history`).
-* `records`: topic owners, brokers' racks and absences, the cluster's id, when the last run began
-  that balanced the cluster, the throttles that are set (`throttle_records`), and what the run
-  requested last, which is removed with the run and survives one that is lost.
+* `records`: what is remembered of topics, brokers and the cluster (`records`), and the throttles
+  that are set (`throttle_records`).
 
 Nothing here decides anything: it reads, and it writes what it is given, fenced.
 """
@@ -22,7 +21,7 @@ from dataclasses import field, replace
 from threading import Event
 from typing import TypeVar
 
-from poolkeeper.errors import DamagedNode, NodeDamage, Refused
+from poolkeeper.errors import NodeDamage, Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.execution.records import (
@@ -42,20 +41,11 @@ from poolkeeper.model.execution.runs import (
     misfit,
 )
 from poolkeeper.model.execution.throttles import ThrottleReading
-from poolkeeper.zk import fencing, runs, throttle_records, znodes
-from poolkeeper.zk.client.nodes import Node
+from poolkeeper.zk import fencing, records, runs, throttle_records, znodes
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import json_bodies, our_nodes
-from poolkeeper.zk.codecs.our_nodes import (
-    ApprovalsBody,
-    BalanceBody,
-    BrokersBody,
-    ClusterBody,
-    PendingPlanBody,
-    RequestBody,
-    TopicRecordBody,
-)
+from poolkeeper.zk.codecs.our_nodes import ApprovalsBody, PendingPlanBody
 from poolkeeper.zk.fencing import FencedSession, Holder, OnCommit
 
 T = TypeVar("T")
@@ -179,7 +169,7 @@ class Journal(FencedSession):
         node = self.session.read(path)
         if record is None:
             return None if node is None else Delete(path, node.version)
-        body = _encode_topic_record(record)
+        body = records.encode_topic(record)
         if node is None:
             return Create(path, body)
         return None if node.data == body else SetData(path, body, node.version)
@@ -219,22 +209,6 @@ class Journal(FencedSession):
         if node is None:
             return Create(znodes.RECORD_OF_BALANCE, body)
         return SetData(znodes.RECORD_OF_BALANCE, body, node.version)
-
-
-def _encode_topic_record(record: TopicRecord) -> bytes:
-    body = {
-        "version": 1,
-        "owner": record.owner,
-        "declared": list(record.declared_keys),
-        "deletion_policy": record.deletion_policy.value,
-    }
-    told = {
-        "topic_id": record.topic_id,
-        "created_zxid": record.created_zxid,
-        "adoption": record.adoption,
-    }
-    body |= {name: value for name, value in told.items() if value is not None}
-    return canonical(body).encode()
 
 
 @contextmanager
@@ -295,27 +269,29 @@ def read_stopped(session: Session) -> str | None:
 
 def read_status(session: Session) -> JournalView:
     """Return the journal without approvals; a damaged node is told in `damage`."""
-    holder, holder_damage = tried(lambda: fencing.read_holder(session))
+    holder, holder_damage = our_nodes.tried(lambda: fencing.read_holder(session))
     stored = read_stored_run(session)
-    stopped, stopped_damage = tried(lambda: read_stopped(session))
-    _, approvals_damage = tried(lambda: read_approvals(session))
-    _, pending_damage = _body(znodes.ASKED, session.read(znodes.ASKED), PendingPlanBody)
+    stopped, stopped_damage = our_nodes.tried(lambda: read_stopped(session))
+    _, approvals_damage = our_nodes.tried(lambda: read_approvals(session))
+    _, pending_damage = our_nodes.decode_if_there(
+        znodes.ASKED, session.read(znodes.ASKED), PendingPlanBody
+    )
     epoch_damage = _epoch_damage(session)
-    records = read_records(session)
+    kept = records.read(session)
     throttles = throttle_records.read(session)
-    request, request_damage = tried(lambda: read_request(session))
+    request, request_damage = our_nodes.tried(lambda: records.read_request(session))
     damage = (
         *(stored.damage, epoch_damage, holder_damage),
         *(stopped_damage, approvals_damage, pending_damage, request_damage),
-        *records.damage.values(),
-        *records.damaged_topics.values(),
+        *kept.damage.values(),
+        *kept.damaged_topics.values(),
         *throttles.damage,
     )
     return JournalView(
         holder=holder,
         stored=stored,
         stopped=stopped,
-        records=records,
+        records=kept,
         throttles=throttles,
         request=request,
         damage=tuple(each for each in damage if each is not None),
@@ -325,26 +301,18 @@ def read_status(session: Session) -> JournalView:
 
 def read_stored_run(session: Session) -> StoredRun:
     """Return the recorded run with its document, as far as both can be read."""
-    run, damage = tried(lambda: read_run(session))
+    run, damage = our_nodes.tried(lambda: read_run(session))
     if run is None:
         return StoredRun(damage=damage)
-    document, damage = tried(lambda: read_document(session, run))
+    document, damage = our_nodes.tried(lambda: read_document(session, run))
     return StoredRun(run, document, read_stop(session), damage)
-
-
-def tried(read: Callable[[], T]) -> tuple[T | None, NodeDamage | None]:
-    """Return what is read, or what is wrong with the node."""
-    try:
-        return read(), None
-    except DamagedNode as damaged:
-        return None, damaged.damage
 
 
 def _epoch_damage(session: Session) -> NodeDamage | None:
     """What is wrong with the epoch of a journal that exists."""
     if session.read(znodes.EPOCH) is None and not session.exists(znodes.RECORDS_OF_TOPICS):
         return None  # the journal was never used
-    return tried(lambda: fencing.read_epoch(session))[1]
+    return our_nodes.tried(lambda: fencing.read_epoch(session))[1]
 
 
 def request_stop(
@@ -398,63 +366,3 @@ def hand_over_approval(session: Session, plan: str, on_commit: OnCommit = fencin
     stopped = session.read(znodes.STOPPED)
     undo = () if stopped is None else (Delete(znodes.STOPPED, stopped.version),)
     fencing.commit_noted(session, (fence, write, *undo), on_commit)
-
-
-def read_records(session: Session) -> Records:
-    """Return all records; empty before the first write. A damaged one is told in the result."""
-    paths = (znodes.RECORD_OF_CLUSTER, znodes.RECORD_OF_BROKERS, znodes.RECORD_OF_BALANCE)
-    cluster_node, brokers_node, balance_node = session.read_many(paths)
-    cluster, cluster_damage = _body(znodes.RECORD_OF_CLUSTER, cluster_node, ClusterBody)
-    brokers, brokers_damage = _body(znodes.RECORD_OF_BROKERS, brokers_node, BrokersBody)
-    _, balance_damage = _body(znodes.RECORD_OF_BALANCE, balance_node, BalanceBody)
-    topics, damaged_topics = _topic_records(session)
-    damage = {
-        RecordKind.CLUSTER: cluster_damage,
-        RecordKind.BROKERS: brokers_damage,
-        RecordKind.BALANCE: balance_damage,
-    }
-    return Records(
-        cluster_id=None if cluster is None else cluster.id,
-        topics=topics,
-        brokers={} if brokers is None else brokers.records,
-        damaged_topics=damaged_topics,
-        damage={kind: each for kind, each in damage.items() if each is not None},
-    )
-
-
-def _topic_records(session: Session) -> tuple[dict[str, TopicRecord], dict[str, NodeDamage]]:
-    names = session.children(znodes.RECORDS_OF_TOPICS) or ()
-    nodes = session.read_many([znodes.record_of_topic(topic) for topic in names])
-    records: dict[str, TopicRecord] = {}
-    damaged: dict[str, NodeDamage] = {}
-    for topic, node in zip(names, nodes, strict=True):
-        body, damage = _body(znodes.record_of_topic(topic), node, TopicRecordBody)
-        if body is not None:
-            records[topic] = body.record
-        if damage is not None:
-            damaged[topic] = damage
-    return records, damaged
-
-
-def _body(path: str, node: Node | None, kind: type[T]) -> tuple[T | None, NodeDamage | None]:
-    """Return a node's body, or what is wrong with it; neither where there is no node."""
-    if node is None:
-        return None, None
-    return tried(lambda: our_nodes.decode(path, node.data, kind))
-
-
-def read_request(session: Session) -> RequestRecord | None:
-    """Return what a run requested last; `None` if it has ended. Raises `DamagedNode`."""
-    node = session.read(znodes.RECORD_OF_REQUEST)
-    if node is None:
-        return None
-    return our_nodes.decode(znodes.RECORD_OF_REQUEST, node.data, RequestBody).record
-
-
-def read_balance(session: Session) -> BalanceRecord | None:
-    """Return when balance began last; `None` if it never did. Raises `DamagedNode`."""
-    node = session.read(znodes.RECORD_OF_BALANCE)
-    if node is None:
-        return None
-    body = our_nodes.decode(znodes.RECORD_OF_BALANCE, node.data, BalanceBody)
-    return BalanceRecord(body.started_ms)

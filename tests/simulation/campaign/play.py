@@ -18,9 +18,10 @@ from poolkeeper.model.execution.waits import after_error, has
 from poolkeeper.model.specs import Mode, Remedies
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.authority import authority_of
-from poolkeeper.reconcile.cluster import preview, reconcile_cluster
+from poolkeeper.reconcile.cluster import reconcile_cluster
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.stalls import IGNORED_PAUSE_MS
+from poolkeeper.reconcile.preview import preview_cluster
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SESSION_MS
 from poolkeeper.sandbox.fake_zookeeper import Faults
@@ -67,7 +68,7 @@ class Loop(Executor):
         assert s is not None
         try:
             if s.desired.cluster.mode is Mode.PLAN_ONLY:
-                return preview(context.preview, s.desired)
+                return preview_cluster(context.preview, s.desired)
             return reconcile_cluster(context, s.desired, authority_of(s.desired))
         except Stale as stale:
             return Outcome(State.WAITING, waits=(after_error(stale),))

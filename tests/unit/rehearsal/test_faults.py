@@ -70,7 +70,7 @@ def test_all_that_is_wrong_with_faults_is_told_at_once():
         " zookeeper, poolkeeper)",
         "controller=1@1m": "controller takes no name",
         "broker@1m": "name what fails, as in broker=…@40%",
-        "disk=3:/d1@1m,for=1m": "for=1m: a disk fault has no length",
+        "disk=3:/d1@1m,for=1m": "for=1m: a disk fault takes no duration (leave for= out)",
         "zookeeper@1m,for=ever": "for=ever: say how long ZooKeeper is away",
         "broker=7": "expected WHAT@WHEN[,for=DURATION], such as broker=7@40% or"
         " zookeeper@10m,for=2m",

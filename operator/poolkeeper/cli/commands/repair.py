@@ -28,8 +28,8 @@ from poolkeeper.zk import journal, observe, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import Journal
 from poolkeeper.zk.repair import mend, next_controller, throttle_findings
-from poolkeeper.zk.repair.findings import Examined, Finding, Remedy
 from poolkeeper.zk.repair.next_controller import InCharge
+from poolkeeper.zk.repair.values import Examined, Finding, Remedy
 
 TO_MEND = 2
 LEFT = 4

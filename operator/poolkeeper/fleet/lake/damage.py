@@ -21,7 +21,7 @@ class DamagedFile(Refused):
 
 
 def _remedy(path: str) -> str:
-    """Who makes the file again; all that it needs to be told is that it shall."""
+    """The command that makes the file again."""
     table, *folders = path.split("/")
     if table == schemas.MANIFESTS.name:
         return "poolkeeper fleet snapshot -f DIR writes it again"

@@ -53,7 +53,7 @@ class ClusterEntry:
         return found
 
     def distrusted(self) -> "ClusterEntry":
-        """The same, to be made again."""
+        """The same entry without its input, so that the next run makes its rows again."""
         return replace(self, input="")
 
 

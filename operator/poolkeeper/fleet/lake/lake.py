@@ -49,7 +49,7 @@ class StepRun:
     tables: tuple[str, ...]
 
     def folder(self, table: TableSchema | str) -> str:
-        """Where it writes the table, below the root."""
+        """The folder, below the root, to which the run writes the table."""
         name = table if isinstance(table, str) else table.name
         return f"{name}/day={self.day}/run={self.id}"
 
@@ -94,7 +94,7 @@ class Lake:
         return self._entries(versions[-1])
 
     def readable(self, step: str, day: str) -> dict[str, ClusterEntry]:
-        """The last that counted and can be read, for whoever publishes what will count instead."""
+        """The latest readable version of what counts, from which the next version is made."""
         for version in reversed(self._versions(step, day)):
             with suppress(DamagedFile):
                 return self._entries(version)
@@ -123,7 +123,7 @@ class Lake:
     def drop(
         self, step: str, day: str, clusters: Container[str], tables: Iterable[TableSchema]
     ) -> None:
-        """Have nothing of these clusters count; what their runs wrote is swept in time."""
+        """Let no rows of these clusters count any more; `sweep` deletes their files in time."""
         before = self.current(step, day)
         kept = [entry for name, entry in before.items() if name not in clusters]
         if len(kept) == len(before):
@@ -201,7 +201,7 @@ class Lake:
             return None
 
     def _counting(self, step: str, day: str) -> set[str] | None:
-        """The runs that count; None where nobody can tell."""
+        """The runs that count; None if that cannot be read."""
         try:
             return {entry.run for entry in self.current(step, day).values()}
         except DamagedFile:

@@ -83,7 +83,7 @@ def write(lake: Lake, desired_states: Iterable[Desired]) -> None:
 
 
 def remove(lake: Lake, names: Container[str]) -> None:
-    """Have these clusters declared no more."""
+    """Remove what is declared of these clusters."""
     before = read(lake)
     after = {name: each for name, each in before.items() if name not in names}
     if after != before:

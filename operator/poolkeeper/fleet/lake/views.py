@@ -19,7 +19,7 @@ PREFIX = "fleet_"
 
 
 class SqlDialect(StrEnum):
-    """Whose SQL it is."""
+    """The engine that runs the statements."""
 
     SPARK = "spark"
     DUCKDB = "duckdb"

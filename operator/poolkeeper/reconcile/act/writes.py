@@ -34,7 +34,7 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import CopyState, cop
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile import approval, rate_signals
+from poolkeeper.reconcile import plan_to_approve, rate_signals
 from poolkeeper.reconcile.act import (
     keep_throttles,
     log_dir_requests,
@@ -342,7 +342,7 @@ def _end_run(context: PassContext, run: Run, document: RunDocument) -> Outcome:
     stopped = run.ending in (Ending.STOPPED, Ending.ROLLED_BACK)
     if stopped:
         context.access.remember_stopped(run.fingerprint)
-        approval.remember(context, None)  # what is left is another question
+        plan_to_approve.remember(context, None)  # what is left is another question
     ended = Action(ActionKind.RUN_ENDED, ending=run.ending)
     outcome = progress_outcome(context, run, document.plan, ended)
     context.access.end_run(run, _finished(context, run, document.plan))

@@ -100,7 +100,7 @@ def lost_run_of(view: ClusterView, cluster: Cluster) -> LostRun:
 
 
 def _orphans(cluster: Cluster, desired: Desired) -> Orphans:
-    """Return the moves of others that lost their request; while a run is recorded none is told."""
+    """Return the moves of others that lost their request; empty while a run is recorded."""
     remedies = desired.cluster.execution.remedies
     factors = replication_factors(desired)
     return orphans.find(cluster, factors, allowed=remedies.finish_orphaned_moves)

@@ -33,8 +33,9 @@ def settling(
     """Return whether the brokers have applied the throttles, as far as that can be told.
 
     Each live broker is asked for its rate; `foreign` ones have somebody else's. A broker cannot be
-    asked for the lists of topics: in ZooKeeper mode it answers from ZooKeeper. They are waited for
-    for a time. So is a rate that a broker does not show, and at last one that it denies.
+    asked for the lists of topics: in ZooKeeper mode it answers from ZooKeeper. So the stage waits
+    `LISTS_SETTLE_MS` for them, `SETTLE_MS` for a rate that a broker does not show, and `DENIED_MS`
+    for one that a broker says it has not applied.
     """
     age_ms = context.now_ms() - run.throttled_ms
     if context.brokers is None:

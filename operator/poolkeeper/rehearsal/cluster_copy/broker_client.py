@@ -1,4 +1,4 @@
-"""What Poolkeeper asks the brokers of a simulated cluster, beside ZooKeeper."""
+"""The brokers' API of a simulated cluster, as the passes call it."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -13,16 +13,16 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 
 @dataclass(frozen=True)
 class SimulatedBrokerClient:
-    """Brokers that cancel moves where their release can; they tell nothing about throttles.
+    """Brokers that cancel moves from Kafka 2.4 on, and do not answer about throttles.
 
-    With `tells_logs` they tell what is in their log directories, and move it between them.
+    With `tells_logs` they list the logs in their directories, and move them between directories.
     """
 
     cluster: SimulatedCluster
     tells_logs: bool = False
 
     def ids(self) -> tuple[int, ...]:
-        """Raise: nobody lists brokers here."""
+        """Raise `Unavailable`: a pass then waits a fixed time for throttles."""
         raise Unavailable("not simulated")
 
     def sizes(self, brokers: Iterable[int], deadline_s: float = 10) -> Sizes:

@@ -1,7 +1,7 @@
 """The brokers of a rehearsal, asked for their log directories as often as a run asks.
 
-Answers are looked up where they are asked for: a run looks at a few logs of a broker that has ten
-thousand, every fifteen seconds.
+A run asks every fifteen seconds, and looks at a few of the ten thousand logs that a broker may
+have. So an answer is a view: a log is looked up when somebody asks for it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,19 +33,19 @@ class _Logs(Mapping[TopicPartition, ReplicaLog]):
 
 @dataclass(frozen=True)
 class RehearsedBrokers(SimulatedBrokerClient):
-    """Brokers that tell the space of their directories as the snapshot does, less what came."""
+    """Brokers whose directories have the free space of the snapshot, less what was copied since."""
 
     before: Mapping[int, Mapping[str, LogDir]] = field(default_factory=dict)
     used_before: dict[tuple[int, str], float] = field(default_factory=dict)
 
     def note_used(self) -> None:
-        """Remember what is used now: what the snapshot says is free is free beside it."""
+        """Remember the bytes used now: the free space of the snapshot comes on top of them."""
         for id_, broker in self.cluster.simulation.brokers.items():
             for path, used in zip(broker.disk.directories, broker.disk.used, strict=True):
                 self.used_before[id_, path] = used
 
     def limit(self, id_: int, path: str) -> int | None:
-        """Return the most bytes that a directory's replicas can have; None if nobody knows."""
+        """Return the most bytes that a directory's replicas can have; None if it is not known."""
         known = self.before.get(id_, {}).get(path, LogDir())
         if known.usable_bytes is None:
             return None

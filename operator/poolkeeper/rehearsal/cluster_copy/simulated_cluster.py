@@ -1,4 +1,4 @@
-"""A simulated cluster over the fake ZooKeeper in virtual time, and somebody who writes to it."""
+"""A simulated cluster over the ZooKeeper in process, in virtual time, and a client of its nodes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ SESSION_MS = 4000
 
 
 class SimulatedCluster:
-    """`client` is somebody's session without faults; paths are without a chroot."""
+    """`client` is a session without faults; paths are without a chroot."""
 
     def __init__(
         self, spec: SimulationSpec, choices: Randomness | None = None, now_ms: int = EPOCH_MS

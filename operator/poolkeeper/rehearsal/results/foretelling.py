@@ -41,7 +41,7 @@ def single_faults(plain: Rehearsal) -> Iterator[str]:
 
 
 def told(plain: Rehearsal, worst: Rehearsal | None) -> Iterator[str]:
-    """Sentences about both."""
+    """The time, the margins and the worst single fault, as sentences."""
     made, ends = plain.plan.makespan, plain.end is End.FINISHED
     if ends:
         bound = "" if made is None else f", at least {fine_duration(made.lower_bound_seconds)}"
@@ -65,7 +65,7 @@ def _outcome(worst: Rehearsal) -> str:
     below = sum(b.cause is not Cause.BEFORE for b in worst.below_min_isr)
     if below:
         own = worst.own_below_min_isr
-        ends += f", {count(below, 'partition')} below min ISR ({own:,} by our own doing)"
+        ends += f", {count(below, 'partition')} below min ISR ({own:,} because of the plan)"
     return ends
 
 

@@ -33,7 +33,7 @@ class Rehearsed:
 
     @property
     def shown(self) -> Rehearsal:
-        """The one that was asked for."""
+        """The rehearsal to show: with the faults, where faults were asked for."""
         return self.faulted or self.plain
 
 

@@ -53,7 +53,7 @@ def render(found: Rehearsed, storm: Storm | None = None) -> str:
         Tile("unknown" if margin is None else str(margin), "above min.insync.replicas at least"),
         Tile(
             f"{shown.own_below_min_isr:,}",
-            "partitions below min ISR by our own doing",
+            "partitions below min ISR because of the plan",
             _tone(not shown.own_below_min_isr),
         ),
     )
@@ -302,7 +302,7 @@ def _faults(title: str, found: Rehearsal) -> Section:
                     f"stopped: {stopped}. No byte was copied for"
                     f" {fine_duration(fault.stopped_s)}; {later}."
                     f" {fault.below_min_isr:,} partitions below min ISR,"
-                    f" {fault.own_below_min_isr:,} by our own doing."
+                    f" {fault.own_below_min_isr:,} because of the plan."
                     f" A person: {'; '.join(fault.person) or 'had nothing to do'}."
                 ),
             )

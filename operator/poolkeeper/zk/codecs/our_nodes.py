@@ -12,7 +12,7 @@ Numbers and texts have bounds, so that whatever a node holds can be computed wit
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -27,6 +27,7 @@ from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import DeletionPolicy
 from poolkeeper.typed_json import BrokerId, Milliseconds
 from poolkeeper.zk import znodes
+from poolkeeper.zk.client.nodes import Node
 
 T = TypeVar("T")
 VERSION = 1
@@ -190,6 +191,23 @@ def decode(path: str, data: bytes, kind: type[T]) -> T:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         convert(path, parse(path, data), kind)
     raise damaged(path, "it holds texts or numbers that JSON does not have")
+
+
+def decode_if_there(
+    path: str, node: Node | None, kind: type[T]
+) -> tuple[T | None, NodeDamage | None]:
+    """Return a node's body, or what is wrong with it; neither where there is no node."""
+    if node is None:
+        return None, None
+    return tried(lambda: decode(path, node.data, kind))
+
+
+def tried(read: Callable[[], T]) -> tuple[T | None, NodeDamage | None]:
+    """Return what is read, or what is wrong with the node."""
+    try:
+        return read(), None
+    except DamagedNode as damaged:
+        return None, damaged.damage
 
 
 def decode_document(path: str, data: bytes, kind: type[T]) -> T:

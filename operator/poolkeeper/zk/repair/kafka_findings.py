@@ -21,7 +21,7 @@ from poolkeeper.zk.codecs.kafka_nodes import (
     TopicNode,
 )
 from poolkeeper.zk.repair import topic_bodies
-from poolkeeper.zk.repair.findings import Examined, Finding, Remedy
+from poolkeeper.zk.repair.values import Examined, Finding, Remedy
 
 
 def findings(examined: Examined) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs.kafka_nodes import ConfigChangeNode
 from poolkeeper.zk.journal import Journal
 from poolkeeper.zk.repair import kafka_findings, our_findings, throttle_findings
-from poolkeeper.zk.repair.findings import Examined, Finding, Remedy, Source
+from poolkeeper.zk.repair.values import Examined, Finding, Remedy, Source
 from poolkeeper.zk.throttle_records import DEFAULT, Entity
 
 SOURCES: Sequence[Source] = (

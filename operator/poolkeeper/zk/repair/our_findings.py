@@ -18,7 +18,7 @@ from poolkeeper.zk import history, journal, pending_plan, runs, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import json_bodies, our_nodes
 from poolkeeper.zk.journal import JournalView
-from poolkeeper.zk.repair.findings import Examined, Finding, Remedy
+from poolkeeper.zk.repair.values import Examined, Finding, Remedy
 
 _REMOVED = {
     znodes.STOPPED: "it is removed: a loop may begin again the plan that a person stopped",
@@ -50,7 +50,7 @@ def findings(examined: Examined) -> Iterator[Finding]:
     for damage in history.read(session).damage:
         yield _finding(examined, damage)
     if all(damage.path != znodes.ASKED for damage in view.damage):
-        _, pending = journal.tried(lambda: pending_plan.read(session))
+        _, pending = our_nodes.tried(lambda: pending_plan.read(session))
         if pending is not None:
             yield _removed(session, znodes.ASKED, pending.found, _REMOVED[znodes.ASKED])
 

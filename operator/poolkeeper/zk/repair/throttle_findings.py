@@ -17,7 +17,7 @@ from poolkeeper.planning.run_state.throttling import left_throttles, throttles
 from poolkeeper.zk import journal, throttle_records, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.repair import our_findings
-from poolkeeper.zk.repair.findings import Examined, Finding, Remedy
+from poolkeeper.zk.repair.values import Examined, Finding, Remedy
 from poolkeeper.zk.throttle_records import DEFAULT, Entity
 
 FLAG = "--remove-unaccounted-throttles"

@@ -3,8 +3,9 @@
 A member keeps what it says that it had, as far as that exists and it subscribes to the topic; what
 two members claim, both keep. Unassigned partitions are assigned and balanced (`balancing`), in this
 order:
-- if some member had something before and all subscribe to the same topics: one after another of the
-  member that has most left to name, then those that nobody had, in the order of Kafka's map;
+- if some member had something before and all subscribe to the same topics: again and again the next
+  partition of the member that has most left, then those that nobody had, in the order of Kafka's
+  map;
 - else by the number of subscribers of their topic, its name, and their id.
 
 The order of Kafka's map is not followed where nine partitions that nobody had share a bucket

@@ -27,8 +27,8 @@ from poolkeeper.cli.output.left_undone import Undone
 from poolkeeper.cli.output.plans import plan_text
 from poolkeeper.cli.output.runs import progress
 from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.controller import loop
 from poolkeeper.controller.audit_notes import noting
+from poolkeeper.controller.drive import drive
 from poolkeeper.errors import DamagedNode, Refused, StalePlan
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory
@@ -46,7 +46,7 @@ from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.reassignments import requests
 from poolkeeper.planning.run_state.reassignments.lost_runs import LostRun
 from poolkeeper.planning.run_state.throttling import left_throttles
-from poolkeeper.reconcile import adoption, approval
+from poolkeeper.reconcile import adoption, plan_to_approve
 from poolkeeper.reconcile.context import PendingPlan
 from poolkeeper.reconcile.decide import stalls
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
@@ -193,7 +193,9 @@ def _choose_plan(
         plan = planning_command.audited_plan(
             command.desired, observed, prune=command.prune, refused=asking
         )
-        return approval.renew(PendingPlan(operator_plan), plan, command.desired, observed), False
+        return plan_to_approve.renew(
+            PendingPlan(operator_plan), plan, command.desired, observed
+        ), False
     plan = _plan_from_file(command, command.file, observed, wanted)
     by_operator = before.holder is not None and before.holder.what == OPERATOR
     if by_operator and operator_plan is not None and operator_plan.hash != plan.hash:
@@ -249,7 +251,7 @@ def _end_other_run(
     with progress.printer(_stream(command)) as printer:
         report = _with_interrupt_check(check, printer)
         connections = _connections(command.target)
-        loop.drive(connections, command.desired, None, report, emit=command.emit)
+        drive(connections, command.desired, None, report, emit=command.emit)
     return _apply(command, check)
 
 
@@ -270,7 +272,7 @@ def _report_no_changes(
     if holder is None and (curable or not closed):
         with progress.printer(_stream(command)) as printer:
             connections = _connections(command.target)
-            loop.drive(connections, command.desired, plan, printer, emit=command.emit)
+            drive(connections, command.desired, plan, printer, emit=command.emit)
         waits = tuple(wait for wait in waits if wait.reason in _STAYING)
         observed = replace(observed, left=replace(observed.left, ours=Throttled()))
     plan = planning_command.with_troubles(plan, command.desired, observed)
@@ -312,7 +314,7 @@ def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
 
             report = _with_interrupt_check(check, keep)
             connections = _connections(command.target)
-            outcome = loop.drive(connections, command.desired, plan, report, emit=command.emit)
+            outcome = drive(connections, command.desired, plan, report, emit=command.emit)
     except KeyboardInterrupt:
         printing.warn(
             [

@@ -42,9 +42,9 @@ from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile import adoption, approval
+from poolkeeper.reconcile import adoption, plan_to_approve
 from poolkeeper.reconcile.authority import authority_of
-from poolkeeper.reconcile.decide import approved, cool_down, hand_over
+from poolkeeper.reconcile.decide import approval, cool_down, hand_over
 from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.studies.planned_groups import PlannedGroup, planned_groups
 from poolkeeper.text import named
@@ -184,10 +184,10 @@ def _without_effect(
     approvals = frozenset(desired.cluster.approval.plans) - look.carried_out
     if not approvals or made.empty:
         return ()
-    unknown = approved.unmatched(made, approved.unmatched(asked, approvals))
+    unknown = approval.unmatched(made, approval.unmatched(asked, approvals))
     if unknown:
         unknown -= hand_over.known_hashes(desired, seen.cluster, seen.records)
-    return wording.sentences(approved.waits_of(asked, approvals, unknown))
+    return wording.sentences(approval.waits_of(asked, approvals, unknown))
 
 
 def _unknown_room(made: Plan, desired: Desired, seen: Observation) -> list[str]:
@@ -220,7 +220,7 @@ def audited_plan(
     made, desired = found.plan, found.desired
     at = observed.circumstances(desired)
     if desired.cluster.approval.policy is ApprovalPolicy.MANUAL:
-        made = approval.in_parts(made, at, partial(make_plan, prune=prune))
+        made = plan_to_approve.in_parts(made, at, partial(make_plan, prune=prune))
     else:
         made = with_parts(made, at)
     predicted, makespan, halt = next_stage.predict(

@@ -59,16 +59,34 @@ def _percent(context: click.Context, option: click.Parameter, word: str | None) 
     type=click.IntRange(1, 1000),
     help="Rehearse with N random faults, each by itself, and show the worst.",
 )
-@click.option("--seed", metavar="S", type=click.IntRange(min=0), default=0, help="Of chance.")
+@click.option(
+    "--seed",
+    metavar="S",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Draw the faults of --storm from this seed.",
+)
 @click.option(
     "--against",
     metavar="FILE|DIR",
     type=click.Path(path_type=Path),
     help="Compare with what these manifests declare instead: a file replaces resources of -f.",
 )
-@click.option("--suggest", is_flag=True, help="Search the limits of the shortest run.")
-@click.option("--max-network", metavar="PERCENT", callback=_percent, help="For --suggest.")
-@click.option("--min-free-disk", metavar="PERCENT", callback=_percent, help="For --suggest.")
+@click.option(
+    "--suggest", is_flag=True, help="Search the limits of the shortest run that keeps the margins."
+)
+@click.option(
+    "--max-network",
+    metavar="PERCENT",
+    callback=_percent,
+    help="The most of a broker's network that --suggest may use.",
+)
+@click.option(
+    "--min-free-disk",
+    metavar="PERCENT",
+    callback=_percent,
+    help="The least of a log directory that --suggest keeps free.",
+)
 @click.option(
     "--network",
     metavar="RATE",
@@ -105,8 +123,8 @@ def rehearse(
     The passes of `apply` run on a simulated copy of the cluster, in virtual time. Nothing is
     written to the cluster.
 
-    Exit code 4: it ends badly: the run never ends, or a partition falls below its
-    min.insync.replicas by our own doing.
+    Exit code 4: the run never ends, or a partition falls below its min.insync.replicas because of
+    the plan.
     """
     _refuse_contradictions(asked)
     target = targets.target(address)

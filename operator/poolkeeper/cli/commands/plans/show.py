@@ -13,6 +13,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk import journal, pending_plan
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.codecs import our_nodes
 
 PREFIX_MIN = 8
 ALGORITHM = "sha256:"
@@ -60,8 +61,8 @@ def stored_plan(session: Session, hash_prefix: str) -> Plan:
         raise Refused(
             f"{hash_prefix!r} is too short (expected {PREFIX_MIN} digits of the hash or more)"
         )
-    run, run_damage = journal.tried(lambda: journal.read_run(session))
-    asked, asked_damage = journal.tried(lambda: pending_plan.read(session))
+    run, run_damage = our_nodes.tried(lambda: journal.read_run(session))
+    asked, asked_damage = our_nodes.tried(lambda: pending_plan.read(session))
     if run is not None and run.plan.removeprefix(ALGORITHM).startswith(digits):
         document = journal.read_document(session, run)
         if document is None:

@@ -33,7 +33,7 @@ def render(found: Rehearsed, storm: Storm | None = None) -> str:
 
 
 def empty(plan: Plan) -> str:
-    """What is said of a plan with nothing to do."""
+    """The line for a plan that has nothing to do."""
     return f"nothing to rehearse: the plan for {plan.cluster} is empty"
 
 
@@ -79,7 +79,7 @@ def _margins(found: Rehearsal) -> Iterator[str]:
         own = found.own_below_min_isr
         yield (
             f"  below     {count(len(below), 'time')} below min.insync.replicas,"
-            f" {count(own, 'partition')} by our own doing:"
+            f" {count(own, 'partition')} because of the plan:"
         )
         first = sorted(below, key=lambda b: b.cause is not Cause.OWN)[:BELOW_MAX]
         for b in first:
@@ -92,7 +92,7 @@ def _margins(found: Rehearsal) -> Iterator[str]:
 
 
 _CAUSES = {
-    Cause.OWN: "by our own doing",
+    Cause.OWN: "because of the plan",
     Cause.FAULT: "the fault alone would have done it",
     Cause.BEFORE: "as before",
 }
@@ -195,7 +195,7 @@ def compared(left: Rehearsal, right: Rehearsal, names: Sequence[str]) -> str:
         ("peak network", _peak(left), _peak(right)),
         ("least free disk", _free(left), _free(right)),
         ("least above min ISR", _margin(left), _margin(right)),
-        ("below min ISR by us", f"{left.own_below_min_isr:,}", f"{right.own_below_min_isr:,}"),
+        ("below min ISR by plan", f"{left.own_below_min_isr:,}", f"{right.own_below_min_isr:,}"),
         ("out of sync", f"{left.out_of_sync_max:,}", f"{right.out_of_sync_max:,}"),
         ("leader changes", f"{left.leader_changes:,}", f"{right.leader_changes:,}"),
     ]

@@ -1,4 +1,4 @@
-"""One thing that is wrong with a node, and what is to be done about it: values."""
+"""The values of a repair: one thing that is wrong with a node, and how it is mended."""
 
 from collections.abc import Callable, Iterator
 from enum import StrEnum

@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkeeper.controller.loop import NEWS_AT_ONCE, NEWS_EVERY_S, NewsBudget
+from poolkeeper.controller.news import NEWS_AT_ONCE, NEWS_EVERY_S, NewsBudget
 
 T = 1_000.0
 

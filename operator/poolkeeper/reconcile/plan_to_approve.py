@@ -24,7 +24,7 @@ from poolkeeper.reconcile.observe.observation import Observation
 _NOTHING = plan_json.plan_hash((), ())
 
 
-def pending_plan(context: PassContext) -> Plan | None:
+def read(context: PassContext) -> Plan | None:
     """Return the plan that a person was asked to approve, by this executor or the one before."""
     pending = context.memory.pending
     if pending.plan is None:
@@ -32,11 +32,9 @@ def pending_plan(context: PassContext) -> Plan | None:
     return pending.plan
 
 
-def plan_to_approve(
-    context: PassContext, new_plan: Plan, desired: Desired, observed: Observation
-) -> Plan:
+def update(context: PassContext, new_plan: Plan, desired: Desired, observed: Observation) -> Plan:
     """Return the plan to approve, and record it for the next executor."""
-    pending_plan(context)
+    read(context)
     plan = renew(context.memory.pending, new_plan, desired, observed, context.plan)
     remember(context, plan)
     return plan

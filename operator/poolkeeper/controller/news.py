@@ -1,0 +1,42 @@
+"""News between passes: which znodes end a wait early, and how often.
+
+Between passes a loop watches the znodes that show progress (`WATCHED`). It waits at most `POLL_S`
+while a request is in flight, because a replica that joins the ISR changes none of those znodes, and
+at most `RESYNC_S` otherwise. How often a change ends that wait is bounded (`NewsBudget`).
+"""
+
+from dataclasses import dataclass
+
+from poolkeeper.zk import znodes
+
+POLL_S = 1.0
+RESYNC_S = 30.0
+NEWS_AT_ONCE = 20
+NEWS_EVERY_S = 0.2
+WATCHED = (
+    znodes.REASSIGNMENT,
+    znodes.PREFERRED_ELECTION,
+    znodes.BROKER_IDS,
+    znodes.TOPICS,
+    znodes.CONTROLLER,
+    znodes.RUN_STOP,
+)
+
+
+@dataclass(slots=True)
+class NewsBudget:
+    """How often news may end a wait: some times at once, and then once every `NEWS_EVERY_S`.
+
+    Controllers that cannot start are elected tens of times a second, and each of them is news. So
+    is each partition that completes.
+    """
+
+    left: float = NEWS_AT_ONCE
+    counted_s: float = 0.0
+
+    def pause_s(self, now_s: float) -> float:
+        """Count a wait; return how long it lasts whatever happens."""
+        earned = (now_s - self.counted_s) / NEWS_EVERY_S
+        self.left = min(NEWS_AT_ONCE, self.left + earned) - 1
+        self.counted_s = now_s
+        return max(0.0, -self.left) * NEWS_EVERY_S

@@ -1,0 +1,227 @@
+"""The Ready condition of a KafkaCluster, and the next step for a person in its message.
+
+The first of these that applies is used: deletion, what is wrong with the resource, what holds all
+clusters back, an error of the pass, a run under way, and else the plan: nothing to do, or what it
+waits for.
+"""
+
+from typing import Any
+
+from poolkeeper import wording
+from poolkeeper.errors import (
+    DamagedNode,
+    HolderActive,
+    OtherCluster,
+    PoolkeeperError,
+    Refused,
+    SecretForbidden,
+    StalePlan,
+    Unavailable,
+)
+from poolkeeper.model.execution.outcomes import Outcome, Progress
+from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, in_order
+from poolkeeper.model.names import ABANDON, DELETION
+from poolkeeper.model.plans import ElectLeaders, Plan
+from poolkeeper.model.specs import Mode
+from poolkeeper.resources.kinds.custom_resource import CustomResource
+from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
+from poolkeeper.resources.status.health import in_place_condition
+from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs
+from poolkeeper.resources.status.wording import about, approval_line, count, few, size, summary
+from poolkeeper.text import named
+
+BALANCE_WAITS = "balanceWaitsUntil"
+"""The field of the status that says until when balance waits (`balancing.coolDown`)."""
+UNREPORTED_WAITS = frozenset(
+    (
+        WaitReason.STAGE_IN_FLIGHT,
+        WaitReason.THROTTLE_SETTLING,
+        WaitReason.TOPICS_CHANGING,
+        WaitReason.APPROVAL_REQUIRED,
+        WaitReason.PAUSED,
+    )
+)
+"""Waits that other words of the status say already, or that pass in a second."""
+_NO_EFFECT = frozenset((WaitReason.PREDECESSORS_NOT_APPROVED, WaitReason.APPROVAL_UNMATCHED))
+
+
+def ready_condition(
+    inputs: StatusInputs,
+    work: PlannedWork | None,
+    outcome: Outcome,
+    resource: CustomResource,
+    facts: dict[str, Any],
+) -> ReadyCondition:
+    """The condition that applies; `facts`: the rest of the status, as it will be written."""
+    assembly = inputs.assembly
+    verdict = assembly.verdicts.get(resource.key)
+    if resource.deleting:
+        return ReadyCondition(
+            ReadyStatus.RECONCILING, "Deleting", _deletion_text(outcome, resource)
+        )
+    if verdict is not None:
+        return ReadyCondition(ReadyStatus.STALLED, verdict.reason, verdict.message)
+    if assembly.hold:
+        return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", f"nothing is done: {assembly.hold}")
+    if outcome.error is not None:
+        return _error_condition(outcome.error)
+    if work is None:
+        waits = outcome.waits or (Wait(WaitReason.NOT_OBSERVED_YET),)
+        return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", few(wording.sentences(waits), 3))
+    if outcome.progress is not None:
+        return _run_condition(work, outcome, outcome.progress, resource.name, facts.get("plan", {}))
+    return _idle_condition(inputs, work, outcome, resource.name, facts)
+
+
+def _deletion_text(outcome: Outcome, resource: CustomResource) -> str:
+    if outcome.error is None:
+        return "the run under way ends after the stage in flight; Kafka stays as it is"
+    if resource.given_up:
+        return "it goes without a look at the cluster, as an annotation says"
+    line = f"kubectl annotate kafkacluster {resource.name} {DELETION}={ABANDON} --overwrite"
+    return (
+        f"{wording.error_text(outcome.error)}; a run that may be under way there has to be ended"
+        f" first. If the cluster is gone for good, let it go: {line}"
+    )
+
+
+def _error_condition(error: PoolkeeperError) -> ReadyCondition:
+    message = wording.error_text(error)
+    match error:
+        case OtherCluster():
+            return ReadyCondition(ReadyStatus.STALLED, "OtherCluster", message)
+        case HolderActive() | StalePlan():
+            return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", message)
+        case DamagedNode():
+            return ReadyCondition(ReadyStatus.STALLED, "DamagedNode", message)
+        case Refused():
+            return ReadyCondition(ReadyStatus.STALLED, "Impossible", message)
+        case SecretForbidden():
+            return ReadyCondition(ReadyStatus.STALLED, "SecretForbidden", message)
+        case Unavailable():
+            return ReadyCondition(ReadyStatus.UNKNOWN, "Unreachable", message)
+        case _:
+            return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", message)
+
+
+def _run_condition(
+    work: PlannedWork, outcome: Outcome, progress: Progress, name: str, plan: dict[str, Any]
+) -> ReadyCondition:
+    paused = work.mode in (Mode.PAUSED, Mode.ROLL_BACK)
+    if progress.phase in (Phase.MOVING, Phase.COPYING):
+        done = f"{plan['movesDone']} of {count(plan['moves'], 'move')} done"
+        copying = progress.phase is Phase.COPYING
+        parts = [f"{progress.phase.value}: {done}" if copying else f"stage {plan['stage']}: {done}"]
+        left = plan["bytes"] - plan["bytesDone"]
+        parts += [f"{size(left)} left"] if left else []
+        parts += [about(plan["secondsLeft"])] if "secondsLeft" in plan and not paused else []
+        parts += ["nothing has moved for a while"] if progress.still_s is not None else []
+        message = ", ".join(parts)
+    elif progress.phase in (Phase.STORING, Phase.THROTTLING):
+        what = f"{count(plan['moves'], 'partition')} ({size(plan['bytes'])})"
+        message = f"about to move {what}: {progress.phase.value}"
+    else:
+        message = progress.phase.value
+    waits = _waits(outcome)
+    if waits:
+        message += f"; waits: {few(waits, 3)}"
+    if paused:
+        back = work.mode is Mode.ROLL_BACK
+        stage = "is cancelled and returns to where it began" if back else "runs to its end"
+        message = f"the stage in flight {stage}, no further stage starts; {message}"
+        return ReadyCondition(
+            ReadyStatus.RECONCILING, "Paused", f"{message}{_mode_step(work, name)}"
+        )
+    if work.mode is Mode.PLAN_ONLY:
+        step = _mode_step(work, name)
+        return ReadyCondition(ReadyStatus.RECONCILING, "PlanOnly", f"{message}{step}")
+    return ReadyCondition(ReadyStatus.RECONCILING, "Moving", message)
+
+
+def _idle_condition(
+    inputs: StatusInputs, work: PlannedWork, outcome: Outcome, name: str, facts: dict[str, Any]
+) -> ReadyCondition:
+    plan, waits = work.plan, _waits(outcome)
+    if plan is None or has_only_elections(plan):
+        if waits:
+            return ReadyCondition(ReadyStatus.RECONCILING, _hold_reason(work), few(waits, 3))
+        said = [f"balance waits until {facts[BALANCE_WAITS]}"] if BALANCE_WAITS in facts else []
+        return _in_place(inputs, outcome, "in place", *said)
+    what = summary(plan, facts.get("plan", {}).get("bytes", 0))
+    next_step = _next_step(work, plan, name, named=outcome.approvers_verified)
+    if not work.needed:
+        return _in_place(inputs, outcome, f"in place; would {what}{next_step}")
+    if work.mode is Mode.PLAN_ONLY:
+        return ReadyCondition(ReadyStatus.RECONCILING, "PlanOnly", f"would {what}{next_step}")
+    if work.mode is not Mode.APPLY:
+        return ReadyCondition(
+            ReadyStatus.RECONCILING, "Paused", f"paused; left to do: {what}{next_step}"
+        )
+    if work.waiting:
+        doubts = "".join(f"; {each}" for each in _doubts(outcome))
+        return ReadyCondition(
+            ReadyStatus.RECONCILING, "WaitingForApproval", f"waits to {what}{doubts}{next_step}"
+        )
+    if waits:
+        return ReadyCondition(
+            ReadyStatus.RECONCILING, "Waiting", f"waits to {what}: {few(waits, 3)}"
+        )
+    return ReadyCondition(ReadyStatus.RECONCILING, _step_reason(plan), f"about to {what}")
+
+
+def has_only_elections(plan: Plan) -> bool:
+    """Whether the plan holds only elections, which come and go as brokers restart."""
+    return not plan.moves and all(isinstance(step, ElectLeaders) for step in plan.steps)
+
+
+def _in_place(inputs: StatusInputs, outcome: Outcome, *said: str) -> ReadyCondition:
+    """The condition of a cluster as declared: with what is wrong, limits, throttles left on it."""
+    last = outcome.last_observation
+    throttles = () if last is None else wording.sentences(last.unaccounted)
+    if inputs.stalled_pools:
+        stalled = named("ResourcePool", inputs.stalled_pools)
+        said = (f"{said[0]}, but for {stalled}: see there", *said[1:])
+    problems = [p for p in outcome.problems if not p.pool and not p.topic]
+    return in_place_condition(said, [*inputs.health.cluster, *problems], list(throttles))
+
+
+def _hold_reason(work: PlannedWork) -> str:
+    return "Paused" if work.mode in (Mode.PAUSED, Mode.ROLL_BACK) else "Waiting"
+
+
+def _doubts(outcome: Outcome) -> list[str]:
+    """The approvals that have no effect, and why."""
+    return [wording.sentence(wait) for wait in outcome.waits if wait.reason in _NO_EFFECT]
+
+
+def _next_step(work: PlannedWork, plan: Plan, name: str, *, named: bool) -> str:
+    """The command that a person runs to let the cluster go on; empty if it waits for none."""
+    if work.mode is not Mode.APPLY:
+        return _mode_step(work, name)
+    if work.waiting:
+        why = "so many deletions need a person's approval: " if work.auto else ""
+        return f"; {why}approve {plan.hash}: {approval_line(name, plan.hash, named=named)}"
+    return ""
+
+
+def _mode_step(work: PlannedWork, name: str) -> str:
+    return f"; the mode is {work.mode}: {wording.mode_line(name)}"
+
+
+def _step_reason(plan: Plan) -> str:
+    kinds = {type(step).__name__ for step in plan.steps}
+    if plan.moves or "MoveLogDir" in kinds:
+        return "Moving"
+    if kinds & {"CreateTopic", "AddPartitions"}:
+        return "Creating"
+    return "Deleting" if "DeleteTopic" in kinds else "Configuring"
+
+
+def _waits(outcome: Outcome) -> list[str]:
+    return [
+        wording.sentence(wait)
+        for wait in in_order(outcome.waits)
+        if wait.reason not in UNREPORTED_WAITS
+    ]

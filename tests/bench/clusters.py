@@ -155,6 +155,12 @@ def disks(cluster: Cluster, full: float = 0.9) -> Capacity:
     return Capacity(disk_bytes=int(most * full))
 
 
+def brimful_disks(cluster: Cluster, full: float = 0.99) -> Capacity:
+    """Disks of one size that all data fills to that part, evenly spread."""
+    held = held_bytes(cluster)
+    return Capacity(disk_bytes=int(held.sum() / np.count_nonzero(held) / full))
+
+
 def fullest(cluster: Cluster) -> int:
     """The broker that holds most replicas."""
     held = np.bincount(

@@ -33,6 +33,10 @@ COMMANDS = {
     "apply": ("plans.apply:apply", "Carry a plan out, stage by stage, to its end."),
     "run": ("run.run:run", "Keep clusters as declared: in a folder, or on Kubernetes."),
     "status": ("plans.status:status", "Show what is moving, how far it is, what it waits for."),
+    "why": (
+        "plans.why:why",
+        "Show where a topic is, where it should be, what it waits for.",
+    ),
     "show": ("plans.show:show", "Show the stored plan of the run under way."),
     "stop": ("plans.stop:stop", "Stop the run under way after its current stage."),
     "rollback": ("plans.stop:rollback", "Cancel what is in flight, and end the run."),

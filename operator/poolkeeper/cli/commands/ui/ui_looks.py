@@ -11,22 +11,18 @@ from threading import Lock, Semaphore
 from typing import TypeVar
 
 from poolkeeper.cli import timing
-from poolkeeper.cli.commands.plans import plan as planning
+from poolkeeper.cli.commands.plans.current_plan import current_plan
 from poolkeeper.cli.commands.run.run_folder import stamp_of
-from poolkeeper.cli.input.clusters import cluster_reading, looks, status_reading, targets
+from poolkeeper.cli.input.clusters import cluster_reading, status_reading, targets
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output.plans import plan_page
-from poolkeeper.cli.output.plans.plan_page import PlanSeen, PlanState
+from poolkeeper.cli.output.plans.plan_page import PlanSeen
 from poolkeeper.cli.output.runs import run_page
 from poolkeeper.cli.output.runs.status_values import Status
-from poolkeeper.model.desired import Desired
-from poolkeeper.model.plans import Plan
-from poolkeeper.reconcile import adoption
 from poolkeeper.ui.registry import LiveCluster, LivePage
 from poolkeeper.ui.watch import Looking, SharedLook
 from poolkeeper.zk import history as finished_runs
-from poolkeeper.zk import journal, pending_plan
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.history import History
 
@@ -103,33 +99,7 @@ def history(declared: Declared) -> History:
 
 def plan(declared: Declared) -> PlanSeen:
     """Read the plan that is stored, or make one; raises Unavailable and what `plan` raises."""
-    target = declared.target()
-    desired = target.desired
-    with cluster_reading.session(target) as session:
-        stored = _stored(session)
-        if stored is not None or desired is None:
-            state, found = stored or (PlanState.UNKNOWN, Plan(target.name, "", ""))
-            cluster = cluster_reading.read_cluster(session, target).cluster
-            wanted = desired or targets.empty_desired(target)
-            return PlanSeen(state, found, wanted, cluster, declared.words)
-    return _made(target, desired, declared.words)
-
-
-def _stored(session: Session) -> tuple[PlanState, Plan] | None:
-    recorded = journal.read_status(session)
-    if recorded.document is not None:
-        return PlanState.UNDER_WAY, recorded.document.plan
-    waits = pending_plan.read_if_whole(session)
-    return (PlanState.WAITS, waits) if waits is not None else None
-
-
-def _made(target: Target, desired: Desired, words: tuple[str, ...]) -> PlanSeen:
-    seen = looks.look_at_cluster(target, desired).observed
-    seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
-    asked = cluster_reading.config_questions(target)
-    made = planning.audited_plan(desired, seen, prune=False, refused=asked)
-    made = planning.with_troubles(made, desired, seen)
-    return PlanSeen(PlanState.MADE_NOW, made, desired, seen.cluster, words)
+    return current_plan(declared.target(), declared.words)
 
 
 def cluster_pages(address: ClusterSelection, name: str) -> LiveCluster:

@@ -1,0 +1,44 @@
+"""The plan that there is of a cluster now: stored by a run or by an operator that asks, or made."""
+
+from poolkeeper.cli.commands.plans import plan as planning
+from poolkeeper.cli.input.clusters import cluster_reading, looks, targets
+from poolkeeper.cli.input.clusters.targets import Target
+from poolkeeper.cli.output.plans.plan_page import PlanSeen, PlanState
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.plans import Plan
+from poolkeeper.reconcile import adoption
+from poolkeeper.zk import journal, pending_plan
+from poolkeeper.zk.client.session import Session
+
+
+def current_plan(target: Target, words: tuple[str, ...] = ()) -> PlanSeen:
+    """Read the plan that is stored, or make one; raises Unavailable and what `plan` raises.
+
+    `words`: the options that name the manifests, for lines of a shell.
+    """
+    desired = target.desired
+    with cluster_reading.session(target) as session:
+        stored = _stored(session)
+        if stored is not None or desired is None:
+            state, found = stored or (PlanState.UNKNOWN, Plan(target.name, "", ""))
+            cluster = cluster_reading.read_cluster(session, target).cluster
+            wanted = desired or targets.empty_desired(target)
+            return PlanSeen(state, found, wanted, cluster, words)
+    return _made(target, desired, words)
+
+
+def _stored(session: Session) -> tuple[PlanState, Plan] | None:
+    recorded = journal.read_status(session)
+    if recorded.document is not None:
+        return PlanState.UNDER_WAY, recorded.document.plan
+    waits = pending_plan.read_if_whole(session)
+    return (PlanState.WAITS, waits) if waits is not None else None
+
+
+def _made(target: Target, desired: Desired, words: tuple[str, ...]) -> PlanSeen:
+    seen = looks.look_at_cluster(target, desired).observed
+    seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
+    asked = cluster_reading.config_questions(target)
+    made = planning.audited_plan(desired, seen, prune=False, refused=asked)
+    made = planning.with_troubles(made, desired, seen)
+    return PlanSeen(PlanState.MADE_NOW, made, desired, seen.cluster, words)

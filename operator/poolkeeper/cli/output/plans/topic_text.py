@@ -1,0 +1,231 @@
+"""Why a topic is where it is: its replicas now, where the plan puts them, what they wait for. Pure.
+
+The answer is a table with a line a partition. Partitions of which there is nothing to say but where
+they are come last, and are counted where they are many.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from enum import StrEnum
+
+from poolkeeper import wording
+from poolkeeper.cli.output.ink import PLAIN, Ink
+from poolkeeper.cli.output.plans.plan_page import PlanSeen, PlanState
+from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
+from poolkeeper.model.execution.waits import Wait, blocks, in_order
+from poolkeeper.model.plans import Move
+from poolkeeper.model.specs import TopicSpec
+from poolkeeper.model.topology import Partition
+from poolkeeper.text import count, cut, listed, more, size
+
+NAMES_WIDTH = 12
+PARTITIONS_MAX = 50
+NAMED_MAX = 10
+HASH_DIGITS = 19
+HEADING = ("partition", "replicas", "leader", "in sync", "should be", "state", "why")
+
+
+class PartitionState(StrEnum):
+    """What the plan has of a partition."""
+
+    MOVING = "moving"
+    TO_MOVE = "to move"
+    TO_REORDER = "to reorder"
+    IN_PLACE = "in place"
+    NOT_KNOWN = "not known"
+    """No plan is stored, and none can be made without manifests."""
+
+
+@frozen
+class PartitionAnswer:
+    """A partition now, and what the plan makes of it; `target` and `reason` where it does."""
+
+    partition: Partition
+    state: PartitionState
+    target: tuple[int, ...] = ()
+    bytes: int = 0
+    reason: str = ""
+
+
+@frozen
+class TopicAnswer:
+    """Why a topic is where it is. `declared`: `None` where no manifest has it."""
+
+    topic: str
+    exists: bool
+    declared: TopicSpec | None
+    seen: PlanSeen
+    partitions: tuple[PartitionAnswer, ...]
+    steps: tuple[str, ...]
+    problems: tuple[str, ...]
+    waits: tuple[Wait, ...]
+
+
+def answer(
+    topic: str, seen: PlanSeen, waits: Sequence[Wait], in_flight: Sequence[Move]
+) -> TopicAnswer:
+    """Gather what is known of a topic; raises Refused for one that nobody knows.
+
+    `waits`: all of the cluster; those of other topics are left out. `in_flight`: the moves of the
+    request under way.
+    """
+    live = seen.cluster.topics.get(topic)
+    declared = next((spec for spec in seen.desired.topics if spec.topic == topic), None)
+    if live is None and declared is None:
+        known = {*seen.cluster.topics, *(spec.topic for spec in seen.desired.topics)}
+        close = get_close_matches(topic, sorted(known), 3)
+        meant = f" (is it {listed(close, 'or')}?)" if close else ""
+        raise Refused(f"topic {topic} is neither in the cluster nor declared{meant}")
+    moves = {move.partition: move for move in seen.plan.moves if move.topic == topic}
+    unknown = seen.state is PlanState.UNKNOWN
+    other = PartitionState.NOT_KNOWN if unknown else PartitionState.IN_PLACE
+    moving = {move.partition for move in in_flight if move.topic == topic}
+    pool = "" if declared is None else declared.pool
+    return TopicAnswer(
+        topic,
+        live is not None,
+        declared,
+        seen,
+        tuple(
+            _partition(each, moves.get(each.partition), each.partition in moving, other)
+            for each in (live.partitions if live else ())
+        ),
+        tuple(type(step).__name__ for step in seen.plan.steps if _concerns(step, topic)),
+        tuple(
+            each.message
+            for each in seen.plan.problems
+            if each.topic == topic or (pool and not each.topic and each.pool == pool)
+        ),
+        tuple(wait for wait in in_order(waits) if _of_topic(wait, topic)),
+    )
+
+
+def _concerns(step: object, topic: str) -> bool:
+    names = {getattr(step, "topic", None)}
+    names |= {name.topic for name in getattr(step, "partitions", ()) if hasattr(name, "topic")}
+    return topic in names
+
+
+def _of_topic(wait: Wait, topic: str) -> bool:
+    """Whether a wait is one of the topic or of the whole cluster."""
+    topics = {wait.topic, *wait.topics, *(name.topic for name in wait.partitions)} - {""}
+    return not topics or topic in topics
+
+
+def _partition(
+    partition: Partition, move: Move | None, moving: bool, other: PartitionState
+) -> PartitionAnswer:
+    """Return the answer for a partition; `other`: the state of one that the plan does not move."""
+    if move is None or partition.replicas == move.target:
+        return PartitionAnswer(partition, other)
+    state = PartitionState.TO_MOVE if move.bytes else PartitionState.TO_REORDER
+    state = PartitionState.MOVING if moving else state
+    return PartitionAnswer(partition, state, move.target, move.bytes, move.reason)
+
+
+def render(found: TopicAnswer, ink: Ink = PLAIN) -> str:
+    """Return the answer for people: facts, then a line a partition."""
+    lines = ink.facts(list(_facts(found)), NAMES_WIDTH)
+    if found.partitions:
+        first = sorted(found.partitions, key=lambda each: not each.target)
+        rows: list[tuple[str, ...]] = [HEADING]
+        rows += [_row(each) for each in first[:PARTITIONS_MAX]]
+        lines += ["", *ink.table(rows, len(rows[0]))]
+        if rest := more(len(first) - PARTITIONS_MAX, "partition"):
+            lines.append(f"  {rest}")
+    return "\n".join(lines)
+
+
+def _facts(found: TopicAnswer) -> Iterator[tuple[str, str]]:
+    yield "topic", f"{found.topic}, {_existence(found)}"
+    yield "pool", _pool(found)
+    if found.seen.state is PlanState.UNKNOWN:
+        yield "plan", "none is stored; with manifests (-f DIR) one is made"
+    else:
+        hash_ = found.seen.plan.hash[:HASH_DIGITS]
+        yield "plan", f"{hash_} {_STATES[found.seen.state]}: {_share(found)}"
+    for step in cut(found.steps, NAMED_MAX, grouped=False):
+        yield "step", step
+    for problem in cut(found.problems, NAMED_MAX, grouped=False):
+        yield "not done", problem
+    blocking = wording.sentences(wait for wait in found.waits if blocks(wait))
+    for sentence in cut(blocking, NAMED_MAX, grouped=False):
+        yield "blocked by", sentence
+    others = wording.sentences(wait for wait in found.waits if not blocks(wait))
+    for sentence in cut(others, NAMED_MAX, grouped=False):
+        yield "waits for", sentence
+
+
+_STATES: Mapping[PlanState, str] = {
+    PlanState.UNDER_WAY: "is carried out",
+    PlanState.WAITS: "waits for approval",
+    PlanState.MADE_NOW: "would be made now",
+    PlanState.UNKNOWN: "",
+}
+
+
+def _existence(found: TopicAnswer) -> str:
+    return count(len(found.partitions), "partition") if found.exists else "not created yet"
+
+
+def _pool(found: TopicAnswer) -> str:
+    if found.declared is not None:
+        return f"{found.declared.pool}, as declared"
+    if found.seen.desired.pools:
+        return "no manifest declares the topic"
+    return "not known without manifests (-f DIR)"
+
+
+def _share(found: TopicAnswer) -> str:
+    left = [each for each in found.partitions if each.target]
+    if not left:
+        return "it has no moves of this topic"
+    copied = sum(each.bytes for each in left)
+    return f"{count(len(left), 'partition')} of it, {size(copied)} to copy"
+
+
+def _row(found: PartitionAnswer) -> tuple[str, ...]:
+    partition = found.partition
+    leader = "?" if partition.leader is None else str(partition.leader)
+    return (
+        str(partition.partition),
+        _ids(partition.replicas),
+        "none" if partition.leader == -1 else leader,
+        "?" if partition.isr is None else _ids(partition.isr),
+        _ids(found.target),
+        found.state.value,
+        found.reason,
+    )
+
+
+def _ids(replicas: Sequence[int]) -> str:
+    return ",".join(map(str, replicas))
+
+
+def as_data(found: TopicAnswer) -> dict[str, object]:
+    """Return the answer as JSON values."""
+    known = found.seen.state is not PlanState.UNKNOWN
+    return {
+        "topic": found.topic,
+        "exists": found.exists,
+        "pool": None if found.declared is None else found.declared.pool,
+        "plan": found.seen.plan.hash if known else None,
+        "planState": found.seen.state.value,
+        "partitions": [
+            {
+                "partition": each.partition.partition,
+                "replicas": list(each.partition.replicas),
+                "leader": each.partition.leader,
+                "isr": None if each.partition.isr is None else list(each.partition.isr),
+                "state": each.state.value,
+                "target": list(each.target) or None,
+                "bytes": each.bytes,
+                "reason": each.reason or None,
+            }
+            for each in found.partitions
+        ],
+        "steps": list(found.steps),
+        "problems": list(found.problems),
+        "waits": list(wording.sentences(found.waits)),
+    }

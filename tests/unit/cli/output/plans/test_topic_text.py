@@ -1,0 +1,154 @@
+"""Why a topic is where it is, as values, text and JSON."""
+
+from dataclasses import replace
+
+import pytest
+
+import builders
+from poolkeeper.cli.output.plans.plan_page import PlanSeen, PlanState
+from poolkeeper.cli.output.plans.topic_text import answer, as_data, render
+from poolkeeper.errors import Refused
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.plans import CreateTopic, ElectLeaders, Plan
+from poolkeeper.model.topology import TopicPartition
+
+MIB = 1024**2
+CLUSTER = builders.cluster(
+    (1, 2, 3, 4),
+    builders.topic(
+        "orders",
+        builders.partition(0, 1, 2, isr=(1, 2), leader=1),
+        builders.partition(1, 1, 2, isr=(1,), leader=-1),
+        builders.partition(2, 1, 2, isr=None, leader=None),
+        builders.partition(3, 3, 4, isr=(3, 4), leader=3),
+        builders.partition(4, 3, 4, isr=(3, 4), leader=3),
+    ),
+    builders.topic("other", builders.partition(0, 1, 2)),
+)
+MOVES = (
+    builders.move("orders", 0, (1, 2), (3, 2), bytes=MIB, reason="broker 1 is drained"),
+    builders.move("orders", 1, (1, 2), (3, 2), bytes=2 * MIB, reason="broker 1 is drained"),
+    builders.move("orders", 3, (3, 4), (4, 3), bytes=0, reason="broker 3 leads too many"),
+    builders.move("orders", 4, (1, 4), (3, 4), bytes=MIB, reason="done before"),
+    builders.move("other", 0, (1, 2), (3, 2), bytes=MIB),
+)
+DESIRED = builders.desired(
+    builders.pool_spec("fast", 1, 2, 3, 4), builders.topic_spec("orders", "fast")
+)
+PLAN = Plan(
+    "main",
+    "sha256:0123456789abcdef0123",
+    "",
+    steps=(ElectLeaders((TopicPartition("orders", 1),)), CreateTopic("new", "fast", ())),
+    moves=MOVES,
+)
+SEEN = PlanSeen(PlanState.UNDER_WAY, PLAN, DESIRED, CLUSTER)
+WAITS = (
+    Wait(WaitReason.LEFT_ALONE, partitions=(TopicPartition("other", 0),)),
+    Wait(WaitReason.LEFT_ALONE, partitions=(TopicPartition("orders", 1),)),
+    Wait(WaitReason.NO_CONTROLLER),
+)
+
+
+def test_what_moves_comes_first_with_where_it_should_be_and_why():
+    found = answer("orders", SEEN, WAITS, MOVES[:1])
+    lines = render(found).splitlines()
+    assert lines[0] == "topic       orders, 5 partitions"
+    assert lines[1] == "pool        fast, as declared"
+    assert lines[2] == (
+        "plan        sha256:0123456789ab is carried out: 3 partitions of it, 3 MiB to copy"
+    )
+    assert lines[3] == "step        ElectLeaders"
+    assert lines[4].startswith("blocked by  ")
+    assert lines[5].startswith("waits for   ")
+    table = lines[lines.index("") + 1 :]
+    assert [line.split() for line in table] == [
+        ["partition", "replicas", "leader", "in", "sync", "should", "be", "state", "why"],
+        ["0", "1,2", "1", "1,2", "3,2", "moving", "broker", "1", "is", "drained"],
+        ["1", "1,2", "none", "1", "3,2", "to", "move", "broker", "1", "is", "drained"],
+        ["3", "3,4", "3", "3,4", "4,3", "to", "reorder", "broker", "3", "leads", "too", "many"],
+        ["2", "1,2", "?", "?", "in", "place"],
+        ["4", "3,4", "3", "3,4", "in", "place"],
+    ]
+
+
+def test_waits_are_those_of_the_topic_and_of_the_whole_cluster():
+    found = answer("orders", SEEN, WAITS, ())
+    assert {wait.reason for wait in found.waits} == {
+        WaitReason.NO_CONTROLLER,
+        WaitReason.LEFT_ALONE,
+    }
+    assert len(found.waits) == 2
+
+
+def test_as_data():
+    data = as_data(answer("orders", SEEN, (), MOVES[:1]))
+    partitions = data.pop("partitions")
+    assert data == {
+        "topic": "orders",
+        "exists": True,
+        "pool": "fast",
+        "plan": PLAN.hash,
+        "planState": "under way",
+        "steps": ["ElectLeaders"],
+        "problems": [],
+        "waits": [],
+    }
+    assert isinstance(partitions, list)
+    assert partitions[1] == {
+        "partition": 1,
+        "replicas": [1, 2],
+        "leader": -1,
+        "isr": [1],
+        "state": "to move",
+        "target": [3, 2],
+        "bytes": 2 * MIB,
+        "reason": "broker 1 is drained",
+    }
+    assert partitions[2] == {
+        "partition": 2,
+        "replicas": [1, 2],
+        "leader": None,
+        "isr": None,
+        "state": "in place",
+        "target": None,
+        "bytes": 0,
+        "reason": None,
+    }
+
+
+def test_a_declared_topic_that_is_not_created_yet():
+    declared = replace(DESIRED, topics=(builders.topic_spec("new", "fast"),))
+    seen = replace(SEEN, desired=declared, state=PlanState.WAITS)
+    assert render(answer("new", seen, (), ())).splitlines() == [
+        "topic       new, not created yet",
+        "pool        fast, as declared",
+        "plan        sha256:0123456789ab waits for approval: it has no moves of this topic",
+        "step        CreateTopic",
+    ]
+
+
+def test_without_manifests_and_without_a_plan_it_says_what_would_make_one():
+    nothing = Plan("main", "", "")
+    bare = replace(DESIRED, topics=(), pools=())
+    found = answer("other", PlanSeen(PlanState.UNKNOWN, nothing, bare, CLUSTER), (), ())
+    assert render(found).splitlines()[1:3] == [
+        "pool        not known without manifests (-f DIR)",
+        "plan        none is stored; with manifests (-f DIR) one is made",
+    ]
+    assert (as_data(found)["plan"], as_data(found)["planState"]) == (None, "unknown")
+    assert render(found).splitlines()[-1].split() == ["0", "1,2", "1", "1,2", "not", "known"]
+
+
+@pytest.mark.parametrize(
+    ("topic", "said"),
+    [
+        ("ordrs", "topic ordrs is neither in the cluster nor declared (is it orders?)"),
+        ("x", "topic x is neither in the cluster nor declared"),
+    ],
+)
+def test_a_topic_that_nobody_knows_is_refused(topic, said):
+    with pytest.raises(Refused) as refused:
+        answer(topic, SEEN, (), ())
+    assert str(refused.value) == said

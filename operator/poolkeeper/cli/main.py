@@ -40,6 +40,7 @@ COMMANDS = {
     "show": ("plans.show:show", "Show the stored plan of the run under way."),
     "stop": ("plans.stop:stop", "Stop the run under way after its current stage."),
     "rollback": ("plans.stop:rollback", "Cancel what is in flight, and end the run."),
+    "approve": (".kubectl.writing:approve_cluster", "On Kubernetes: approve the plan that waits."),
     "ui": ("ui.ui:ui", "Show clusters in a browser, live and read-only."),
     "history": ("plans.history:history", "Show the runs that ended last, and who approved them."),
     "repair": ("repair:repair", "Show what is wrong with nodes in ZooKeeper, and mend it."),
@@ -56,7 +57,7 @@ COMMANDS = {
     "completion": ("completion:completion", "Print the completion script of a shell."),
     "version": ("version:version", "Show the version."),
 }
-"""Each command's module and object below `poolkeeper.cli.commands`, and its line of help."""
+"""Each command's module (relative to `poolkeeper.cli.commands`) and object, and its line of help."""
 HIDDEN = {
     "executor": ("fleet.spark_executor:executor", ""),
     "check-release": ("run.check_release:check_release", ""),
@@ -77,7 +78,7 @@ class LazyGroup(click.Group):
         if cmd_name not in known:
             return None
         module, _, name = known[cmd_name][0].partition(":")
-        found = getattr(importlib.import_module(f"poolkeeper.cli.commands.{module}"), name)
+        found = getattr(importlib.import_module(f".{module}", "poolkeeper.cli.commands"), name)
         assert isinstance(found, click.Command)
         return found
 

@@ -1,7 +1,8 @@
 """`kubectl poolkeeper approve`, `stop`, `rollback` and `resume`."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 
@@ -17,26 +18,33 @@ from poolkeeper.model.execution.person_requests import PersonRequest, RequestKin
 from poolkeeper.model.names import REQUEST
 from poolkeeper.resources.status.plan_fields import PARTS_MAX, PlanApproval
 
+Function = Callable[..., Any]
+
 ATTEMPTS = 5
 ANSWER_S = 60.0
 POLL_S = 0.5
 
 
+def _approval(function: Function) -> Function:
+    """Add the parts, and the options of an approval."""
+    for add in (
+        options.output(),
+        click.option(
+            "--now", is_flag=True, help="Also where Git has the last word: until it is applied."
+        ),
+        click.option(
+            "--plan", "expected", metavar="HASH", help="Approve only if the plan is still this."
+        ),
+        click.argument("parts", metavar="[PART]…", nargs=-1),
+    ):
+        function = add(function)
+    return by_user(function)
+
+
 @click.command()
-@by_user
-@click.argument("parts", metavar="[PART]…", nargs=-1)
+@_approval
 @cluster_option
-@click.option("--plan", "expected", metavar="HASH", help="Approve only if the plan is still this.")
-@click.option("--now", is_flag=True, help="Also where Git has the last word: until it is applied.")
-@options.output()
-def approve(
-    access: UserAccess,
-    parts: tuple[str, ...],
-    cluster: str,
-    expected: str | None,
-    now: bool,
-    output: str,
-) -> None:
+def approve(**given: Any) -> None:
     """Approve the plan that waits, or parts of it (see `plan`), by their hashes.
 
     `adoption/NAMESPACE` lets the Topics of a namespace take over what they ask for (see `status`).
@@ -44,6 +52,29 @@ def approve(
     Where the KafkaCluster is applied from Git (Argo CD, Flux), the lines to commit are printed
     instead.
     """
+    _approve(**given)
+
+
+@click.command("approve")
+@click.argument("cluster", metavar="CLUSTER")
+@_approval
+def approve_cluster(**given: Any) -> None:
+    """On Kubernetes: approve the plan that waits for CLUSTER, or parts of it, by their hashes.
+
+    CLUSTER is the name of a KafkaCluster. The same as `kubectl poolkeeper approve`. Where it is
+    applied from Git (Argo CD, Flux), the lines to commit are printed instead.
+    """
+    _approve(**given)
+
+
+def _approve(
+    access: UserAccess,
+    parts: tuple[str, ...],
+    cluster: str,
+    expected: str | None,
+    now: bool,
+    output: str,
+) -> None:
     for attempt in range(ATTEMPTS):
         body = access.cluster(cluster)
         found = _approvals(access, body, parts, expected)

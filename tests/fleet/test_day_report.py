@@ -1,10 +1,8 @@
-"""What a fleet's report is made of, against a recount; and what is missing in it."""
+"""The report of a day: what is missing in it, its pages, its tables."""
 
 import html
 import json
 import shutil
-from collections import Counter
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -23,10 +21,6 @@ from poolkeeper.fleet.lake.filesystems import Storage, local_path
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.lake.reading import Reader
-from poolkeeper.fleet.report_tables.broker_loads import broker_loads
-from poolkeeper.fleet.report_tables.cluster_tables import ClusterTables
-from poolkeeper.fleet.report_tables.hottest import hottest
-from poolkeeper.fleet.report_tables.partition_loads import partition_loads
 from poolkeeper.fleet.schedule.budget import Budget
 from poolkeeper.fleet.stages import day_report, pipeline, plan_pages, waves
 from poolkeeper.fleet.stages.load_features import HistoryOptions
@@ -40,145 +34,19 @@ from poolkeeper.fleet.stages.publishing import (
     TABLES_OF,
     publish_tables,
 )
-from poolkeeper.fleet.storage import cluster_rows, parquet, report_schemas, schemas, table_schema
-from poolkeeper.load.apply import MeasuredLoads, with_loads
-from poolkeeper.model.topology import Partition, Topic
+from poolkeeper.fleet.storage import parquet, report_schemas, schemas, table_schema
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.report.values import FleetReport, Gap, Hot, Measured, Missing, Presence
+from poolkeeper.report.values import FleetReport, Gap, Missing, Presence
 from s3_server import Bucket
 
 BEFORE = "2026-02-28"
 DAY_MS = 86_400_000
 OPTIONS = day_report.ReportInputs({"moving": "north"}, cases.NOW_MS + 3_600_000, date(2026, 5, 30))
-CASES = ("disks", "oddities", "weights", "separate")
 
 
 @pytest.fixture(scope="module")
 def clusters():
     return cases.golden()
-
-
-def tables_of(case: cases.Case, features=()) -> ClusterTables:
-    desired, cluster = case
-    rows = cluster_rows.rows_of_cluster(cluster)
-    bodies = rows.bodies
-    listed = parquet.table_of(
-        schemas.FEATURES,
-        {
-            column.name: [row.get(column.name, 0) for row in features]
-            for column in schemas.FEATURES.columns
-        },
-    )
-    head = {**rows.head, "read_ms": cases.NOW_MS, "reason": None}
-    return ClusterTables(
-        cluster.name,
-        head,
-        desired,
-        bodies[schemas.PARTITIONS.name],
-        bodies[schemas.BROKERS.name],
-        listed,
-    )
-
-
-def feature(topic: str, partition: int, metric: str, **figures: float | None) -> dict:
-    return {"topic": topic, "partition": partition, "metric": metric, "p95": None} | {
-        "growth_per_day": None,
-        "last": 0.0,
-        **figures,
-    }
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_broker_loads_are_those_of_a_recount(clusters, name):
-    desired, cluster = clusters[name]
-    found = tables_of((desired, cluster))
-    loads = broker_loads(found, partition_loads(found))
-    replicas, leaders, held, sized, rates = (Counter() for _ in range(5))
-    for topic in cluster.topics.values():
-        for p in topic.partitions:
-            leaders.update(p.replicas[:1])
-            for broker in p.replicas:
-                replicas[broker] += 1
-                sized[broker] += p.size_bytes is not None
-                held[broker] += p.size_bytes or 0
-                rates[broker] += p.in_bytes_per_s or 0.0
-    pool_of = {broker: pool for pool in desired.pools for broker in pool.brokers}
-    assert [each.broker for each in loads] == sorted({*replicas, *pool_of, *cluster.brokers})
-    for each in loads:
-        broker, pool = each.broker, pool_of.get(each.broker)
-        assert (each.replicas, each.leaders) == (replicas[broker], leaders[broker])
-        assert (each.bytes, each.sized) == (held[broker], sized[broker])
-        assert (each.bytes_in_per_s or 0.0) == pytest.approx(rates[broker])
-        assert (each.pool, each.growth) == (pool.name if pool else "", None)
-        usable = pool is not None and broker in cluster.brokers and broker not in pool.drain
-        assert each.weight == (pool.capacity_for(broker).weight if usable else 0)
-        assert each.capacity == (pool.capacity_for(broker).disk_bytes if pool else None)
-
-
-def test_the_load_history_counts_as_it_does_for_plans(clusters):
-    desired, cluster = clusters["separate"]
-    name = "pool-0.000"
-    unknown = Partition(0, (1, 2), leader=1, isr=(1, 2))
-    topic = Topic(name, (unknown, *(unknown._replace(partition=n) for n in (1, 2))))
-    case = desired, replace(cluster, topics={name: topic})
-    history = [
-        feature(name, 1, "bytes", last=100.0, growth_per_day=10.0),
-        feature(name, -1, "bytes", last=700.0, growth_per_day=-50.0),
-        feature(name, 0, "bytes_in_per_s", p95=3.0),
-        feature("gone", 0, "bytes", last=9e9, growth_per_day=9e9),
-        feature(name, 9, "bytes", last=9e9, growth_per_day=9e9),
-    ]
-    found = partition_loads(tables_of(case, history))
-    planned = with_loads(
-        case[1],
-        MeasuredLoads({(name, 1): 100.0, (name, -1): 700.0}, {(name, 0): 3.0}),
-    ).topics[name]
-    assert found.size.tolist() == [p.size_bytes for p in planned.partitions] == [300, 100, 300]
-    assert found.growth.tolist() == [-30.0, 10.0, -30.0]
-    assert found.rate[0] == 3.0
-    brokers = broker_loads(tables_of(case, history), found)
-    assert [(b.bytes, b.growth, b.grown_bytes) for b in brokers[:2]] == [(700, -50.0, 700)] * 2
-    assert brokers[2].growth is None
-
-
-def test_the_hottest_are_the_first_by_rate_and_by_size(clusters):
-    desired, cluster = clusters["separate"]
-    topics = {
-        name: Topic(
-            name,
-            tuple(
-                Partition(n, (1, 2), leader=1, isr=(1,), size_bytes=size, in_bytes_per_s=rate)
-                for n, (size, rate) in enumerate(loads)
-            ),
-        )
-        for name, loads in (("a", [(5, 1.0), (6, None)]), ("b", [(9, 0.5), (None, 0.75)]))
-    }
-    tables = tables_of((desired, replace(cluster, topics=topics)))
-    loads = partition_loads(tables)
-    found = hottest("bench", loads, broker_loads(tables, loads), most=2)
-    rate, size = Measured.BYTES_IN, Measured.BYTES
-    assert found == tuple(
-        Hot("bench", "pool-0", *each)
-        for each in (
-            (rate, "a", 0, 1.0),
-            (rate, "b", 1, 0.75),
-            (rate, "b", -1, 1.25),
-            (rate, "a", -1, 1.0),
-            (size, "b", 0, 9.0),
-            (size, "a", 1, 6.0),
-            (size, "a", -1, 11.0),
-            (size, "b", -1, 9.0),
-        )
-    )
-
-
-def test_a_cluster_without_topics_has_figures(clusters):
-    desired, cluster = clusters["separate"]
-    tables = tables_of((desired, replace(cluster, topics={})))
-    loads = partition_loads(tables)
-    brokers = broker_loads(tables, loads)
-    assert {(each.replicas, each.bytes, each.growth) for each in brokers} == {(0, 0, None)}
-    assert hottest("bench", loads, brokers) == ()
 
 
 ALONE = InProcess()

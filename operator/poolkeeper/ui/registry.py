@@ -118,7 +118,7 @@ class View:
             return self._shown
 
     def _report(self, seen: Seen[Any]) -> Report:
-        lost = Section("Not seen now", items=((Cell(seen.trouble),),))
+        lost = Section("Not readable now", items=((Cell(seen.trouble),),))
         if seen.value is None:
             title = f"{self.live.label}: {self._whose}" if self._whose else self.live.label
             if seen.trouble:
@@ -129,8 +129,8 @@ class View:
             return made
         before = f"Below is what was seen at {clock_time(seen.value_ms)}."
         lost = Section(lost.title, (before,), items=lost.items)
-        lead = f"Not seen now. At {clock_time(seen.value_ms)}: {made.lead}"
-        tiles = (Tile("not seen", f"since {clock_time(seen.value_ms)}", "bad"), *made.tiles)
+        lead = f"Not readable now. At {clock_time(seen.value_ms)}: {made.lead}"
+        tiles = (Tile("not readable", f"since {clock_time(seen.value_ms)}", "bad"), *made.tiles)
         return replace(made, lead=lead, tiles=tiles, sections=(lost, *made.sections))
 
 
@@ -139,7 +139,7 @@ def told(seen: Seen[Any]) -> str:
     if not seen.number:
         return "looking"
     if seen.trouble:
-        return f"not seen at {clock_time(seen.at_ms)}; asked again"
+        return f"not readable at {clock_time(seen.at_ms)}; tried again"
     return f"seen at {clock_time(seen.at_ms)}"
 
 

@@ -6,13 +6,13 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait
 from poolkeeper.text import few, listed, more, named, size
 from poolkeeper.wording.actions import action_text
+from poolkeeper.wording.log_dirs import LOG_DIRS
 from poolkeeper.wording.pieces import (
     MIB,
     NAMED_MAX,
     STALE,
     UNNOTICED,
     amount_on_broker,
-    between_log_dirs,
     brokers_are,
     counted,
     few_of,
@@ -23,6 +23,7 @@ from poolkeeper.wording.pieces import (
 )
 from poolkeeper.wording.refusals import refusal_text
 from poolkeeper.wording.requests import REQUESTS
+from poolkeeper.wording.throttles import THROTTLES
 
 _WAITING_NAMED_MAX = 3
 
@@ -48,46 +49,6 @@ def _adoption(wait: Wait) -> str:
     return (
         f"namespace {wait.name} asks to take over {counted(wait.count, 'existing topic')}"
         f" ({topics}): to let it, add {wait.hash} to spec.approval.plans"
-    )
-
-
-def _conflict(wait: Wait) -> str:
-    owners = [f"topic {name}" for name in wait.topics] + [f"broker {b}" for b in wait.brokers]
-    some = ", ".join(owners[:NAMED_MAX])
-    return f"somebody else set throttles on {some} since the run began: remove them"
-
-
-def _left_throttles(wait: Wait) -> str:
-    return (
-        f"a run that is gone left throttles on {_throttled(wait)}: they slow replication until"
-        " `poolkeeper apply` or `run` takes them off, which waits until nothing is being reassigned"
-    )
-
-
-def _unaccounted_throttles(wait: Wait) -> str:
-    return (
-        f"no run accounts for the throttles on {_throttled(wait)}: if nobody needs them, remove"
-        " them with kafka-configs or `poolkeeper repair --remove-unaccounted-throttles`"
-    )
-
-
-def _throttled(wait: Wait) -> str:
-    kinds = (("topic", wait.topics), ("broker", wait.brokers))
-    found = [
-        f"{noun if len(names) == 1 else f'{noun}s'} {few(names, NAMED_MAX, grouped=False)}"
-        for noun, names in kinds
-        if names
-    ]
-    default = [f"the default of all brokers ({wait.path})"] if wait.path else []
-    return " and ".join((*found, *default))
-
-
-def _settling(wait: Wait) -> str:
-    if wait.brokers:
-        return f"the throttle rate is not in force yet on {named('broker', wait.brokers)}"
-    return (
-        "the brokers are applying the throttle: they are asked for their rates; lists of topics"
-        " cannot be asked for, and are given a few seconds"
     )
 
 
@@ -193,36 +154,6 @@ def _became(what: str) -> Callable[[Wait], str]:
     )
 
 
-def _log_dir_failed(wait: Wait) -> str:
-    held = f"; {few_of(wait.partitions)} cannot be copied there" if wait.partitions else ""
-    return (
-        f"log directory {wait.path} of broker {joined(wait.brokers)} has failed"
-        f" ({wait.detail}){held}: replace the disk and restart the broker, or drain it"
-    )
-
-
-def _larger_log(wait: Wait) -> str:
-    return (
-        f"broker {joined(wait.brokers)} holds {size(wait.count)} of {few_of(wait.partitions)}, and"
-        f" the leader {size(wait.of)}: a replica there would be cut to what the leader has."
-        f" {_STRAY_LOG}"
-    )
-
-
-def _log_of_new_partition(wait: Wait) -> str:
-    return (
-        f"broker {joined(wait.brokers)} holds {size(wait.count)} of {few_of(wait.partitions)},"
-        f" which is to be created: what it holds would be lost. {_STRAY_LOG}"
-    )
-
-
-_STRAY_LOG = (
-    "Was ZooKeeper restored from an old backup? Then save that log first. If nobody needs it, stop"
-    " that broker, delete the partition's folder from its log directory and start it again, or set"
-    " spec.execution.remedies.overwriteLargerLogs: true"
-)
-
-
 def _run_recorded(wait: Wait) -> str:
     throttle = (
         f"; what is in flight goes on, and its throttle of {size(wait.count)}/s a broker stays"
@@ -321,19 +252,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.LEFT_ALONE: lambda wait: (
         f"{few_of(wait.partitions)} was moved by somebody else and is left alone"
     ),
-    _R.THROTTLES_LEFT: _left_throttles,
-    _R.THROTTLES_UNACCOUNTED: _unaccounted_throttles,
-    _R.THROTTLED_CONFIG_DAMAGED: lambda wait: (
-        f"{wait.path} may hold throttles and is damaged ({wait.detail}): run `poolkeeper repair`"
-    ),
-    _R.THROTTLE_CONFLICT: _conflict,
-    _R.THROTTLES_YIELDED: lambda wait: (
-        f"somebody else set throttles on {_throttled(wait)} during the run: they stay as they are"
-    ),
-    _R.THROTTLES_NOT_KEPT: lambda wait: (
-        f"somebody removed the throttles of the run {wait.count} times: they are not set again, and"
-        " what moves is not limited"
-    ),
+    **THROTTLES,
     _R.NO_CONTROLLER: _told("no controller is elected"),
     _R.KRAFT_MIGRATION: _told(
         "the cluster is migrating to KRaft: nothing is written to ZooKeeper any more"
@@ -350,7 +269,6 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.STALE_WRITE: lambda wait: wait.detail,
     _R.NODE_DAMAGED: lambda wait: wait.detail,
     _R.FAILED: lambda wait: wait.detail if wait.refusal is None else refusal_text(wait.refusal),
-    _R.THROTTLE_SETTLING: _settling,
     _R.STAGE_IN_FLIGHT: _stage,
     _R.STAGE_DEADLINE: lambda wait: f"stage {wait.stage} is over its deadline",
     _R.MOVES_RETURNING: lambda wait: (
@@ -428,13 +346,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
         " know of the new replicas: restart it if this lasts, as it ignores what the controller"
         " tells it"
     ),
-    _R.LOG_DIR_FAILED: _log_dir_failed,
-    _R.TARGET_LOG_LARGER: _larger_log,
-    _R.LOG_OF_NEW_PARTITION: _log_of_new_partition,
-    _R.LOG_DIRS_FULL: lambda wait: (
-        f"the log directories of broker {joined(wait.brokers)} have {size(wait.count)} free, and"
-        f" copies of {few_of(wait.partitions)} still need {size(wait.of)}: free space there"
-    ),
+    **LOG_DIRS,
     _R.CONFIG_REFUSED: lambda wait: (
         f"the config of topic {wait.topic} is not written: {wait.detail}"
     ),
@@ -445,21 +357,6 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.TOPIC_STILL_DELETING: lambda wait: f"topic {wait.topic} is still being deleted",
     _R.TOPIC_DELETING: lambda wait: f"topic {wait.topic} is being deleted by the brokers",
     _R.LEADERS_MISSING: _leaders,
-    _R.LOG_DIRS_UNKNOWN: lambda wait: (
-        f"broker {joined(wait.brokers)} does not report its log directories"
-    ),
-    _R.REPLICA_COPYING: lambda wait: f"{few_of(wait.partitions)} is being copied to {wait.path}",
-    _R.LOG_DIR_MOVES_IN_FLIGHT: lambda wait: (
-        f"{between_log_dirs(wait.count)} in flight, {wait.of} to go"
-    ),
-    _R.LOG_DIR_MOVES_RETURNING: lambda wait: f"{between_log_dirs(wait.count)} are being cancelled",
-    _R.LOG_DIRS_BROKER_NOT_LIVE: lambda wait: (
-        f"broker {joined(wait.brokers)} is not live; {few_of(wait.partitions)} is to move between"
-        " its log directories: start it, or drain it"
-    ),
-    _R.LOG_DIR_MOVE_REFUSED: lambda wait: (
-        f"broker {joined(wait.brokers)} does not move {few_of(wait.partitions)}: {wait.detail}"
-    ),
     _R.BROKERS_NOT_ASKED: _told(
         "the brokers cannot be asked to move replicas between log directories"
     ),

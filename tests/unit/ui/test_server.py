@@ -326,7 +326,7 @@ def test_a_cluster_that_cannot_be_seen_is_shown_as_such_and_comes_back(
     world.error = Unavailable("zk-1:2181 does not answer")
     lost = viewer.until("page")["content"]
     assert "zk-1:2181 does not answer" in lost
-    assert "Not seen now." in lost
+    assert "Not readable now." in lost
     assert "<p>first</p>" not in lost, "what was seen is said to be of before"
     assert "first" in lost
     world.text, world.error = "back", None

@@ -1,0 +1,68 @@
+"""What waits for throttles, as sentences: other people's, left ones, and those of a run."""
+
+from collections.abc import Callable, Mapping
+
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.text import few, named
+from poolkeeper.wording.pieces import NAMED_MAX
+
+_R = WaitReason
+
+
+def _conflict(wait: Wait) -> str:
+    owners = [f"topic {name}" for name in wait.topics] + [f"broker {b}" for b in wait.brokers]
+    some = ", ".join(owners[:NAMED_MAX])
+    return f"somebody else set throttles on {some} since the run began: remove them"
+
+
+def _left_throttles(wait: Wait) -> str:
+    return (
+        f"a run that is gone left throttles on {_throttled(wait)}: they slow replication until"
+        " `poolkeeper apply` or `run` takes them off, which waits until nothing is being reassigned"
+    )
+
+
+def _unaccounted_throttles(wait: Wait) -> str:
+    return (
+        f"no run accounts for the throttles on {_throttled(wait)}: if nobody needs them, remove"
+        " them with kafka-configs or `poolkeeper repair --remove-unaccounted-throttles`"
+    )
+
+
+def _throttled(wait: Wait) -> str:
+    kinds = (("topic", wait.topics), ("broker", wait.brokers))
+    found = [
+        f"{noun if len(names) == 1 else f'{noun}s'} {few(names, NAMED_MAX, grouped=False)}"
+        for noun, names in kinds
+        if names
+    ]
+    default = [f"the default of all brokers ({wait.path})"] if wait.path else []
+    return " and ".join((*found, *default))
+
+
+def _settling(wait: Wait) -> str:
+    if wait.brokers:
+        return f"the throttle rate is not in force yet on {named('broker', wait.brokers)}"
+    return (
+        "the brokers are applying the throttle: they are asked for their rates; lists of topics"
+        " cannot be asked for, and are given a few seconds"
+    )
+
+
+THROTTLES: Mapping[WaitReason, Callable[[Wait], str]] = {
+    _R.THROTTLES_LEFT: _left_throttles,
+    _R.THROTTLES_UNACCOUNTED: _unaccounted_throttles,
+    _R.THROTTLED_CONFIG_DAMAGED: lambda wait: (
+        f"{wait.path} may hold throttles and is damaged ({wait.detail}): run `poolkeeper repair`"
+    ),
+    _R.THROTTLE_CONFLICT: _conflict,
+    _R.THROTTLES_YIELDED: lambda wait: (
+        f"somebody else set throttles on {_throttled(wait)} during the run: they stay as they are"
+    ),
+    _R.THROTTLES_NOT_KEPT: lambda wait: (
+        f"somebody removed the throttles of the run {wait.count} times: they are not set again, and"
+        " what moves is not limited"
+    ),
+    _R.THROTTLE_SETTLING: _settling,
+}

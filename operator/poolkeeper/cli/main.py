@@ -57,7 +57,7 @@ COMMANDS = {
     "completion": ("completion:completion", "Print the completion script of a shell."),
     "version": ("version:version", "Show the version."),
 }
-"""Each command's module (relative to `poolkeeper.cli.commands`) and object, and its line of help."""
+"""Each command: module, relative to `poolkeeper.cli.commands`, and object; its line of help."""
 HIDDEN = {
     "executor": ("fleet.spark_executor:executor", ""),
     "check-release": ("run.check_release:check_release", ""),

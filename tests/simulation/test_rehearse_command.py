@@ -82,6 +82,16 @@ def test_the_page_loads_nothing_and_has_a_lane_for_each_broker(capsys, folder):
     assert 'type="range"' in page
 
 
+def test_the_page_shows_when_a_fault_begins(capsys, folder):
+    code, _ = run(capsys, "--fail", "broker=7@40%,for=10m", "--out", "page.html")
+    page = (folder / "page.html").read_text()
+    assert code == 0
+    (begins,) = set(re.findall("<title>broker=7@40%,for=10m, at ([^<]+)</title>", page))
+    (moment,) = re.findall("<li>([^<]+); broker=7@40%,for=10m begins; ", page)
+    assert (begins, moment) == ("2 min 37 s", "2 min 36 s: stage 1")
+    assert '</ol></div><div class="scroll"><svg' in page, "the slider does not scroll away"
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_run_that_never_ends_is_exit_code_4(capsys):
     code, said = run(capsys, "--fail", "broker=7@40%,for=ever")

@@ -54,12 +54,16 @@ class ReportTable:
 
 @frozen
 class Picture:
-    """A well-formed and escaped SVG; `tells` is its text alternative."""
+    """A well-formed and escaped SVG; `tells` is its text alternative.
+
+    `control`: markup that stands above it and does not scroll with it.
+    """
 
     svg: str
     title: str
     tells: str
     legend: tuple[tuple[str, str], ...] = ()
+    control: str = ""
 
 
 @frozen

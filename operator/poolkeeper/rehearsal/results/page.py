@@ -22,10 +22,10 @@ from poolkeeper.report.document import (
     span,
     table,
 )
-from poolkeeper.report.html.markup import coordinate, element, text
+from poolkeeper.report.html.markup import clean, coordinate, element, text
 from poolkeeper.report.html.page import render as render_report
 from poolkeeper.report.html.pictures import WIDTH, box, svg, words
-from poolkeeper.report.html.timelines import timeline_picture
+from poolkeeper.report.html.timelines import time_axis, timeline_picture
 from poolkeeper.report.values import Bar
 from poolkeeper.text import count, fine_duration, percent, size
 
@@ -33,7 +33,8 @@ MOMENTS_MAX = 120
 LANES_MAX = 150
 CURVES_MAX = 12
 ROWS_MAX = 500
-_LEFT, _TOP, _LANE, _CURVE = 74, 10, 14, 46
+_LEFT, _RIGHT, _TOP, _LANE, _CURVE, _CURVE_STEP = 74, 12, 24, 14, 46, 66
+_CURVES_TOP = _TOP + 20
 _HEATS = (0.02, 0.1, 0.25, 0.5, 0.8)
 
 
@@ -84,7 +85,8 @@ class _Moments:
         self.joined = -(-bins // MOMENTS_MAX)
         self.count = -(-bins // self.joined)
         self.seconds = series.width_s * self.joined
-        self.step = (WIDTH - _LEFT - 12) / self.count
+        self.step = (WIDTH - _LEFT - _RIGHT) / self.count
+        self.faults = found.faults
 
     def means(self, values: Sequence[float]) -> list[float]:
         """The mean of each moment."""
@@ -95,6 +97,19 @@ class _Moments:
         """The highest value of each moment."""
         parts = [values[n * self.joined : (n + 1) * self.joined] for n in range(self.count)]
         return [max(part, default=0) for part in parts]
+
+    def axis(self, height: float) -> Iterator[str]:
+        """Times from left to right, and where faults begin."""
+        yield from time_axis(self.count * self.seconds, _LEFT, _TOP, height)
+        for fault in self.faults:
+            x = coordinate(_LEFT + fault.begin_s / self.seconds * self.step)
+            told = element("title", text(f"{fault.text}, at {fine_duration(fault.begin_s)}"))
+            yield element("path", told, d=f"M{x} {_TOP - 4}V{coordinate(height)}", class_="fault")
+
+    @property
+    def keys(self) -> tuple[tuple[str, str], ...]:
+        """What tells in a legend where faults begin, if there are any."""
+        return (("fault", "a fault begins"),) if self.faults else ()
 
     def cursor(self, height: float) -> str:
         """The line that the slider moves."""
@@ -135,12 +150,16 @@ def _brokers(found: Rehearsal) -> Section:
         for warmth, shapes in sorted(heats.items())
     ]
     height = _TOP + len(ids) * 2 * _LANE
-    drawn.append(moments.cursor(height))
+    drawn += [*moments.axis(height), moments.cursor(height)]
     title = "Traffic of each broker:"
-    tells = "upper half in, lower half out, copies and producers; time goes to the right."
+    tells = (
+        "upper half in, lower half out, copies and producers, as parts of a broker's network;"
+        " time goes to the right."
+    )
     control = _control(found, moments, rates)
     legend = tuple((f"c{n}", f"from {percent(100 * low)}") for n, low in enumerate((0.0, *_HEATS)))
-    picture = Picture(control + svg(height + 4, title, tells, *drawn), title, tells, legend)
+    drawing = svg(height + 4, title, tells, *drawn)
+    picture = Picture(drawing, title, tells, (*legend, *moments.keys), control)
     rows = [
         (
             number(b.broker),
@@ -174,8 +193,11 @@ def _control(found: Rehearsal, moments: _Moments, rates: dict[tuple[int, str], l
         which = ", ".join(f"stage {s.number}" for s in stages[:3]) or "no stage"
         busiest = max(rates, key=lambda key: rates[key][place], default=(0, "in"))
         rate = rates[busiest][place] if rates else 0.0
+        began = "".join(
+            f"; {fault.text} begins" for fault in found.faults if begin_s <= fault.begin_s < end_s
+        )
         lines.append(
-            f"{fine_duration(begin_s)}: {which}; busiest is broker {busiest[0]} with"
+            f"{fine_duration(begin_s)}: {which}{began}; busiest is broker {busiest[0]} with"
             f" {size(rate)}/s {busiest[1]}; {count(round(out_of_sync[place]), 'partition')}"
             " out of sync"
         )
@@ -198,12 +220,14 @@ def _disks(found: Rehearsal) -> Section | None:
     changed.sort(key=lambda key: (limits[key].least_free or 0.0, -limits[key].high_bytes))
     moments, drawn = _Moments(found), []
     for row, key in enumerate(changed[:CURVES_MAX]):
-        trace, top = limits[key], _TOP + row * (_CURVE + 10)
+        trace, top = limits[key], _CURVES_TOP + row * _CURVE_STEP
         values = moments.highs(found.series.used[key])
         most = max(*values, trace.limit_bytes or 0, 1)
-        label = f"{key[0]} {trace.path}"
-        drawn.append(words(_LEFT + 4, top + 10, label, class_="b"))
-        drawn.append(words(_LEFT - 6, top + 10, size(most), "end"))
+        label = clean(f"broker {key[0]}, {trace.path}", 120)
+        drawn.append(words(_LEFT + 8, top - 5, label, class_="b"))
+        drawn.append(words(_LEFT - 6, top + 4, size(most), "end"))
+        drawn.append(words(_LEFT - 6, top + _CURVE + 4, "0", "end"))
+        drawn.append(element("path", d=f"M{_LEFT} {top + _CURVE}H{WIDTH - _RIGHT}", class_="grid"))
         points = [
             f"{coordinate(_LEFT + (n + 0.5) * moments.step)}"
             f" {coordinate(top + _CURVE * (1 - value / most))}"
@@ -212,12 +236,12 @@ def _disks(found: Rehearsal) -> Section | None:
         drawn.append(element("path", d=f"M{'L'.join(points)}", class_="curve"))
         if trace.limit_bytes is not None:
             y = coordinate(top + _CURVE * (1 - trace.limit_bytes / most))
-            drawn.append(element("path", d=f"M{_LEFT} {y}H{WIDTH - 12}", class_="limit"))
-    height = _TOP + min(len(changed), CURVES_MAX) * (_CURVE + 10)
-    drawn.append(moments.cursor(height))
+            drawn.append(element("path", d=f"M{_LEFT} {y}H{WIDTH - _RIGHT}", class_="limit"))
+    height = _CURVES_TOP + (min(len(changed), CURVES_MAX) - 1) * _CURVE_STEP + _CURVE
+    drawn += [*moments.axis(height), moments.cursor(height)]
     title = "Log directories that fill most:"
-    tells = "bytes held over time; the dashed line is what the directory can hold."
-    picture = Picture(svg(height, title, tells, *drawn), title, tells)
+    tells = "the most bytes held over time; the dashed line is what a directory can hold."
+    picture = Picture(svg(height + 6, title, tells, *drawn), title, tells, moments.keys)
     rows = [
         (
             number(broker),

@@ -115,7 +115,8 @@ class _Drawing:
             told = element("title", text(f"{topic}-{number}: {self.labels[member]}"))
             yield element("path", told, d=shape, class_=f"u{self.colours[member]}")
             if end - start > _LABEL_PX:
-                yield words(start + 4, y + 9.6, clean(self.labels[member], 16), class_="in")
+                on = f"on{self.colours[member]}"
+                yield words(start + 4, y + 9.6, clean(self.labels[member], 16), class_=on)
 
     def _stretches(self, owners: Sequence[str | None]) -> Iterator[tuple[str, float, float]]:
         """The reader from where to where; without a gap where a rebalance lets it read on."""
@@ -142,19 +143,19 @@ class _Drawing:
             load = outcome.rates.get(member)
             if load is not None:
                 bars.append(_step(load, (start, end), most, base))
-                numbers.append(self._number(load, start, base - _height(load, most), base))
+                numbers.append(self._number(load, member, start, base - _height(load, most), base))
         for outcome, place in zip(outcomes[1:], self.places.gaps, strict=False):
             bars.append(_step(outcome.rates_meanwhile.get(member, 0.0), place, most, base))
         shape = "".join(filter(None, bars))
         yield element("path", d=shape, class_=f"u{self.colours[member]}") if shape else ""
         yield from numbers
 
-    def _number(self, load: float, x: float, top: float, base: float) -> str:
+    def _number(self, load: float, member: str, x: float, top: float, base: float) -> str:
         """The load in figures: above its step, or inside where there is no room above."""
         said = shown_load(load, measured=self.measured)
         if base - top < _CHART - 10:
             return words(x + 4, top - 3, said)
-        return words(x + 4, top + 11, said, class_="in")
+        return words(x + 4, top + 11, said, class_=f"on{self.colours[member]}")
 
 
 def _height(load: float, most: float) -> float:

@@ -7,6 +7,7 @@ else: whatever a name holds, it neither runs nor loads anything.
 
 import base64
 import hashlib
+import re
 
 from poolkeeper.report.document import (
     Cell,
@@ -24,6 +25,7 @@ from poolkeeper.report.html.markup import clean, element, text
 from poolkeeper.report.html.script import SCRIPT, SCRUB
 from poolkeeper.report.html.styles import CSS
 
+_QUOTED = re.compile("`([^`]+)`")
 _NAME_MAX = 48
 """The longest name, in characters, that is kept on one line."""
 _TEXT_NARROW = 30
@@ -108,7 +110,12 @@ def _find(what: str) -> str:
 
 
 def _paragraph(raw: str, class_: str = "") -> str:
-    return element("p", text(raw), class_=class_) if class_ else element("p", text(raw))
+    return element("p", _prose(raw), class_=class_) if class_ else element("p", _prose(raw))
+
+
+def _prose(raw: str) -> str:
+    """A sentence; commands stand between backticks in it, as they do on a terminal."""
+    return _QUOTED.sub(lambda found: element("code", found[1], class_="long"), text(raw))
 
 
 def _tile(tile: Tile) -> str:
@@ -141,7 +148,8 @@ def _picture(picture: Picture) -> str:
     )
     legend = element("ul", *keys, class_="legend") if picture.legend else ""
     caption = element("figcaption", element("b", text(picture.title)), " ", text(picture.tells))
-    return element("figure", caption, legend, element("div", picture.svg, class_="scroll"))
+    drawn = element("div", picture.svg, class_="scroll")
+    return element("figure", caption, legend, picture.control, drawn)
 
 
 def _item(row: Row) -> str:
@@ -156,6 +164,8 @@ def _inline(cell: Cell) -> str:
 
 
 def _unlinked(cell: Cell) -> str:
+    if cell.kind is CellKind.TEXT:
+        return _prose(cell.text)
     if cell.kind not in (CellKind.NAME, CellKind.COMMAND):
         return text(cell.text)
     if len(cell.text) > _NAME_MAX:

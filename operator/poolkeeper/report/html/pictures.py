@@ -95,7 +95,9 @@ def _panel(
     shown = size if measure.name == "Bytes" else _whole
     before = [getattr(each, measure.before) for each in brokers]
     after = [getattr(each, measure.after) for each in brokers]
-    most = _ceiling(max((*before, *after, 1)), 1024 if measure.name == "Bytes" else 1000)
+    # Of at least two, so that the tick in the middle is whole.
+    least, base = (1024, 1024) if measure.name == "Bytes" else (2, 1000)
+    most = _ceiling(max((*before, *after, least)), base)
     end = places[-1][0] + places[-1][1] if places else WIDTH
     ticks = [
         element("path", d=f"M{_LEFT} {coordinate(y)}H{coordinate(end)}", class_="grid")

@@ -95,9 +95,13 @@ if (box) {
   const show = () => {
     const place = Number(slider.value);
     told.textContent = moments[place];
+    slider.setAttribute("aria-valuetext", moments[place]);
     for (const cursor of cursors) {
       const x = Number(cursor.dataset.from) + (place + 0.5) * Number(cursor.dataset.step);
       cursor.setAttribute("transform", `translate(${x} 0)`);
+      const picture = cursor.ownerSVGElement, frame = picture.parentElement;
+      const shown = (x * frame.scrollWidth) / picture.viewBox.baseVal.width;
+      frame.scrollLeft = shown - frame.clientWidth / 2;
     }
   };
   slider.addEventListener("input", show);
@@ -105,4 +109,7 @@ if (box) {
   show();
 }
 """
-"""Moves the cursor of pictures through time: a slider, which the keyboard moves as well."""
+"""Moves the cursor of pictures through time: a slider, which the keyboard moves as well.
+
+Where a picture is wider than the screen, it is scrolled so that the cursor stays in sight.
+"""

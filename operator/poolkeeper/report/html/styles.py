@@ -1,19 +1,27 @@
-"""The one style sheet: colours by role, in light and dark, and black on white for print."""
+"""The one style sheet: colours by role, in light and dark, and black on white for print.
+
+Text has a contrast of 4.5 or more to what is behind it, in both schemes. So each colour of bars has
+its own ink: `--on0` is that of texts on `--u0`.
+"""
 
 _LIGHT = """
 --paper: #fff; --ink: #1b2430; --soft: #5a6675; --line: #dce2e9; --wash: #f5f7fa;
---good: #0b6b47; --bad: #b3341b; --before: #c9d2dc; --after: #0072b2; --gone: #d55e00;
---u0: #d55e00; --u1: #e69f00; --u2: #b8569a; --u3: #009e73; --u4: #0072b2; --bar-ink: #fff;
+--good: #0b6b47; --bad: #b3341b; --before: #c9d2dc; --after: #0072b2; --gone: #bb4e00;
+--u0: #d55e00; --u1: #e69f00; --u2: #c0609f; --u3: #009e73; --u4: #0072b2;
+--on0: #0b0f14; --on1: #0b0f14; --on2: #0b0f14; --on3: #0b0f14; --on4: #fff;
 --h0: #f0f4f8; --h1: #d6e5f2; --h2: #a9cbe6; --h3: #f6d9a3; --h4: #eda765; --h5: #c8501e;
 --h-ink: #1b2430; --h5-ink: #fff;
 """
 _DARK = """
 --paper: #12171d; --ink: #e4e9ef; --soft: #9aa6b4; --line: #2c3540; --wash: #1a2129;
 --good: #4cc38a; --bad: #ff8b6b; --before: #46525f; --after: #56b4e9; --gone: #ff9d57;
---u0: #ff7d3b; --u1: #f0b429; --u2: #d884bd; --u3: #2fc79a; --u4: #56b4e9; --bar-ink: #0d1116;
---h0: #1c242d; --h1: #21394f; --h2: #2b5a82; --h3: #6d5320; --h4: #a0622a; --h5: #e0622f;
+--u0: #ff7d3b; --u1: #f0b429; --u2: #d884bd; --u3: #2fc79a; --u4: #56b4e9;
+--on0: #0d1116; --on1: #0d1116; --on2: #0d1116; --on3: #0d1116; --on4: #0d1116;
+--h0: #1c242d; --h1: #21394f; --h2: #2b5a82; --h3: #6d5320; --h4: #8a5220; --h5: #e0622f;
 --h-ink: #e4e9ef; --h5-ink: #0d1116;
 """
+
+_ON_BARS = "\n".join(f"svg text.on{n} {{ fill: var(--on{n}); }}" for n in range(5)) + "\n"
 
 CSS = (
     f":root {{{_LIGHT}}}\n@media (prefers-color-scheme: dark) {{ :root {{{_DARK}}} }}\n"
@@ -30,12 +38,12 @@ header p { color: var(--soft); font-size: 1.05rem; }
 code { font: .92em ui-monospace, "DejaVu Sans Mono", monospace; unicode-bidi: isolate;
   white-space: nowrap; }
 code.long { white-space: normal; overflow-wrap: anywhere; }
-ul.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr));
+ul.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.8rem, 1fr));
   gap: .6rem; padding: 0; margin: 1.2rem 0; list-style: none; }
 .tile { background: var(--wash); border: 1px solid var(--line); border-radius: .5rem;
   padding: .6rem .8rem; }
 .tile b { display: block; font-size: 1.35rem; line-height: 1.3; }
-.tile span { color: var(--soft); font-size: .88rem; display: block; }
+.tile span { color: var(--soft); font-size: .88rem; display: block; overflow-wrap: anywhere; }
 .tile.good b { color: var(--good); } .tile.bad b { color: var(--bad); }
 table { border-collapse: separate; border-spacing: 0; margin: .5rem 0;
   font-size: .92rem; min-width: 40%; }
@@ -65,10 +73,11 @@ a { color: var(--after); } a code { text-decoration: underline; }
 .find[hidden], [hidden] { display: none; }
 .find input { font: inherit; color: var(--ink); background: var(--wash); width: 16rem;
   max-width: 100%; border: 1px solid var(--line); border-radius: .35rem; padding: .25rem .5rem; }
+.find input::placeholder { color: var(--soft); opacity: 1; }
 th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; margin: 0;
   cursor: pointer; text-align: inherit; }
 th button:hover { color: var(--ink); }
-th button::after { content: "\\2195"; opacity: .35; padding-left: .25em; }
+th button::after { content: "\\2195"; opacity: .6; padding-left: .25em; }
 th[aria-sort] button::after { opacity: 1; color: var(--ink); }
 th[aria-sort=ascending] button::after { content: "\\2191"; }
 th[aria-sort=descending] button::after { content: "\\2193"; }
@@ -77,16 +86,26 @@ th[aria-sort=descending] button::after { content: "\\2193"; }
 section > ul:not([class]) { padding-left: 1.1rem; } section > ul li { margin: .25rem 0; }
 figure { margin: 1rem 0; } figcaption { margin-bottom: .3rem; color: var(--soft); }
 figcaption b { color: var(--ink); }
-svg { display: block; width: 100%; min-width: 40rem; max-width: 66rem; height: auto;
+svg { display: block; width: 100%; min-width: 60rem; max-width: 66rem; height: auto;
   font: 11px system-ui, "DejaVu Sans", sans-serif; }
-svg text { fill: var(--soft); } svg text.in { fill: var(--bar-ink); }
+svg text { fill: var(--soft); }
 svg text.b { fill: var(--ink); font-weight: 600; }
+svg:not(:has(text)) { min-width: 0; }
 svg .grid { stroke: var(--line); fill: none; } svg .lane { fill: var(--wash); }
 svg .cursor { stroke: var(--ink); stroke-width: 1.5; }
 svg .curve { stroke: var(--after); stroke-width: 1.5; fill: none; }
 svg .limit { stroke: var(--gone); stroke-dasharray: 4 3; fill: none; }
-.scrub input { width: 100%; } .scrub output { display: block; color: var(--ink); }
+.scrub { position: sticky; top: 0; z-index: 2; background: var(--paper); max-width: 66rem;
+  padding: .3rem 0; color: var(--soft); }
+.scrub input { display: block; width: 100%; margin: .2rem 0; }
+.scrub output { display: block; color: var(--ink); min-height: 3em; }
+@media (min-width: 62.5rem) { .scrub input { width: 91.1%; margin-left: 7.7%; }
+  .scrub output { min-height: 1.5em; } }
 svg text.gone { fill: var(--gone); }
+svg .fault { stroke: var(--bad); stroke-width: 1.5; stroke-dasharray: 5 2; fill: none; }
+"""
+    + _ON_BARS
+    + """
 .before { fill: var(--before); background: var(--before); }
 .after { fill: var(--after); background: var(--after); }
 .u0 { fill: var(--u0); background: var(--u0); } .u1 { fill: var(--u1); background: var(--u1); }
@@ -99,7 +118,8 @@ svg .hit { fill: transparent; }
 ul.legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; padding: 0; margin: .2rem 0 .4rem;
   list-style: none; color: var(--soft); font-size: .88rem; }
 i.key { display: inline-block; width: .8em; height: .8em; border-radius: 2px;
-  margin-right: .4em; }
+  margin-right: .4em; box-shadow: inset 0 0 0 1px var(--line); }
+i.fault { width: .2em; height: 1em; background: var(--bad); box-shadow: none; }
 summary { cursor: pointer; color: var(--soft); padding: .3rem 0; }
 footer { margin-top: 2.5rem; padding-top: .8rem; border-top: 1px solid var(--line);
   color: var(--soft); font-size: .88rem; }
@@ -108,7 +128,8 @@ footer { margin-top: 2.5rem; padding-top: .8rem; border-top: 1px solid var(--lin
   figure, tr, .tile { break-inside: avoid; } h2 { break-after: avoid; }
   .scroll, .scroll.long { overflow: visible; max-height: none; }
   td.t { min-width: 0; } td.c code { white-space: normal; }
-  .find, th button::after { display: none; } table[data-by] tr > * { position: static !important; }
+  .find, .scrub, th button::after { display: none; }
+  table[data-by] tr > * { position: static !important; }
   svg { min-width: 0; }
   details::details-content { content-visibility: visible; block-size: auto; } }
 """
@@ -118,12 +139,13 @@ PICTURE_CSS = (
     f"svg {{{_LIGHT}}}"
     + """
 svg { font: 11px system-ui, "DejaVu Sans", sans-serif; }
-text { fill: var(--soft); } text.in { fill: var(--bar-ink); }
+text { fill: var(--soft); }
 text.b { fill: var(--ink); font-weight: 600; }
 .paper { fill: var(--paper); } .lane { fill: var(--wash); }
 .grid { stroke: var(--line); fill: none; }
 .u0 { fill: var(--u0); } .u1 { fill: var(--u1); } .u2 { fill: var(--u2); }
 .u3 { fill: var(--u3); } .u4 { fill: var(--u4); }
 """
+    + _ON_BARS
 )
 """The same for a picture that is a file of its own: light, and without a page around it."""

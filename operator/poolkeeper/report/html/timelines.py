@@ -15,9 +15,9 @@ from poolkeeper.report.values import URGENCIES, Bar
 from poolkeeper.text import count, fine_duration, size
 
 LANES_MAX = 40
-_LEFT, _TOP, _LANE, _LETTER_PX, _POINTED_PX = 30, 22, 16, 6.4, 12
+_LEFT, _RIGHT, _TOP, _LANE, _LETTER_PX, _POINTED_PX = 30, 12, 22, 16, 6.4, 12
 _STEPS_S = (
-    *(1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10_800, 21_600, 43_200),
+    *(0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10_800, 21_600, 43_200),
     *(86_400 * days for days in (1, 2, 7, 14, 30, 90, 365)),
 )
 
@@ -25,9 +25,9 @@ _STEPS_S = (
 def timeline_picture(bars: Sequence[Bar], span_s: float, title: str, tells: str) -> Picture:
     """Bars in their lanes, coloured by urgency, over the time from the start."""
     lanes = min(LANES_MAX, 1 + max((bar.lane for bar in bars), default=0))
-    pixels_per_s = (WIDTH - _LEFT - 12) / max(span_s, 1e-9)
+    pixels_per_s = (WIDTH - _LEFT - _RIGHT) / max(span_s, 1e-9)
     height = _TOP + lanes * _LANE
-    drawn = [*_axis(span_s, pixels_per_s, height)]
+    drawn = [*time_axis(span_s, _LEFT, _TOP, height)]
     narrow: dict[int, list[str]] = defaultdict(list)
     for lane in range(lanes):
         mine = sorted((bar for bar in bars if bar.lane == lane), key=lambda bar: bar.begin_s)
@@ -52,15 +52,18 @@ def _class(urgency: int) -> int:
     return min(max(urgency, 0), len(URGENCIES) - 1)
 
 
-def _axis(span_s: float, pixels_per_s: float, height: float) -> Iterator[str]:
+def time_axis(span_s: float, left: float, top: float, height: float) -> Iterator[str]:
+    """Lines and their times from `left` to the right end, from `top` down to `height`."""
+    pixels_per_s = (WIDTH - left - _RIGHT) / max(span_s, 1e-9)
     step = next((step for step in _STEPS_S if step * pixels_per_s >= 64), span_s or 1)
     ticks = min(int(span_s // step), 40)
+    begin, end = coordinate(top - 4), coordinate(height)
     for tick in range(ticks + 1):
-        x = _LEFT + tick * step * pixels_per_s
-        yield element("path", d=f"M{coordinate(x)} {_TOP - 4}V{coordinate(height)}", class_="grid")
+        x = left + tick * step * pixels_per_s
+        yield element("path", d=f"M{coordinate(x)} {begin}V{end}", class_="grid")
         label = fine_duration(tick * step) if tick else "0"
         anchor = "start" if not tick else "end" if x > WIDTH - _LETTER_PX * len(label) else "middle"
-        yield words(min(x, WIDTH), _TOP - 9, label, anchor)
+        yield words(min(x, WIDTH), top - 9, label, anchor)
 
 
 def _groups(bars: Iterable[Bar], pixels_per_s: float) -> Iterator[list[Bar]]:
@@ -108,4 +111,4 @@ def _pointed(group: Sequence[Bar], x: float, width: float, top: float) -> str:
     if len(group) > 1 or room < min(4, len(name)):
         return shape
     label = name if len(name) <= room else f"{name[: room - 1]}…"
-    return shape + words(x + 3, top + 11.5, label, class_="in")
+    return shape + words(x + 3, top + 11.5, label, class_=f"on{_class(first.urgency)}")

@@ -60,6 +60,23 @@ def test_a_long_table_scrolls_below_its_head_and_can_have_the_focus(rows, long):
     assert (framed in written(number(1), rows)) is long
 
 
+@pytest.mark.parametrize(
+    ("said", "markup"),
+    [
+        pytest.param(
+            "run `apply -f x`", 'run <code class="long">apply -f x</code>', id="a command"
+        ),
+        pytest.param("`a<b>` or `c`", '<code class="long">a&lt;b&gt;</code> or', id="two"),
+        pytest.param("a ` alone", "a ` alone", id="no pair"),
+        pytest.param("`` alone", "`` alone", id="nothing between a pair"),
+        pytest.param("`" + "x" * 500 + "`", "`" + "x" * 398 + "…", id="cut before its end"),
+    ],
+)
+def test_commands_in_sentences_stand_out(said, markup):
+    assert re.search(f"<td[^>]*>{re.escape(markup)}", written(Cell(said)))
+    assert f"<p>{markup}" in page.render(Report("R", said))
+
+
 def test_a_page_without_a_filter_runs_nothing():
     page_ = written(number(1), filter_="")
     assert "<script" not in page_

@@ -7,7 +7,8 @@
 #   make soak    tests that run for minutes
 #
 # Needs Python 3.11 or later; the tests of real servers and the demo also need Java 17 and Maven,
-# the tests of Kubernetes, of object stores and `make cluster` Go 1.26 (some minutes, at first).
+# the tests of Kubernetes, of object stores and `make cluster` Go 1.26 (some minutes, at first),
+# `make soak` a browser: apt-get install --no-install-recommends chromium
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c

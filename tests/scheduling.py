@@ -26,7 +26,8 @@ from xdist.workermanage import WorkerController
 
 HERE = Path(__file__).parent
 ROOMS = (
-    *("real", "kubernetes", "fleet", "simulation", "contracts", "oracle", "unit", "soak", "bench"),
+    *("real", "kubernetes", "fleet", "simulation", "contracts", "oracle", "unit", "browser"),
+    *("soak", "bench"),
 )
 AHEAD = 3
 AT_ONCE_S = 0.01

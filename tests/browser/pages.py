@@ -3,15 +3,20 @@
 import io
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from bench import clusters
 from poolkeeper.cli import main
+from poolkeeper.cli.commands.plans.plan import audited_plan
 from poolkeeper.model import snapshots
 from poolkeeper.planning.planner import make_plan
+from poolkeeper.rehearsal.results import page as rehearsal_page
+from poolkeeper.rehearsal.results.outcomes import Rehearsed, Subject
 from poolkeeper.report.fleet_report import fleet_page
 from poolkeeper.report.plan_report import plan_page
-from rehearsed import seven
+from rehearsed import FIXED, SETTINGS, seven
 from simulation.test_rehearse_command import CLUSTER, POOL
 from unit.report import fleets
 
@@ -20,6 +25,7 @@ GOLDEN = ROOT / "tests" / "golden" / "plans"
 MEMBERS = tuple(f"--member=C{n}:orders,payments,clicks" for n in range(4))
 MANY_PARTITIONS = 200_000
 MANY_CLUSTERS = 1_000
+REHEARSED_PARTITIONS = 3_000
 
 
 def plan(folder: Path) -> str:
@@ -71,7 +77,23 @@ def large_fleet() -> str:
     return fleet_page(fleets.many(MANY_CLUSTERS))
 
 
-LARGE: Mapping[str, Callable[[], str]] = {"plan": large_plan, "fleet": large_fleet}
+def large_rehearsal() -> str:
+    """A rehearsal of `REHEARSED_PARTITIONS` partitions on 60 brokers, which get four more."""
+    wanted = clusters.desired(64)
+    throttled = replace(
+        wanted.cluster.execution, throttle=FIXED.throttle, max_moves=200, max_moves_per_broker=33
+    )
+    wanted = replace(wanted, cluster=replace(wanted.cluster, execution=throttled))
+    seen = clusters.cluster(REHEARSED_PARTITIONS, joined=4)
+    subject = Subject(seen, wanted, partial(audited_plan, prune=False))
+    return rehearsal_page.render(Rehearsed(subject.rehearse(SETTINGS)))
+
+
+LARGE: Mapping[str, Callable[[], str]] = {
+    "plan": large_plan,
+    "fleet": large_fleet,
+    "rehearsal": large_rehearsal,
+}
 
 
 def _printed(*words: object) -> str:

@@ -141,7 +141,7 @@ def test_a_large_page_opens_and_answers_keys(browser: Chromium, tmp_path, name):
     file.write_text(pages.LARGE[name](), encoding="utf-8")
     with browser.tab() as tab:
         opened_s = tab.open(file.as_uri())
-        took = {key: tab.press(key) for key in ("Tab", "PageDown", "End", "Home")}
+        took = {key: tab.press(key) for key in ("Tab", "ArrowRight", "PageDown", "End", "Home")}
         told = {"page": name, "KiB": file.stat().st_size >> 10, "opens": opened_s, **took}
         if tab.run('document.querySelector(".find") !== null'):
             began = time.monotonic()

@@ -15,7 +15,7 @@ from browser.chromium import Chromium
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
-OPENS_S, ANSWERS_S = 30.0, 3.0
+OPENS_S, ANSWERS_S = 30.0, 5.0
 TEXTS_MIN = 50
 BAD = """<!DOCTYPE html><title>bad</title><style>
 .soft { color: #999 } button:focus { outline: none } .wide { width: 3000px }</style>

@@ -287,6 +287,7 @@ SOME = (
     *("fields-objects", "fields-huge", "fields-half-characters"),
 )
 """One poison of each kind; all of them are tried on the readers alone, and in `make soak`."""
+TURNS = 10
 poisons = pytest.mark.parametrize(
     "poisons",
     [
@@ -297,10 +298,10 @@ poisons = pytest.mark.parametrize(
 
 
 def in_turn(poisons: Poisons, turn: int) -> Poisons:
-    """Return all poisons, or every third of `SOME`: others at the next turn, all after three."""
+    """Return all poisons, or some of `SOME`: others at the next turn, all after `TURNS`."""
     if len(poisons) > len(SOME):
         return poisons
-    return {name: poisons[name] for name in SOME[turn % 3 :: 3]}
+    return {name: poisons[name] for name in SOME[turn % TURNS :: TURNS]}
 
 
 def run_with(**changes: object) -> bytes:

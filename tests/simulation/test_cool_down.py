@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from builders import cluster_spec, pool_spec, topic_spec
+from matrices import every
 from poolkeeper.errors import Fenced, Refused
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import State
@@ -149,15 +150,17 @@ def test_balance_waits_until_it_has_cooled_down_whoever_takes_over(
     assert began_ms(cooling) >= until_ms
 
 
-def test_balance_is_remembered_wherever_its_process_dies() -> None:
+@every(3)
+def test_balance_is_remembered_wherever_its_process_dies(step: int) -> None:
     def made() -> SimulatedCluster:
         found = SimulatedCluster(SimulationSpec(spread(4), kafka="2.8.2"))
         found.start()
         found.create_topic("others", *AT_FIRST.values())
         return found
 
-    for number in range(1, work(made()).writes + 1):
-        for done in (False, True):
+    writes = work(made()).writes
+    for done in (False, True):
+        for number in range(1 + done, writes + 1, step):
             cluster = made()
             dying = faults.at_writes({number: Fault(FaultKind.DIED, done=done)})
             executor = Executor(cluster, DESIRED)

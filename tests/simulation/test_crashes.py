@@ -5,11 +5,14 @@ scenario is run again with one fault there; another process takes over, and the 
 against the run without faults (`courses`, `invariants`). Lost connections and ended sessions are
 tried at every write as well, on one release.
 
-`make test` tries every write of the scenarios of `WHOLE` and every third of the others on the
-newest release, and each release on one scenario; `make soak` tries them all on both sides of Kafka
-2.4, and more seeds. A death before a write leaves ZooKeeper as one after the write before it does:
-`make test` tries those after a write, and the one before the first; `make soak` tries the others as
-well. Losses come in turn in `make test`, another at each write; in `make soak` all at each.
+`make test` tries every third write of the scenarios of `CLOSELY` and every sixth of the others on
+the newest release, and each release on one scenario; each scenario begins at another write, so that
+of what all runs write in the same order, each is tried in some of them. `make soak` tries them all
+on both sides of Kafka 2.4, and more seeds. A death before a write leaves ZooKeeper as one after the
+write before it does: `make test` tries those after a write, and the one before the first;
+`make soak` tries the others as well. Losses come in turn in `make test`, another at every second
+write; in `make soak` all at each. Troubles drawn from a seed come to each scenario on one release
+in `make test`, on the next one with the next scenario; in `make soak` on all.
 
 A failure names its case with the line that runs this case alone.
 """
@@ -18,10 +21,11 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import cycle
+from typing import Any
 
 import pytest
 
-from matrices import soak
+from matrices import in_part, soak
 from poolkeeper.sandbox.fake_zookeeper import Call, Fault, FaultKind, Faults, Script, faults
 from simulation.courses import Bounds, broken_laws, plain_course, run
 from simulation.scenarios import SCENARIOS
@@ -38,25 +42,31 @@ LOSSES = {
 }
 FAULTS = DEATHS | LOSSES
 NEWEST, MIDDLE, OLDEST = "3.9.2", "2.0.1", "0.10.2.2"
-WHOLE = ("migration", "end of run", "stop")
-EVERY, THIRD = 1, 3
+RELEASES = (NEWEST, MIDDLE, OLDEST)
+CLOSELY = ("migration", "end of run", "stop")
+EVERY, THIRD, SIXTH = 1, 3, 6
 CASES = [
-    *((name, NEWEST, EVERY if name in WHOLE else THIRD) for name in SCENARIOS),
-    *(("migration", kafka, THIRD) for kafka in (MIDDLE, OLDEST)),
+    *((name, NEWEST, THIRD if name in CLOSELY else SIXTH) for name in SCENARIOS),
+    *(("migration", kafka, SIXTH) for kafka in (MIDDLE, OLDEST)),
     *soak(
-        *((name, NEWEST, EVERY) for name in SCENARIOS if name not in WHOLE),
+        *((name, NEWEST, EVERY) for name in SCENARIOS),
         *((name, MIDDLE, EVERY) for name in SCENARIOS),
         ("migration", OLDEST, EVERY),
     ),
 ]
-SEEDS = [0, *soak(*range(1, 6))]
+DRAWN = [(kafka, 0, len(RELEASES)) for kafka in RELEASES]
+"""Releases, seeds, and which scenarios: one of so many, or each."""
 # Taking over is a write; a run that was not recorded to its end is removed and recorded again.
 PER_FAULT = Bounds(passes=2, writes=4)
 ANY_TROUBLE = (*FAULTS.values(), Fault(FaultKind.DELAYED, delay_ms=700))
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
-@pytest.mark.parametrize("kafka", [NEWEST, MIDDLE, OLDEST])
+OTHERS = [(name, kafka) for name in SCENARIOS for kafka in (MIDDLE, OLDEST)]
+
+
+@pytest.mark.parametrize(
+    ("name", "kafka"), [*((name, NEWEST) for name in SCENARIOS), *in_part(OTHERS, 3)]
+)
 def test_without_faults_every_law_is_kept_and_the_scenario_is_one(name: str, kafka: str) -> None:
     plain = plain_course(name, kafka)
     written = {path for paths in plain.asked for path in paths}
@@ -69,7 +79,8 @@ def test_without_faults_every_law_is_kept_and_the_scenario_is_one(name: str, kaf
 @pytest.mark.parametrize(("name", "kafka", "step"), CASES)
 def test_a_process_may_die_at_every_write(name: str, kafka: str, step: int) -> None:
     assert check(name, kafka, 1, "died before") == 2
-    for number in range(1, plain_course(name, kafka).writes + 1, step):
+    first = 1 + [*SCENARIOS].index(name) % step
+    for number in range(first, plain_course(name, kafka).writes + 1, step):
         assert check(name, kafka, number, "died after") == 2
 
 
@@ -86,7 +97,7 @@ LOSING = ("end of run", "partitions and config", "migration")
 @pytest.mark.parametrize("name", LOSING[:2])
 def test_a_connection_or_a_session_may_be_lost_at_a_write(name: str) -> None:
     troubles = cycle(LOSSES)
-    for number in range(1, plain_course(name, NEWEST).writes + 1):
+    for number in range(1, plain_course(name, NEWEST).writes + 1, 2):
         check(name, NEWEST, number, next(troubles))
 
 
@@ -98,18 +109,26 @@ def test_a_connection_or_a_session_may_be_lost_at_every_write(name: str) -> None
             check(name, NEWEST, number, trouble)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("kafka", [NEWEST, MIDDLE, OLDEST])
-def test_any_trouble_at_any_time_is_lived_through(kafka: str, seed: int) -> None:
-    for name in SCENARIOS:
+def drawn(seeds: int) -> list[Any]:
+    """Return what is drawn: in `make soak` so many seeds on all releases."""
+    return [*DRAWN, *soak(*((kafka, seed, 1) for kafka in RELEASES for seed in range(seeds)))]
+
+
+@pytest.mark.parametrize(("kafka", "seed", "step"), drawn(6))
+def test_any_trouble_at_any_time_is_lived_through(kafka: str, seed: int, step: int) -> None:
+    for name in chosen(kafka, step):
         check_seed(name, kafka, seed)
 
 
-@pytest.mark.parametrize("seed", SEEDS[:4])
-@pytest.mark.parametrize("kafka", [NEWEST, MIDDLE, OLDEST])
-def test_one_process_after_the_other_may_die(kafka: str, seed: int) -> None:
-    for name in SCENARIOS:
+@pytest.mark.parametrize(("kafka", "seed", "step"), drawn(4))
+def test_one_process_after_the_other_may_die(kafka: str, seed: int, step: int) -> None:
+    for name in chosen(kafka, step):
         check_deaths(name, kafka, seed)
+
+
+def chosen(kafka: str, step: int) -> list[str]:
+    """Return one of so many scenarios, others on another release."""
+    return [*SCENARIOS][RELEASES.index(kafka) % step :: step]
 
 
 def check(name: str, kafka: str, number: int, trouble: str) -> int:

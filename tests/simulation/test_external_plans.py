@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from builders import cluster_spec, pool_spec, topic_spec
+from matrices import soak
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome
@@ -143,12 +144,12 @@ def test_it_is_offered_again_and_nothing_more_is_done(ground: Ground) -> None:
     assert (again.passes, again.seen[-1].did) == (1, ())
 
 
-@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
-def test_a_process_may_die_at_every_write_and_nothing_is_done_twice(done: bool) -> None:
+@pytest.mark.parametrize(("done", "step"), [(True, 3), *soak((True, 1), (False, 1))])
+def test_a_process_may_die_at_every_write_and_nothing_is_done_twice(done: bool, step: int) -> None:
     plain = made()
     executor = plain.executor(plain.offer)
     executor.finish()
-    for number in range(1, executor.writes + 1):
+    for number in range(1, executor.writes + 1, step):
         ground = made()
         plan = faults.at_writes({number: Fault(FaultKind.DIED, done=done)})
         again = ground.executor(ground.offer)

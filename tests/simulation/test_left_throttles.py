@@ -28,7 +28,7 @@ NAME = "foreign throttles"
 RECORDS = "/poolkeeper/records/throttles"
 RUN = "/poolkeeper/run"
 FOREIGN_REQUEST = b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,3]}]}'
-CASES = [("3.9.2", 3), *soak(*((kafka, 1) for kafka in ("3.9.2", "2.8.2", "2.0.1", "0.10.2.2")))]
+CASES = [("3.9.2", 7), *soak(*((kafka, 1) for kafka in ("3.9.2", "2.8.2", "2.0.1", "0.10.2.2")))]
 """The release, and how far from one write at which the process dies to the next."""
 Throttles = Mapping[str, Mapping[str, str]]
 

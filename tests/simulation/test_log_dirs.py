@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from matrices import every
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
@@ -171,11 +172,14 @@ def test_a_broker_that_never_comes_back_keeps_nobody_once_it_is_drained() -> Non
 
 
 @pytest.mark.parametrize("death", [None, *DEATHS], ids=["alive", "died before", "died after"])
-def test_copies_are_cancelled_by_a_rollback_whoever_dies_meanwhile(death: Fault | None) -> None:
+@every(3)
+def test_copies_are_cancelled_by_a_rollback_whoever_dies_meanwhile(
+    death: Fault | None, step: int
+) -> None:
     plain = Case()
     plain.executor.at_rest = stopped
     writes = _rolled_back(plain, lambda _: faults.none)
-    for number in range(1, writes + 1) if death is not None else ():
+    for number in range(1, writes + 1, step) if death is not None else ():
         case = Case()
         case.executor.at_rest = stopped
         plan = faults.at_writes({number: death})
@@ -283,9 +287,10 @@ def test_a_target_directory_that_fails_in_mid_copy_holds_nothing_up() -> None:
     assert case.in_d0 > 0
 
 
-def test_the_rate_that_a_lost_run_left_is_named_and_taken_off() -> None:
+@every(3)
+def test_the_rate_that_a_lost_run_left_is_named_and_taken_off(step: int) -> None:
     left = 0
-    for number in range(1, 100):
+    for number in range(1, 100, step):
         case = Case()
         death = faults.at_writes({number: Fault(FaultKind.DIED, done=True)})
         if case.executor._process(death, 1000):

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from builders import desired, pool_spec, topic_spec
+from matrices import every
 from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
@@ -132,12 +133,13 @@ def test_it_is_done_wholly_where_it_was_approved_before_anybody_asked() -> None:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before-the-write", "after-the-write"])
-def test_it_is_done_wholly_although_the_process_dies_at_any_write(after: bool) -> None:
+@every(5)
+def test_it_is_done_wholly_although_the_process_dies_at_any_write(after: bool, step: int) -> None:
     plain = Mixed()
     plan = plain.asked()
     before = plain.executor.writes
     plain.approve(plan.hash)
-    for number in range(1, plain.executor.writes - before + 1):
+    for number in range(1 + 2 * after, plain.executor.writes - before + 1, step):
         mixed = Mixed()
         fault = faults.at_writes({number: Fault(FaultKind.DIED, done=after)})
 

@@ -10,7 +10,7 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.executors import Executor, converged
 
-LOOPING_MS = 20_000
+LOOPING_MS = 10_000
 
 
 @pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from builders import desired, move, pool_spec, topic_spec
+from matrices import soak
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.records import Records
@@ -40,7 +41,9 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.executors import Executor
 
-OTHERS = 49
+FEW, FIFTY = 9, 49
+OTHERS = pytest.mark.parametrize("others", [FEW, *soak(FIFTY)])
+"""How many other topics there are: few prove as much, and cost a third."""
 OLD = 5
 """How many of the others exist already, on brokers of the wrong pool."""
 
@@ -144,14 +147,14 @@ REFUSALS: Mapping[str, Refusal] = {
 }
 
 
-def made(refusal: Refusal) -> tuple[SimulatedCluster, Desired]:
+def made(refusal: Refusal, others: int) -> tuple[SimulatedCluster, Desired]:
     """Return eight brokers, four of them a pool, with the other topics on the wrong ones."""
     cluster = SimulatedCluster(SimulationSpec(spread(8), kafka="3.9.2"))
     cluster.start(first=1)
     for number in range(OLD):
         cluster.create_topic(f"t{number}", (5, 6), (7, 8))
     counts = {"partitions": 2, "replication_factor": 2}
-    topics = [topic_spec(f"t{number}", **counts) for number in range(OTHERS)]
+    topics = [topic_spec(f"t{number}", **counts) for number in range(others)]
     topics.append(refusal.topic)
     if refusal.found:
         cluster.create_topic("bad", *refusal.found)
@@ -163,8 +166,8 @@ def made(refusal: Refusal) -> tuple[SimulatedCluster, Desired]:
     return cluster, replace(wanted, cluster=replace(wanted.cluster, execution=execution))
 
 
-def others_are_placed(cluster: SimulatedCluster) -> bool:
-    bodies = [cluster.read(f"/brokers/topics/t{number}") for number in range(OTHERS)]
+def others_are_placed(cluster: SimulatedCluster, others: int) -> bool:
+    bodies = [cluster.read(f"/brokers/topics/t{number}") for number in range(others)]
     return all(
         body is not None
         and all({*replicas} <= {1, 2, 3, 4} for replicas in body["partitions"].values())
@@ -173,20 +176,21 @@ def others_are_placed(cluster: SimulatedCluster) -> bool:
     )
 
 
-def at_rest(cluster: SimulatedCluster) -> Callable[[Outcome], bool]:
+def at_rest(cluster: SimulatedCluster, others: int) -> Callable[[Outcome], bool]:
     """Return whether no run is under way, nothing was done, and the others are as declared."""
 
     def done(outcome: Outcome) -> bool:
         idle = outcome.progress is None and outcome.state is not State.PROGRESSED
-        return idle and others_are_placed(cluster)
+        return idle and others_are_placed(cluster, others)
 
     return done
 
 
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
-def test_what_is_refused_for_one_topic_is_that_topics_alone(refusal: Refusal) -> None:
-    cluster, wanted = made(refusal)
-    executor = Executor(cluster, wanted, at_rest=at_rest(cluster))
+@OTHERS
+def test_what_is_refused_for_one_topic_is_that_topics_alone(refusal: Refusal, others: int) -> None:
+    cluster, wanted = made(refusal, others)
+    executor = Executor(cluster, wanted, at_rest=at_rest(cluster, others))
     executor.finish(passes_max=60)
     last = executor.seen[-1]
     if isinstance(refusal.reason, WaitReason):
@@ -272,13 +276,16 @@ FAULTS: Mapping[str, tuple[Callable[[Plan], Plan], str, tuple[tuple[int, ...], .
 
 
 @pytest.mark.parametrize(("fault", "law", "found"), FAULTS.values(), ids=FAULTS)
+@OTHERS
 def test_a_plan_that_is_unlawful_for_one_topic_is_made_again_without_it(
-    fault: Callable[[Plan], Plan], law: str, found: tuple[tuple[int, ...], ...]
+    fault: Callable[[Plan], Plan], law: str, found: tuple[tuple[int, ...], ...], others: int
 ) -> None:
     asked = bad(partitions=len(found) or 1, replication_factor=2)
     refusal = Refusal(asked, R.UNLAWFUL, found)
-    cluster, wanted = made(refusal)
-    executor = Executor(cluster, wanted, at_rest=at_rest(cluster), plan=FaultyPlanner(fault))
+    cluster, wanted = made(refusal, others)
+    executor = Executor(
+        cluster, wanted, at_rest=at_rest(cluster, others), plan=FaultyPlanner(fault)
+    )
     executor.finish(passes_max=60)
     last = executor.seen[-1]
     assert last.plan is not None

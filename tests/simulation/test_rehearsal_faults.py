@@ -8,7 +8,8 @@ from rehearsed import SETTINGS, subject
 
 
 def struck(*texts: str, **fields: object) -> Rehearsal:
-    found = outcomes.with_faults(subject(**fields), SETTINGS, texts).faulted
+    chosen = subject(**{"partitions": 12, **fields})
+    found = outcomes.with_faults(chosen, SETTINGS, texts).faulted
     assert found is not None
     return found
 
@@ -67,7 +68,7 @@ def test_a_killed_poolkeeper_is_started_by_a_person_and_resumes():
 
 
 def test_a_storm_finds_its_worst_and_the_seed_replays_it():
-    chosen = subject(partitions=12)
+    chosen = subject(partitions=6)
     plain = chosen.rehearse(SETTINGS)
     storm = outcomes.storm(chosen, SETTINGS, plain, 4, 7)
     assert {seed for seed, _ in storm.runs} == {7, 8, 9, 10}

@@ -143,6 +143,7 @@ def test_a_snapshot_that_cannot_be_read_is_refused(capsys, folder):
 
 @pytest.mark.usefixtures("folder")
 def test_a_plan_is_rehearsed_beside_itself(capsys):
+    snapshots.write("cluster.json", seven(1e6, partitions=6))  # seven rehearsals
     words = ["plan", "-f", "manifests", "--snapshot", "cluster.json", "--rehearse"]
     assert main.main([*words, "--output", "json"]) == 2
     body = json.loads(capsys.readouterr().out)["rehearsal"]

@@ -48,7 +48,8 @@ def test_our_nodes_are_shown_and_then_mended(
     repair: Repair, tmp_path: Path, path: str, poisons: Poisons
 ) -> None:
     whole = {**OURS, **OF_RUN, **THROTTLES}[path]
-    for name, poison in poisons.items():
+    turn = [*REPAIRED].index(path)
+    for name, poison in our_tree.in_turn(poisons, turn).items():
         bad = poison(whole)
         tree = OurTree.plant({**OURS, **(OF_RUN if path.startswith(RUN) else {}), path: bad})
         if not damage_of(tree):

@@ -117,7 +117,7 @@ def status_of(cluster: SimulatedCluster) -> status_values.Status:
 
 @pytest.mark.parametrize("kafka", ["3.9.2", "2.0.1"])
 def test_throttles_removed_in_flight_are_put_back(kafka: str) -> None:
-    course = made(kafka, size=2000 * MB)
+    course = made(kafka, size=1000 * MB)
     cluster = course.cluster
     in_force: list[bool] = []
     removed = once(lambda: remove_all(cluster))
@@ -185,6 +185,7 @@ def test_another_value_of_a_person_stays_and_is_named() -> None:
 def test_who_removes_them_again_and_again_is_yielded_to() -> None:
     course = made(size=4000 * MB)
     cluster = course.cluster
+    course.executor.pause_s = lambda: 5.0
     course.in_flight = lambda _: edit(cluster, "brokers/1", dict.fromkeys(KEYS))
     seen = course.finish()
     assert actions(seen, ActionKind.THROTTLES_PUT_BACK) == PUT_BACK_MAX
@@ -260,7 +261,7 @@ def redeclare(course: Course, rate: int, **others: object) -> None:
 
 @pytest.mark.parametrize("rate", [MORE, RATE // 4])
 def test_a_rate_that_is_declared_in_mid_stage_counts_at_once_and_is_taken_off(rate: int) -> None:
-    course = made()
+    course = made(size=150 * MB)
     known: list[set[int]] = []
 
     def in_flight(_: Outcome) -> None:

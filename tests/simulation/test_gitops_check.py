@@ -1,18 +1,24 @@
 """The check of a pull request in `examples/gitops`, in a real git repository with a bare remote.
 
 The remote's hook stands for the CI: it checks out what was pushed, the base and the snapshots, each
-into a folder of its own, as `pull-request.yaml` does, and runs the script.
+into a folder of its own, as `pull-request.yaml` does, and runs the script. What the script calls is
+run by the process of the tests: each process of its own would import everything once more.
 """
 
 import json
 import os
+import select
 import shutil
 import sys
+import time
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
-from subprocess import PIPE, STDOUT, CompletedProcess, run
+from subprocess import PIPE, STDOUT, CompletedProcess, Popen, run
 
 import pytest
 from ruamel.yaml import YAML
+
+from poolkeeper.cli import main
 
 ROOT = Path(__file__).parents[2]
 GITOPS = ROOT / "examples" / "gitops"
@@ -65,7 +71,7 @@ SNAPSHOT = {
     ],
     "deleting": [],
 }
-"""Small: a check rehearses its plan once for each fault of a kind, in five processes."""
+"""Small: a check rehearses its plan once for each kind of fault."""
 HOOK = """#!/usr/bin/env bash
 set -eu
 read -r _ pushed branch
@@ -81,23 +87,69 @@ code=0
 base/ci/check-change.sh change/manifests snapshots out base/manifests || code=$?
 echo "$code" > code
 """
+ASKING = """#!/usr/bin/env bash
+printf '%s\\0' "$PWD" "$@" > "$SERVED/asked"
+read -r code < "$SERVED/code"
+cat "$SERVED/out"; cat "$SERVED/err" >&2
+exit "$code"
+"""
+
+
+class Served:
+    """A `poolkeeper` on the path that asks this process to run the command, by two pipes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "bin").mkdir(parents=True)
+        command = folder / "bin" / "poolkeeper"
+        command.write_text(ASKING)
+        command.chmod(0o755)
+        for pipe in ("asked", "code"):
+            os.mkfifo(folder / pipe)
+
+    def while_running(self, process: Popen[str]) -> str:
+        """Answer until the process has ended; return what it printed."""
+        deadline = time.monotonic() + DEADLINE_S
+        asked = os.open(self.folder / "asked", os.O_RDWR)  # it never ends: each asks with one write
+        try:
+            while process.poll() is None:
+                assert time.monotonic() < deadline, "the check has not ended"
+                if select.select([asked], [], [], 0.02)[0]:
+                    self._answer(os.read(asked, 65_536).decode().split("\0")[:-1])
+        finally:
+            os.close(asked)
+            process.kill()
+        return process.communicate()[0]
+
+    def _answer(self, asked: list[str]) -> None:
+        with (
+            chdir(asked[0]),
+            (self.folder / "out").open("w") as out,
+            (self.folder / "err").open("w") as err,
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
+            code = main.main(asked[1:])
+        (self.folder / "code").write_text(f"{code}\n")
 
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Repository":
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    served = Served(tmp_path / "served")
+    monkeypatch.setenv("PATH", f"{served.folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("SERVED", str(served.folder))
     monkeypatch.setenv("CI_FOLDER", str(tmp_path / "ci"))
     for name in ("GIT_AUTHOR", "GIT_COMMITTER"):
         monkeypatch.setenv(f"{name}_NAME", "somebody")
         monkeypatch.setenv(f"{name}_EMAIL", "somebody@example.com")
-    return Repository(tmp_path)
+    return Repository(tmp_path, served)
 
 
 class Repository:
     """A bare remote with a hook, and a clone of it to work in."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, served: Served) -> None:
+        self.folder, self.served = folder, served
         self.clone = folder / "clone"
         remote = folder / "remote.git"
         _git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(remote))
@@ -121,7 +173,11 @@ class Repository:
         """Commit all, push it, and return what the remote's hook printed."""
         _git(self.clone, "add", "--all")
         _git(self.clone, "commit", "--quiet", "--message", f"Edit {branch}")
-        return _git(self.clone, "push", "--quiet", "--force", "origin", branch).stdout
+        push = ["git", "push", "--quiet", "--force", "origin", branch]
+        with Popen(push, cwd=self.clone, stdout=PIPE, stderr=STDOUT, text=True) as pushing:
+            printed = self.served.while_running(pushing)
+        assert pushing.returncode == 0, printed
+        return printed
 
     def edit(self, old: str, new: str) -> None:
         """Replace a text of the manifests, which is there."""

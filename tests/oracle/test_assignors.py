@@ -67,7 +67,7 @@ def _as_owned(assignment):
 
 
 @pytest.mark.parametrize("assignor", [each for each in Assignor if each != Assignor.STICKY_2_2])
-@compared(18)
+@compared(6)
 @given(seed=SEEDS)
 def test_assignors(kafka_3_9, assignor, seed):
     assert_twice_alike(kafka_3_9, assignor.value, assignor, seed)
@@ -84,7 +84,7 @@ def as_2_2_takes_it(group):
     return Group({name: topic for name, topic in topics.items() if name in read}, members)
 
 
-@compared(18)
+@compared(6)
 @given(seed=SEEDS)
 def test_sticky_of_2_2(kafka_2_2, seed):
     assert_twice_alike(kafka_2_2, "sticky", Assignor.STICKY_2_2, seed, as_2_2_takes_it)
@@ -114,7 +114,7 @@ def test_what_members_claim_to_own(kafka_3_9, kafka_2_2, assignor, claims):
     assert_alike(kafka_2_2 if old else kafka_3_9, kind, assignor, groups)
 
 
-@compared(9)
+@compared(6)
 @given(seed=SEEDS)
 def test_member_order(kafka_3_9, seed):
     random = Random(seed)
@@ -123,7 +123,7 @@ def test_member_order(kafka_3_9, seed):
     assert [member_order(group) for group in groups] == told
 
 
-@compared(9)
+@compared(6)
 @given(seed=SEEDS)
 def test_whether_racks_count(kafka_3_9, seed):
     random = Random(seed)

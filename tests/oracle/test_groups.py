@@ -18,7 +18,7 @@ RELEASES = ("0.10.0", "1.0", "2.2", "3.9")
 """Each writes the record of a group in another version."""
 
 
-@compared(18)
+@compared(6)
 @given(SEEDS)
 def test_the_coordinator_of_a_group_is_where_kafka_looks_for_it(kafka_3_9, seed):
     random = Random(seed)
@@ -43,7 +43,7 @@ def drawn_events(random):
     return {"events": events}
 
 
-@compared(18)
+@compared(6)
 @given(SEEDS)
 def test_the_member_that_takes_over_is_the_first_other_one_that_kafka_lists(kafka_3_9, seed):
     random = Random(seed)
@@ -59,7 +59,7 @@ def test_the_member_that_takes_over_is_the_first_other_one_that_kafka_lists(kafk
             assert state["leader"] == leader
 
 
-@compared(9)
+@compared(6)
 @given(SEEDS)
 def test_the_leader_is_read_from_the_record_of_a_group(kafka_3_9, seed):
     random = Random(seed)

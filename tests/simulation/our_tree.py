@@ -287,7 +287,7 @@ SOME = (
     *("fields-objects", "fields-huge", "fields-half-characters"),
 )
 """One poison of each kind; all of them are tried on the readers alone, and in `make soak`."""
-TURNS = 10
+TURNS = 5
 poisons = pytest.mark.parametrize(
     "poisons",
     [

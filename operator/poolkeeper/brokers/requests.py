@@ -1,4 +1,4 @@
-"""Requests to brokers. Reads, except for moves between log directories and `wake_controller`.
+"""Requests to brokers. Reads, except for `move_log_dirs`, `cancel_moves`, `wake_controller`.
 
 Only a broker itself knows its log directories and its config. So these requests go to each broker
 separately, in parallel, under one deadline.

@@ -1,5 +1,7 @@
 """Which process may write to a cluster: the holder of its journal, and nobody else.
 
+That it is the declared cluster, by its id, is checked before by `reconcile.observe.observation`.
+
 * `holder` (ephemeral): the active process. After a `kill -9` the next one waits until ZooKeeper has
   ended the dead session.
 * `epoch`: its data version is the fence. Taking the journal over bumps it in the transaction that

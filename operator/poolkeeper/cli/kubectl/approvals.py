@@ -1,5 +1,7 @@
 """Which hashes approve what a person names: the whole plan, some of its parts, or adoptions.
 
+The command `approve`, which writes them to the resource, is in `writing`.
+
 A part that comes after others is not approved without them: it would wait for them, or be planned
 anew once they are done, under another hash. What the Topics of a namespace ask to take over is
 named `adoption/NAMESPACE`, beside any plan.

@@ -1,4 +1,7 @@
-"""Takes a person's request off a KafkaCluster, once it is carried out: that one, and no later."""
+"""Takes a person's request off a KafkaCluster, once it is carried out: that one, and no later.
+
+It is read by `model.execution.person_requests` and carried out by `controller.person_requests`.
+"""
 
 from typing import Any, Protocol
 

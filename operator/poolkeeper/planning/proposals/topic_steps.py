@@ -1,5 +1,8 @@
 """The steps of a plan that neither move nor place data: configs, elections, deletions.
 
+Which topics are to be deleted is decided in `planning.problem.topic_ownership`, and how many at
+once in `reconcile.authority`.
+
 Every function is pure. New partitions (see `new_partitions`) do not wait for moves of other topics.
 But while a topic moves, no partitions are added to it and it is not deleted.
 """

@@ -1,4 +1,7 @@
-"""Observes a cluster together with our records of it, and what follows from both."""
+"""Observes a cluster together with our records of it, and what follows from both.
+
+A cluster with another id than the declared or the recorded one is refused here.
+"""
 
 from collections.abc import Collection
 from dataclasses import field, replace

@@ -1,5 +1,8 @@
 """Checks across several resources: references, config keys, and topics against pools.
 
+Two that claim the same thing, a broker in two pools for example, are for `folder_conflicts`; what a
+plan makes of such pools is said in `planning.problem.pool_membership`.
+
 An invalid resource still counts as existing, so that references to it are not reported as well. But
 nothing is checked against the contents of an invalid pool or cluster.
 

@@ -1,5 +1,7 @@
 """One transaction: ACLs for what it creates, the commit, and a look at every answer.
 
+Versions to check come with its operations; the fence is put before them by `zk.fencing`.
+
 A ZooKeeper transaction does all or nothing. Kazoo hands failures back as values: the operation that
 failed has its own error, those before it answer `RolledBackError`, those after it
 `RuntimeInconsistency`, and only the first of the three says anything.

@@ -1,4 +1,8 @@
-"""A plan on standard output: as text, JSON, Kafka's own files, or a page."""
+"""A plan on standard output: as text, JSON, Kafka's own files, or a page.
+
+The forms are made in `cli.output.plans.plan_text`, `planning.proposals.plan_json` (JSON and Kafka's
+`reassign-json`) and `report.plan_report` (pages).
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

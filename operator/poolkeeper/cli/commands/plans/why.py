@@ -1,4 +1,4 @@
-"""`poolkeeper why`."""
+"""`poolkeeper why`: the answer is made and worded in `cli.output.plans.topic_text`."""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""Snapshot files of every format; Parquet needs the fleet extra."""
+"""Snapshot files of every format: JSON is `model.snapshots`, Parquet `fleet.storage.snapshot_file`.
+
+Parquet needs the fleet extra.
+"""
 
 import importlib
 from collections.abc import Callable

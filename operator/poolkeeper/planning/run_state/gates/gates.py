@@ -1,9 +1,9 @@
 """When a stage may not start, and which moves must wait although others continue.
 
 A *gate* stops the whole cluster: a foreign request or move, damage that did not exist when the plan
-was made, no controller. A *block* keeps one move back: a target that is not live, a partition
-without a leader, a growth step whose predecessor is not in sync. So one partition that is
-permanently out of sync does not stop the others.
+was made, no controller, a migration to KRaft. A *block* keeps one move back: a target that is not
+live, a partition without a leader, a growth step whose predecessor is not in sync. So one partition
+that is permanently out of sync does not stop the others.
 
 Damage is measured against a *baseline*: the partitions that were under-replicated or below
 `min.insync.replicas` when the run began. So a cluster with older damage may still be mended. Steps

@@ -152,14 +152,16 @@ def _in_union(s: Situation) -> list[str]:
 def _not_begun(s: Situation) -> bool:
     """Whether a partition does not move as the request says; one before may have moved it.
 
-    A list that is to shrink to what is in sync would have done so at once, had the controller heard
-    of it: up to 2.3 it may still hold another move of that partition, whose request was deleted.
+    A list that is to shrink to what is in sync, or to stand in another order, would have done so at
+    once, had the controller heard of it: up to 2.3 it may still hold another move of that
+    partition, whose request was deleted.
     """
 
     def moves(entry: dict[str, Any]) -> bool:
         lists = (s.body(f"/brokers/topics/{entry['topic']}") or {}).get("partitions", {})
-        wanted, now = {*entry["replicas"]}, {*lists.get(str(entry["partition"]), ())}
-        if wanted < now:
+        replicas = lists.get(str(entry["partition"]), [])
+        wanted, now = {*entry["replicas"]}, {*replicas}
+        if wanted <= now and entry["replicas"] != replicas:
             return not wanted <= {*s.cluster.state(entry["topic"], entry["partition"])[1]}
         return wanted == now
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from poolkeeper.cli.kubectl.tables import HASH_DIGITS
+from poolkeeper.cli.output.printing import HASH_DIGITS
 from poolkeeper.frozen import frozen
 from poolkeeper.resources.status.conditions import condition_of
 from poolkeeper.text import count

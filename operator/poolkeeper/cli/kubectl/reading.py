@@ -130,7 +130,7 @@ def whole_plan(access: UserAccess, cluster: Body) -> PlanDocument | None:
     found = access.plan(cluster)
     named = status_of(cluster).get("plan") or {}
     if found is None and named:
-        name, hash_ = cluster["metadata"]["name"], named["hash"][: tables.HASH_DIGITS]
+        name, hash_ = cluster["metadata"]["name"], named["hash"][: printing.HASH_DIGITS]
         raise Unavailable(f"the plan {hash_} of {name} is being written: try again")
     return found
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from poolkeeper.cli.kubectl.access import status_of
 from poolkeeper.cli.output.ink import Ink
+from poolkeeper.cli.output.printing import HASH_DIGITS
 from poolkeeper.resources.status.conditions import condition_of
 from poolkeeper.text import count, size
 
-HASH_DIGITS = len("sha256:") + 8
 TOPICS_MAX = 20
 
 Json = Mapping[str, Any]

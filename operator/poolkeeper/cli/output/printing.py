@@ -16,6 +16,8 @@ from poolkeeper.text import visible
 
 TEXT = "text"
 JSON = "json"
+HASH_DIGITS = len("sha256:") + 8
+"""How much of a plan's hash tables and lines show; `show` takes it."""
 
 
 def emit(text: str) -> None:

@@ -5,28 +5,31 @@ they are come last, and are counted where they are many.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from enum import StrEnum
 
 from poolkeeper import wording
+from poolkeeper.cli.output import printing
 from poolkeeper.cli.output.ink import PLAIN, Ink
+from poolkeeper.cli.output.plans import plan_lines
 from poolkeeper.cli.output.plans.plan_page import PlanSeen, PlanState
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.waits import Wait, blocks, in_order
-from poolkeeper.model.plans import Move
+from poolkeeper.model.plans import ElectLeaders, Move, Step
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Partition
+from poolkeeper.planning.proposals import plan_json
 from poolkeeper.text import count, cut, listed, more, size
 
 NAMES_WIDTH = 12
 PARTITIONS_MAX = 50
 NAMED_MAX = 10
-HASH_DIGITS = 19
 HEADING = ("partition", "replicas", "leader", "in sync", "should be", "state", "why")
 
 
-class PartitionState(StrEnum):
+class PlacementState(StrEnum):
     """What the plan has of a partition."""
 
     MOVING = "moving"
@@ -42,7 +45,7 @@ class PartitionAnswer:
     """A partition now, and what the plan makes of it; `target` and `reason` where it does."""
 
     partition: Partition
-    state: PartitionState
+    state: PlacementState
     target: tuple[int, ...] = ()
     bytes: int = 0
     reason: str = ""
@@ -57,7 +60,7 @@ class TopicAnswer:
     declared: TopicSpec | None
     seen: PlanSeen
     partitions: tuple[PartitionAnswer, ...]
-    steps: tuple[str, ...]
+    steps: tuple[Step, ...]
     problems: tuple[str, ...]
     waits: tuple[Wait, ...]
 
@@ -79,7 +82,7 @@ def answer(
         raise Refused(f"topic {topic} is neither in the cluster nor declared{meant}")
     moves = {move.partition: move for move in seen.plan.moves if move.topic == topic}
     unknown = seen.state is PlanState.UNKNOWN
-    other = PartitionState.NOT_KNOWN if unknown else PartitionState.IN_PLACE
+    other = PlacementState.NOT_KNOWN if unknown else PlacementState.IN_PLACE
     moving = {move.partition for move in in_flight if move.topic == topic}
     pool = "" if declared is None else declared.pool
     return TopicAnswer(
@@ -91,7 +94,7 @@ def answer(
             _partition(each, moves.get(each.partition), each.partition in moving, other)
             for each in (live.partitions if live else ())
         ),
-        tuple(type(step).__name__ for step in seen.plan.steps if _concerns(step, topic)),
+        tuple(_steps_of(topic, seen.plan.steps)),
         tuple(
             each.message
             for each in seen.plan.problems
@@ -101,10 +104,14 @@ def answer(
     )
 
 
-def _concerns(step: object, topic: str) -> bool:
-    names = {getattr(step, "topic", None)}
-    names |= {name.topic for name in getattr(step, "partitions", ()) if hasattr(name, "topic")}
-    return topic in names
+def _steps_of(topic: str, steps: Sequence[Step]) -> Iterator[Step]:
+    """The steps of the topic; of an election its partitions alone."""
+    for step in steps:
+        if not isinstance(step, ElectLeaders):
+            if step.topic == topic:
+                yield step
+        elif own := tuple(each for each in step.partitions if each[0] == topic):
+            yield replace(step, partitions=own)
 
 
 def _of_topic(wait: Wait, topic: str) -> bool:
@@ -114,19 +121,21 @@ def _of_topic(wait: Wait, topic: str) -> bool:
 
 
 def _partition(
-    partition: Partition, move: Move | None, moving: bool, other: PartitionState
+    partition: Partition, move: Move | None, moving: bool, other: PlacementState
 ) -> PartitionAnswer:
     """Return the answer for a partition; `other`: the state of one that the plan does not move."""
     if move is None or partition.replicas == move.target:
         return PartitionAnswer(partition, other)
-    state = PartitionState.TO_MOVE if move.bytes else PartitionState.TO_REORDER
-    state = PartitionState.MOVING if moving else state
+    state = PlacementState.TO_MOVE if move.bytes else PlacementState.TO_REORDER
+    state = PlacementState.MOVING if moving else state
     return PartitionAnswer(partition, state, move.target, move.bytes, move.reason)
 
 
 def render(found: TopicAnswer, ink: Ink = PLAIN) -> str:
     """Return the answer for people: facts, then a line a partition."""
     lines = ink.facts(list(_facts(found)), NAMES_WIDTH)
+    if steps := plan_lines.topic_lines(found.topic, found.steps, (), found.seen.cluster, ink):
+        lines += ["", *steps]
     if found.partitions:
         first = sorted(found.partitions, key=lambda each: not each.target)
         rows: list[tuple[str, ...]] = [HEADING]
@@ -143,10 +152,11 @@ def _facts(found: TopicAnswer) -> Iterator[tuple[str, str]]:
     if found.seen.state is PlanState.UNKNOWN:
         yield "plan", "none is stored; with manifests (-f DIR) one is made"
     else:
-        hash_ = found.seen.plan.hash[:HASH_DIGITS]
+        hash_ = found.seen.plan.hash[: printing.HASH_DIGITS]
         yield "plan", f"{hash_} {_STATES[found.seen.state]}: {_share(found)}"
-    for step in cut(found.steps, NAMED_MAX, grouped=False):
-        yield "step", step
+    elections = [step for step in found.steps if isinstance(step, ElectLeaders)]
+    if elected := sum(len(step.partitions) for step in elections):
+        yield "leaders", f"preferred ones are elected for {count(elected, 'partition')}"
     for problem in cut(found.problems, NAMED_MAX, grouped=False):
         yield "not done", problem
     blocking = wording.sentences(wait for wait in found.waits if blocks(wait))
@@ -180,7 +190,7 @@ def _pool(found: TopicAnswer) -> str:
 def _share(found: TopicAnswer) -> str:
     left = [each for each in found.partitions if each.target]
     if not left:
-        return "it has no moves of this topic"
+        return "it moves nothing of this topic"
     copied = sum(each.bytes for each in left)
     return f"{count(len(left), 'partition')} of it, {size(copied)} to copy"
 
@@ -225,7 +235,7 @@ def as_data(found: TopicAnswer) -> dict[str, object]:
             }
             for each in found.partitions
         ],
-        "steps": list(found.steps),
+        "steps": plan_json.to_json(replace(found.seen.plan, steps=found.steps))["steps"],
         "problems": list(found.problems),
         "waits": list(wording.sentences(found.waits)),
     }

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from poolkeeper.cli.output.ink import Ink
+from poolkeeper.cli.output.printing import HASH_DIGITS
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.text import duration, moment, size
 
 HEADING = ("ended", "plan", "how", "approval", "executor", "took", "stages", "moves", "data")
-HASH_DIGITS = len("sha256:") + 8
 
 
 def lines(runs: Sequence[FinishedRun], ink: Ink) -> list[str]:

@@ -6,6 +6,7 @@ They tell what `status` and `history` tell, in the same words.
 from collections.abc import Iterator, Sequence
 
 from poolkeeper import wording
+from poolkeeper.cli.output import printing
 from poolkeeper.cli.output.runs import history_table, status_text
 from poolkeeper.cli.output.runs.status_values import RunStatus, Status
 from poolkeeper.errors import NodeDamage
@@ -131,7 +132,7 @@ def _bar(run: RunStatus) -> Picture:
     bars = [f'<path d="{pictures.box(0, 2, pictures.WIDTH, BAR)}" class="before"></path>']
     if width:
         bars.append(f'<path d="{pictures.box(0, 2, width, BAR)}" class="after"></path>')
-    title = f"Plan {run.plan[: history_table.HASH_DIGITS]}:"
+    title = f"Plan {run.plan[: printing.HASH_DIGITS]}:"
     return Picture(pictures.svg(BAR + 4, title, tells, *bars), title, tells)
 
 

@@ -40,7 +40,10 @@ PLAN = Plan(
     "main",
     "sha256:0123456789abcdef0123",
     "",
-    steps=(ElectLeaders((TopicPartition("orders", 1),)), CreateTopic("new", "fast", ())),
+    steps=(
+        ElectLeaders((("orders", 1), ("other", 0))),
+        CreateTopic("new", "fast", ((1, 2), (2, 3))),
+    ),
     moves=MOVES,
 )
 SEEN = PlanSeen(PlanState.UNDER_WAY, PLAN, DESIRED, CLUSTER)
@@ -57,9 +60,9 @@ def test_what_moves_comes_first_with_where_it_should_be_and_why():
     assert lines[0] == "topic       orders, 5 partitions"
     assert lines[1] == "pool        fast, as declared"
     assert lines[2] == (
-        "plan        sha256:0123456789ab is carried out: 3 partitions of it, 3 MiB to copy"
+        "plan        sha256:01234567 is carried out: 3 partitions of it, 3 MiB to copy"
     )
-    assert lines[3] == "step        ElectLeaders"
+    assert lines[3] == "leaders     preferred ones are elected for 1 partition"
     assert lines[4].startswith("blocked by  ")
     assert lines[5].startswith("waits for   ")
     table = lines[lines.index("") + 1 :]
@@ -91,7 +94,7 @@ def test_as_data():
         "pool": "fast",
         "plan": PLAN.hash,
         "planState": "under way",
-        "steps": ["ElectLeaders"],
+        "steps": ({"kind": "ElectLeaders", "partitions": (("orders", 1),)},),
         "problems": [],
         "waits": [],
     }
@@ -124,8 +127,10 @@ def test_a_declared_topic_that_is_not_created_yet():
     assert render(answer("new", seen, (), ())).splitlines() == [
         "topic       new, not created yet",
         "pool        fast, as declared",
-        "plan        sha256:0123456789ab waits for approval: it has no moves of this topic",
-        "step        CreateTopic",
+        "plan        sha256:01234567 waits for approval: it moves nothing of this topic",
+        "",
+        "  + topic new: 2 partitions × 2 replicas",
+        "      replicas 0: [1,2] · 1: [2,3]",
     ]
 
 

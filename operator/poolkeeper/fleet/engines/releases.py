@@ -20,6 +20,7 @@ Batches = Iterable[pa.RecordBatch]
 Found = Callable[[], tuple[str, str]]
 
 EXPECTED = "expected one release in the driver and in all executors"
+_TAG = "[OtherRelease] "
 _TOLD = "release string, host string"
 
 
@@ -37,7 +38,7 @@ def guarded(
     work: Callable[[Batches], Iterator[pa.RecordBatch]], release: str = __version__
 ) -> Callable[[Any], Any]:
     """The work, for workers of this release only: any other fails before it unpacks the task."""
-    task, told, find = cloudpickle.dumps(work), _mixed("{}", "{}", release), _finding()
+    task, told, find = cloudpickle.dumps(work), _TAG + _mixed("{}", "{}", release), _finding()
 
     def begin(batches):  # type: ignore[no-untyped-def]
         import pickle
@@ -50,9 +51,10 @@ def guarded(
     return begin
 
 
-def mixed(said: str) -> Refused | None:
-    """The error where a failed task's last line tells of another release; None for all others."""
-    return Refused(said.partition(": ")[2]) if EXPECTED in said else None
+def mixed(line: str) -> Refused | None:
+    """The error where a failed task's last line is of `guarded`; None for all others."""
+    _, tag, text = line.partition(_TAG)
+    return Refused(text) if tag else None
 
 
 def _mixed(found: str, host: str, release: str) -> str:

@@ -49,8 +49,8 @@ HELD_SAMPLES = 2_000_000
 """Samples of a cluster that one task holds, at most: some 150 bytes each."""
 SHARE_SAMPLES = 1_000_000
 """Samples of a larger cluster that are exchanged into one partition, about."""
-BYTES_OF_SIZE = 4
-"""What a partition's size takes in a snapshot, about."""
+BYTES_OF_SIZE, BYTES_OF_SAMPLE = 4, 8
+"""What a partition's size takes in a snapshot, and a sample in a file, about."""
 
 
 SnapshotFiles = dict[str, list[StoredObject]]
@@ -252,7 +252,7 @@ class _History:
         job = Job(
             f"features {self._day}",
             whole,
-            runs([sum(source.bytes for source in each.sources) for each in whole], at_most),
+            runs([_weight(each) for each in whole], at_most),
             partial(load_features.perform, tables=tables, storage=storage, at_most=HELD_SAMPLES),
             step.destination(run),
         )
@@ -359,6 +359,12 @@ def _slots_of_units(tasks: Sequence[PlanTask], at_most: int) -> list[int]:
         for place in unit:
             slots[place] = slot
     return slots
+
+
+def _weight(task: HistoryTask) -> int:
+    """How much work the features of a cluster are: a row for each partition, and its samples."""
+    stored = sum(source.bytes for source in task.sources)
+    return task.cluster.weight + stored // BYTES_OF_SAMPLE
 
 
 def _partitions(entry: ClusterEntry | None) -> int:

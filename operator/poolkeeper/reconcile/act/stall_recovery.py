@@ -190,7 +190,7 @@ def _fail_over(context: PassContext, name: str, remedies: Remedies, why: str = "
 def _failover_hazards(whole: Cluster) -> Result | None:
     """Return what forbids to elect another controller; None if nothing does."""
     unsafe = tuple(
-        Wait(WaitReason.FAILOVER_UNSAFE, cause=hazard) for hazard in gates.hazards(whole, ())
+        Wait(WaitReason.FAILOVER_UNSAFE, cause=hazard) for hazard in gates.hazards(whole)
     )
     return Result(waits=unsafe) if unsafe else None
 

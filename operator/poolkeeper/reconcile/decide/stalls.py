@@ -35,6 +35,8 @@ FOREIGN_IGNORED_MS = 60_000
 """The same for what others requested and the controller has not begun; it may be very busy."""
 
 ATTEMPTS_MAX = 5
+FAILED_OVER = ATTEMPTS_MAX + 1
+"""The attempts recorded with a run when another controller is elected over them; more follow."""
 IGNORED_PAUSE_MS = 600_000
 """After `ATTEMPTS_MAX` attempts a request is withdrawn and made again once in this time.
 

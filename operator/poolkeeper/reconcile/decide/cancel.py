@@ -43,7 +43,7 @@ are in no pool any more: it could go nowhere. What was copied of it stays where 
 nothing is let go: a cancelled move loses its copies, which may be all that is left.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import NO_CANCEL_API, Wait
@@ -109,7 +109,8 @@ def waits(at: RunSituation) -> tuple[Wait, ...]:
     wanted = [m for m in cancel_candidates.wanted(at) if m not in at.run.returning]
     if wanted and not cancel_candidates.has_way(at):
         found.append(failover_wait(at, wanted))
-    if back and (others := _go_on_unrequested(at)) and not _brokers_can(at):
+    others = _go_on_unrequested(at)
+    if back and others and not cancel_candidates.brokers_can(at):
         lost = Wait(WaitReason.MOVES_WITHOUT_REQUEST, count=len(others))
         found.append(Wait(WaitReason.FAILOVER_UNSAFE, cause=lost))
     return tuple(found)
@@ -231,8 +232,7 @@ def _go_on_unrequested(at: RunSituation) -> Collection[TopicPartition]:
     """Return other partitions of the plan that may be moving without a request (up to 2.3)."""
     ours = {m for m, _ in at.run.step}
     others = [move for m, move in enumerate(at.plan.moves) if m not in ours]
-    planned = {_name(move) for move in others}
-    return gates.forgettable(at.view.cluster, others) & planned
+    return gates.forgettable(at.view.cluster, others) & {move.name for move in others}
 
 
 def _is_frozen(at: RunSituation) -> bool:

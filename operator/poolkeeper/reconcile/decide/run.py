@@ -43,7 +43,13 @@ from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES
-from poolkeeper.reconcile.decide import cancel, in_flight, log_dir_moves, throttle_rate
+from poolkeeper.reconcile.decide import (
+    cancel,
+    cancel_candidates,
+    in_flight,
+    log_dir_moves,
+    throttle_rate,
+)
 from poolkeeper.reconcile.decide.decisions import (
     BeginRun,
     CheckThrottles,
@@ -224,7 +230,7 @@ def _request_stage_if_lawful(
     attempts = at.run.attempts if stage.entries == at.run.step else 0
     if not _is_tried_out(attempts):
         return _request_if_throttled(at, RequestStage(stage, attempts + 1, found))
-    fails_over = cancel.may_fail_over(at)
+    fails_over = cancel_candidates.may_fail_over(at)
     pause_ms = STALL_MS if fails_over and attempts == ATTEMPTS_MAX else IGNORED_PAUSE_MS
     if at.now_ms - at.run.requested_ms < pause_ms:
         return DoNothing((Wait(WaitReason.REQUEST_IGNORED, count=ATTEMPTS_MAX),), found)

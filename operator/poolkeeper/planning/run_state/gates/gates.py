@@ -175,7 +175,7 @@ def forgettable(cluster: Cluster, moves: Sequence[Move] = ()) -> frozenset[Topic
     ours = zip(moves, classify(moves, cluster), strict=True)
     names = {each.partition for each in others if set(each.behind) & set(cluster.brokers)}
     names |= {
-        TopicPartition(move.topic, move.partition)
+        move.name
         for move, progress in ours
         if progress.state is MoveState.ORPHANED and _is_behind(cluster, move)
     }

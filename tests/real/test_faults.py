@@ -197,6 +197,12 @@ FAULTS = (
         touches=Touched.ONE,
     ),
     Fault(
+        *("origin-full-in-rollback-alone", HAS_API, "the same where only ZooKeeper is declared"),
+        *("with room it ends", faults.origin_is_full_in_a_rollback_by_failover),
+        batches_more=24,
+        touches=Touched.ONE,
+    ),
+    Fault(
         *("target-full-in-rollback", ALL, "the files of a target cannot grow; it is rolled back"),
         *("all is as it was", faults.target_is_full_in_a_rollback),
         batches_more=24,

@@ -7,16 +7,21 @@ the ACLs of what Kafka writes. No password is in anything that we print, log or 
 import json
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import traffic
 from conditions import until
-from real.migrations import SLOW
+from poolkeeper.brokers.connections import WRONG_CREDENTIALS
+from real.migrations import SLOW, Executor
 from real.secured_clusters import (
+    CHANGED,
     KAFKA,
     LATE,
+    OPS,
+    OPS_PASSWORD,
     SECRETS,
     WRONG,
     ZOOKEEPER_PASSWORD,
@@ -25,16 +30,27 @@ from real.secured_clusters import (
     secured_cluster,
 )
 from real.support import (
+    HOLDER,
     MIB,
     REQUEST,
     RUN,
     Ran,
     assert_nothing_left_in,
+    body,
     command,
     history,
     last_zxid,
     run,
 )
+from real.test_broker_security import PASSWORD
+
+REJECTED = "ZooKeeper rejected the credentials"
+NOT_ASKED = "the brokers are not asked"
+KEPT = {"mode": "Apply", "approval": {"policy": "Auto"}}
+OPERATOR = {"username": OPS, "password": OPS_PASSWORD, "scheme": "sasl"}
+STATE = "/brokers/topics/t/partitions/0/state"
+MOVING_MIB = 2
+"""So much of each partition takes a minute at the rate of `SLOW`."""
 
 
 @pytest.fixture(
@@ -153,3 +169,163 @@ def test_a_wrong_password_of_brokers_is_told(secured: Secured) -> None:
     told = run("plan", *options)
     assert "the credentials are wrong" in told.err
     assert [secret for secret in SECRETS if secret in told.out + told.err] == []
+
+
+@contextmanager
+def running(folder: Path, *words: object) -> Iterator[Executor]:
+    """A command in a process of its own; none of its output may have a password in it."""
+    with (folder / "output").open("wb") as output:
+        process = subprocess.Popen(command(*words), stdout=output, stderr=subprocess.STDOUT)
+    executor = Executor(process, folder / "output")
+    try:
+        yield executor
+    except BaseException as failed:
+        failed.add_note(executor.said()[-6000:])
+        raise
+    finally:
+        executor.kill()
+    assert [secret for secret in (*SECRETS, CHANGED) if secret in executor.said()] == []
+
+
+@contextmanager
+def migrating(
+    secured: Secured, folder: Path, *words: object, **cluster: object
+) -> Iterator[Executor]:
+    """A command that moves topic t from broker 1 to broker 2, and is at it."""
+    secured.declare(1)
+    secured.apply()
+    traffic.fill(secured.sandbox.bootstrap, {"t": 2}, MOVING_MIB * MIB)
+    secured.declare(2, SLOW, **cluster)
+    with running(folder, *words) as executor:
+        until(lambda: secured.zookeeper.exists(REQUEST), "a request is in flight")
+        yield executor
+
+
+def lines(text: str, words: str) -> list[str]:
+    return [line for line in text.splitlines() if words in line]
+
+
+@pytest.mark.soak
+def test_the_operator_of_a_folder_tells_once_of_wrong_credentials(
+    secured: Secured, tmp_path: Path
+) -> None:
+    secured.declare(2, **KEPT)
+    zxid = last_zxid(secured.sandbox)
+    wrong = secured.client(ZOOKEEPER_SASL | {"password": WRONG})
+    with running(tmp_path, "run", *wrong) as operator:
+        operator.await_said("credentials")
+        right = secured.client(ZOOKEEPER_SASL)
+        until(lambda: secured.zookeeper.exists(HOLDER), "it has read the right credentials")
+        assert right == wrong
+        operator.stop()
+    assert len(lines(operator.said(), "credentials")) == 1, operator.said()
+    before = [change.path for change in history(secured.sandbox, zxid)]
+    ours = [path for path in before if not path.startswith(LATE)]
+    assert ours[0].startswith("/poolkeeper/"), ours  # nobody wrote before the right ones
+
+
+@pytest.mark.soak
+def test_apply_ends_with_one_error_if_its_credentials_become_wrong(
+    secured: Secured, tmp_path: Path
+) -> None:
+    options = secured.client(OPERATOR)
+    with migrating(secured, tmp_path, "apply", *options, "--yes") as executor:
+        secured.restart_zookeeper(ops=CHANGED)
+        zxid = last_zxid(secured.sandbox)
+        ended = executor.end()
+    secured.client(ZOOKEEPER_SASL)
+    assert (ended.code, len(lines(ended.out, REJECTED))) == (3, 1), ended.out
+    assert "Traceback" not in ended.out
+    ours = [c for c in history(secured.sandbox, zxid) if c.path.startswith("/poolkeeper")]
+    assert {(c.kind, c.path) for c in ours} <= {("DELETE", HOLDER)}
+    assert secured.zookeeper.exists(RUN)
+    secured.restart_zookeeper(ops=OPS_PASSWORD)
+    secured.declare(2)
+    done = run("apply", *secured.client(OPERATOR), "--yes")
+    assert done.code == 0, done
+    assert_nothing_left_in(secured.zookeeper, "t")
+
+
+@pytest.mark.soak
+def test_the_operator_tells_of_credentials_that_become_wrong_and_takes_up_the_right_ones(
+    secured: Secured, tmp_path: Path
+) -> None:
+    options = secured.client(OPERATOR)
+    with migrating(secured, tmp_path, "run", *options, **KEPT) as operator:
+        secured.restart_zookeeper(ops=CHANGED)
+        operator.await_said(REJECTED)
+        told = run("status", *options)
+        assert (told.code, len(lines(told.err, "credentials"))) == (3, 1), told
+        secured.client(OPERATOR | {"password": CHANGED})
+        secured.declare(2, **KEPT)
+        until(lambda: not secured.zookeeper.exists(RUN), "the run ends", 300)
+        operator.stop()
+    assert len(lines(operator.said(), REJECTED)) == 1, operator.said()
+    secured.restart_zookeeper(ops=OPS_PASSWORD)
+    assert_nothing_left_in(secured.zookeeper, "t")
+
+
+@pytest.mark.soak
+def test_a_password_of_brokers_that_changes_in_mid_run_is_told_and_the_new_one_taken_up(
+    secured: Secured, tmp_path: Path
+) -> None:
+    options = secured.client(ZOOKEEPER_SASL)
+    with migrating(secured, tmp_path, "run", *options, **KEPT) as operator:
+        secured.set_broker_password(CHANGED)
+        secured.sandbox.kill(2)
+        secured.sandbox.await_gone(2)
+        secured.sandbox.start_broker(2)
+        operator.await_said(NOT_ASKED, 120)
+        assert WRONG_CREDENTIALS in operator.said()
+        told = run("status", *options)
+        assert len(lines(told.out + told.err, NOT_ASKED)) == 1, told
+        secured.client(ZOOKEEPER_SASL, broker=CHANGED)
+        said = len(operator.said())
+        until(
+            lambda: (
+                lines(operator.said()[said:], "moving")
+                and NOT_ASKED not in lines(operator.said()[said:], "moving")[-1]
+            ),
+            "the new password is taken up",
+        )
+        secured.declare(2, **KEPT)
+        until(lambda: not secured.zookeeper.exists(RUN), "the run ends", 300)
+        operator.stop()
+    secured.set_broker_password(PASSWORD)
+    assert_nothing_left_in(secured.zookeeper, "t")
+
+
+@pytest.mark.soak
+def test_commands_with_a_wrong_password_of_brokers_tell_so_and_go_on_without_them(
+    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ZooKeeper alone is enough, also to take back what is in flight where a failover may be."""
+    monkeypatch.chdir(tmp_path)
+    options = secured.client(ZOOKEEPER_SASL)
+    with migrating(secured, tmp_path, "apply", *options, "--yes"):
+        pass
+    zxid = last_zxid(secured.sandbox)
+    wrong = secured.client(ZOOKEEPER_SASL, broker=WRONG)
+    told = {
+        words: run(*words.split(), *wrong)
+        for words in ("status", "plan", "snapshot --out it.json", "repair", "history")
+    }
+    written = {change.path for change in history(secured.sandbox, zxid)}
+    asked = run("rollback", *wrong, "--allow-controller-failover")
+    taken_back = run("apply", *wrong, "--yes")
+    for words in ("status", "plan", "snapshot --out it.json"):
+        text = told[words].out + told[words].err
+        assert len(lines(text, WRONG_CREDENTIALS)) == 1, (words, text)
+    assert [path for path in written if path.startswith("/poolkeeper")] == []
+    assert (asked.code, taken_back.code) == (0, 1), (asked, taken_back)
+    assert f"{NOT_ASKED}: " in taken_back.out
+    everything = [each.out + each.err for each in (*told.values(), asked, taken_back)]
+    everything.append((tmp_path / "it.json").read_text())
+    assert [secret for secret in SECRETS for each in everything if secret in each] == []
+    assert_nothing_left_in(secured.zookeeper, "t")
+    with running(tmp_path, "run", *wrong) as operator:
+        secured.declare(2, **KEPT)
+        operator.await_said(WRONG_CREDENTIALS)
+        until(lambda: body(secured.zookeeper, STATE)["isr"] == [2], "it moves topic t")
+        operator.stop()
+    assert len(lines(operator.said(), "Traceback")) == 0

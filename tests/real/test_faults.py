@@ -204,7 +204,7 @@ FAULTS = (
     ),
     Fault(
         *("target-full-in-rollback", ALL, "the files of a target cannot grow; it is rolled back"),
-        *("all is as it was", faults.target_is_full_in_a_rollback),
+        *("what is in flight is as it was", faults.target_is_full_in_a_rollback),
         batches_more=24,
         touches=Touched.ONE,
     ),

@@ -6,7 +6,7 @@ the ACLs of what Kafka writes. No password is in anything that we print, log or 
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -189,14 +189,15 @@ def running(folder: Path, *words: object) -> Iterator[Executor]:
 
 @contextmanager
 def migrating(
-    secured: Secured, folder: Path, *words: object, **cluster: object
+    secured: Secured, folder: Path, zookeeper: Mapping[str, str], *words: object, **cluster: object
 ) -> Iterator[Executor]:
-    """A command that moves topic t from broker 1 to broker 2, and is at it."""
+    """A command that moves topic t from broker 1 to broker 2, and is at it, as this identity."""
+    until(lambda: not secured.zookeeper.exists(HOLDER), "nobody holds the journal")
     secured.declare(1)
     secured.apply()
     traffic.fill(secured.sandbox.bootstrap, {"t": 2}, MOVING_MIB * MIB)
     secured.declare(2, SLOW, **cluster)
-    with running(folder, *words) as executor:
+    with running(folder, *words, *secured.client(zookeeper)) as executor:
         until(lambda: secured.zookeeper.exists(REQUEST), "a request is in flight")
         yield executor
 
@@ -221,15 +222,14 @@ def test_the_operator_of_a_folder_tells_once_of_wrong_credentials(
     assert len(lines(operator.said(), "credentials")) == 1, operator.said()
     before = [change.path for change in history(secured.sandbox, zxid)]
     ours = [path for path in before if not path.startswith(LATE)]
-    assert ours[0].startswith("/poolkeeper/"), ours  # nobody wrote before the right ones
+    assert ours[0].startswith("/poolkeeper"), ours  # nobody wrote before the right ones
 
 
 @pytest.mark.soak
 def test_apply_ends_with_one_error_if_its_credentials_become_wrong(
     secured: Secured, tmp_path: Path
 ) -> None:
-    options = secured.client(OPERATOR)
-    with migrating(secured, tmp_path, "apply", *options, "--yes") as executor:
+    with migrating(secured, tmp_path, OPERATOR, "apply", "--yes") as executor:
         secured.restart_zookeeper(ops=CHANGED)
         zxid = last_zxid(secured.sandbox)
         ended = executor.end()
@@ -250,11 +250,10 @@ def test_apply_ends_with_one_error_if_its_credentials_become_wrong(
 def test_the_operator_tells_of_credentials_that_become_wrong_and_takes_up_the_right_ones(
     secured: Secured, tmp_path: Path
 ) -> None:
-    options = secured.client(OPERATOR)
-    with migrating(secured, tmp_path, "run", *options, **KEPT) as operator:
+    with migrating(secured, tmp_path, OPERATOR, "run", **KEPT) as operator:
         secured.restart_zookeeper(ops=CHANGED)
         operator.await_said(REJECTED)
-        told = run("status", *options)
+        told = run("status", *secured.client(OPERATOR))
         assert (told.code, len(lines(told.err, "credentials"))) == (3, 1), told
         secured.client(OPERATOR | {"password": CHANGED})
         secured.declare(2, **KEPT)
@@ -269,15 +268,14 @@ def test_the_operator_tells_of_credentials_that_become_wrong_and_takes_up_the_ri
 def test_a_password_of_brokers_that_changes_in_mid_run_is_told_and_the_new_one_taken_up(
     secured: Secured, tmp_path: Path
 ) -> None:
-    options = secured.client(ZOOKEEPER_SASL)
-    with migrating(secured, tmp_path, "run", *options, **KEPT) as operator:
+    with migrating(secured, tmp_path, ZOOKEEPER_SASL, "run", **KEPT) as operator:
         secured.set_broker_password(CHANGED)
         secured.sandbox.kill(2)
         secured.sandbox.await_gone(2)
         secured.sandbox.start_broker(2)
         operator.await_said(NOT_ASKED, 120)
         assert WRONG_CREDENTIALS in operator.said()
-        told = run("status", *options)
+        told = run("status", *secured.client(ZOOKEEPER_SASL))
         assert len(lines(told.out + told.err, NOT_ASKED)) == 1, told
         secured.client(ZOOKEEPER_SASL, broker=CHANGED)
         said = len(operator.said())
@@ -301,8 +299,7 @@ def test_commands_with_a_wrong_password_of_brokers_tell_so_and_go_on_without_the
 ) -> None:
     """ZooKeeper alone is enough, also to take back what is in flight where a failover may be."""
     monkeypatch.chdir(tmp_path)
-    options = secured.client(ZOOKEEPER_SASL)
-    with migrating(secured, tmp_path, "apply", *options, "--yes"):
+    with migrating(secured, tmp_path, ZOOKEEPER_SASL, "apply", "--yes"):
         pass
     zxid = last_zxid(secured.sandbox)
     wrong = secured.client(ZOOKEEPER_SASL, broker=WRONG)

@@ -8,14 +8,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders import cluster_spec
 from fleet.conftest import lake_at
 from poolkeeper.errors import Refused
+from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
 from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem, root_of
 from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.storage import parquet, schemas
+from poolkeeper.model.desired import Desired
 
 DAY = "2026-03-01"
 HOUR_MS = 3_600_000
@@ -106,6 +109,64 @@ def test_the_driver_dies_between_the_mark_of_a_replaced_run_and_the_publication(
     assert later(lake, 25).sweep() == (second.id,)
     assert written(lake, first)
     assert lake.objects.children("runs") == []
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["damaged", "deleted"])
+def test_runs_that_only_a_damaged_or_deleted_current_named_are_swept(
+    is_there: bool, lake: Lake
+) -> None:
+    first, second = begun(lake), begun(lake)
+    lake.publish(first, [entry("a", first)])
+    lake.publish(second, [entry("a", second), entry("b", second)])
+    (_, last) = lake.objects.children(f"current/step=plan/day={DAY}")
+    if is_there:
+        place = local_path(lake.root) / last.path
+        place.write_bytes(b"no parquet")
+    else:
+        lake.objects.delete(last.path)
+    assert later(lake, 25).sweep() == ()
+    assert written(lake, first), "the version before counts for the next run"
+    elsewhere = lake.begin("plan", "2026-03-02", (schemas.PLANS,))
+    lake.objects.put(f"{elsewhere.folder(schemas.PLANS)}/part-00000-x.parquet", b"abc")
+    working, third = begun(lake), begun(lake)
+    lake.publish(third, [entry("a", third), entry("b", third)])
+    assert set(later(lake, 23).sweep()) == set()
+    lake.touch(elsewhere)
+    swept = {first.id, second.id, working.id, elsewhere.id}
+    assert set(later(lake, 25).sweep()) == swept
+    runs = (first, second, working, elsewhere, third)
+    assert [run for run in runs if written(lake, run)] == [third]
+    assert lake.objects.children("runs") == []
+
+
+def test_a_run_whose_mark_nobody_can_read_is_swept_too(lake: Lake) -> None:
+    killed, next_one = begun(lake), begun(lake)
+    (local_path(lake.root) / f"runs/{killed.id}.json").write_bytes(b"{")
+    assert later(lake, 25).sweep() == (next_one.id,)
+    last = begun(lake)
+    lake.publish(last, [entry("a", last)])
+    assert later(lake, 25).sweep() == (killed.id,)
+    assert [written(lake, run) for run in (killed, last)] == [False, True]
+
+
+def test_what_is_half_written_is_swept(lake: Lake) -> None:
+    run = begun(lake)
+    lake.publish(run, [entry("a", run)])
+    folders = ("runs", f"current/step=plan/day={DAY}", "manifests")
+    parts = [local_path(lake.root) / folder / ".x.json.17.part" for folder in folders]
+    for part in parts:
+        part.parent.mkdir(exist_ok=True)
+        part.write_bytes(b"{")
+
+    def publish(at: Lake, run: StepRun) -> None:
+        at.sweep()
+        at.publish(run, [entry("a", run)])
+        manifests.write(at, [Desired(cluster_spec(f"c-{run.id[-6:]}"))])
+
+    publish(lake, begun(lake))
+    assert all(part.exists() for part in parts), "whoever writes it may be at it"
+    publish(later(lake, 25), begun(lake))
+    assert not any(part.exists() for part in parts)
 
 
 def test_entries_of_files_that_are_gone_or_shorter_are_not_whole(lake: Lake) -> None:

@@ -5,7 +5,6 @@ It holds the journal, runs passes until nothing is left to do, waits between pas
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from threading import Event
 
@@ -17,7 +16,7 @@ from poolkeeper.controller.open_pass import PATIENCE_S, TakeJournal, now_ms, ope
 from poolkeeper.controller.transfer_rate import TransferRate
 from poolkeeper.errors import Forbidden, Stale, Unavailable
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.outcomes import Outcome, Report, State
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.waits import after_error
 from poolkeeper.model.plans import Plan
@@ -32,8 +31,6 @@ from poolkeeper.zk.client.session import Session
 
 AWAY_S = 600.0
 STALE_IN_A_ROW_MAX = 50
-
-Report = Callable[[Outcome], None]
 
 
 def drive(

@@ -28,16 +28,16 @@ from poolkeeper.errors import DamagedNode, HolderActive, Internal, PoolkeeperErr
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.history import FinishedRun
-from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, State
+from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, Report, State
 from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, after_error, damage_wait
 from poolkeeper.model.specs import ApprovalPolicy, Mode
+from poolkeeper.planning.planner import Planner
 from poolkeeper.reconcile.authority import Authority, authority_of
 from poolkeeper.reconcile.cluster import reconcile_cluster
 from poolkeeper.reconcile.context import (
     PendingPlan,
-    Planner,
     PreviewContext,
     Timed,
     planner_of_a_loop,
@@ -57,7 +57,6 @@ PASS_S = 300.0
 HISTORY_MAX = 20
 """Of the runs that ended last, as many are shown in status."""
 
-Report = Callable[[Outcome], None]
 logger = logging.getLogger(__name__)
 
 

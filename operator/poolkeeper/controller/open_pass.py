@@ -10,12 +10,12 @@ from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.audit_notes import noting
 from poolkeeper.controller.broker_link import BrokerLink
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.planner import Planner
 from poolkeeper.reconcile.context import (
     Enrich,
     PassContext,
     PassMemory,
     PendingPlan,
-    Planner,
     Timed,
     planner_of_a_loop,
     untimed,

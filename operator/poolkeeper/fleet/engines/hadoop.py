@@ -14,7 +14,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.lake.filesystems import scheme_of
-from poolkeeper.fleet.lake.objects import PUT_AT_ONCE, StoredObject
+from poolkeeper.fleet.lake.objects import PART, PUT_AT_ONCE, StoredObject
 
 T = TypeVar("T")
 DEADLINE_S = 120.0
@@ -51,7 +51,7 @@ class HadoopObjects:
         """See `Objects`; where a rename costs nothing, beside its place and renamed."""
         folder, _, name = path.rpartition("/")
         whole = scheme_of(self._root) in PUT_AT_ONCE
-        part = path if whole else f"{folder}/.{name}.{os.getpid()}.part"
+        part = path if whole else f"{folder}/.{name}.{os.getpid()}{PART}"
 
         def put() -> None:
             files = self._fs()

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from poolkeeper.errors import Unavailable
+from poolkeeper.fleet.engines import releases
 
 T = TypeVar("T")
 APP = "poolkeeper-fleet"
@@ -46,9 +47,14 @@ class LazySession:
         self._session: SparkSession | None = None
 
     def get(self) -> SparkSession:
-        """The session; raises `Unavailable` if it does not start."""
+        """The session; raises `Unavailable` if it does not start.
+
+        Raises `Refused` if an executor has another release of this package.
+        """
         if self._session is None:
-            self._session = self._stack.enter_context(session(self._master, self._conf))
+            begun = self._stack.enter_context(session(self._master, self._conf))
+            checked("executors", lambda: releases.check_executors(begun))
+            self._session = begun
         return self._session
 
     def close(self) -> None:
@@ -108,13 +114,16 @@ def _submitted() -> dict[str, str]:
 def checked(what: str, action: Callable[[], T]) -> T:
     """What an action of Spark's returns; raises `Unavailable` with the cause if Spark gave up.
 
-    Ctrl-C cancels all jobs, and is `KeyboardInterrupt` as elsewhere.
+    Raises `Refused` if that was an executor with another release of this package. Ctrl-C cancels
+    all jobs, and is `KeyboardInterrupt` as elsewhere.
     """
     try:
         return action()
     except (PySparkException, Py4JError) as failed:
         if _interrupted(failed):
             raise KeyboardInterrupt from failed
+        if refused := releases.mixed(cause(failed)):
+            raise refused from failed
         raise Unavailable(f"{what}: Spark gave up: {cause(failed)}") from failed
 
 

@@ -28,7 +28,7 @@ from pyspark.sql.functions import col, spark_partition_id
 from pyspark.util import inheritable_thread_target
 
 from poolkeeper.errors import Unavailable
-from poolkeeper.fleet.engines import parallelism, results
+from poolkeeper.fleet.engines import parallelism, releases, results
 from poolkeeper.fleet.engines.hadoop import HadoopObjects
 from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES, SAMPLES_DDL, HistoryJob
 from poolkeeper.fleet.engines.progress import described
@@ -228,7 +228,7 @@ def _mapped(
     frame: DataFrame, work: Callable[[Batches], Iterator[pa.RecordBatch]], ddl: str
 ) -> DataFrame:
     """The rows that Python workers make of each partition."""
-    return frame.mapInArrow(partial(worked, work=work), ddl)
+    return frame.mapInArrow(releases.guarded(partial(worked, work=work)), ddl)
 
 
 def _by_slot(pieces: DataFrame, slots: Mapping[str, int]) -> DataFrame:

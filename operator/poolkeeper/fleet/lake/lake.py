@@ -9,7 +9,10 @@ what a run does not make again stays where an earlier run wrote it, and the new 
 **Sweeping.** `ROOT/runs/ID.json` says that a run has begun. It is removed when the run is
 published, and put again for a run that another one replaces altogether. What is older than the
 grace time, and is not named by the object that counts, is deleted with all of the run's folders. A
-run touches its object while it works, so that it never looks old.
+run touches its object while it works, so that it never looks old. An object that counted may be
+damaged or gone, and then names no runs: a publication puts `ROOT/runs/ID.json` for each folder of
+its step and day that no entry names and that has none. So every folder of a run is named by what
+counts, or has an object in `ROOT/runs`, or gets one with the next publication.
 """
 
 import hashlib
@@ -27,7 +30,7 @@ from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake import entries as lake_entries
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
-from poolkeeper.fleet.lake.objects import Objects, StoredObject
+from poolkeeper.fleet.lake.objects import PART, Objects, StoredObject
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
@@ -36,6 +39,7 @@ GRACE_S = 24 * 3600.0
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 """How a day is written, in folders and in options."""
 _RUNS, _CURRENT = "runs", "current"
+VERSION = ".parquet"
 _OLD_LAYOUT = ("manifests", "clusters")
 
 
@@ -114,8 +118,9 @@ class Lake:
         before = self.readable(run.step, run.day)
         listed = list(entries)
         used = {entry.run for entry in listed}
-        for replaced in {entry.run for entry in before.values()} - used - {run.id}:
-            self._mark(replace(run, id=replaced))
+        replaced = {entry.run for entry in before.values()} - used - {run.id}
+        for each in replaced | self._lost(run, used):
+            self._mark(replace(run, id=each))
         self._put(run.step, run.day, listed)
         if run.id in used:
             self.objects.delete(f"{_RUNS}/{run.id}.json")
@@ -166,10 +171,13 @@ class Lake:
 
     def sweep(self) -> tuple[str, ...]:
         """Delete runs that do not count and are older than the grace time; returns their ids."""
-        oldest = self.now_ms() - self.grace_s * 1000
+        oldest = self._oldest_ms()
         swept = []
         for marked in self.objects.children(_RUNS):
             if marked.modified_ms > oldest:
+                continue
+            if marked.name.endswith(PART):
+                self.objects.delete(marked.path)
                 continue
             run = self._marked(marked.path)
             counting = self._counting(run.step, run.day) if run else None
@@ -186,6 +194,21 @@ class Lake:
         """Say that a run is under way."""
         self.objects.delete(f"{_RUNS}/{run.id}.json")
         self._mark(run)
+
+    def _oldest_ms(self) -> float:
+        """What was changed before that time, and does not count, is not kept any longer."""
+        return self.now_ms() - self.grace_s * 1000
+
+    def _lost(self, run: StepRun, used: Container[str]) -> set[str]:
+        """Runs of the same step and day that nothing names: neither an entry nor a mark."""
+        there = {
+            each.name.removeprefix("run=")
+            for table in run.tables
+            for each in self.objects.children(f"{table}/day={run.day}")
+            if each.name.startswith("run=")
+        }
+        unused = {each for each in there if each not in used and each != run.id}
+        return {each for each in unused if self._marked(f"{_RUNS}/{each}.json") is None}
 
     def _mark(self, run: StepRun) -> None:
         said = {"id": run.id, "step": run.step, "day": run.day, "tables": list(run.tables)}
@@ -209,7 +232,7 @@ class Lake:
 
     def _versions(self, step: str, day: str) -> list[StoredObject]:
         found = self.objects.children(f"{_CURRENT}/step={step}/day={day}")
-        return sorted(each for each in found if each.name.endswith(".parquet"))
+        return sorted(each for each in found if each.name.endswith(VERSION))
 
     def _entries(self, version: StoredObject) -> dict[str, ClusterEntry]:
         body = self.objects.read(version.path)
@@ -218,18 +241,22 @@ class Lake:
         return lake_entries.from_bytes(body, version.path)
 
     def _put(self, step: str, day: str, entries: Iterable[ClusterEntry]) -> None:
-        """Put a version after all others; remove those that were replaced a grace time ago."""
-        versions = self._versions(step, day)
+        """Put a version after all others; remove those that were replaced a grace time ago.
+
+        What was half written by a process that was killed goes as well.
+        """
+        folder = f"{_CURRENT}/step={step}/day={day}"
+        found = self.objects.children(folder)
+        versions = sorted(each for each in found if each.name.endswith(VERSION))
         last = int(versions[-1].name.partition(".")[0]) if versions else 0
         published = max(self.now_ms(), last + 1)
-        folder = f"{_CURRENT}/step={step}/day={day}"
         self.objects.put(
-            f"{folder}/{published:015d}.parquet", lake_entries.to_bytes(entries, published)
+            f"{folder}/{published:015d}{VERSION}", lake_entries.to_bytes(entries, published)
         )
-        oldest = self.now_ms() - self.grace_s * 1000
-        for replaced in versions:
-            if replaced.modified_ms < oldest:
-                self.objects.delete(replaced.path)
+        oldest = self._oldest_ms()
+        for each in found:
+            if each.modified_ms < oldest and each.name.endswith((VERSION, PART)):
+                self.objects.delete(each.path)
 
 
 def input_digest(*said: str) -> str:

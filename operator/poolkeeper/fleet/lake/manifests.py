@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.lake import Lake
-from poolkeeper.fleet.lake.objects import StoredObject
+from poolkeeper.fleet.lake.objects import PART, StoredObject
 from poolkeeper.fleet.storage import codecs, parquet, schemas, table_schema
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
@@ -104,3 +104,6 @@ def _put(lake: Lake, after: Mapping[str, Manifest], old: Sequence[StoredObject])
     lake.objects.put(f"{_FOLDER}/{published:015d}.parquet", sink.getvalue())
     for replaced in old[:-1]:  # who reads the last one may still be at it
         lake.objects.delete(replaced.path)
+    for each in lake.objects.children(_FOLDER):  # of processes that were killed
+        if each.name.endswith(PART) and each.modified_ms < lake.now_ms() - lake.grace_s * 1000:
+            lake.objects.delete(each.path)

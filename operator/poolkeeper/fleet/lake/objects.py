@@ -17,6 +17,8 @@ from poolkeeper.fleet.lake.filesystems import S3_SCHEMES, Storage, open_filesyst
 
 PUT_AT_ONCE = (*S3_SCHEMES, "gs")
 """Schemes of stores in which an object is there when it is complete; a rename is a copy there."""
+PART = ".part"
+"""The end of a name, elsewhere, of what is not complete yet."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -88,7 +90,7 @@ class ArrowObjects:
         at = self._at(path)
         whole = scheme_of(self._root) in PUT_AT_ONCE
         folder, _, name = at.rpartition("/")
-        part = at if whole else f"{folder}/.{name}.{os.getpid()}.part"
+        part = at if whole else f"{folder}/.{name}.{os.getpid()}{PART}"
         try:
             if not whole:
                 self._fs.create_dir(folder, recursive=True)

@@ -58,13 +58,9 @@ def classify_returns(run: Run, plan: Plan, cluster: Cluster) -> Mapping[int, Ret
     """
     entries = entries_of(cluster)
     return {
-        m: _classify(plan.moves[m], index, cluster, entries.get(_name(plan.moves[m])))
+        m: _classify(plan.moves[m], index, cluster, entries.get(plan.moves[m].name))
         for m, index in run.step
     }
-
-
-def _name(move: Move) -> TopicPartition:
-    return TopicPartition(move.topic, move.partition)
 
 
 def _classify(move: Move, index: int, cluster: Cluster, entry: Replicas | None) -> ReturnState:
@@ -138,7 +134,7 @@ def waits_for_origin(
         partition = partition_of(move, cluster)
         leader = None if partition is None else partition.leader
         for broker in behind(move, index, cluster):
-            lagging.setdefault(broker, []).append((_name(move), leader))
+            lagging.setdefault(broker, []).append((move.name, leader))
     found: list[Wait] = []
     for broker, at in sorted(lagging.items()):
         names = tuple(sorted(name for name, _ in at))

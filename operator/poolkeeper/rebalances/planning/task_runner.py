@@ -25,10 +25,9 @@ from poolkeeper.fleet.storage import codecs
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import with_load_history
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.planner import Planner, make_plan
 from poolkeeper.rebalances.plan_cluster import (
     ObservedCluster,
-    Planner,
     plan_cluster,
     response_of_error,
 )

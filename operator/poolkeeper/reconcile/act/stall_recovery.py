@@ -90,7 +90,7 @@ def finish_orphans(
     What a person's plan moves is left to that plan.
     """
     planned = () if confirmed is None else confirmed.moves
-    named = {TopicPartition(move.topic, move.partition) for move in planned}
+    named = {move.name for move in planned}
     due = tuple(each for each in observed.orphans.due() if each.partition not in named)
     before, since_ms = context.memory.orphans
     if due != before:
@@ -134,7 +134,7 @@ def _withdraw(
 
 
 def _named_by(cluster: Cluster) -> tuple[TopicPartition, ...]:
-    return tuple(sorted(TopicPartition(e.topic, e.partition) for e in cluster.reassignment or ()))
+    return tuple(sorted(e.name for e in cluster.reassignment or ()))
 
 
 def _cancel(

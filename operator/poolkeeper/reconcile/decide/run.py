@@ -160,7 +160,7 @@ def _compute_stage_if_open(at: RunSituation, found: tuple[Action, ...]) -> DoNot
     """Decide to look for the next stage, unless a gate is closed."""
     moves, progress, cluster = at.plan.moves, at.view.progress, at.view.cluster
     ours = {
-        TopicPartition(move.topic, move.partition)
+        move.name
         for move, p in zip(moves, progress, strict=True)
         if p.state in (*IN_FLIGHT_STATES, MoveState.ORPHANED)
     } - _requested_by_others(at)
@@ -181,9 +181,9 @@ def _requested_by_others(at: RunSituation) -> set[TopicPartition]:
 
     Somebody may request the very list that the run would request next.
     """
-    entries = {TopicPartition(e.topic, e.partition) for e in at.view.cluster.reassignment or ()}
+    entries = {e.name for e in at.view.cluster.reassignment or ()}
     moves = (at.plan.moves[m] for m, _ in at.run.step)
-    return entries - {TopicPartition(move.topic, move.partition) for move in moves}
+    return entries - {move.name for move in moves}
 
 
 def _is_outlived(at: RunSituation, waits: Sequence[Wait]) -> bool:

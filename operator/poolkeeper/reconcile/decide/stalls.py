@@ -102,7 +102,7 @@ def _state_of_ours(move: Move, index: int, p: MoveProgress, cluster: Cluster) ->
 
     None: the controller works on it, or that is not known.
     """
-    name = TopicPartition(move.topic, move.partition)
+    name = move.name
     match p.state:
         case MoveState.ZOMBIE | MoveState.DONE:
             return Stall.STALE if _in_sync(cluster, name) else None

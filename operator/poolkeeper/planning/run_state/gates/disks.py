@@ -67,7 +67,7 @@ def waits_in_flight(
         topic = cluster.topics.get(move.topic)
         partition = None if topic is None else topic.partition(move.partition)
         if p.state is MoveState.IN_FLIGHT and partition is not None:
-            name = TopicPartition(move.topic, move.partition)
+            name = move.name
             new = set(move.path[index]) - set(move.path[index - 1]) - set(partition.isr or ())
             for broker in new:
                 copies.setdefault(broker, {})[name] = move.replica_bytes
@@ -179,7 +179,7 @@ def failed_targets(
     for m, (move, at) in enumerate(zip(moves, places, strict=True)):
         if at is None or move.urgency in passes:
             continue
-        name = (TopicPartition(move.topic, move.partition),)
+        name = (move.name,)
         waits = tuple(
             wait
             for broker in sorted(set(move.path[at + 1]) - set(move.path[at]))

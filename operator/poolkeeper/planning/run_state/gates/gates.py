@@ -63,7 +63,7 @@ def closed(
     """
     reasons = list(controller(cluster))
     reasons.extend(foreign(cluster, ours))
-    own = frozenset(ours) | {TopicPartition(move.topic, move.partition) for move in moves}
+    own = frozenset(ours) | {move.name for move in moves}
     mending = all(move.urgency in (Urgency.HEAL, Urgency.DRAIN) for move in moves)
     now = health(cluster)
     for sick, before, reason in (
@@ -111,7 +111,7 @@ def foreign(
     """
     owned = ours if isinstance(ours, Owned) else Owned(ours)
     reasons = list(requests.waits(cluster, owned, known))
-    requested = {TopicPartition(e.topic, e.partition) for e in cluster.reassignment or ()}
+    requested = {e.name for e in cluster.reassignment or ()}
     moving = _moving(cluster)
     strange = sorted(moving.keys() - set(owned.partitions) - requested)
     if strange:
@@ -222,7 +222,7 @@ def hanging(
     for (move, index), p in zip(step, progress, strict=True):
         if p.state is not MoveState.IN_FLIGHT:
             continue
-        name = TopicPartition(move.topic, move.partition)
+        name = move.name
         if move.topic in cluster.deleting:
             doomed.append(name)
         if lost := lost_sources(cluster, name):
@@ -256,7 +256,7 @@ def lost_sources(cluster: Cluster, name: TopicPartition) -> Replicas:
 
 
 def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:
-    named = (TopicPartition(move.topic, move.partition),)
+    named = (move.name,)
     if move.topic in cluster.deleting:
         return Wait(WaitReason.TOPIC_QUEUED_FOR_DELETION, partitions=named)
     after = move.path[at + 1]

@@ -107,7 +107,7 @@ class Owned:
 
     def holds(self, entry: ReassignmentEntry) -> bool:
         """Whether the entry is the run's own."""
-        name = TopicPartition(entry.topic, entry.partition)
+        name = entry.name
         wanted = (self.targets or {}).get(name, (entry.replicas,))
         return name in self.partitions and entry.replicas in wanted
 
@@ -178,7 +178,7 @@ def known_brokers(cluster: Cluster, recorded: Collection[int]) -> frozenset[int]
 
 
 def _judge(entry: ReassignmentEntry, cluster: Cluster, known: Collection[int] | None) -> Judgement:
-    name = TopicPartition(entry.topic, entry.partition)
+    name = entry.name
     if entry.topic in cluster.torn or entry.topic in cluster.damaged:
         return Judgement(_R.FOREIGN_REQUEST, name, begun=True)
     topic = cluster.topics.get(entry.topic)

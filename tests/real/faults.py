@@ -37,6 +37,7 @@ END_S = 300.0
 LAG_MAX_S = 30
 LAG_SEEN_S = 60
 """Within this time a leader has noticed all who lag, on a busy machine."""
+SLOWEST = {"throttle": {"mode": "Fixed", "rate": "24Ki"}}
 DEATHS_MIN, DEATHS_MAX = 5, 60
 """Of executors in one rollback: it takes a few writes, and not without end."""
 DEAF = re.compile(
@@ -140,7 +141,11 @@ def rollback_dies(under_way: Migration) -> None:
 
 
 def rollback_dies_at_each_write(under_way: Migration) -> None:
-    """Each executor makes one write and is killed; in the end one has nothing left to write."""
+    """Each executor makes one write and is killed; in the end one has nothing left to write.
+
+    Nothing arrives while they die, one after the other.
+    """
+    under_way.declare(execution=SLOWEST)
     with under_way.applying():
         rolling_back(under_way)
     deaths = 0

@@ -441,6 +441,7 @@ def target_is_full_in_a_rollback(under_way: Migration) -> None:
             assert replicas == origin or set(replicas) <= {3, 4, 5}, now
         assert_nothing_left(under_way.sandbox, TOPIC)
     gets_room(under_way, target)
+    until(under_way.in_sync, "what has arrived at the target is in sync, so that it can lead")
 
 
 def target_of(under_way: Migration, partition: int) -> int:

@@ -290,7 +290,9 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.REQUEST_IGNORED: lambda wait: (
         f"the controller ignored this request {wait.count} times, and gets it again every 10"
-        " minutes: elect another controller, or declare spec.brokers so that it can be woken"
+        " minutes: elect another controller, set"
+        " spec.execution.remedies.allowControllerFailover, or declare spec.brokers so that it can"
+        " be woken"
     ),
     _R.REQUEST_STALE: _remedy(STALE),
     _R.REQUEST_UNNOTICED: _remedy(UNNOTICED),

@@ -30,7 +30,8 @@ failover while anything can arrive. A rollback first brings the throttle of its 
 nothing (`FROZEN_BYTES_PER_S`) and lets that settle. It is raised again some seconds after the
 failover if a broker of the origin is behind: that throttle would keep it so. Where others go on, or
 without a throttle, what can arrive does so first; only what hangs is cancelled, or what the
-controller never began.
+controller never began. Others are also moves of the plan that go on without a request: a failover
+would forget them, so it waits for them, and the throttle must not keep them where they are.
 
 A move is only cancelled if its origin holds enough replicas in sync. Throttles stay until the end.
 
@@ -42,7 +43,7 @@ are in no pool any more: it could go nowhere. What was copied of it stays where 
 nothing is let go: a cancelled move loses its copies, which may be all that is left.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import NO_CANCEL_API, Wait
@@ -108,6 +109,10 @@ def waits(at: RunSituation) -> tuple[Wait, ...]:
     wanted = [m for m in cancel_candidates.wanted(at) if m not in at.run.returning]
     if wanted and not cancel_candidates.has_way(at):
         found.append(failover_wait(at, wanted))
+    others = _go_on_unrequested(at)
+    if back and others and not cancel_candidates.brokers_can(at):
+        lost = Wait(WaitReason.MOVES_WITHOUT_REQUEST, count=len(others))
+        found.append(Wait(WaitReason.FAILOVER_UNSAFE, cause=lost))
     return tuple(found)
 
 
@@ -171,9 +176,11 @@ def _carry_back(at: RunSituation) -> Cancelling | None:
     if outward and cancel_candidates.brokers_can(at):
         return _cancel(at, outward, stuck)
     if outward or stuck:
+        if _is_frozen(at) and _go_on_unrequested(at):
+            return _thaw(at)
         return _freeze(at) if _arriving(at) else _fail_over(at, outward, stuck)
     if _hinders_return(at):
-        return Watch(waits(at), throttle=ChangeThrottle((at.run.declared_rate, run.rates[0])))
+        return _thaw(at)
     disordered = tuple((m, index) for m, index in back if returns[m] is ReturnState.OUT_OF_ORDER)
     if not disordered or cluster.reassignment is not None:
         return None
@@ -216,7 +223,26 @@ def _is_ignored(at: RunSituation, m: int, index: int) -> bool:
 
 def _can_freeze(at: RunSituation) -> bool:
     """Whether nothing that runs shall go on, and its throttle can be brought down."""
-    return bool(at.run.rates) and set(_arriving(at)) <= set(at.run.returning)
+    if not at.run.rates or _go_on_unrequested(at):
+        return False
+    return set(_arriving(at)) <= set(at.run.returning)
+
+
+def _go_on_unrequested(at: RunSituation) -> Collection[TopicPartition]:
+    """Return other partitions of the plan that may be moving without a request (up to 2.3)."""
+    ours = {m for m, _ in at.run.step}
+    others = [move for m, move in enumerate(at.plan.moves) if m not in ours]
+    return gates.forgettable(at.view.cluster, others) & {move.name for move in others}
+
+
+def _is_frozen(at: RunSituation) -> bool:
+    """Whether the throttle has been brought down, and the run knows what to raise it to."""
+    return at.run.rates == (FROZEN_BYTES_PER_S,) and bool(at.run.declared_rate)
+
+
+def _thaw(at: RunSituation) -> Watch:
+    """Raise the throttle again, in two records as any change of it."""
+    return Watch(waits(at), throttle=ChangeThrottle((at.run.declared_rate, at.run.rates[0])))
 
 
 def _freeze(at: RunSituation) -> Watch | RecordThrottled | None:
@@ -238,7 +264,7 @@ def _hinders_return(at: RunSituation) -> bool:
     what the new request takes off again.
     """
     run, cluster = at.run, at.view.cluster
-    if run.rates != (FROZEN_BYTES_PER_S,) or not run.declared_rate:
+    if not _is_frozen(at):
         return False
     if at.now_ms - run.requested_ms < FAILOVER_PAUSE_MS:
         return False

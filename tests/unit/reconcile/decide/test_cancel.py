@@ -367,10 +367,57 @@ def test_a_throttle_that_was_lowered_keeps_no_origin_behind(situation, change):
     assert (decided.throttle if isinstance(decided, Watch) else decided) == change
 
 
+def alone(seen, **run):
+    """Only the first move is requested; the second goes on without that."""
+    made = at(replace(seen, reassignment=ENTRIES[:1]), returning=(0,), **run)
+    view = replace(made.view, returns={0: made.view.returns[0]})
+    return replace(made, run=replace(made.run, step=((0, 1),)), view=view)
+
+
+COPIED_OUT = cluster(UNIONS, isr={0: (1, 2), 1: (2, 3, 1)})
+THAWED = {"rates": (100,), "declared_rate": 100}
+STILL = {"rates": (1,), "throttled_ms": A_WHILE_AGO, "declared_rate": 100}
+
+
+@pytest.mark.parametrize(
+    ("situation", "decision"),
+    [
+        pytest.param(
+            alone(AT_WORK, **STILL, age_ms=STALL_MS),
+            ChangeThrottle((100, 1)),
+            id="it-is-raised-for-them",
+        ),
+        pytest.param(alone(AT_WORK, **THAWED), None, id="and-not-lowered-again"),
+        pytest.param(
+            alone(COPIED_OUT, **THAWED),
+            ChangeThrottle((1, 100)),
+            id="until-nothing-is-copied-there",
+        ),
+        pytest.param(
+            alone(COPIED_OUT, **STILL, age_ms=STALL_MS),
+            CancelMoves((0,), ((0, 1),), (0,), by_brokers=False, may_fail_over=True),
+            id="and-then-it-fails-over",
+        ),
+    ],
+)
+def test_a_throttle_that_was_lowered_keeps_no_others_from_arriving(situation, decision):
+    decided = decide(situation)
+    assert (decided.throttle if isinstance(decided, Watch) else decided) == decision
+
+
 @pytest.mark.parametrize(
     ("situation", "told"),
     [
         pytest.param(at(AT_WORK), (), id="nobody-asks"),
+        pytest.param(
+            alone(AT_WORK, **THAWED),
+            (
+                Wait(R.MOVES_RETURNING, stage=1, count=1),
+                Wait(R.ARRIVALS_FIRST, count=1),
+                Wait(R.FAILOVER_UNSAFE, cause=Wait(R.MOVES_WITHOUT_REQUEST, count=1)),
+            ),
+            id="others-go-on-without-a-request",
+        ),
         pytest.param(
             at(AT_WORK, stop=NOW, execution={}),
             (Wait(R.CANCEL_NEEDS_FAILOVER, partitions=(T0, T1)),),

@@ -362,6 +362,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.BROKERS_NOT_ASKED: _told(
         "the brokers cannot be asked to move replicas between log directories"
     ),
+    _R.BROKERS_UNREACHABLE: lambda wait: f"the brokers are not asked: {wait.detail}",
     _R.PLAN_BEING_READ: _told("the plan is being read"),
     _R.REBALANCE_PAUSED: _told("the Rebalance is paused"),
     _R.REBALANCE_RATE_IN_USE: _told("other clusters use the rate of the Rebalance's budget"),

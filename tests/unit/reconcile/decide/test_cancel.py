@@ -1,6 +1,7 @@
 """What of a request in flight is cancelled, and what is done about it: tables of values."""
 
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
@@ -57,9 +58,9 @@ def at(seen, *, stop=None, execution=ALLOWED, brokers=False, gone=None, age_ms=0
     return replace(made, view=view, desired=desired(**execution), asks_brokers=brokers)
 
 
-def held(situation, copied):
-    """What brokers say that they hold."""
-    view = replace(situation.view, disks=TargetDisks(copied=copied))
+def held(situation, copied, failed=MappingProxyType({})):
+    """What brokers say that they hold, and which of their directories failed."""
+    view = replace(situation.view, disks=TargetDisks(copied=copied, failed=failed))
     return replace(situation, view=view)
 
 
@@ -487,6 +488,22 @@ def test_a_throttle_that_was_lowered_keeps_no_others_from_arriving(situation, de
                 Wait(R.RETURN_BEHIND, partitions=(T0,), brokers=(2,), count=3, of=8),
             ),
             id="how-far-it-is-behind",
+        ),
+        pytest.param(
+            held(at(BEHIND, returning=(0, 1)), {(T0, 3): 8, (T1, 2): 9}, {2: {"/d1": "full"}}),
+            (
+                Wait(R.MOVES_RETURNING, stage=1, count=2),
+                Wait(R.LOG_DIR_FAILED, partitions=(T0,), brokers=(2,), path="/d1", detail="full"),
+            ),
+            id="its-directory-has-failed",
+        ),
+        pytest.param(
+            held(at(BEHIND, returning=(0, 1)), {(T0, 2): 3, (T0, 3): 8}, {2: {"/d1": "full"}}),
+            (
+                Wait(R.MOVES_RETURNING, stage=1, count=2),
+                Wait(R.RETURN_BEHIND, partitions=(T0,), brokers=(2,), count=3, of=8),
+            ),
+            id="another-directory-has-failed",
         ),
         pytest.param(
             at(replace(BEHIND, brokers=cluster(live=(1, 3)).brokers), returning=(0, 1)),

@@ -204,6 +204,27 @@ def test_a_rollback_does_not_wait_for_what_nobody_works_on_any_more(kafka: str) 
     assert_back(cluster)
 
 
+@pytest.mark.parametrize("kafka", ["1.1.1", "2.0.1", "2.3.1"])
+def test_a_return_that_the_controller_takes_for_done_is_carried_out_by_another(kafka: str) -> None:
+    """Somebody writes the lists of before into the topic node, which its controller does not read.
+
+    What it remembers is where the moves were to return to.
+    """
+    cluster, executor = moving(kafka, replace(ALLOWED, max_moves=1), network=MB)
+    body = cluster.read("/brokers/topics/t")
+    ask(cluster, StopRequest(at_once=True, allow_failover=True))
+    executor.at_rest = lambda _: ActionKind.CONTROLLER_FAILOVER in kinds(executor)
+    executor.finish()
+    cluster.settle()
+    assert cluster.replicas("t") == FIRST
+    cluster.set("/brokers/topics/t", body)
+    executor.at_rest = stopped
+    executor.finish(passes_max=400)
+    assert kinds(executor).count(ActionKind.CONTROLLER_FAILOVER) == 2
+    assert kinds(executor).count(ActionKind.ORDER_REQUESTED) == 1
+    assert_back(cluster)
+
+
 @pytest.mark.parametrize("homes", [(4, 5), (2, 4)], ids=["all-leave", "one-stays"])
 @pytest.mark.parametrize("kafka", WITH_API)
 def test_a_rollback_by_the_brokers_needs_no_failover(kafka: str, homes: tuple[int, ...]) -> None:

@@ -260,7 +260,12 @@ def _storage_words(settings: PlannerPodSettings) -> list[tuple[str, str]]:
 def _executor_conf(planner_job: PlannerJob, settings: PlannerPodSettings) -> dict[str, str]:
     prefix = "spark.kubernetes"
     found = {
-        "spark.executor.instances": str(settings.executors),
+        # As many as there are tasks for, and idle ones go; all of them begin together.
+        "spark.dynamicAllocation.enabled": "true",
+        "spark.dynamicAllocation.minExecutors": "0",
+        "spark.dynamicAllocation.initialExecutors": str(settings.executors),
+        "spark.dynamicAllocation.maxExecutors": str(settings.executors),
+        "spark.dynamicAllocation.executorIdleTimeout": "30s",
         "spark.executor.cores": str(settings.cores),
         "spark.executor.memory": f"{settings.heap_mib}m",
         "spark.executor.memoryOverhead": f"{settings.memory_mib - settings.heap_mib}m",

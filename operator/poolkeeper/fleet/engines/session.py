@@ -35,6 +35,8 @@ CONF: Mapping[str, str] = {
     "spark.task.maxFailures": str(ATTEMPTS),
 }
 _CAUSE_MAX = 500
+_FULL = "No space left on device"
+_JAVA = re.compile(r"^Caused by: (?:java\.\S+: )?")
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
@@ -111,8 +113,10 @@ def _submitted() -> dict[str, str]:
     return dict(SparkConf().getAll())
 
 
-def checked(what: str, action: Callable[[], T]) -> T:
+def checked(what: str, action: Callable[[], T], disk: str = "") -> T:
     """What an action of Spark's returns; raises `Unavailable` with the cause if Spark gave up.
+
+    `disk`: what to make room on, where it was full.
 
     Raises `Refused` if that was an executor with another release of this package. Ctrl-C cancels
     all jobs, and is `KeyboardInterrupt` as elsewhere.
@@ -122,9 +126,11 @@ def checked(what: str, action: Callable[[], T]) -> T:
     except (PySparkException, Py4JError) as failed:
         if _interrupted(failed):
             raise KeyboardInterrupt from failed
-        if refused := releases.mixed(cause(failed)):
+        why = cause(failed)
+        if refused := releases.mixed(why):
             raise refused from failed
-        raise Unavailable(f"{what}: Spark gave up: {cause(failed)}") from failed
+        full = _FULL in why  # their words: Java's IOException has no class for it
+        raise Unavailable(f"{what}: Spark gave up: {why}{disk if full else ''}") from failed
 
 
 def _interrupted(failed: BaseException) -> bool:
@@ -146,4 +152,4 @@ def cause(failed: Exception) -> str:
         for line in lines
         if not line.startswith(noise)  # their words: the cause is among lines of the stack
     ]
-    return (causes or [type(failed).__name__])[-1][:_CAUSE_MAX]
+    return _JAVA.sub("", (causes or [type(failed).__name__])[-1])[:_CAUSE_MAX]

@@ -54,6 +54,7 @@ Batches = Iterable[pa.RecordBatch]
 
 TASKS_PER_SLOT = 16
 WRITES_AT_A_TIME = 4
+LOCAL_DISK = ": make room in spark.local.dir of the executors, or name another (--conf)"
 _TASKS = pa.schema([("slot", pa.int32()), ("place", pa.int32()), ("task", pa.binary())])
 
 
@@ -195,7 +196,7 @@ class SparkMade:
     def _outcomes(self) -> tuple[ClusterOutcome, ...]:
         said = self._frame.where(col("kind") == OUTCOME).select("body", spark_partition_id())
         with described(self._session.sparkContext, self._what):
-            found = checked(self._what, said.toArrow)
+            found = checked(self._what, said.toArrow, LOCAL_DISK)
         rows = zip(*(column.to_pylist() for column in found.columns), strict=True)
         return tuple(
             sorted((results.outcome_of(*row) for row in rows), key=lambda each: each.cluster)

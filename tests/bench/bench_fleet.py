@@ -46,7 +46,7 @@ from poolkeeper.fleet.engines.engines import Engine
 from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.filesystems import root_of
-from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.schedule.budget import Budget, ScheduledStage
 from poolkeeper.fleet.stages import pipeline, waves
@@ -292,8 +292,11 @@ def _budget(folder: Path) -> None:
         made.append(StepResult(ClusterOutcome(f"b{number:04d}"), tables))
     inputs = {result.outcome.cluster: "made" for result in made}
     step = Step(engine, lake, PLAN, cases.DAY, inputs, again=True)
-    job = Job("put", made, list(range(PLANS)), _same)
-    carry_out(step, lambda run, names: engine.make(job))
+
+    def put(run: StepRun, names: Sequence[str]) -> Sequence[ClusterOutcome]:
+        return engine.make(Job("put", made, list(range(PLANS)), _same, step.destination(run)))
+
+    carry_out(step, put)
     rate = Budget(bytes_per_s=10**9)
     heads("moves/s")
     measured(

@@ -1,7 +1,7 @@
 """Clusters to plan: seeded ones that look real, each with what is declared for it."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from fleet.in_process import InProcess
 from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.entries import ClusterEntry
-from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.stages import plan
 from poolkeeper.fleet.stages.plan import PlanInput, PlanTask
@@ -166,8 +166,11 @@ def put_rows(lake: Lake, name: str, result: StepResult, day: str = DAY) -> None:
     cluster = result.outcome.cluster
     engine = InProcess()
     step = Step(engine, lake, name, day, {cluster: "put by a test"}, again=True)
-    job = Job("put", [result], [0], _same)
-    carry_out(step, lambda run, names: engine.make(job))
+
+    def put(run: StepRun, names: Sequence[str]) -> Sequence[ClusterOutcome]:
+        return engine.make(Job("put", [result], [0], _same, step.destination(run)))
+
+    carry_out(step, put)
 
 
 def _same(result: StepResult) -> StepResult:

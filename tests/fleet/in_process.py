@@ -1,27 +1,23 @@
 """Spark's part of a fleet's steps, done by this process: the same functions, the same files.
 
-What Spark itself does (partitions, lost tasks, its writer) is tested in `test_spark`; both give the
-same, which is tested there as well.
+What Spark itself does (partitions, lost tasks) is tested in `test_spark`; both give the same, which
+is tested there as well.
 """
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.engines import results
 from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES, HistoryJob
 from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
-from poolkeeper.fleet.lake.filesystems import Storage, local_path
+from poolkeeper.fleet.lake.attempts import Destination
+from poolkeeper.fleet.lake.filesystems import Storage
 from poolkeeper.fleet.lake.objects import ArrowObjects
-from poolkeeper.fleet.storage.parquet import stored, with_cluster
-from poolkeeper.fleet.storage.table_schema import TableSchema
 
 
 class InProcess:
@@ -44,27 +40,27 @@ class InProcess:
     def objects(self, root: str) -> ArrowObjects:
         return ArrowObjects(root)
 
-    @contextmanager
-    def make(self, job: Job) -> Iterator["MadeHere"]:
+    def make(self, job: Job) -> tuple[ClusterOutcome, ...]:
         placed: dict[int, list[Any]] = {}
         for task, slot in zip(job.tasks, job.slots, strict=True):
             placed.setdefault(slot, []).append(task)
         perform = pickle.loads(pickle.dumps(job.perform))  # as it would travel
-        found = [
-            (slot, result)
-            for slot, tasks in sorted(placed.items())
-            for result in results.perform_all(tasks, perform, job.threads)
-        ]
-        whole = [(slot, result) for slot, result in found if not result.part]
-        last = max(job.slots, default=0)
-        for more, (cluster, task) in enumerate(sorted(job.merges.items()), 1):
-            parts = [r for _, r in found if r.part and r.outcome.cluster == cluster]
+        outcomes: list[ClusterOutcome] = []
+        parts: list[StepResult] = []
+        for slot, tasks in sorted(placed.items()):
+            made = results.perform_all(tasks, perform, job.threads)
+            for found in results.written(made, job.into, slot):
+                if isinstance(found, ClusterOutcome):
+                    outcomes.append(found)
+                else:
+                    parts.append(found)
+        for more, (cluster, task) in enumerate(sorted(job.merges.items()), max(placed) + 1):
             assert job.merge is not None
-            whole.append((last + more, job.merge(task, parts)))
-        yield MadeHere(whole)
+            own = [part for part in parts if part.outcome.cluster == cluster]
+            outcomes += written([job.merge(task, own)], job.into, more)
+        return by_name(outcomes)
 
-    @contextmanager
-    def make_features(self, job: HistoryJob) -> Iterator["MadeHere"]:
+    def make_features(self, job: HistoryJob) -> tuple[ClusterOutcome, ...]:
         read = pickle.loads(pickle.dumps(job.read))
         batches = [batch for source in job.sources for batch in read(source)]
         samples = pa.Table.from_batches(batches, schema=SAMPLES)
@@ -78,45 +74,20 @@ class InProcess:
         if exchanged.num_rows:
             for cluster, content in job.figures(exchanged):
                 found[cluster][isinstance(content, str)].append(content)
-        made = [
-            (job.slots[name], job.gather(task, *found[name])) for name, task in job.clusters.items()
-        ]
-        yield MadeHere(sorted(made, key=lambda pair: pair[0]))
+        outcomes: list[ClusterOutcome] = []
+        for slot in sorted(set(job.slots.values())):
+            own = [name for name in job.clusters if job.slots[name] == slot]
+            made = (job.gather(job.clusters[name], *found[name]) for name in own)
+            outcomes += written(made, job.into, slot)
+        return by_name(outcomes)
 
 
-class MadeHere:
-    """See `engines.Made`."""
+def written(made: Iterable[StepResult], into: Destination, task: int) -> Iterator[ClusterOutcome]:
+    """The outcomes of results none of which is a part."""
+    for outcome in results.written(made, into, task):
+        assert isinstance(outcome, ClusterOutcome)
+        yield outcome
 
-    def __init__(self, made: Sequence[tuple[int, StepResult]]) -> None:
-        self._made = made
 
-    @property
-    def outcomes(self) -> tuple[ClusterOutcome, ...]:
-        found = [
-            replace(
-                result.outcome,
-                slot=slot,
-                rows={name: content.num_rows for name, content in result.tables.items()},
-            )
-            for slot, result in self._made
-        ]
-        return tuple(sorted(found, key=lambda outcome: outcome.cluster))
-
-    def write(self, folders: Mapping[TableSchema, str]) -> None:
-        for table, folder in folders.items():
-            by_slot: dict[int, list[pa.Table]] = {}
-            for slot, result in self._made:
-                content = result.tables.get(table.name)
-                if content is not None and content.num_rows:
-                    rows = with_cluster(table, result.outcome.cluster, content)
-                    by_slot.setdefault(slot, []).append(rows)
-            for slot, parts in by_slot.items():
-                path = local_path(folder)
-                assert path is not None
-                path.mkdir(parents=True, exist_ok=True)
-                content = pa.concat_tables(parts).cast(stored(table))
-                file = path / f"part-{slot:05d}-here-c000.parquet"
-                try:
-                    pq.write_table(content, file, write_page_checksum=True)
-                except OSError as failed:
-                    raise Unavailable(f"{file}: cannot be written: {failed}") from failed
+def by_name(outcomes: Iterable[ClusterOutcome]) -> tuple[ClusterOutcome, ...]:
+    return tuple(sorted(outcomes, key=lambda outcome: outcome.cluster))

@@ -11,12 +11,10 @@ import secrets
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 
 from pyspark import TaskContext
 
 from poolkeeper.fleet.engines import engines
-from poolkeeper.fleet.engines.engines import Made
 from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
 from poolkeeper.fleet.lake.filesystems import root_of
 from poolkeeper.fleet.lake.lake import Lake, StepRun
@@ -32,26 +30,25 @@ ROWS = 3
 
 
 def perform(name: str) -> StepResult:
-    """Three rows, with a token of this attempt."""
+    """Three rows that name this attempt."""
     if name == SLOW and TaskContext.get().attemptNumber() == 0:
         time.sleep(SLEEP_S)
     token = secrets.token_hex(8)
     found = parquet.from_rows(schemas.REQUESTS, [(token, n, (n,)) for n in range(ROWS)])
-    return StepResult(ClusterOutcome(name, token=token), {schemas.REQUESTS.name: found})
+    return StepResult(ClusterOutcome(name), {schemas.REQUESTS.name: found})
 
 
 def main(master: str, out: str, conf: str) -> None:
     """Make the step."""
     with engines.open_engine(master, conf=json.loads(conf)) as engine:
-
-        def make(run: StepRun, names: Sequence[str]) -> AbstractContextManager[Made]:
-            job = Job("slow", list(names), list(range(len(names))), perform)
-            made: AbstractContextManager[Made] = engine.make(job)
-            return made
-
         inputs = {name: "as it is" for name in CLUSTERS}
         lake = Lake(ArrowObjects(root_of(out)))
         step = Step(engine, lake, SNAPSHOT, DAY, inputs)
+
+        def make(run: StepRun, names: Sequence[str]) -> Sequence[ClusterOutcome]:
+            places = list(range(len(names)))
+            return engine.make(Job("slow", list(names), places, perform, step.destination(run)))
+
         outcome = carry_out(step, make)
     print(len(outcome.lines), len(outcome.failed))
 

@@ -3,12 +3,12 @@
 import threading
 from dataclasses import replace
 
-import pyarrow as pa
 import pytest
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.engines import results
-from poolkeeper.fleet.engines.results import ClusterOutcome, RowsDifferError, StepResult
+from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
+from poolkeeper.fleet.lake.entries import TableFile
 from poolkeeper.fleet.lake.reading import DamagedFile
 from poolkeeper.fleet.storage import parquet, schemas
 
@@ -25,30 +25,13 @@ def pieces(result: StepResult) -> list[dict]:
 def test_a_result_comes_back_whole_from_pieces_of_any_size(rows: int, monkeypatch) -> None:
     monkeypatch.setattr(results, "PIECE_ROWS", rows)
     wanted = ClusterOutcome(
-        "a", "ok", "é", {"moves": "3"}, ("f",), "x", files=(("samples", "p", 3),)
+        "a", "ok", "é", {"moves": "3"}, ("f",), files=(TableFile("samples", "p", 3),)
     )
     found = results.results_of(reversed(pieces(StepResult(wanted, TABLES, "pool"))))
     assert [(r.part, r.outcome) for r in found] == [
         ("pool", replace(wanted, rows={"requests": 5, "steps": 0}))
     ]
     assert found[0].tables == TABLES
-
-
-def test_rows_are_written_with_the_name_of_their_cluster() -> None:
-    batch = pa.RecordBatch.from_pylist(
-        pieces(StepResult(ClusterOutcome("a"), TABLES))[:1], results.PIECES
-    )
-    (typed,) = results.typed(schemas.REQUESTS, batch, {})
-    assert typed.schema == parquet.stored(schemas.REQUESTS)
-    assert set(typed.column("cluster").to_pylist()) == {"a"}
-
-
-def test_rows_of_another_attempt_are_refused() -> None:
-    made = StepResult(ClusterOutcome("a", token="second"), TABLES)
-    batch = pa.RecordBatch.from_pylist(pieces(made)[:1], results.PIECES)
-    assert list(results.typed(schemas.REQUESTS, batch, {"a": "second"}))
-    with pytest.raises(RowsDifferError):
-        list(results.typed(schemas.REQUESTS, batch, {"a": "first"}))
 
 
 @pytest.mark.parametrize(

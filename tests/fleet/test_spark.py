@@ -5,8 +5,8 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -17,9 +17,11 @@ import pytest
 from fleet import asking, cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
-from poolkeeper.fleet.engines.engines import Engine, Made
+from poolkeeper.fleet.engines.engines import Engine
 from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
 from poolkeeper.fleet.lake import manifests, views
+from poolkeeper.fleet.lake.attempts import AttemptFiles
+from poolkeeper.fleet.lake.entries import TableFile
 from poolkeeper.fleet.lake.filesystems import local_path, root_of
 from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import ArrowObjects
@@ -187,39 +189,53 @@ def test_a_task_whose_first_attempt_dies_leaves_its_rows_once(
     rows = parquet.from_rows(schemas.REQUESTS, [("t", n, (1,)) for n in range(3)])
     results = [StepResult(ClusterOutcome(name), {"requests": rows}) for name in "abc"]
     die = partial(die_in_the_first_attempt, mark=tmp_path / "died")
-    job = Job("put", results, [0, 0, 1], die)
     step = Step(spark, lake, "snapshot", cases.DAY, dict.fromkeys("abc", "i"))
-    assert len(carry_out(step, lambda run, names: spark.make(job)).made) == 3
+
+    def make(run: StepRun, names: Sequence[str]) -> Sequence[ClusterOutcome]:
+        return spark.make(Job("put", results, [0, 0, 1], die, step.destination(run)))
+
+    assert len(carry_out(step, make).made) == 3
     assert (tmp_path / "died").exists()
     for name in "abc":
         assert cases.rows(lake, schemas.REQUESTS, name).num_rows == 3
 
 
-def of_this_moment(result: StepResult) -> StepResult:
-    """Like a cluster that is read: another answer every time."""
-    return replace(result, outcome=replace(result.outcome, token=secrets.token_hex(4)))
+def die_when_its_files_are_whole(result: StepResult, mark: Path) -> StepResult:
+    """Rows of this attempt, and its end when all of them are written but nothing is said of it."""
+    close = AttemptFiles.close
+
+    def closed(files: AttemptFiles) -> dict[str, TableFile]:
+        found = close(files)
+        if not mark.exists():
+            mark.touch()
+            os._exit(137)
+        return found
+
+    setattr(AttemptFiles, "close", closed)  # noqa: B010 - in a worker of Spark's, until it ends
+    rows = parquet.from_rows(schemas.REQUESTS, [(secrets.token_hex(4), 0, (1,))])
+    return replace(result, tables={"requests": rows})
 
 
-def test_a_cluster_that_is_read_again_when_its_executor_is_lost_is_never_mixed(
-    spark: Engine, lake: Lake
+def test_files_of_an_attempt_that_said_nothing_never_come_into_a_table(
+    spark: Engine, lake: Lake, tmp_path: Path
 ) -> None:
-    rows = parquet.from_rows(schemas.REQUESTS, [("t", 0, (1,))])
-    job = Job("put", [StepResult(ClusterOutcome("a"), {"requests": rows})], [0], of_this_moment)
-    runs = []
-
-    @contextmanager
-    def make(run: StepRun, names: Sequence[str]) -> Iterator[Made]:
-        with spark.make(job) as made:
-            assert made.outcomes
-            if not runs:
-                made._frame.unpersist()  # as if it was on an executor that is gone
-            runs.append(run.id)
-            yield made
-
+    mark = tmp_path / "died"
+    perform = partial(die_when_its_files_are_whole, mark=mark)
     step = Step(spark, lake, "snapshot", cases.DAY, {"a": "i"})
+    left = []
+
+    def make(run: StepRun, names: Sequence[str]) -> Sequence[ClusterOutcome]:
+        results = [StepResult(ClusterOutcome("a"))]
+        outcomes = spark.make(Job("put", results, [0], perform, step.destination(run)))
+        left.extend(lake.objects.files("attempts"))
+        return outcomes
+
     assert len(carry_out(step, make).made) == 1
-    assert (len(runs), cases.entry(lake, "snapshot", "a").run) == (2, runs[1])
+    assert mark.exists()
+    assert len(left) == 2
     assert cases.rows(lake, schemas.REQUESTS, "a").num_rows == 1
+    assert len(lake.objects.files("requests")) == 1
+    assert not lake.objects.files("attempts")
 
 
 KILLED = """

@@ -19,7 +19,7 @@ from fleet.test_damaged_tables import contents
 from poolkeeper.cli import main
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.engines import engines
-from poolkeeper.fleet.engines.spark import LOCAL_DISK
+from poolkeeper.fleet.engines.session import LOCAL_DISK
 from poolkeeper.fleet.lake.lake import Lake
 
 __all__ = ["fleet"]

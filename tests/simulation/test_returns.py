@@ -26,6 +26,7 @@ from poolkeeper.model.specs import (
     TopicSpec,
 )
 from poolkeeper.model.topology import TopicPartition
+from poolkeeper.planning.run_state.throttling.throttles import FROZEN_BYTES_PER_S
 from poolkeeper.reconcile.decide.stalls import STALL_MS
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (
@@ -156,6 +157,32 @@ def test_a_rollback_is_not_kept_by_its_own_throttle_from_an_origin_that_is_behin
     told = [w for o in executor.seen for w in o.waits if w.reason is WaitReason.RETURN_BEHIND]
     assert {wait.brokers for wait in told} == {(1,)}
     assert cluster.replicas("t") == FIRST
+
+
+@pytest.mark.parametrize("kafka", ["1.1.1", "2.0.1", "2.3.1"])
+def test_a_rollback_does_not_freeze_what_its_failover_waits_for(kafka: str) -> None:
+    """Somebody has another partition moved meanwhile, and deletes the request.
+
+    Only the controller remembers that move: it is let go on, so that it ends.
+    """
+    allowed = replace(ALLOWED, max_moves=1)
+    cluster, executor = moving(kafka, allowed)
+    ask(cluster, StopRequest(at_once=True, allow_failover=True))
+    executor.at_rest = lambda _: cluster.read(RUN)["rates"] == [FROZEN_BYTES_PER_S]
+    executor.finish()
+    body = cluster.read(REQUEST)
+    number = {0, 1, 2, 3}.difference(entry["partition"] for entry in body["partitions"]).pop()
+    foreign = {"topic": "t", "partition": number, "replicas": [4, 5]}
+    cluster.set(REQUEST, {**body, "partitions": [*body["partitions"], foreign]})
+    cluster.delete("/controller")
+    cluster.clock.advance(1_000)
+    cluster.delete(REQUEST)
+    executor.at_rest = stopped
+    executor.finish()
+    told = {w.cause.reason for o in executor.seen for w in o.waits if w.cause is not None}
+    assert told == {WaitReason.MOVES_WITHOUT_REQUEST}
+    assert cluster.replicas("t")[str(number)] == [4, 5]
+    assert not cluster.exists(RUN)
 
 
 @pytest.mark.parametrize("homes", [(4, 5), (2, 4)], ids=["all-leave", "one-stays"])

@@ -36,7 +36,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.model.specs import KafkaClusterSpec, Mode
-from poolkeeper.reconcile.context import Planner
+from poolkeeper.planning.planner import Planner
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.telemetry import audit, logs

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import Facts, ProblemReason
-from poolkeeper.model.topology import Replicas
+from poolkeeper.model.topology import Replicas, TopicPartition
 
 
 class Urgency(IntEnum):
@@ -48,6 +48,11 @@ class Move(NamedTuple):
     bytes: int
     reason: str
     urgency: int = Urgency.BALANCE.value
+
+    @property
+    def name(self) -> TopicPartition:
+        """The partition that moves."""
+        return TopicPartition(self.topic, self.partition)
 
     @property
     def source(self) -> Replicas:
@@ -131,6 +136,11 @@ class MoveLogDir:
     target: str
     bytes: int
     reason: str = ""
+
+    @property
+    def name(self) -> TopicPartition:
+        """The partition that the replica is of."""
+        return TopicPartition(self.topic, self.partition)
 
 
 Step = CreateTopic | AddPartitions | SetConfig | ElectLeaders | DeleteTopic | MoveLogDir

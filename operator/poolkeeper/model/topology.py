@@ -146,6 +146,11 @@ class ReassignmentEntry:
     partition: int
     replicas: Replicas
 
+    @property
+    def name(self) -> TopicPartition:
+        """The partition that shall move."""
+        return TopicPartition(self.topic, self.partition)
+
 
 class RequestFlaw(StrEnum):
     """How a reassignment request, or an entry of it, is written wrong."""

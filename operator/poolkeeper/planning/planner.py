@@ -11,7 +11,7 @@ out has no moves.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -54,6 +54,9 @@ from poolkeeper.planning.proposals.log_dirs import between_log_dirs
 from poolkeeper.planning.proposals.lower_bounds import certificate, combine
 from poolkeeper.planning.proposals.manual_placement import manual_changes
 from poolkeeper.planning.proposals.moves import move_of, moves_of
+
+Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
+"""Makes the plan that `make_plan` makes, in this process or in another one."""
 
 _NOTHING_RECORDED = Records()
 _PLACE = itemgetter(*map(Move._fields.index, ("topic", "partition")))

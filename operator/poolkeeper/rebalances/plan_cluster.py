@@ -5,7 +5,7 @@ only the moves whose partitions end up in them; moves of different pools never d
 The remaining moves are a plan only if the independent audit finds no violation.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 
 from poolkeeper.errors import InvalidInput, PoolkeeperError
@@ -17,14 +17,11 @@ from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests
-from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.planner import Planner, make_plan
 from poolkeeper.planning.proposals import identity
 from poolkeeper.rebalances.planning.request import ClusterRequest, RebalanceRequest
 from poolkeeper.rebalances.planning.response import ClusterPlan, ClusterResponse
 from poolkeeper.report.holdings import holdings
-
-Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
-"""Makes the plan that `make_plan` makes."""
 
 
 @frozen

@@ -16,13 +16,12 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, Result, State
-from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.runs import Run, RunDocument
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.layout.known_layouts import KnownLayouts
-from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.planner import Planner, make_plan
 from poolkeeper.planning.run_state import unclean_elections
 from poolkeeper.planning.run_state.gates.disks import SeenDisks, TargetDisks
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyProgress, CopyState, copies_of
@@ -234,10 +233,6 @@ def untimed(part: str) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
-"""Makes a plan, in this process or in another one."""
-
-
 def planner_of_a_loop() -> Planner:
     """Return a planner that knows the last layouts, for one thread."""
     return partial(make_plan, lay_out=KnownLayouts())
@@ -346,7 +341,7 @@ def _move_bytes_done(
         new = set(move.path[progress.at + 1]) - set(move.path[progress.at])
         in_sync = new & set(() if partition is None else partition.isr or ())
         done += len(in_sync)
-        name = TopicPartition(move.topic, move.partition)
+        name = move.name
         part = sum(min(size, disks.copied.get((name, broker), 0)) for broker in new - in_sync)
     return min(move.bytes, move.bytes * done // max(1, sum(added)) + part)
 

@@ -18,7 +18,7 @@ from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, damage_wait
 from poolkeeper.model.plans import CreateTopic, DeleteTopic, ElectLeaders, Plan, SetConfig, Step
-from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.audit.audit import Violation
 from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
@@ -194,7 +194,7 @@ def _waits_for_others(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
     return tuple(
         Action(
             ActionKind.TOPIC_GONE if p.state is MoveState.GONE else ActionKind.LEFT_ALONE,
-            partitions=(TopicPartition(move.topic, move.partition),),
+            partitions=(move.name,),
         )
         for move, p in zip(plan.moves, classify(plan.moves, cluster), strict=True)
         if p.state in (MoveState.GONE, MoveState.DIVERGED)

@@ -16,9 +16,9 @@ from poolkeeper.planning.parts.choose import without_what_is_over
 from poolkeeper.planning.parts.keep import with_shown_parts
 from poolkeeper.planning.parts.platform_first import platform_first
 from poolkeeper.planning.parts.split import Circumstances, known_parts, with_parts
-from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.planner import Planner, make_plan
 from poolkeeper.planning.proposals import plan_json, reuse
-from poolkeeper.reconcile.context import PassContext, PendingPlan, Planner
+from poolkeeper.reconcile.context import PassContext, PendingPlan
 from poolkeeper.reconcile.observe.observation import Observation
 
 _NOTHING = plan_json.plan_hash((), ())

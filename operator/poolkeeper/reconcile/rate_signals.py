@@ -6,7 +6,6 @@ took.
 """
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas, TopicPartition
 from poolkeeper.planning.run_state.throttling import adaptive_rate
 from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals, SizeLook
@@ -24,9 +23,9 @@ def measure(context: PassContext, at: RunSituation) -> RateSignals:
     seen = context.access.observe(at.view.cluster.name, want_configs=False)
     cluster = context.with_load(seen.cluster)
     moves = tuple((at.plan.moves[m], index) for m, index in at.run.step)
-    origins = {_name(move): move.path[index - 1] for move, index in moves}
+    origins = {move.name: move.path[index - 1] for move, index in moves}
     arriving = {
-        _name(move): frozenset(move.path[index]) - frozenset(move.path[index - 1])
+        move.name: frozenset(move.path[index]) - frozenset(move.path[index - 1])
         for move, index in moves
     }
     look = _look(context, cluster, _Request(origins, arriving), began_ms)
@@ -85,7 +84,3 @@ def _look(
         for name in chosen
     }
     return SizeLook(now_ms, sizes, {name: leaders[name] for name in chosen})
-
-
-def _name(move: Move) -> TopicPartition:
-    return TopicPartition(move.topic, move.partition)

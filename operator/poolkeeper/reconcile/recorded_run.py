@@ -15,7 +15,7 @@ from poolkeeper.model.execution.waits import Wait, damage_wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Remedies
-from poolkeeper.model.topology import Cluster, ToldReplicas, TopicPartition
+from poolkeeper.model.topology import Cluster, ToldReplicas
 from poolkeeper.planning.run_state.gates import disks, gates
 from poolkeeper.planning.run_state.progress.log_dir_copies import classify_copies, copies_of
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
@@ -53,7 +53,7 @@ def recorded_run(stored: StoredRun, cluster: Cluster) -> RecordedRun | None:
     memory.note_copies(classify_copies(copies_of(plan), cluster, {}))
     memory.moves_in_flight = sum(progress[m].state in IN_FLIGHT_STATES for m, _ in run.step)
     at_work = {
-        TopicPartition(move.topic, move.partition)
+        move.name
         for move, p in zip(plan.moves, progress, strict=True)
         if p.state in (*IN_FLIGHT_STATES, MoveState.ORPHANED)
     }

@@ -13,19 +13,14 @@ import select
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
-from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
-from poolkeeper.model.plans import Plan
-from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.planner import Planner, make_plan
 from poolkeeper.workers import wire
 from poolkeeper.workers.wire import PlanningRequest
 
-Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
 NICENESS = 5
 OOM_SCORE = 500
 """Of at most 1000, where 0 is usual."""

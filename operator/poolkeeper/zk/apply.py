@@ -193,7 +193,7 @@ def _unchanged(requested: Sequence[ReassignmentEntry], cluster: Cluster) -> list
 def _refuse_traps(requested: Sequence[ReassignmentEntry], cluster: Cluster) -> None:
     """Refuse what the codec cannot see: unknown partitions, doomed topics, targets not live."""
     for entry in requested:
-        name = TopicPartition(entry.topic, entry.partition)
+        name = entry.name
         topic = cluster.topics.get(entry.topic)
         partition = None if topic is None else topic.partition(entry.partition)
         if partition is None or entry.topic in cluster.deleting:

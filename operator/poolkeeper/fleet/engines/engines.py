@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from poolkeeper.fleet.engines.results import ClusterOutcome, Job
     from poolkeeper.fleet.lake.filesystems import Storage
     from poolkeeper.fleet.lake.objects import Objects
-    from poolkeeper.fleet.storage.table_schema import TableSchema
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -40,20 +39,6 @@ class TaskEngine(Protocol):
         """Do all tasks; `perform` is a function of a module, tasks and answers dataclasses."""
 
 
-class Made(Protocol):
-    """The rows that a job made, kept until they are written."""
-
-    @property
-    def outcomes(self) -> "Sequence[ClusterOutcome]":
-        """What became of every cluster, by name."""
-
-    def write(self, folders: "Mapping[TableSchema, str]") -> None:
-        """Write tables into folders, by URI; a table without rows is left out.
-
-        The files of a slot are named `part-SLOT-…`. Rows lie as the tasks gave them.
-        """
-
-
 class Engine(TaskEngine, Protocol):
     """Does what the steps of a fleet need."""
 
@@ -64,11 +49,14 @@ class Engine(TaskEngine, Protocol):
     def objects(self, root: str) -> "Objects":
         """Small objects below a URI."""
 
-    def make(self, job: "Job") -> "Any":
-        """Do a job; a context whose value is `Made`."""
+    def make(self, job: "Job") -> "Sequence[ClusterOutcome]":
+        """Do a job and write its rows; what became of every cluster, by name.
 
-    def make_features(self, job: "HistoryJob") -> "Any":
-        """Make features from samples; a context whose value is `Made`."""
+        Raises `Unavailable` where rows cannot be written or a task is lost too often.
+        """
+
+    def make_features(self, job: "HistoryJob") -> "Sequence[ClusterOutcome]":
+        """Make features from samples and write them; see `make`."""
 
 
 @contextmanager

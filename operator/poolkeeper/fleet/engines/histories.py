@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from poolkeeper.fleet.engines.results import StepResult
+from poolkeeper.fleet.lake.attempts import Destination
 from poolkeeper.frozen import frozen
 
 SAMPLES = pa.schema(
@@ -58,6 +59,7 @@ class HistoryJob:
     `figures`: from all samples of some topics of several clusters to their features, by cluster.
     `gather`: from a cluster's task, its features and the reasons of failures to its result.
     `slots`: by cluster, the number of its partition; `clusters`: by cluster, the task of `gather`.
+    `into`: where the rows are written.
     `metrics`, `begin_ms`, `end_ms`: samples beyond are not exchanged.
     `parts`: how many partitions the samples are exchanged into.
     """
@@ -70,6 +72,7 @@ class HistoryJob:
     gather: Callable[[Any, Sequence[pa.Table], Sequence[str]], StepResult]
     clusters: Mapping[str, Any]
     slots: Mapping[str, int]
+    into: Destination
     metrics: tuple[str, ...]
     begin_ms: int
     end_ms: int

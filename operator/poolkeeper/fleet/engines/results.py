@@ -1,8 +1,10 @@
 """What tasks give: rows of several tables, and one outcome for each cluster. No Spark in it.
 
-Between the steps of a job, rows travel as Arrow streams in a binary column: a row of Spark's is a
-*piece*, some ten thousand rows of one cluster and table. So they cost the JVM next to nothing until
-they are written, where each table gets its own columns.
+A task writes the rows of its clusters itself (`lake.attempts`), and answers with their outcomes,
+which name the files. So rows never go through a JVM, which took several times what planning takes.
+
+Rows that another task needs, of the parts of a giant and of features, travel as Arrow streams in a
+binary column: a row of Spark's is a *piece*, some ten thousand rows of one cluster and table.
 """
 
 import json
@@ -14,10 +16,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from poolkeeper.errors import Internal, PoolkeeperError, Unavailable
+from poolkeeper.errors import Internal, PoolkeeperError
+from poolkeeper.fleet.lake.attempts import AttemptFiles, Destination
+from poolkeeper.fleet.lake.entries import TableFile
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.fleet.storage.schemas import FAILED, OK
-from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
 
 PIECE_ROWS = 64 * 1024
@@ -28,24 +31,14 @@ PIECES = pa.schema(
         ("cluster", pa.string()),
         ("part", pa.string()),
         ("kind", pa.string()),
-        ("token", pa.string()),
         ("number", pa.int32()),
         ("rows", pa.int64()),
         ("body", pa.binary()),
     ]
 )
-PIECES_DDL = (
-    "cluster string, part string, kind string, token string, number int, rows bigint, body binary"
-)
+PIECES_DDL = "cluster string, part string, kind string, number int, rows bigint, body binary"
 TASK, FEATURES, FAILURE_KIND = "task", "gathered", "failed"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
-
-
-class RowsDifferError(Unavailable):
-    """A task was done again and gave other rows than those that were told of before.
-
-    Its executor was lost with what it had made. What was written is of two moments.
-    """
 
 
 @frozen
@@ -54,9 +47,8 @@ class ClusterOutcome:
 
     `figures`: what is told of it.
     `damaged`: files that it was to be made from and that cannot be read.
-    `token`: differs if a lost task was done again and its rows may differ.
-    `rows`: by table, how many there are; `slot`: the number of the Spark partition with them.
-    `files`: files that an earlier job of the run wrote of it: table, path, length.
+    `rows`: by table, how many there are.
+    `files`: the files that hold them, and those that an earlier job of the run wrote of it.
     """
 
     cluster: str
@@ -64,10 +56,8 @@ class ClusterOutcome:
     reason: str = ""
     figures: Mapping[str, str] = field(default_factory=dict)
     damaged: tuple[str, ...] = ()
-    token: str = ""
     rows: Mapping[str, int] = field(default_factory=dict)
-    slot: int = 0
-    files: tuple[tuple[str, str, int], ...] = ()
+    files: tuple[TableFile, ...] = ()
 
     @classmethod
     def of_failure(cls, cluster: str, error: Exception) -> "ClusterOutcome":
@@ -89,6 +79,7 @@ class StepResult:
 class Job:
     """Tasks, what does them, and where their rows come to lie.
 
+    `into`: where the rows are written.
     `perform` and `merge` are functions of a module, or partials of such.
     `slots`: by task, the number of the partition; partitions begin in the order of their numbers.
     `threads`: tasks of a partition that are done at a time.
@@ -99,6 +90,7 @@ class Job:
     tasks: Sequence[Any]
     slots: Sequence[int]
     perform: Callable[[Any], StepResult]
+    into: Destination
     threads: int = 1
     merges: Mapping[str, Any] = field(default_factory=dict)
     merge: Callable[[Any, Sequence[StepResult]], StepResult] | None = None
@@ -132,14 +124,44 @@ def perform_all(
             yield waiting.popleft().result()
 
 
+def written(
+    made: Iterable[StepResult], into: Destination, task: int
+) -> Iterator[ClusterOutcome | StepResult]:
+    """Write results, and give their outcomes when all files are whole.
+
+    `task`: its number in the job. Results of parts are handed on as they are: whoever joins them
+    writes. Raises `Unavailable` where something cannot be written.
+    """
+    files, outcomes = AttemptFiles(into, task), []
+    try:
+        for result in made:
+            if result.part:
+                yield result
+                continue
+            files.add(result.outcome.cluster, result.tables)
+            rows = {name: content.num_rows for name, content in result.tables.items()}
+            outcomes.append(replace(result.outcome, rows=rows))
+        closed = files.close()
+    except BaseException:
+        files.abandon()
+        raise
+    for outcome in outcomes:
+        own = (closed[name] for name, rows in outcome.rows.items() if rows)
+        yield replace(outcome, files=(*own, *outcome.files))
+
+
 def pieces_of(result: StepResult) -> Iterator[pa.RecordBatch]:
     """A result as pieces, its outcome last."""
-    label = _Label(result.outcome.cluster, result.part, token=result.outcome.token)
+    label = _Label(result.outcome.cluster, result.part)
     for name, content in result.tables.items():
         yield from _pieces(replace(label, kind=name), content)
     rows = {name: content.num_rows for name, content in result.tables.items()}
-    said = outcome_bytes(replace(result.outcome, rows=rows))
-    yield _piece(replace(label, kind=OUTCOME), 0, 1, said)
+    yield piece_of_outcome(replace(result.outcome, rows=rows), result.part)
+
+
+def piece_of_outcome(outcome: ClusterOutcome, part: str = "") -> pa.RecordBatch:
+    """An outcome on its way to the driver, or to where parts are joined."""
+    return _piece(_Label(outcome.cluster, part, OUTCOME), 0, 1, outcome_bytes(outcome))
 
 
 def pieces_of_table(cluster: str, content: pa.Table | str) -> Iterator[pa.RecordBatch]:
@@ -173,17 +195,6 @@ def results_of(pieces: Iterable[Mapping[str, Any]]) -> list[StepResult]:
     return [_result(part, found) for part, found in sorted(by_part.items())]
 
 
-def typed(
-    table: TableSchema, pieces: pa.RecordBatch, tokens: Mapping[str, str]
-) -> Iterator[pa.RecordBatch]:
-    """Pieces of a table as its rows; `tokens`: by cluster, of the attempt that counts."""
-    for row in pieces.select(["cluster", "token", "body"]).to_pylist():
-        if row["token"] != tokens.get(row["cluster"], row["token"]):
-            raise RowsDifferError(f"{row['cluster']} was read again, as an executor was lost")
-        content = parquet.with_cluster(table, row["cluster"], unpacked(row["body"]))
-        yield from content.combine_chunks().to_batches()
-
-
 def outcome_bytes(outcome: ClusterOutcome) -> bytes:
     """An outcome as the body of a piece."""
     return json.dumps(
@@ -193,23 +204,22 @@ def outcome_bytes(outcome: ClusterOutcome) -> bytes:
             "reason": outcome.reason,
             "figures": dict(outcome.figures),
             "damaged": outcome.damaged,
-            "token": outcome.token,
             "rows": dict(outcome.rows),
             "files": outcome.files,
         }
     ).encode()
 
 
-def outcome_of(body: bytes, slot: int) -> ClusterOutcome:
+def outcome_of(body: bytes) -> ClusterOutcome:
     """An outcome from the body of a piece."""
     said = json.loads(body)
-    lists = {"damaged": tuple(said["damaged"]), "files": tuple(map(tuple, said["files"]))}
-    return ClusterOutcome(**{**said, **lists}, slot=slot)
+    files = tuple(TableFile(*each) for each in said["files"])
+    return ClusterOutcome(**{**said, "damaged": tuple(said["damaged"]), "files": files})
 
 
 def _result(part: str, pieces: Sequence[Mapping[str, Any]]) -> StepResult:
     (said,) = (piece for piece in pieces if piece["kind"] == OUTCOME)
-    outcome = outcome_of(said["body"], 0)
+    outcome = outcome_of(said["body"])
     tables = {}
     for name in outcome.rows:
         own = sorted((p for p in pieces if p["kind"] == name), key=lambda piece: piece["number"])
@@ -227,7 +237,6 @@ class _Label:
     cluster: str
     part: str = ""
     kind: str = ""
-    token: str = ""
 
 
 def _pieces(label: _Label, content: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -237,7 +246,7 @@ def _pieces(label: _Label, content: pa.Table) -> Iterator[pa.RecordBatch]:
 
 
 def _piece(label: _Label, number: int, rows: int, body: bytes) -> pa.RecordBatch:
-    values = (label.cluster, label.part, label.kind, label.token, number, rows, body)
+    values = (label.cluster, label.part, label.kind, number, rows, body)
     columns = [pa.array([value], f.type) for value, f in zip(values, PIECES, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=PIECES)
 

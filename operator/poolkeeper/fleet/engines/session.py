@@ -35,8 +35,10 @@ CONF: Mapping[str, str] = {
     "spark.task.maxFailures": str(ATTEMPTS),
 }
 _CAUSE_MAX = 500
-_FULL = "No space left on device"
-_JAVA = re.compile(r"^Caused by: (?:java\.\S+: )?")
+_CLASS = re.compile(r"^(?:Caused by: )?(?:(?:java|poolkeeper)\.\S+: )?")
+# Tables are written by Python: what Java finds full is where Spark keeps rows between tasks.
+_LOCAL_DISK_FULL = re.compile(r"(?:Caused by: )?java\.io\.IOException: No space left on device")
+LOCAL_DISK = ": make room in spark.local.dir of the executors, or name another (--conf)"
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
@@ -113,10 +115,8 @@ def _submitted() -> dict[str, str]:
     return dict(SparkConf().getAll())
 
 
-def checked(what: str, action: Callable[[], T], disk: str = "") -> T:
+def checked(what: str, action: Callable[[], T]) -> T:
     """What an action of Spark's returns; raises `Unavailable` with the cause if Spark gave up.
-
-    `disk`: what to make room on, where it was full.
 
     Raises `Refused` if that was an executor with another release of this package. Ctrl-C cancels
     all jobs, and is `KeyboardInterrupt` as elsewhere.
@@ -126,11 +126,9 @@ def checked(what: str, action: Callable[[], T], disk: str = "") -> T:
     except (PySparkException, Py4JError) as failed:
         if _interrupted(failed):
             raise KeyboardInterrupt from failed
-        why = cause(failed)
-        if refused := releases.mixed(why):
+        if refused := releases.mixed(cause(failed)):
             raise refused from failed
-        full = _FULL in why  # their words: Java's IOException has no class for it
-        raise Unavailable(f"{what}: Spark gave up: {why}{disk if full else ''}") from failed
+        raise Unavailable(f"{what}: Spark gave up: {cause(failed)}") from failed
 
 
 def _interrupted(failed: BaseException) -> bool:
@@ -152,4 +150,6 @@ def cause(failed: Exception) -> str:
         for line in lines
         if not line.startswith(noise)  # their words: the cause is among lines of the stack
     ]
-    return _JAVA.sub("", (causes or [type(failed).__name__])[-1])[:_CAUSE_MAX]
+    last = (causes or [type(failed).__name__])[-1]
+    remedy = LOCAL_DISK if _LOCAL_DISK_FULL.match(last) else ""
+    return _CLASS.sub("", last)[:_CAUSE_MAX] + remedy

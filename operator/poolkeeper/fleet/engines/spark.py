@@ -1,33 +1,30 @@
-"""Spark: jobs whose tasks read and plan clusters, and the writer of all tables.
+"""Spark: jobs whose tasks read and plan clusters, and write their rows.
 
-**A row is a task, or a piece of what a task gave.** A task names a cluster; the executor opens the
-cluster's part of the tables by URI, as Arrow, and yields rows of several tables. They are kept on
-the executors' disks as pieces (`results`) and then written by Spark, table by table: partition N of
-a job becomes the files `part-N-…` of every table. So a cluster's rows lie together and in their
-order, small clusters share a file, and a giant has its own.
+**A row is a task, or what became of a cluster.** A task names a cluster; the executor opens the
+cluster's part of the tables by URI, as Arrow, and writes the rows of all its clusters to files of
+its own (`lake.attempts`). What it yields are outcomes, which name the files. The driver gets those
+of one attempt at each task, whatever Spark started twice, and only they come into tables: task N of
+a job becomes the files `part-N-…`. So a cluster's rows lie together and in their order, small
+clusters share a file, and a giant has its own.
 
 **No straggler.** A hash of a task's name would not say when it starts. `repartitionById` gives
 every slot (a heavy task, or several light ones) a partition of its own, and Spark starts partitions
 in the order of their numbers: that is longest-first scheduling.
 
-A task that is lost with its executor is done again. One whose rows may then differ has a token:
-rows of two attempts are never mixed.
+A task that is lost with its executor is done again. One that has answered is not: its files are in
+the lake already.
 """
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from pyspark import StorageLevel
+from pyspark import StorageLevel, TaskContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col, spark_partition_id
-from pyspark.util import inheritable_thread_target
+from pyspark.sql.functions import col
 
-from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.engines import parallelism, releases, results
 from poolkeeper.fleet.engines.hadoop import HadoopObjects
 from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES, SAMPLES_DDL, HistoryJob
@@ -38,23 +35,20 @@ from poolkeeper.fleet.engines.results import (
     PIECES_DDL,
     ClusterOutcome,
     Job,
-    RowsDifferError,
     StepResult,
 )
 from poolkeeper.fleet.engines.session import LazySession, checked
 from poolkeeper.fleet.engines.task_groups import runs
 from poolkeeper.fleet.engines.worker_garbage import worked
+from poolkeeper.fleet.lake.attempts import Destination
 from poolkeeper.fleet.lake.filesystems import Storage, local_path
 from poolkeeper.fleet.lake.objects import ArrowObjects, Objects
-from poolkeeper.fleet.storage.table_schema import TableSchema
 
 Task = TypeVar("Task")
 Done = TypeVar("Done")
 Batches = Iterable[pa.RecordBatch]
 
 TASKS_PER_SLOT = 16
-WRITES_AT_A_TIME = 4
-LOCAL_DISK = ": make room in spark.local.dir of the executors, or name another (--conf)"
 _TASKS = pa.schema([("slot", pa.int32()), ("place", pa.int32()), ("task", pa.binary())])
 
 
@@ -113,29 +107,23 @@ class Spark:
         found = dict(zip(*(column.to_pylist() for column in answers.columns), strict=True))
         return [pickle.loads(found[place]) for place in range(len(tasks))]
 
-    @contextmanager
-    def make(self, job: Job) -> Iterator["SparkMade"]:
-        """Do a job."""
-        perform = partial(_perform, perform=job.perform, threads=job.threads)
-        kept = _mapped(self._placed(job.tasks, job.slots), perform, PIECES_DDL)
-        kept = kept.persist(StorageLevel.DISK_ONLY)
-        frames = [kept]
-        found = kept
-        if job.merge is not None and job.merges:
-            merge = partial(_merge, tasks=dict(job.merges), merge=job.merge)
-            parts = kept.where(col("part") != "")
-            slots = {cluster: slot for slot, cluster in enumerate(sorted(job.merges))}
-            merged = _mapped(_by_slot(parts, slots), merge, PIECES_DDL)
-            frames.append(merged.persist(StorageLevel.DISK_ONLY))
-            found = kept.where(col("part") == "").union(frames[-1])
+    def make(self, job: Job) -> tuple[ClusterOutcome, ...]:
+        """Do a job; what became of every cluster, by name."""
+        perform = partial(_perform, perform=job.perform, threads=job.threads, into=job.into)
+        made = _mapped(self._placed(job.tasks, job.slots), perform, PIECES_DDL)
+        if job.merge is None or not job.merges:
+            return self._outcomes(job.what, made)
+        # Clusters that are whole, and parts: to be done once, and looked at twice.
+        kept = made.persist(StorageLevel.DISK_ONLY)
         try:
-            yield SparkMade(self._session, job.what, found)
+            merge = partial(_merge, tasks=dict(job.merges), merge=job.merge, into=job.into)
+            slots = {cluster: slot for slot, cluster in enumerate(sorted(job.merges))}
+            merged = _mapped(_by_slot(kept.where(col("part") != ""), slots), merge, PIECES_DDL)
+            return self._outcomes(job.what, kept.where(col("part") == "").union(merged))
         finally:
-            for frame in frames:
-                frame.unpersist()
+            kept.unpersist()
 
-    @contextmanager
-    def make_features(self, job: HistoryJob) -> Iterator["SparkMade"]:
+    def make_features(self, job: HistoryJob) -> tuple[ClusterOutcome, ...]:
         """Make features: samples as rows, filtered, exchanged by cluster and topic."""
         read = partial(_read, read=job.read)
         samples = _mapped(self._placed(job.sources, job.source_slots), read, SAMPLES_DDL)
@@ -152,12 +140,15 @@ class Spark:
         )
         begun = _mapped(tasks, _task_pieces, PIECES_DDL)
         gathered = _by_slot(begun.union(figures), job.slots)
-        kept = _mapped(gathered, partial(_gather, gather=job.gather), PIECES_DDL)
-        kept = kept.persist(StorageLevel.DISK_ONLY)
-        try:
-            yield SparkMade(self._session, job.what, kept)
-        finally:
-            kept.unpersist()
+        gather = partial(_gather, gather=job.gather, into=job.into)
+        return self._outcomes(job.what, _mapped(gathered, gather, PIECES_DDL))
+
+    def _outcomes(self, what: str, frame: DataFrame) -> tuple[ClusterOutcome, ...]:
+        """What became of every cluster, by name; this is where a job is done."""
+        with described(self._session.sparkContext, what):
+            found = checked(what, frame.where(col("kind") == OUTCOME).select("body").toArrow)
+        outcomes = map(results.outcome_of, found.column(0).to_pylist())
+        return tuple(sorted(outcomes, key=lambda each: each.cluster))
 
     def _placed(self, tasks: Sequence[Any], slots: Sequence[int]) -> DataFrame:
         """A row for each task, each slot in a partition of that number."""
@@ -165,64 +156,6 @@ class Spark:
         arrays = [pa.array(c, field.type) for c, field in zip(columns, _TASKS, strict=True)]
         rows = self._session.createDataFrame(pa.Table.from_arrays(arrays, schema=_TASKS))
         return rows.repartitionById(max(slots, default=0) + 1, col("slot"))
-
-
-class SparkMade:
-    """What a job made: pieces on the executors' disks; see `engines.Made`."""
-
-    def __init__(self, session: SparkSession, what: str, frame: DataFrame) -> None:
-        self._session = session
-        self._what = what
-        self._frame = frame
-
-    @cached_property
-    def outcomes(self) -> tuple[ClusterOutcome, ...]:
-        """What became of every cluster, by name; this is where the job is done."""
-        return self._outcomes()
-
-    def write(self, folders: Mapping[TableSchema, str]) -> None:
-        """Write tables, several at a time: each is a job with little to do for every task.
-
-        Raises `RowsDifferError` where a task that was lost gave other rows when done again.
-        """
-        tokens = {each.cluster: each.token for each in self.outcomes if each.token}
-        try:
-            self._write(folders, tokens)
-        except Unavailable as failed:
-            if tokens and any(each.token != tokens[each.cluster] for each in self._outcomes()):
-                raise RowsDifferError(f"{self._what}: an executor was lost") from failed
-            raise
-
-    def _outcomes(self) -> tuple[ClusterOutcome, ...]:
-        said = self._frame.where(col("kind") == OUTCOME).select("body", spark_partition_id())
-        with described(self._session.sparkContext, self._what):
-            found = checked(self._what, said.toArrow, LOCAL_DISK)
-        rows = zip(*(column.to_pylist() for column in found.columns), strict=True)
-        return tuple(
-            sorted((results.outcome_of(*row) for row in rows), key=lambda each: each.cluster)
-        )
-
-    def _write(self, folders: Mapping[TableSchema, str], tokens: Mapping[str, str]) -> None:
-        rows: dict[str, int] = {}
-        for outcome in self.outcomes:
-            for name, count in outcome.rows.items():
-                rows[name] = rows.get(name, 0) + count
-        context = self._session.sparkContext
-        with described(context, f"{self._what}: tables") as group:
-
-            def written(table: TableSchema) -> None:
-                context.setJobGroup(group, f"{self._what}: {table.name}")
-                pieces = self._frame.where(col("kind") == table.name)
-                typed = partial(_typed, table=table, tokens=tokens)
-                frame = _mapped(pieces, typed, table.ddl_of_files)
-                folder = folders[table]
-                checked(f"{folder}: cannot be written", lambda: frame.write.parquet(folder))
-
-            with ThreadPoolExecutor(WRITES_AT_A_TIME, "tables") as threads:
-                target = inheritable_thread_target(self._session)(written)
-                todo = [table for table in folders if rows.get(table.name)]
-                for begun in [threads.submit(target, table) for table in todo]:
-                    begun.result()
 
 
 def _mapped(
@@ -260,11 +193,21 @@ def _answer(batches: Batches, perform: Callable[[Any], Any]) -> Iterator[pa.Reco
 
 
 def _perform(
-    batches: Batches, perform: Callable[[Any], StepResult], threads: int
+    batches: Batches, perform: Callable[[Any], StepResult], threads: int, into: Destination
 ) -> Iterator[pa.RecordBatch]:
     tasks = [task for _, task in _tasks(batches)]
-    for result in results.perform_all(tasks, perform, threads):
-        yield from results.pieces_of(result)
+    return _answered(results.perform_all(tasks, perform, threads), into)
+
+
+def _answered(made: Iterable[StepResult], into: Destination) -> Iterator[pa.RecordBatch]:
+    """Write what a task of Spark's has made; the outcomes, and what is yet to be joined."""
+    context = TaskContext.get()
+    assert context is not None, "this is no task"
+    for found in results.written(made, into, context.partitionId()):
+        if isinstance(found, ClusterOutcome):
+            yield results.piece_of_outcome(found)
+        else:
+            yield from results.pieces_of(found)
 
 
 def _read(
@@ -287,9 +230,13 @@ def _merge(
     batches: Batches,
     tasks: Mapping[str, Any],
     merge: Callable[[Any, Sequence[StepResult]], StepResult],
+    into: Destination,
 ) -> Iterator[pa.RecordBatch]:
-    for cluster, pieces in _by_cluster(batches):
-        yield from results.pieces_of(merge(tasks[cluster], results.results_of(pieces)))
+    made = (
+        merge(tasks[cluster], results.results_of(pieces))
+        for cluster, pieces in _by_cluster(batches)
+    )
+    return _answered(made, into)
 
 
 def _figures(
@@ -308,11 +255,16 @@ def _task_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
 
 
 def _gather(
-    batches: Batches, gather: Callable[[Any, Sequence[pa.Table], Sequence[str]], StepResult]
+    batches: Batches,
+    gather: Callable[[Any, Sequence[pa.Table], Sequence[str]], StepResult],
+    into: Destination,
 ) -> Iterator[pa.RecordBatch]:
-    for _, pieces in _by_cluster(batches):
-        task, tables, failures = results.gathered(pieces)
-        yield from results.pieces_of(gather(pickle.loads(task), tables, failures))
+    def made() -> Iterator[StepResult]:
+        for _, pieces in _by_cluster(batches):
+            task, tables, failures = results.gathered(pieces)
+            yield gather(pickle.loads(task), tables, failures)
+
+    return _answered(made(), into)
 
 
 def _by_cluster(batches: Batches) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -327,10 +279,3 @@ def _by_cluster(batches: Batches) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         pieces.append(row)
     if pieces:
         yield name, pieces
-
-
-def _typed(
-    batches: Batches, table: TableSchema, tokens: Mapping[str, str]
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield from results.typed(table, batch, tokens)

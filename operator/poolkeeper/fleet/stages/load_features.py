@@ -12,7 +12,6 @@ their files are part of what the features are made from. No Spark in it: `engine
 what Spark does with these functions.
 """
 
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -98,8 +97,7 @@ def ask(task: FeaturesTask, windows: Mapping[str, HistoryWindow], deadline_s: fl
         queries = {**prometheus.QUERIES, **said.get("queries", {})}
         found = prometheus.samples(server, windows[task.cluster], queries)
         rows = features.samples_table(found)
-        outcome = ClusterOutcome(task.cluster, token=secrets.token_hex(8))
-        return StepResult(outcome, {schemas.SAMPLES.name: rows})
+        return StepResult(ClusterOutcome(task.cluster), {schemas.SAMPLES.name: rows})
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
         return StepResult(ClusterOutcome.of_failure(task.cluster, wrong))
 

@@ -6,14 +6,13 @@ a line of the outcome and no error.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 
 from poolkeeper.errors import Refused
-from poolkeeper.fleet.engines.engines import Engine, Made
+from poolkeeper.fleet.engines.engines import Engine
 from poolkeeper.fleet.engines.histories import HistoryJob
-from poolkeeper.fleet.engines.results import Job
+from poolkeeper.fleet.engines.results import ClusterOutcome, Job
 from poolkeeper.fleet.engines.task_groups import runs
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.entries import ClusterEntry
@@ -37,7 +36,7 @@ from poolkeeper.fleet.stages.publishing import (
 )
 from poolkeeper.fleet.stages.snapshot import SnapshotTask
 from poolkeeper.fleet.stages.tasks import Tables
-from poolkeeper.fleet.storage import schemas, snapshot_file
+from poolkeeper.fleet.storage import snapshot_file
 from poolkeeper.load.time_series import HistoryWindow
 
 SPLIT_FROM_PARTITIONS = 50_000
@@ -103,7 +102,7 @@ def snapshot(
     inputs = {name: task.input for name, task in by_name.items()}
     step = Step(engine, lake, SNAPSHOT, day, inputs, again)
 
-    def make(run: StepRun, names: Sequence[str]) -> AbstractContextManager[Made]:
+    def make(run: StepRun, names: Sequence[str]) -> Sequence[ClusterOutcome]:
         todo = [by_name[name] for name in names]
         of_files = any(task.file for task in todo)
         # Files take as long as they are; of a ZooKeeper nobody knows before.
@@ -114,9 +113,10 @@ def snapshot(
             todo,
             runs(weights, at_most),
             partial(stages_snapshot.perform, storage=engine.storage),
+            step.destination(run),
             threads=1 if of_files else stages_snapshot.CONNECTING_AT_A_TIME,
         )
-        return _made(engine, job)
+        return engine.make(job)
 
     return carry_out(step, make, lambda entry: entry.is_ok and bool(entry.input))
 
@@ -177,7 +177,7 @@ def plan(
     }
     step = Step(engine, lake, PLAN, day, inputs, again)
 
-    def make(run: StepRun, names: Sequence[str]) -> AbstractContextManager[Made]:
+    def make(run: StepRun, names: Sequence[str]) -> Sequence[ClusterOutcome]:
         tables = step.tables(run)
         listed, merges = stages_plan.tasks_of(
             [tasks[name] for name in names], engine.slots, split_from
@@ -187,10 +187,11 @@ def plan(
             listed,
             _slots_of_units(listed, _at_most(engine, [task.weight for task in listed])),
             partial(stages_plan.perform, tables=tables),
+            step.destination(run),
             merges=merges,
             merge=partial(stages_plan.merge, tables=tables),
         )
-        return _made(engine, job)
+        return engine.make(job)
 
     return carry_out(step, make)
 
@@ -226,8 +227,7 @@ class _History:
             for name in self._read
         }
 
-    @contextmanager
-    def make(self, step: Step, run: StepRun, names: Sequence[str]) -> Iterator[Made]:
+    def make(self, step: Step, run: StepRun, names: Sequence[str]) -> Sequence[ClusterOutcome]:
         """The features of these clusters."""
         tables = step.tables(run)
         tasks = {
@@ -250,13 +250,13 @@ class _History:
             partial(load_features.gather, tables=tables),
             tasks,
             dict(zip(tasks, runs(weights, _at_most(self._engine, weights)), strict=True)),
+            step.destination(run),
             stages_features.METRICS,
             min(window.begin_ms for window in windows.values()),
             max(window.end_ms for window in windows.values()),
             max(self._engine.slots, sum(s.bytes for s in sources) // EXCHANGED_BYTES),
         )
-        with self._engine.make_features(job) as made:
-            yield made
+        return self._engine.make_features(job)
 
     def _days(self) -> list[str]:
         """Days with a snapshot, up to this one, whether or not they lie in the window."""
@@ -294,11 +294,8 @@ class _History:
             return {}
         ask = partial(load_features.ask, windows=windows, deadline_s=self._options.deadline_s)
         slots = runs([1] * len(todo), 2 * self._engine.slots)
-        job = Job(f"samples {self._day}", todo, slots, ask, threads=8)
-        with self._engine.make(job) as made:
-            folder = f"{self._lake.root}/{run.folder(schemas.SAMPLES)}"
-            made.write({schemas.SAMPLES: folder})
-            return entries_of(step, run, made.outcomes)
+        job = Job(f"samples {self._day}", todo, slots, ask, step.destination(run), threads=8)
+        return entries_of(step, run, self._engine.make(job))
 
     def _sources(self, name: str, kept: ClusterEntry | None) -> Iterator[SourceTask]:
         for file in self._files.get(name, ()):
@@ -309,11 +306,6 @@ class _History:
                 yield SourceTask(name, bytes=BYTES_OF_SIZE * _partitions(entry), snapshot=entry)
         if kept is not None:
             yield SourceTask(name, samples=kept)
-
-
-def _made(engine: Engine, job: Job) -> AbstractContextManager[Made]:
-    made: AbstractContextManager[Made] = engine.make(job)
-    return made
 
 
 def _at_most(engine: Engine, weights: Sequence[int], per_file: int = ROWS_PER_FILE) -> int:

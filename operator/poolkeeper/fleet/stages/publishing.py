@@ -1,21 +1,22 @@
 """How a step becomes what counts: what is kept, what is made, what is published at once.
 
 kept        entries made from the same input, whose files are whole
-made        all others: a job of Spark's, its rows written into folders of a new run
+made        all others: a job of Spark's, whose tasks write files that nobody sees yet
+adopted     the files of the attempts that count, into the folders of a new run
 published   one object with the entries of all clusters: those kept, those made, the others
 """
 
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
 
 from poolkeeper.errors import PoolkeeperError
-from poolkeeper.fleet.engines.engines import Engine, Made
-from poolkeeper.fleet.engines.results import ClusterOutcome, RowsDifferError
+from poolkeeper.fleet.engines.engines import Engine
+from poolkeeper.fleet.engines.results import ClusterOutcome
+from poolkeeper.fleet.lake.attempts import Destination
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
 from poolkeeper.fleet.lake.lake import Lake, StepRun
@@ -93,11 +94,12 @@ class Step:
         """What tasks of the run need to open tables."""
         return Tables(self.lake.root, self.engine.storage, run.id)
 
+    def destination(self, run: StepRun) -> Destination:
+        """Where tasks of the run write."""
+        return Destination(self.lake.root, self.engine.storage, run.id)
 
-ATTEMPTS = 3
-"""How often a run is begun whose executors are lost in the wrong moment."""
 
-Make = Callable[[StepRun, Sequence[str]], AbstractContextManager[Made]]
+Make = Callable[[StepRun, Sequence[str]], Sequence[ClusterOutcome]]
 """Makes these clusters in a run."""
 
 
@@ -110,7 +112,8 @@ def carry_out(
     todo = [name for name in step.inputs if name not in kept]
     made: dict[str, ClusterEntry] = {}
     if todo:
-        run, outcomes = _written(step, make, todo)
+        run = step.lake.begin(step.name, step.day, TABLES_OF[step.name])
+        outcomes = make(run, todo)
         made = entries_of(step, run, outcomes)
         step.lake.publish(run, {**before, **made}.values())
         distrust(step.lake, (path for outcome in outcomes for path in outcome.damaged))
@@ -119,35 +122,12 @@ def carry_out(
     return FleetOutcome(step.name, step.day, tuple(lines))
 
 
-def _written(
-    step: Step, make: Make, todo: Sequence[str], attempts: int = ATTEMPTS
-) -> tuple[StepRun, Sequence[ClusterOutcome]]:
-    """A run that has written what it made; begun anew if rows of two moments would mix."""
-    tables = TABLES_OF[step.name]
-    run = step.lake.begin(step.name, step.day, tables)
-    try:
-        with make(run, todo) as rows:
-            outcomes = rows.outcomes
-            step.lake.touch(run)
-            rows.write({table: f"{step.lake.root}/{run.folder(table)}" for table in tables})
-        return run, outcomes
-    except RowsDifferError:
-        if attempts == 1:
-            raise
-    return _written(step, make, todo, attempts - 1)
-
-
 def entries_of(
-    step: Step, run: StepRun, outcomes: Iterable[ClusterOutcome]
+    step: Step, run: StepRun, outcomes: Sequence[ClusterOutcome]
 ) -> dict[str, ClusterEntry]:
-    """Entries of what a run made: a slot's files hold all rows of its clusters."""
-    files: dict[tuple[str, int], list[TableFile]] = {}
-    for table in TABLES_OF[step.name]:
-        for found in step.lake.files_of(run, table.name):
-            slot = int(found.name.split("-")[1])
-            files.setdefault((table.name, slot), []).append(
-                TableFile(table.name, found.path, found.bytes)
-            )
+    """Entries of what a run made; from here on its files are where its tables lie."""
+    step.lake.touch(run)
+    adopted = step.lake.adopt(run, (file for each in outcomes for file in each.files))
     versions = {table.name: str(table.version) for table in TABLES_OF[step.name]}
     return {
         each.cluster: ClusterEntry(
@@ -158,13 +138,7 @@ def entries_of(
             each.reason,
             dict(each.figures),
             versions,
-            tuple(
-                file
-                for table, count in each.rows.items()
-                if count
-                for file in files.get((table, each.slot), ())
-            )
-            + tuple(TableFile(*file) for file in each.files),
+            tuple(adopted[file] for file in each.files),
         )
         for each in outcomes
     }

@@ -13,7 +13,6 @@ beside each other; those that do take turns, as the whole of a large cluster is 
 """
 
 import os
-import secrets
 import tempfile
 from contextlib import contextmanager
 from dataclasses import replace
@@ -86,7 +85,6 @@ class _ClusterSnapshot:
 
 def perform(task: SnapshotTask, storage: Storage) -> StepResult:
     """Do one task; a fault of the cluster becomes its status and is never raised."""
-    token = "" if task.file or task.refused else secrets.token_hex(8)
     try:
         if task.refused:
             raise Refused(task.refused)
@@ -96,12 +94,12 @@ def perform(task: SnapshotTask, storage: Storage) -> StepResult:
         read_ms = str(_read_ms(task, found.cluster))
         figures = {"partitions": str(rows.head["partitions"]), "read_ms": read_ms}
         reason = "; ".join(found.remarks)
-        outcome = ClusterOutcome(task.cluster, OK, reason, figures, token=token)
+        outcome = ClusterOutcome(task.cluster, OK, reason, figures)
         return StepResult(outcome, {**rows.bodies, schemas.CLUSTERS.name: head})
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
         reason = reason_of(wrong)
         head = _row({"status": FAILED, "reason": reason, "read_ms": task.now_ms})
-        outcome = ClusterOutcome(task.cluster, FAILED, reason, {"partitions": "0"}, token=token)
+        outcome = ClusterOutcome(task.cluster, FAILED, reason, {"partitions": "0"})
         return StepResult(outcome, {schemas.CLUSTERS.name: head})
 
 

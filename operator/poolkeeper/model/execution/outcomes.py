@@ -1,5 +1,6 @@
 """What one pass of the loop did and what it waits for: values for status, metrics and people."""
 
+from collections.abc import Callable
 from enum import StrEnum
 
 from poolkeeper.errors import PoolkeeperError
@@ -158,3 +159,7 @@ class Outcome:
         """What the latest plan will not do or cannot mend."""
         latest = self.fresh or self.plan
         return latest.problems if latest else ()
+
+
+Report = Callable[[Outcome], None]
+"""Is told how each pass ended."""

@@ -48,9 +48,7 @@ def _offline(
 ) -> dict[int, list[TopicPartition]]:
     """The replicas by broker that are offline and that no move takes away."""
     leaving = {
-        (TopicPartition(move.topic, move.partition), broker)
-        for move in moves
-        for broker in set(move.source) - set(move.target)
+        (move.name, broker) for move in moves for broker in set(move.source) - set(move.target)
     }
     found: dict[int, list[TopicPartition]] = {id_: [] for id_ in failed}
     for name, topic in sorted(cluster.topics.items()):

@@ -15,7 +15,7 @@ from poolkeeper.model.columns.partition_columns import leaders_of, numbers_of
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
-from poolkeeper.model.topology import Cluster, Replicas, Topic, TopicPartition
+from poolkeeper.model.topology import Cluster, Replicas, Topic
 from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.run_state.gates.gates import min_insync
 from poolkeeper.planning.staging.disks.disk_reserve import Guard
@@ -147,7 +147,7 @@ def _in_sync_check(topics: Mapping[str, Topic]) -> Callable[[Entry], Wait | None
             return None
         return Wait(
             WaitReason.TOO_FEW_IN_SYNC,
-            partitions=(TopicPartition(entry.topic, entry.partition),),
+            partitions=(entry.name,),
             replicas=entry.after,
             count=stay,
             of=needed,

@@ -28,7 +28,7 @@ from poolkeeper.algorithms.sizes import reassignment_bytes, reassignment_entry_b
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.partition_columns import last_of, longest_of
 from poolkeeper.model.specs import Execution
-from poolkeeper.model.topology import Replicas, Topic
+from poolkeeper.model.topology import Replicas, Topic, TopicPartition
 
 _CHECK_BYTES = 9 + 4 + len("/brokers/topics/") + 4
 """Of a transaction's check operation, besides the topic's name: header, path length, version."""
@@ -79,6 +79,11 @@ class Entry(NamedTuple):
     added: Replicas
     leader: int
     size: int
+
+    @property
+    def name(self) -> TopicPartition:
+        """The partition that moves."""
+        return TopicPartition(self.topic, self.partition)
 
     @property
     def removed(self) -> Replicas:

@@ -30,7 +30,6 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Execution
-from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.audit.excess import LAWS, Excesses
 from poolkeeper.planning.staging.disks.disk_deadlock import standstill
 from poolkeeper.planning.staging.disks.disk_order import order
@@ -158,7 +157,7 @@ class StagePacker:
     def hard_problem(self, entry: Entry) -> Wait | None:
         """What the entry waits for, other than space on disks, if anything."""
         if self.caps.of(entry.topic) == 0:
-            return Wait(WaitReason.TOPIC_NODE_TOO_LARGE, partitions=(_name(entry),))
+            return Wait(WaitReason.TOPIC_NODE_TOO_LARGE, partitions=(entry.name,))
         return self.in_sync_problem(entry)
 
     def possible(self, entry: Entry) -> bool:
@@ -326,12 +325,8 @@ def _unlawful(entry: Entry, change: Excesses) -> Wait:
     law = next(law for law, number in zip(LAWS, change, strict=True) if number > 0)
     return Wait(
         WaitReason.LAW_WORSENED,
-        partitions=(_name(entry),),
+        partitions=(entry.name,),
         before=entry.before,
         replicas=entry.after,
         law=law,
     )
-
-
-def _name(entry: Entry) -> TopicPartition:
-    return TopicPartition(entry.topic, entry.partition)

@@ -14,6 +14,7 @@ from threading import Event, Lock, Thread
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.errors import Internal, PoolkeeperError, Unavailable
 from poolkeeper.model.specs import KafkaClusterSpec
+from poolkeeper.planning.planner import Planner
 from poolkeeper.rebalances.plan_cluster import plan_cluster, response_of_error
 from poolkeeper.rebalances.planning.request import ClusterRequest, RebalanceRequest
 from poolkeeper.rebalances.planning.response import (
@@ -22,7 +23,6 @@ from poolkeeper.rebalances.planning.response import (
     assemble_response,
 )
 from poolkeeper.rebalances.planning.task_runner import observe_through
-from poolkeeper.reconcile.context import Planner
 
 AT_A_TIME = 4
 

@@ -12,7 +12,7 @@ from poolkeeper.model.execution.outcomes import Outcome, Result
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of, name_of
+from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
 from poolkeeper.reconcile.act import keep_throttles
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide.decisions import MoveLogDirs, RunSituation, Targets
@@ -31,12 +31,10 @@ def carry_out(context: PassContext, at: RunSituation, decision: MoveLogDirs) -> 
     steps = copies_of(at.plan)
     for broker in sorted({steps[n].broker for n in asked}):
         ours = [n for n in asked if steps[n].broker == broker]
-        targets = {
-            name_of(steps[n]): steps[n].source if n in back else steps[n].target for n in ours
-        }
+        targets = {steps[n].name: steps[n].source if n in back else steps[n].target for n in ours}
         done, refused = _ask(context, broker, targets, kind)
         result += done
-        context.memory.copies.refusals.update(n for n in ours if name_of(steps[n]) in refused)
+        context.memory.copies.refusals.update(n for n in ours if steps[n].name in refused)
     if decision.begun and any(action.kind is kind for action in result.did):
         context.memory.copies.pending = True
         return progress_outcome(context, at.run, at.plan, *result.did)

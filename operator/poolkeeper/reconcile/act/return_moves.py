@@ -15,7 +15,6 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.gates import gates
-from poolkeeper.planning.run_state.progress.move_progress import classify
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide import cancel
 from poolkeeper.reconcile.decide.decisions import (
@@ -111,7 +110,7 @@ def _stop_failover(
     whole = context.access.observe(at.view.cluster.name, want_configs=False).cluster
     ours = {m for m, _ in at.run.step}
     others = [move for m, move in enumerate(at.plan.moves) if m not in ours]
-    hazards = gates.hazards(whole, classify(others, whole))
+    hazards = gates.hazards(whole, others)
     return tuple(Wait(WaitReason.FAILOVER_UNSAFE, cause=hazard) for hazard in hazards)
 
 

@@ -14,15 +14,16 @@ the wait names what a person could do. A failover is refused while ZooKeeper hol
 would stop the next controller.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
-from poolkeeper.model.execution.outcomes import Result
+from poolkeeper.model.execution.outcomes import Outcome, Result
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
@@ -30,8 +31,10 @@ from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.reassignments import orphans, requests
 from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, SeenStall, Stall
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.context import PassContext
+from poolkeeper.reconcile.context import PassContext, outcome_of
+from poolkeeper.reconcile.decide.decisions import RunSituation
 from poolkeeper.reconcile.decide.stalls import (
+    FAILED_OVER,
     FOREIGN_IGNORED_MS,
     STALL_MS,
     foreign_stall_of,
@@ -90,7 +93,7 @@ def finish_orphans(
     What a person's plan moves is left to that plan.
     """
     planned = () if confirmed is None else confirmed.moves
-    named = {TopicPartition(move.topic, move.partition) for move in planned}
+    named = {move.name for move in planned}
     due = tuple(each for each in observed.orphans.due() if each.partition not in named)
     before, since_ms = context.memory.orphans
     if due != before:
@@ -134,7 +137,7 @@ def _withdraw(
 
 
 def _named_by(cluster: Cluster) -> tuple[TopicPartition, ...]:
-    return tuple(sorted(TopicPartition(e.topic, e.partition) for e in cluster.reassignment or ()))
+    return tuple(sorted(e.name for e in cluster.reassignment or ()))
 
 
 def _cancel(
@@ -187,10 +190,25 @@ def _fail_over(context: PassContext, name: str, remedies: Remedies, why: str = "
     return _failover_hazards(whole) or _elect(context, whole)
 
 
-def _failover_hazards(whole: Cluster) -> Result | None:
-    """Return what forbids to elect another controller; None if nothing does."""
+def elect_another(context: PassContext, at: RunSituation, found: tuple[Action, ...]) -> Outcome:
+    """Elect another controller between two stages, as the present one drops the next one.
+
+    The request comes later: in one transaction with it, it would be dropped once more.
+    """
+    run, whole = at.run, at.view.cluster
+    if unsafe := _failover_hazards(whole, at.plan.moves):
+        return outcome_of(context, run, at.plan, Result(found) + unsafe)
+    run = context.access.rewrite_run(run, replace(run, attempts=FAILED_OVER))
+    return outcome_of(context, run, at.plan, Result(found) + _elect(context, whole))
+
+
+def _failover_hazards(whole: Cluster, moves: Sequence[Move] = ()) -> Result | None:
+    """Return what forbids to elect another controller; None if nothing does.
+
+    `moves`: those that may be without a request.
+    """
     unsafe = tuple(
-        Wait(WaitReason.FAILOVER_UNSAFE, cause=hazard) for hazard in gates.hazards(whole, ())
+        Wait(WaitReason.FAILOVER_UNSAFE, cause=hazard) for hazard in gates.hazards(whole, moves)
     )
     return Result(waits=unsafe) if unsafe else None
 

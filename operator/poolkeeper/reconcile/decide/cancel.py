@@ -30,7 +30,8 @@ failover while anything can arrive. A rollback first brings the throttle of its 
 nothing (`FROZEN_BYTES_PER_S`) and lets that settle. It is raised again some seconds after the
 failover if a broker of the origin is behind: that throttle would keep it so. Where others go on, or
 without a throttle, what can arrive does so first; only what hangs is cancelled, or what the
-controller never began.
+controller never began. Others are also moves of the plan that go on without a request: a failover
+would forget them, so it waits for them, and the throttle must not keep them where they are.
 
 A move is only cancelled if its origin holds enough replicas in sync. Throttles stay until the end.
 
@@ -44,23 +45,20 @@ nothing is let go: a cancelled move loses its copies, which may be all that is l
 
 from collections.abc import Collection, Iterable
 
-from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.runs import Ending
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import NO_CANCEL_API, Wait
 from poolkeeper.model.plans import Move
-from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress.move_progress import entries_of
 from poolkeeper.planning.run_state.returns import (
     ReturnState,
     behind,
-    lacks_origin,
     partition_of,
     waits_for_origin,
 )
 from poolkeeper.planning.run_state.throttling.throttles import FROZEN_BYTES_PER_S
+from poolkeeper.reconcile.decide import cancel_candidates
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
     CancelMoves,
@@ -84,12 +82,12 @@ FAILOVER_PAUSE_MS = 10_000
 
 def decide(at: RunSituation) -> Cancelling | MissingInput | None:
     """Decide what is done about cancelled moves, or None if nothing is to be done now."""
-    if _depends_on_gone(at) and not at.view.gone_read:
+    if cancel_candidates.depends_on_gone(at) and not at.view.gone_read:
         return MissingInput.GONE
-    wanted = set(_wanted(at)) - set(at.run.returning)
-    if wanted and _has_way(at):
+    wanted = set(cancel_candidates.wanted(at)) - set(at.run.returning)
+    if wanted and cancel_candidates.has_way(at):
         moves = tuple(m for m, _ in at.run.step if m in wanted or m in at.run.returning)
-        return BeginReturn(moves, _ending(at) or at.run.ending)
+        return BeginReturn(moves, cancel_candidates.ending(at) or at.run.ending)
     return _carry_back(at) if at.run.returning else None
 
 
@@ -100,13 +98,21 @@ def waits(at: RunSituation) -> tuple[Wait, ...]:
     if back:
         found.append(Wait(WaitReason.MOVES_RETURNING, stage=at.run.stage, count=len(back)))
     found += waits_for_origin(_requested_back(at), at.view.cluster, at.view.disks)
-    found += [_origin_wait(at, m, index) for m, index in _candidates(at) if _lacks(at, m, index)]
+    found += [
+        _origin_wait(at, m, index)
+        for m, index in cancel_candidates.candidates(at)
+        if cancel_candidates.lacks(at, m, index)
+    ]
     arriving = _arriving(at)
     if back and arriving and not _can_freeze(at):
         found.append(Wait(WaitReason.ARRIVALS_FIRST, count=len(arriving)))
-    wanted = [m for m in _wanted(at) if m not in at.run.returning]
-    if wanted and not _has_way(at):
+    wanted = [m for m in cancel_candidates.wanted(at) if m not in at.run.returning]
+    if wanted and not cancel_candidates.has_way(at):
         found.append(failover_wait(at, wanted))
+    others = _go_on_unrequested(at)
+    if back and others and not cancel_candidates.brokers_can(at):
+        lost = Wait(WaitReason.MOVES_WITHOUT_REQUEST, count=len(others))
+        found.append(Wait(WaitReason.FAILOVER_UNSAFE, cause=lost))
     return tuple(found)
 
 
@@ -126,155 +132,26 @@ _SETTLED = (ReturnState.RETURNED, ReturnState.ARRIVED, ReturnState.LEFT)
 def failover_wait(at: RunSituation, moves: Iterable[int], why: str = "") -> Wait:
     """Return the wait for permission to elect another controller, which cancels these moves."""
     cancelled = [at.plan.moves[m] for m in moves]
-    dead = {b for m, index in at.run.step for b in _dead_targets(at, m, index)}
+    dead = {b for m, index in at.run.step for b in cancel_candidates.dead_targets(at, m, index)}
     targets = {b for move in cancelled for b in move.target}
-    lost = {b for move in cancelled for b in gates.lost_sources(at.view.cluster, _name(move))}
-    if at.asks_brokers and not _brokers_can(at):
+    lost = {b for move in cancelled for b in gates.lost_sources(at.view.cluster, move.name)}
+    if at.asks_brokers and not cancel_candidates.brokers_can(at):
         why = NO_CANCEL_API
     return Wait(
         WaitReason.CANCEL_NEEDS_FAILOVER,
-        partitions=tuple(map(_name, cancelled)),
+        partitions=tuple(move.name for move in cancelled),
         brokers=tuple(sorted(dead & targets | lost)),
         detail=why,
     )
-
-
-# What is wanted
-
-
-def may_fail_over(at: RunSituation) -> bool:
-    """Whether another controller may be elected to cancel moves."""
-    stop = at.view.stop
-    allowed = at.desired.cluster.execution.remedies.allow_controller_failover
-    return allowed or (stop is not None and stop.allow_failover)
-
-
-def _has_way(at: RunSituation) -> bool:
-    return _brokers_can(at) or may_fail_over(at)
-
-
-def _brokers_can(at: RunSituation) -> bool:
-    """Whether the brokers can be asked to cancel moves, as far as is known."""
-    return at.asks_brokers and not any(_is_unrecorded(at, m, index) for m, index in at.run.step)
-
-
-def _is_unrecorded(at: RunSituation, m: int, index: int) -> bool:
-    """Whether a move runs without its topic node saying what is added: Kafka 2.3 and earlier."""
-    move = at.plan.moves[m]
-    partition = partition_of(move, at.view.cluster)
-    if partition is None or partition.moving:
-        return False
-    return bool(set(partition.replicas) - set(move.path[index - 1])) and (
-        at.view.returns[m] in (ReturnState.OUTWARD, ReturnState.RETURNING)
-    )
-
-
-def _ending(at: RunSituation) -> Ending | None:
-    """Return how the run ends because its stage is rolled back; None if it does not end."""
-    stop, execution = at.view.stop, at.desired.cluster.execution
-    age_ms = at.now_ms - at.run.requested_ms
-    late = execution.roll_back_on_deadline and age_ms > execution.stage_deadline_s * 1000
-    return Ending.ROLLED_BACK if late or (stop is not None and stop.at_once) else None
-
-
-def _rolls_back(at: RunSituation) -> bool:
-    """Whether the whole stage shall return."""
-    return at.desired.cluster.mode is Mode.ROLL_BACK or _ending(at) is not None
-
-
-def _wanted(at: RunSituation) -> list[int]:
-    """Return the moves to cancel whose origin allows it."""
-    return [m for m, index in _candidates(at) if not _lacks(at, m, index)]
-
-
-def _candidates(at: RunSituation) -> list[tuple[int, int]]:
-    """Return the moves that shall be cancelled, whether that is possible or not."""
-    outward = [
-        (m, index)
-        for m, index in at.run.step
-        if at.view.returns.get(m) is ReturnState.OUTWARD and not _is_doomed(at, m)
-    ]
-    if _rolls_back(at):
-        return outward
-    return [
-        (m, index)
-        for m, index in outward
-        if m in at.run.returning
-        or _given_up(at.plan.moves[m], _dead_targets(at, m, index), at.desired, at.view.gone)
-        or _are_sources_given_up(at, m, index)
-    ]
-
-
-def _depends_on_gone(at: RunSituation) -> bool:
-    return any(
-        _dead_targets(at, m, index) or _lost_sources(at, m, index)
-        for m, index in at.run.step
-        if at.view.returns.get(m) is ReturnState.OUTWARD
-    )
-
-
-def _lost_sources(at: RunSituation, m: int, index: int) -> Collection[int]:
-    """Return who held the list in sync, if nobody who is live does and it can be let go."""
-    if not _is_unrecorded(at, m, index):
-        return ()
-    return gates.lost_sources(at.view.cluster, _name(at.plan.moves[m]))
-
-
-def _are_sources_given_up(at: RunSituation, m: int, index: int) -> bool:
-    """Whether all brokers that held the list in sync are gone for good.
-
-    A broker that was drained before it died is not given up by that.
-    """
-    lost = set(_lost_sources(at, m, index))
-    pooled = {broker for pool in at.desired.pools for broker in pool.brokers}
-    return bool(lost) and not (lost & pooled) - at.view.gone
-
-
-def _dead_targets(at: RunSituation, m: int, index: int) -> set[int]:
-    path = at.plan.moves[m].path
-    return set(path[index]) - set(path[index - 1]) - set(at.view.cluster.brokers)
-
-
-def _given_up(move: Move, dead: Collection[int], desired: Desired, gone: Collection[int]) -> bool:
-    """Whether nobody wants one of these brokers any more as a home of the move's topic."""
-    spec = next((spec for spec in desired.topics if spec.topic == move.topic), None)
-    homes = {
-        broker
-        for pool in desired.pools
-        if spec is None or spec.pool == pool.name
-        for broker in set(pool.brokers) - set(pool.drain)
-    }
-    return bool(set(dead) - homes or set(dead) & set(gone))
-
-
-def _lacks(at: RunSituation, m: int, index: int) -> tuple[int, ...]:
-    """Return the origin's brokers that are missing for a return; empty if it is possible.
-
-    Also if it is let go.
-    """
-    if _lost_sources(at, m, index):
-        return ()
-    dead = _dead_origin(at, m, index)
-    if dead and not _dead_targets(at, m, index):
-        return dead
-    return lacks_origin(at.plan.moves[m], index, at.view.cluster)
-
-
-def _dead_origin(at: RunSituation, m: int, index: int) -> tuple[int, ...]:
-    """Return the origin's dead brokers where these keep the list from returning (up to 2.3)."""
-    move = at.plan.moves[m]
-    if not _is_unrecorded(at, m, index):
-        return ()
-    return tuple(b for b in move.path[index - 1] if b not in at.view.cluster.brokers)
 
 
 def _origin_wait(at: RunSituation, m: int, index: int) -> Wait:
     move = at.plan.moves[m]
     return Wait(
         WaitReason.ORIGIN_NOT_IN_SYNC,
-        partitions=(TopicPartition(move.topic, move.partition),),
+        partitions=(move.name,),
         replicas=move.path[index - 1],
-        brokers=_lacks(at, m, index),
+        brokers=cancel_candidates.lacks(at, m, index),
     )
 
 
@@ -285,17 +162,25 @@ def _carry_back(at: RunSituation) -> Cancelling | None:
     run, cluster, returns = at.run, at.view.cluster, at.view.returns
     if gates.controller(cluster):
         return None
-    back = [(m, index) for m, index in run.step if m in run.returning and not _is_doomed(at, m)]
+    back = [
+        (m, index)
+        for m, index in run.step
+        if m in run.returning and not cancel_candidates.is_doomed(at, m)
+    ]
     outward = [
-        m for m, index in back if returns[m] is ReturnState.OUTWARD and not _lacks(at, m, index)
+        m
+        for m, index in back
+        if returns[m] is ReturnState.OUTWARD and not cancel_candidates.lacks(at, m, index)
     ]
     stuck = [m for m, index in back if _is_stuck(at, m, index)]
-    if outward and _brokers_can(at):
+    if outward and cancel_candidates.brokers_can(at):
         return _cancel(at, outward, stuck)
     if outward or stuck:
+        if _is_frozen(at) and _go_on_unrequested(at):
+            return _thaw(at)
         return _freeze(at) if _arriving(at) else _fail_over(at, outward, stuck)
     if _hinders_return(at):
-        return Watch(waits(at), throttle=ChangeThrottle((at.run.declared_rate, run.rates[0])))
+        return _thaw(at)
     disordered = tuple((m, index) for m, index in back if returns[m] is ReturnState.OUT_OF_ORDER)
     if not disordered or cluster.reassignment is not None:
         return None
@@ -315,7 +200,7 @@ def _arriving(at: RunSituation) -> tuple[int, ...]:
     """Return the moves that may arrive during a failover, where that matters (up to 2.3)."""
     run, returns = at.run, at.view.returns
     partitions = [partition_of(at.plan.moves[m], at.view.cluster) for m, _ in run.step]
-    if _brokers_can(at) or any(p is not None and p.moving for p in partitions):
+    if cancel_candidates.brokers_can(at) or any(p is not None and p.moving for p in partitions):
         return ()
     settled = run.throttled_ms >= run.requested_ms and at.now_ms - run.throttled_ms >= FREEZE_MS
     if run.rates == (FROZEN_BYTES_PER_S,) and settled:
@@ -324,8 +209,8 @@ def _arriving(at: RunSituation) -> tuple[int, ...]:
         m
         for m, index in run.step
         if returns[m] is ReturnState.OUTWARD
-        and not _dead_targets(at, m, index)
-        and not _lost_sources(at, m, index)
+        and not cancel_candidates.dead_targets(at, m, index)
+        and not cancel_candidates.lost_sources(at, m, index)
         and not _is_ignored(at, m, index)
     )
 
@@ -338,7 +223,26 @@ def _is_ignored(at: RunSituation, m: int, index: int) -> bool:
 
 def _can_freeze(at: RunSituation) -> bool:
     """Whether nothing that runs shall go on, and its throttle can be brought down."""
-    return bool(at.run.rates) and set(_arriving(at)) <= set(at.run.returning)
+    if not at.run.rates or _go_on_unrequested(at):
+        return False
+    return set(_arriving(at)) <= set(at.run.returning)
+
+
+def _go_on_unrequested(at: RunSituation) -> Collection[TopicPartition]:
+    """Return other partitions of the plan that may be moving without a request (up to 2.3)."""
+    ours = {m for m, _ in at.run.step}
+    others = [move for m, move in enumerate(at.plan.moves) if m not in ours]
+    return gates.forgettable(at.view.cluster, others) & {move.name for move in others}
+
+
+def _is_frozen(at: RunSituation) -> bool:
+    """Whether the throttle has been brought down, and the run knows what to raise it to."""
+    return at.run.rates == (FROZEN_BYTES_PER_S,) and bool(at.run.declared_rate)
+
+
+def _thaw(at: RunSituation) -> Watch:
+    """Raise the throttle again, in two records as any change of it."""
+    return Watch(waits(at), throttle=ChangeThrottle((at.run.declared_rate, at.run.rates[0])))
 
 
 def _freeze(at: RunSituation) -> Watch | RecordThrottled | None:
@@ -360,7 +264,7 @@ def _hinders_return(at: RunSituation) -> bool:
     what the new request takes off again.
     """
     run, cluster = at.run, at.view.cluster
-    if run.rates != (FROZEN_BYTES_PER_S,) or not run.declared_rate:
+    if not _is_frozen(at):
         return False
     if at.now_ms - run.requested_ms < FAILOVER_PAUSE_MS:
         return False
@@ -386,11 +290,11 @@ def _cancel(at: RunSituation, outward: list[int], stuck: list[int]) -> CancelMov
     step = tuple(
         (m, index)
         for m, index in run.step
-        if not _is_doomed(at, m)
+        if not cancel_candidates.is_doomed(at, m)
         and (
             returns[m] in back
-            and not _dead_origin(at, m, index)
-            and not _lost_sources(at, m, index)
+            and not cancel_candidates.dead_origin(at, m, index)
+            and not cancel_candidates.lost_sources(at, m, index)
             if m in run.returning
             else _goes_on(at, m, index)
         )
@@ -400,8 +304,8 @@ def _cancel(at: RunSituation, outward: list[int], stuck: list[int]) -> CancelMov
         moves=tuple(outward) or tuple(stuck),
         step=step,
         returning=tuple(m for m in run.returning if m in kept),
-        by_brokers=_brokers_can(at) and bool(outward),
-        may_fail_over=may_fail_over(at),
+        by_brokers=cancel_candidates.brokers_can(at) and bool(outward),
+        may_fail_over=cancel_candidates.may_fail_over(at),
     )
 
 
@@ -412,21 +316,10 @@ def _goes_on(at: RunSituation, m: int, index: int) -> bool:
     move = at.plan.moves[m]
     partition = partition_of(move, at.view.cluster)
     begun = () if partition is None else partition.replicas
-    return not _dead_targets(at, m, index) - set(begun)
-
-
-def _is_doomed(at: RunSituation, m: int) -> bool:
-    """Whether somebody deletes the topic: no controller moves it any more, to nowhere."""
-    return at.plan.moves[m].topic in at.view.cluster.deleting
-
-
-def _name(move: Move) -> TopicPartition:
-    return TopicPartition(move.topic, move.partition)
+    return not cancel_candidates.dead_targets(at, m, index) - set(begun)
 
 
 def foreign_entries(at: RunSituation) -> tuple[TopicPartition, ...]:
     """Return the partitions that the request names and that are not of this run."""
-    ours = {
-        TopicPartition(at.plan.moves[m].topic, at.plan.moves[m].partition) for m, _ in at.run.step
-    }
+    ours = {at.plan.moves[m].name for m, _ in at.run.step}
     return tuple(sorted(entries_of(at.view.cluster).keys() - ours))

@@ -128,6 +128,13 @@ class RequestStage:
 
 
 @frozen
+class ElectController:
+    """Have another controller elected, which reads what the present one goes by memory for."""
+
+    found: tuple[Action, ...] = ()
+
+
+@frozen
 class BeginReturn:
     """Record that these moves of the request are cancelled, and why the run ends if it does."""
 
@@ -229,6 +236,7 @@ RunDecision = (
     | EnterPhase
     | RecordThrottled
     | RequestStage
+    | ElectController
     | ReturnDecision
     | Watch
     | MoveLogDirs

@@ -26,7 +26,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, Urgency
 from poolkeeper.model.specs import Throttle, ThrottleMode
-from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
@@ -166,7 +166,7 @@ def has_urgent(plan: Plan) -> bool:
 
 def _moves_left_to_others(plan: Plan, states: Sequence[MoveState]) -> tuple[Action, ...]:
     named = tuple(
-        TopicPartition(move.topic, move.partition)
+        move.name
         for move, state in zip(plan.moves, states, strict=True)
         if state in (MoveState.GONE, MoveState.DIVERGED)
     )

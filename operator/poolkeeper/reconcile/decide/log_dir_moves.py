@@ -21,7 +21,6 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.specs import Execution, Mode
-from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress.log_dir_copies import (
     CopyLimits,
@@ -131,9 +130,9 @@ def _holds(at: RunSituation) -> tuple[Wait, ...]:
     if at.paused:
         return (Wait(WaitReason.PAUSED),)
     cluster = at.view.cluster
-    ours = {TopicPartition(move.topic, move.partition) for move in at.plan.moves}
+    ours = {move.name for move in at.plan.moves}
     # The run's own moves have arrived. What has not is somebody else's.
-    requested = {TopicPartition(e.topic, e.partition) for e in cluster.reassignment or ()}
+    requested = {e.name for e in cluster.reassignment or ()}
     return (
         *gates.closed(cluster, at.document.baseline, (), ours - requested),
         *gates.at_this_time(at.desired, cluster, at.now_ms),

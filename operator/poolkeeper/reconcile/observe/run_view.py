@@ -25,6 +25,7 @@ from poolkeeper.model.execution.runs import (
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ToldReplicas, TopicPartition
+from poolkeeper.model.versions import records_moves
 from poolkeeper.planning.run_state.gates.disks import (
     NOT_LOOKED,
     SeenDisks,
@@ -142,8 +143,8 @@ def _observe_moves(
     plan, memory = document.plan, context.memory
     named = tuple(sorted({plan.moves[m].topic for m, _ in run.step}))
     if named:
-        reading = _with_requested_topics(
-            context, desired, named, context.access.observe(desired.cluster.name, topics=named)
+        reading = _with_others(
+            context, desired, run, plan, context.access.observe(desired.cluster.name, topics=named)
         )
         progress = classify([plan.moves[m] for m, _ in run.step], reading.cluster)
         returns = classify_returns(run, plan, reading.cluster)
@@ -203,14 +204,21 @@ def look_at_copies(context: PassContext, plan: Plan, cluster: Cluster) -> Cluste
     return cluster
 
 
-def _with_requested_topics(
-    context: PassContext, desired: Desired, named: tuple[str, ...], reading: ClusterReading
+def _with_others(
+    context: PassContext, desired: Desired, run: Run, plan: Plan, reading: ClusterReading
 ) -> ClusterReading:
-    """Return the reading, with the topics that others added to the request."""
-    added = {entry.topic for entry in reading.cluster.reassignment or ()} - set(named)
-    if not added:
+    """Return the reading, with the topics that others added to the request.
+
+    While moves of the request are cancelled on 2.3 and earlier, also with all topics of the plan:
+    what goes on there without a request would be forgotten by the next controller.
+    """
+    named = {plan.moves[m].topic for m, _ in run.step}
+    added = {entry.topic for entry in reading.cluster.reassignment or ()}
+    if run.returning and records_moves(reading.cluster.kafka_version) is not True:
+        added |= {move.topic for move in plan.moves}
+    if added <= named:
         return reading
-    return context.access.observe(desired.cluster.name, topics=(*named, *sorted(added)))
+    return context.access.observe(desired.cluster.name, topics=tuple(sorted(named | added)))
 
 
 def _look_at_disks(context: PassContext, run: Run, plan: Plan, cluster: Cluster) -> SeenDisks:

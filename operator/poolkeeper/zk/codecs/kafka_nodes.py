@@ -246,7 +246,7 @@ class ReassignmentNode:
         for entry in entries:
             wanted = _reassignment_entry(entry)
             if isinstance(wanted, ReassignmentEntry):
-                found[TopicPartition(wanted.topic, wanted.partition)] = wanted
+                found[wanted.name] = wanted
                 damages += _unknown_keys(entry, _ENTRY_KEYS, wanted)
             else:
                 damages.append(wanted)
@@ -341,7 +341,7 @@ def _unknown_keys(
     unknown = sorted(body.keys() - known)
     if not unknown:
         return ()
-    name = None if entry is None else TopicPartition(entry.topic, entry.partition)
+    name = None if entry is None else entry.name
     shown = few([key[:KEY_CHARACTERS_MAX] for key in unknown], FLAWS_NAMED_MAX, grouped=False)
     return (RequestDamage(RequestFlaw.UNKNOWN_KEY, shown, name),)
 

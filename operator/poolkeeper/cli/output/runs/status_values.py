@@ -222,7 +222,7 @@ def _run_moves(
     moves: Sequence[Move], progress: Sequence[MoveProgress]
 ) -> frozenset[TopicPartition]:
     return frozenset(
-        TopicPartition(move.topic, move.partition)
+        move.name
         for move, p in zip(moves, progress, strict=True)
         if p.state in (*_IN_FLIGHT, MoveState.ORPHANED)
     )
@@ -233,7 +233,7 @@ def _moves_wait(
 ) -> list[Wait]:
     waits = list(gates.blocks(moves, progress, cluster).values())
     waits += [
-        Wait(WaitReason.LEFT_ALONE, partitions=(TopicPartition(move.topic, move.partition),))
+        Wait(WaitReason.LEFT_ALONE, partitions=(move.name,))
         for move, p in zip(moves, progress, strict=True)
         if p.state is MoveState.DIVERGED
     ]

@@ -38,7 +38,7 @@ def endangered_by_moves(
         if at is None or at + 1 >= len(move.path):
             continue
         added = set(move.path[at + 1]) - set(move.path[at])
-        name = TopicPartition(move.topic, move.partition)
+        name = move.name
         if waits := tuple(_larger(name, tuple(sorted(added)), cluster)):
             found[m] = waits
     return found
@@ -54,7 +54,7 @@ def endangered_by_plan(
     for move in moves:
         visited = {broker for replicas in move.path[1:] for broker in replicas}
         added = tuple(sorted(visited - set(move.source)))
-        found += _larger(TopicPartition(move.topic, move.partition), added, cluster)
+        found += _larger(move.name, added, cluster)
     for step in steps:
         if (wait := endangered_by_step(step, cluster, desired)) is not None:
             found.append(wait)

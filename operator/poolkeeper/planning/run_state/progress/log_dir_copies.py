@@ -56,11 +56,6 @@ def copies_of(plan: Plan) -> tuple[MoveLogDir, ...]:
     return tuple(step for step in plan.steps if isinstance(step, MoveLogDir))
 
 
-def name_of(step: MoveLogDir) -> TopicPartition:
-    """Return the partition that a replica belongs to."""
-    return TopicPartition(step.topic, step.partition)
-
-
 def classify_copies(
     steps: Sequence[MoveLogDir], cluster: Cluster, future_bytes: Mapping[Replica, int]
 ) -> tuple[CopyProgress, ...]:
@@ -84,7 +79,7 @@ def _progress(
     if found.wait.reason is WaitReason.REPLICA_COPYING:
         if found.wait.path != step.target:  # somebody else asked for another directory
             return CopyProgress(CopyState.LEFT)
-        copied = future_bytes.get((name_of(step), step.broker), 0)
+        copied = future_bytes.get((step.name, step.broker), 0)
         return CopyProgress(CopyState.IN_FLIGHT, min(step.bytes, copied))
     away = step.broker not in cluster.brokers
     return CopyProgress(CopyState.AWAY if away else CopyState.UNKNOWN)
@@ -151,7 +146,7 @@ def _lacking_room(
     needed = step.bytes + filling[step.broker, step.target]
     if free is None or free >= needed:
         return None
-    full, names = WaitReason.LOG_DIRS_FULL, (name_of(step),)
+    full, names = WaitReason.LOG_DIRS_FULL, (step.name,)
     return Wait(full, brokers=(step.broker,), partitions=names, count=free, of=needed)
 
 
@@ -167,6 +162,6 @@ def waits_of(steps: Sequence[MoveLogDir], progress: Sequence[CopyProgress]) -> t
         (CopyState.UNKNOWN, WaitReason.LOG_DIRS_UNKNOWN),
     ):
         for broker in sorted({step.broker for step in by_state[state]}):
-            names = tuple(name_of(step) for step in by_state[state] if step.broker == broker)
+            names = tuple(step.name for step in by_state[state] if step.broker == broker)
             found.append(Wait(reason, brokers=(broker,), partitions=names))
     return tuple(found)

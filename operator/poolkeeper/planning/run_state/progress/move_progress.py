@@ -57,10 +57,7 @@ Entries = Mapping[TopicPartition, Replicas]
 
 def entries_of(cluster: Cluster) -> Entries:
     """Return the request's entries by partition; the last of two for one partition wins."""
-    return {
-        TopicPartition(entry.topic, entry.partition): entry.replicas
-        for entry in cluster.reassignment or ()
-    }
+    return {entry.name: entry.replicas for entry in cluster.reassignment or ()}
 
 
 def classify(moves: Sequence[Move], cluster: Cluster) -> tuple[MoveProgress, ...]:
@@ -81,7 +78,7 @@ def _classify(move: Move, cluster: Cluster, entries: Entries) -> MoveProgress:
     partition = topic.partition(move.partition)
     if partition is None:
         return MoveProgress(MoveState.DIVERGED)
-    entry = entries.get(TopicPartition(move.topic, move.partition))
+    entry = entries.get(move.name)
     if partition.moving:
         return _moving(move, partition)
     return _settled(move, partition.replicas, entry)

@@ -85,7 +85,7 @@ def progress_of(step: Step, cluster: Cluster) -> StepProgress:
 def _between_log_dirs(step: MoveLogDir, cluster: Cluster) -> StepProgress:
     topic = cluster.topics.get(step.topic)
     partition = topic.partition(step.partition) if topic else None
-    name = TopicPartition(step.topic, step.partition)
+    name = step.name
     if partition is None or step.broker not in partition.replicas:
         return _stale(Drift(DriftReason.REPLICA_GONE, partition=name, broker=step.broker))
     broker = cluster.brokers.get(step.broker)
@@ -185,7 +185,7 @@ def staleness(plan: Plan, cluster: Cluster) -> tuple[Drift, ...]:
     """
     found = []
     for move, state in zip(plan.moves, classify(plan.moves, cluster), strict=True):
-        name = TopicPartition(move.topic, move.partition)
+        name = move.name
         if state.state is MoveState.DIVERGED:
             live, reason = _live(cluster, name), DriftReason.REPLICAS_CHANGED
             found.append(Drift(reason, partition=name, live=live, planned=move.source))

@@ -16,7 +16,7 @@ from poolkeeper.model.execution.records import RequestRecord
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
-from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, Owned
 
@@ -41,14 +41,14 @@ class LostRun:
         """What Kafka's request and its moves hold of the lost run."""
         if not self.in_flight:
             return NOTHING_OWNED
-        targets = {TopicPartition(move.topic, move.partition): move.path for move in self.in_flight}
+        targets = {move.name: move.path for move in self.in_flight}
         return Owned(targets.keys(), targets)
 
     def waits(self) -> tuple[Wait, ...]:
         """Name the moves that go on."""
         if self.record is None or not self.in_flight:
             return ()
-        names = tuple(TopicPartition(move.topic, move.partition) for move in self.in_flight)
+        names = tuple(move.name for move in self.in_flight)
         reason, plan = WaitReason.RUN_LOST, self.record.plan
         return (Wait(reason, hash=plan, partitions=names, brokers=self.dead),)
 

@@ -95,7 +95,7 @@ def find(
     recorded = records_moves(cluster.kafka_version)
     if recorded is True or cluster.kafka_version is None:
         return Orphans()
-    busy = {TopicPartition(e.topic, e.partition) for e in cluster.reassignment or ()} | set(ours)
+    busy = {e.name for e in cluster.reassignment or ()} | set(ours)
     found = [
         orphan
         for topic in cluster.topics.values()

@@ -38,7 +38,6 @@ from poolkeeper.model.execution.refusals import HopelessMove
 from poolkeeper.model.execution.runs import ThrottleConflicts, ThrottleValues
 from poolkeeper.model.execution.throttles import is_value
 from poolkeeper.model.plans import Move, MoveLogDir, Plan
-from poolkeeper.model.topology import TopicPartition
 
 __all__ = ["BROKER_KEYS", "TOPIC_KEYS"]
 
@@ -178,7 +177,7 @@ def hopeless(
     They are moves between brokers and between log directories.
     """
     return [
-        HopelessMove(TopicPartition(move.topic, move.partition), ingest, rate)
+        HopelessMove(move.name, ingest, rate)
         for move, ingest in zip(moves, in_bytes_per_s, strict=True)
         if ingest is not None and ingest >= rate and move.bytes
     ]

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait
-from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.staging.disks.disk_order import Chains, order, tight
 from poolkeeper.planning.staging.limits import Entry
 
@@ -34,7 +33,7 @@ def standstill(waiting: Sequence[Entry], chains: Chains, free: Mapping[int, int]
 
 def _need(entry: Entry, free: Mapping[int, int]) -> RoomNeed:
     broker = next(broker for broker in entry.added if free.get(broker, entry.size) < entry.size)
-    name = TopicPartition(entry.topic, entry.partition)
+    name = entry.name
     return RoomNeed(name, broker, entry.size, max(0, free[broker]))
 
 

@@ -65,9 +65,10 @@ def moving(
     execution: Execution = SLOW,
     dead: int | None = None,
     homes: tuple[int, ...] = (4, 5),
+    network: int = 100 * MB,
 ) -> tuple[SimulatedCluster, Executor]:
     """Give a cluster that moves t to other brokers, perhaps with one of these dead, mid-flight."""
-    cluster = SimulatedCluster(SimulationSpec(spread(5), kafka=kafka))
+    cluster = SimulatedCluster(SimulationSpec(spread(5), kafka=kafka, network_bytes_per_s=network))
     cluster.start()
     cluster.create_topic("t", *LISTS)
     for partition in range(4):
@@ -183,6 +184,24 @@ def test_a_rollback_does_not_freeze_what_its_failover_waits_for(kafka: str) -> N
     assert told == {WaitReason.MOVES_WITHOUT_REQUEST}
     assert cluster.replicas("t")[str(number)] == [4, 5]
     assert not cluster.exists(RUN)
+
+
+@pytest.mark.parametrize("kafka", ["1.1.1", "2.0.1", "2.3.1"])
+def test_a_rollback_does_not_wait_for_what_nobody_works_on_any_more(kafka: str) -> None:
+    """Somebody deletes the request and has another controller elected, which forgets the moves.
+
+    Nothing limits the copying: it goes on until all is in sync.
+    """
+    free = replace(ALLOWED, throttle=Throttle(ThrottleMode.NONE))
+    cluster, executor = moving(kafka, free, network=MB)
+    ask(cluster, StopRequest(at_once=True, allow_failover=True))
+    executor.at_rest = lambda outcome: has(outcome.waits, WaitReason.ARRIVALS_FIRST)
+    executor.finish()
+    cluster.delete(REQUEST)
+    cluster.delete("/controller")
+    executor.at_rest = stopped
+    executor.finish(passes_max=400)
+    assert_back(cluster)
 
 
 @pytest.mark.parametrize("homes", [(4, 5), (2, 4)], ids=["all-leave", "one-stays"])

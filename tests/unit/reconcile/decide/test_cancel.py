@@ -367,6 +367,41 @@ def test_a_throttle_that_was_lowered_keeps_no_origin_behind(situation, change):
     assert (decided.throttle if isinstance(decided, Watch) else decided) == change
 
 
+def overdue(seen, *moves, since_ms):
+    """All of these moves have been in sync for so long, and nobody ended them."""
+    made = at(seen, **BOTH)
+    times = dict.fromkeys(moves, NOW_MS - since_ms)
+    return replace(made, view=replace(made.view, overdue=times))
+
+
+FORGOTTEN = cluster(UNIONS)
+
+
+@pytest.mark.parametrize(
+    ("situation", "decision"),
+    [
+        pytest.param(
+            overdue(FORGOTTEN, 0, 1, since_ms=STALL_MS), None, id="one-controller-may-be-slow"
+        ),
+        pytest.param(
+            overdue(FORGOTTEN, 0, 1, since_ms=STALL_MS + 1),
+            RequestOrder(((0, 1), (1, 1))),
+            id="it-may-hear-of-a-request",
+        ),
+        pytest.param(
+            overdue(FORGOTTEN, 0, since_ms=STALL_MS + 1), None, id="the-other-arrives-first"
+        ),
+        pytest.param(
+            overdue(replace(FORGOTTEN, reassignment=ENTRIES), 0, 1, since_ms=STALL_MS + 1),
+            cancel(0, 1),
+            id="it-is-deaf-to-the-one-that-is-there",
+        ),
+    ],
+)
+def test_what_nobody_works_on_any_more_is_not_waited_for(situation, decision):
+    assert decide(situation) == decision
+
+
 def alone(seen, **run):
     """Only the first move is requested; the second goes on without that."""
     made = at(replace(seen, reassignment=ENTRIES[:1]), returning=(0,), **run)

@@ -40,6 +40,10 @@ LOCAL_CONF: Mapping[str, str] = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 _CAUSE_MAX = 500
+_CLASS = re.compile(r"^(?:Caused by: )?(?:(?:java|poolkeeper)\.\S+: )?")
+# Tables are written by Python: what Java finds full is where Spark keeps rows between tasks.
+_LOCAL_DISK_FULL = re.compile(r"(?:Caused by: )?java\.io\.IOException: No space left on device")
+LOCAL_DISK = ": make room in spark.local.dir of the executors, or name another (--conf)"
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
@@ -151,4 +155,6 @@ def cause(failed: Exception) -> str:
         for line in lines
         if not line.startswith(noise)  # their words: the cause is among lines of the stack
     ]
-    return (causes or [type(failed).__name__])[-1][:_CAUSE_MAX]
+    last = (causes or [type(failed).__name__])[-1]
+    remedy = LOCAL_DISK if _LOCAL_DISK_FULL.match(last) else ""
+    return _CLASS.sub("", last)[:_CAUSE_MAX] + remedy

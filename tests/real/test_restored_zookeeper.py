@@ -60,6 +60,9 @@ def applying(folder: Path) -> Iterator[Executor]:
     executor = Executor(process, folder.parent / "output")
     try:
         yield executor
+    except BaseException as failed:
+        failed.add_note(executor.said()[-6000:])
+        raise
     finally:
         executor.kill()
 

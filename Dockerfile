@@ -1,16 +1,16 @@
 # syntax=docker/dockerfile:1
-# The operator's image: the locked wheels of requirements/core.txt and this package, nothing that
-# builds, no Spark. Give BASE by digest where builds must repeat.
+# The operator's image: the locked wheels of requirements/core.txt, Arrow for planner.storage, and this
+# package; nothing that builds, no Spark. Give BASE by digest where builds must repeat.
 ARG BASE=python:3.11-slim-bookworm
 
 FROM ${BASE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /source
-COPY requirements/core.txt requirements/
+COPY requirements/core.txt requirements/storage.txt requirements/
 # Wheels only: what needs a compiler has no place here. pure-sasl publishes none and needs none.
 RUN python -m venv --copies /opt/poolkeeper \
  && /opt/poolkeeper/bin/pip install --require-hashes --only-binary :all: --no-binary pure-sasl \
-    -r requirements/core.txt
+    -r requirements/core.txt -r requirements/storage.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY crds crds
 COPY operator operator

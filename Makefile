@@ -106,6 +106,8 @@ lock: .venv/.dev
 	@$(LOCK) $(UPGRADE) --build-deps-for editable -o requirements/core.txt pyproject.toml
 	@$(LOCK) $(UPGRADE) -c requirements/core.txt --extra dev -o requirements/dev.txt pyproject.toml
 	@$(LOCK) $(UPGRADE) -c requirements/dev.txt --extra fleet -o requirements/fleet.txt pyproject.toml
+	@$(LOCK) $(UPGRADE) -c requirements/fleet.txt --extra storage -o requirements/storage.txt \
+	  pyproject.toml
 
 # Sandboxes that were left up on purpose have their data in .cache.
 clean:

@@ -27,6 +27,7 @@ from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.jobs.planner_pods import POD_SECURITY, PlannerPodSettings
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.specs import KafkaClusterSpec, ZooKeeperSpec
+from poolkeeper.rebalances import text_store
 from poolkeeper.rebalances.planning.planning_jobs import JobEngine, rebalances
 from poolkeeper.rebalances.planning.request import ClusterRequest, RebalanceRequest
 from poolkeeper.rebalances.planning.response import RebalanceResponse
@@ -122,6 +123,8 @@ class Planning:
 
     def __init__(self, plane: ControlPlane, kubelet: Kubelet) -> None:
         self.plane, self.kubelet = plane, kubelet
+        self.storage_settings = Path("/none")
+        """Where this process, which is the operator, has settings of storage."""
         self.namespace = restricted_namespace(plane)
         self.full = f"{release_name()}-poolkeeper"
         self.rights = _rights(self.full, self.namespace)
@@ -143,7 +146,8 @@ class Planning:
 
     def engine(self, **changes: object) -> JobEngine:
         settings = replace(SETTINGS, account=f"{self.full}-planner", **changes)
-        return JobEngine(self.api, self.namespace, settings, rebalances(self.api))
+        texts = text_store.of_pods(self.api, self.namespace, settings, self.storage_settings)
+        return JobEngine(self.api, self.namespace, settings, rebalances(self.api), texts)
 
     def answer(self, engine: JobEngine, name: str, question: RebalanceRequest) -> RebalanceResponse:
         """Ask until there is an answer; say what pods said if there is none."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from poolkeeper.brokers.requests import BrokerClient
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import BrokersUnreachable, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.credentials import BrokerCredentials, ZooKeeperCredentials
@@ -27,7 +27,8 @@ ReadSecret = Callable[[str], Secret]
 class ClusterConnections:
     """Opens sessions and connections to one cluster; each call opens a new one.
 
-    `with_load` adds the load history to an observation, if one is declared.
+    `brokers` returns None where none are declared, and raises `BrokersUnreachable`: a cluster can
+    be kept without them. `with_load` adds the load history to an observation, if one is declared.
     """
 
     session: Callable[[], Session]
@@ -70,7 +71,7 @@ class ClusterConnector:
         )
 
     def _brokers(self, spec: KafkaClusterSpec) -> BrokerClient | None:
-        """Connect to the brokers; `None` if that fails, as a cluster can be kept without them."""
+        """Connect to the brokers; `None` if none are declared."""
         way = spec.brokers
         if way is None:
             return None
@@ -81,8 +82,8 @@ class ClusterConnector:
         tls = self._tls("brokers", way.tls)
         try:
             return BrokerClient.open(way.bootstrap_servers, credentials, tls, self.deadline_s)
-        except Unavailable:
-            return None
+        except Unavailable as error:
+            raise BrokersUnreachable(str(error)) from error
 
     def _tls(self, part: str, tls: Tls | None) -> Tls | None:
         if tls is None or tls.secret is None:

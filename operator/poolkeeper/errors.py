@@ -13,6 +13,7 @@ PoolkeeperError
 └── Unavailable     us, later: a system could not be reached (exit code 3)
     ├── Forbidden       … as it will be until a person changes credentials or ACLs
     │   └── SecretForbidden … or lets the operator read a Secret
+    ├── BrokersUnreachable … which are the brokers: ZooKeeper alone is enough for most things
     └── Unsupported     … in this way, as its release does not know the request
 """
 
@@ -191,6 +192,10 @@ class Forbidden(Unavailable):
 
 class SecretForbidden(Forbidden):
     """A Secret may not be read: it is not among those that the operator's Role lists."""
+
+
+class BrokersUnreachable(Unavailable):
+    """No broker of the cluster answers, or they refuse these credentials."""
 
 
 class Unsupported(Unavailable):

@@ -4,11 +4,12 @@ import pytest
 
 from chart.rendering import (
     FULLNAME,
+    RefusedValuesError,
     of_kind,
     render,
     the_only,
 )
-from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings
+from poolkeeper.kube.jobs.planner_pods import STORAGE, PlannerPodSettings
 
 PLANNER = {
     "planner": {"image": "example.test/planner:1", "executors": 3, "conf": {"a": "b"}},
@@ -44,6 +45,40 @@ def test_jobs_that_plan_are_what_the_values_say():
     again = the_only(other, "Deployment")["spec"]["template"]["metadata"]["annotations"]
     assert pod["metadata"]["annotations"].keys() == again.keys() == {"checksum/planner"}
     assert pod["metadata"]["annotations"] != again
+
+
+STORED = {
+    **PLANNER,
+    "planner": {
+        **PLANNER["planner"],
+        "storage": "s3a://bucket/plans",
+        "storageSecret": "keys",
+    },
+    "networkPolicy": {"enabled": True, "storage": {"ports": [9000]}},
+}
+
+
+def test_a_store_for_plans_is_the_operators_and_the_drivers():
+    objects = render(STORED)
+    (settings,) = of_kind(objects, "ConfigMap")
+    found = PlannerPodSettings.from_json(settings["data"]["settings.json"])
+    assert (found.storage, found.storage_secret) == ("s3a://bucket/plans", "keys")
+    pod = the_only(objects, "Deployment")["spec"]["template"]["spec"]
+    secret = {"secretName": "keys", "optional": True}
+    assert {"name": "storage", "secret": secret} in pod["volumes"]
+    place = {"name": "storage", "mountPath": STORAGE, "readOnly": True}
+    assert place in pod["containers"][0]["volumeMounts"]
+    policies = {one["metadata"]["name"]: one["spec"] for one in of_kind(objects, "NetworkPolicy")}
+    assert policies.keys() == {FULLNAME, f"{FULLNAME}-planner"}
+    for policy in policies.values():
+        ports = [port["port"] for rule in policy["egress"] for port in rule.get("ports", ())]
+        assert ports == [53, 53, 443, 6443, 2181, 9092, 9000]
+
+
+@pytest.mark.parametrize("uri", ["plans", "s3a://", "file:///plans", "hdfs://h/p", "s3a://b/a b"])
+def test_a_store_that_pods_cannot_reach_is_refused(uri):
+    with pytest.raises(RefusedValuesError, match="storage"):
+        render({**STORED, "planner": {**STORED["planner"], "storage": uri}})
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,11 @@ import pytest
 from conditions import until
 from operated_resources import Operated
 from operation import OperatorProcess
-from planned import SETTINGS, Planning
+from planned import QUICK, SETTINGS, Planning
 from rebalanced import Fleet, fleet_of
+from s3_server import Bucket, s3, s3_server
+
+__all__ = ["s3", "s3_server"]
 
 pytestmark = [pytest.mark.fleet, pytest.mark.long]
 CLUSTERS = 3
@@ -22,10 +25,18 @@ def planning(control_plane, kubelet) -> Planning:
     return Planning(control_plane, kubelet)
 
 
+@pytest.fixture(params=["in ConfigMaps", "in a store"])
+def store(request: pytest.FixtureRequest) -> Bucket | None:
+    return request.getfixturevalue("s3") if request.param == "in a store" else None
+
+
 @pytest.fixture
-def fleet(control_plane, zookeeper, planning, tmp_path) -> Iterator[Fleet]:
+def fleet(control_plane, zookeeper, planning, tmp_path, store: Bucket | None) -> Iterator[Fleet]:
     """Clusters that are kept by an operator with the chart's rights, which can make Jobs."""
     settings = dataclasses.replace(SETTINGS, account=f"{planning.full}-planner", executors=2)
+    if store is not None:
+        stored = {"storage": store.uri("plans"), "storage_from_bytes": 1}
+        settings = dataclasses.replace(settings, conf={**QUICK, **store.conf()}, **stored)
     file = tmp_path / "settings.json"
     file.write_text(json.dumps(dataclasses.asdict(settings)))
     account = control_plane.account_kubeconfig(planning.namespace, planning.full)
@@ -39,8 +50,12 @@ def fleet(control_plane, zookeeper, planning, tmp_path) -> Iterator[Fleet]:
 
 
 @pytest.mark.soak
-def test_executors_plan_what_is_then_approved_and_carried_out(fleet, planning):
-    """The operator is killed while executors are at work, and goes on with the same Job."""
+def test_executors_plan_what_is_then_approved_and_carried_out(fleet, planning, store):
+    """The operator is killed while executors are at work, and goes on with the same Job.
+
+    With a store, the response and the approved plans are objects there, and nothing else has them.
+    """
+    made = len(planning.jobs_made())
     fleet.declare()
     fleet.begin(engine="Spark")
     until(lambda: len(planning.executors()) == 2, "two executors run", PLANNED_S)
@@ -51,7 +66,17 @@ def test_executors_plan_what_is_then_approved_and_carried_out(fleet, planning):
     assert fleet.text(message).startswith("waits to move 18 partitions (12 MiB) in 3 clusters")
     status = fleet.status()
     assert status["engine"] == "Spark"
-    assert [event.status for event in planning.jobs_made()] == [201]
+    assert [event.status for event in planning.jobs_made()[made:]] == [201]
+    if store is not None:
+        (kept,) = fleet.maps()
+        assert "binaryData" not in kept
+        objects = store.folder / "plans" / planning.namespace
+        name = kept["metadata"]["name"].removesuffix("-0")
+        until(
+            lambda: [each.parent.name for each in objects.rglob("*.gz")] == [name],
+            "the plans alone are stored",
+            60,
+        )
     fleet.approve()
     assert fleet.text(fleet.says("Succeeded")) == "moved 18 partitions (12 MiB) in 3 clusters"
     assert fleet.even() == [True] * CLUSTERS

@@ -24,6 +24,7 @@ from real.migrations import (
     FAST,
     ORIGIN,
     TOPIC,
+    Executor,
     Migration,
     pass_time,
 )
@@ -36,6 +37,9 @@ END_S = 300.0
 LAG_MAX_S = 30
 LAG_SEEN_S = 60
 """Within this time a leader has noticed all who lag, on a busy machine."""
+SLOWEST = {"throttle": {"mode": "Fixed", "rate": "24Ki"}}
+DEATHS_MIN, DEATHS_MAX = 5, 60
+"""Of executors in one rollback: it takes a few writes, and not without end."""
 DEAF = re.compile(
     r"broker (\d+) is live and"
     r" (?:has not begun to copy [^:]*|leads [^:]* does not know of the new replicas): restart it"
@@ -125,14 +129,47 @@ def overtaken_while_it_stood_still(under_way: Migration) -> None:
             assert ended.code == 0, ended.out
 
 
+def rolling_back(under_way: Migration) -> None:
+    asked = under_way.run("rollback", "--allow-controller-failover")
+    assert asked.code == 0, asked.err
+
+
 def rollback_dies(under_way: Migration) -> None:
     with under_way.applying():
-        asked = under_way.run("rollback", "--allow-controller-failover")
-        assert asked.code == 0, asked.err
+        rolling_back(under_way)
     taken_back(under_way, under_way.run("apply", "--yes").code)
 
 
-def taken_back(under_way: Migration, code: int) -> None:
+def rollback_dies_at_each_write(under_way: Migration) -> None:
+    """Each executor makes one write and is killed; in the end one has nothing left to write.
+
+    Nothing arrives while they die, one after the other.
+    """
+    under_way.declare(execution=SLOWEST)
+    with under_way.applying():
+        rolling_back(under_way)
+    deaths = 0
+    while under_way.zookeeper.exists(RUN):
+        ended = under_way.start_dying(1, "after", "apply", "--yes").end(END_S)
+        deaths += ended.code == -signal.SIGKILL
+        assert deaths <= DEATHS_MAX, ended.out
+        assert ended.code == -signal.SIGKILL or not under_way.zookeeper.exists(RUN), ended.out
+    assert deaths >= DEATHS_MIN, deaths
+    until(lambda: not under_way.zookeeper.exists(HOLDER), "the session of the last has ended")
+    taken_back(under_way)
+
+
+def without_brokers(do: Do) -> Do:
+    """Only ZooKeeper is declared: what is in flight is cancelled by a failover."""
+
+    def done(under_way: Migration) -> None:
+        under_way.declare(brokers=False)
+        do(under_way)
+
+    return done
+
+
+def taken_back(under_way: Migration, code: int = 1) -> None:
     """The run has ended, and everything is as it was before it, in order."""
     assert code == 1
     assert [tuple(replicas) for replicas in under_way.replicas()] == ORIGIN
@@ -346,19 +383,92 @@ def somebody_moves_one_of_ours(under_way: Migration) -> None:
 
 
 def log_directory_is_full(under_way: Migration) -> None:
-    """Of one target, for files of more than 1.5 MiB: only partition 0 has so much."""
+    """Of one target."""
     with under_way.applying() as executor:
-        (entry,) = [e for e in under_way.requested() if e["partition"] == 0]
-        target = entry["replicas"][0]
-        under_way.failing.add(target)
-        limit(under_way.sandbox.broker(target), 24 * BATCH_BYTES)
-        executor.await_said(f"of broker {target} has failed", 180)
-        told = " ".join(under_way.run("status").out.split())
-        assert f"of broker {target} has failed" in told, told
-        under_way.kill(target)
-        under_way.sandbox.start_broker(target)
+        target = target_of(under_way, 0)
+        fills_up(under_way, target, executor)
+        gets_room(under_way, target)
         ended = executor.end(END_S)
         assert ended.code == 0, ended.out
+
+
+def origin_is_full_in_a_rollback(under_way: Migration) -> None:
+    """Broker 2 cannot store partition 0 any more, to which it shall return.
+
+    Asked by their API, brokers are back at once, with what is left of the origin.
+    """
+    with under_way.applying() as executor:
+        has_no_room(under_way, 2)
+        until(lambda: 2 not in under_way.state(0)["isr"], "broker 2 leaves the ISR of partition 0")
+        rolling_back(under_way)
+        if under_way.sandbox.spec.kafka == "2.0.1":
+            executor.await_said("of broker 2 has failed", 180)
+            assert under_way.zookeeper.exists(RUN), executor.said()
+        else:
+            executor.end()
+        told = " ".join(under_way.run("status").out.split())
+        assert "of broker 2 has failed" in told, told
+        gets_room(under_way, 2)
+        taken_back(under_way, executor.end().code)
+
+
+def origin_is_full_in_a_rollback_by_failover(under_way: Migration) -> None:
+    """The same where only ZooKeeper is declared: it does not tell why broker 2 is behind."""
+    under_way.declare(brokers=False)
+    with under_way.applying() as executor:
+        has_no_room(under_way, 2)
+        until(lambda: 2 not in under_way.state(0)["isr"], "broker 2 leaves the ISR of partition 0")
+        rolling_back(under_way)
+        executor.await_said("back once broker 2 is in sync again", 180)
+        assert under_way.zookeeper.exists(RUN), executor.said()
+        gets_room(under_way, 2)
+        taken_back(under_way, executor.end().code)
+
+
+def target_is_full_in_a_rollback(under_way: Migration) -> None:
+    """The target of partition 0 cannot store it: nothing keeps it from being taken back.
+
+    What has arrived meanwhile stays.
+    """
+    with under_way.applying() as executor:
+        target = target_of(under_way, 0)
+        fills_up(under_way, target, executor)
+        rolling_back(under_way)
+        assert executor.end().code == 1
+        now = [tuple(replicas) for replicas in under_way.replicas()]
+        assert now[0] == ORIGIN[0]
+        for replicas, origin in zip(now, ORIGIN, strict=True):
+            assert replicas == origin or set(replicas) <= {3, 4, 5}, now
+        assert_nothing_left(under_way.sandbox, TOPIC)
+    gets_room(under_way, target)
+    until(under_way.in_sync, "what has arrived at the target is in sync, so that it can lead")
+
+
+def target_of(under_way: Migration, partition: int) -> int:
+    """The first broker that the request adds to a partition."""
+    (entry,) = [e for e in under_way.requested() if e["partition"] == partition]
+    target: int = entry["replicas"][0]
+    return target
+
+
+def has_no_room(under_way: Migration, broker: int) -> None:
+    """Let no file of a broker grow beyond 1.5 MiB: only partition 0 has so much."""
+    under_way.failing.add(broker)
+    limit(under_way.sandbox.broker(broker), 24 * BATCH_BYTES)
+
+
+def fills_up(under_way: Migration, broker: int, executor: Executor) -> None:
+    """Give a target no room; `executor` tells what comes of that."""
+    has_no_room(under_way, broker)
+    executor.await_said(f"of broker {broker} has failed", 180)
+    told = " ".join(under_way.run("status").out.split())
+    assert f"of broker {broker} has failed" in told, told
+
+
+def gets_room(under_way: Migration, broker: int) -> None:
+    """Start a broker again, without the limit."""
+    under_way.kill(broker)
+    under_way.sandbox.start_broker(broker)
 
 
 # The folder and the mode

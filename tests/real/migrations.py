@@ -46,6 +46,7 @@ from real.support import (
     command,
     create,
     declare,
+    dying_command,
     history,
     last_zxid,
     run,
@@ -196,10 +197,15 @@ class Migration:
 
     def start(self, *words: object) -> Executor:
         """Start a command in a process of its own."""
+        return self._start(command(*words, "-f", self.folder))
+
+    def start_dying(self, number: int, when: str, *words: object) -> Executor:
+        """Start one that is killed `before` or `after` its write of this number."""
+        return self._start(dying_command(number, when, *words, "-f", self.folder))
+
+    def _start(self, words: Sequence[str]) -> Executor:
         with tempfile.NamedTemporaryFile(dir=self.folder.parent, delete=False) as output:
-            process = subprocess.Popen(
-                command(*words, "-f", self.folder), stdout=output, stderr=subprocess.STDOUT
-            )
+            process = subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT)
         return Executor(process, Path(output.name))
 
     @contextmanager

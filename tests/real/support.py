@@ -43,6 +43,7 @@ NO_THROTTLE = Execution(throttle=Throttle(ThrottleMode.NONE))
 REQUEST = "/admin/reassign_partitions"
 RUN = "/poolkeeper/run"
 HOLDER = "/poolkeeper/holder"
+DYING = Path(__file__).parent / "dying.py"
 
 
 def access(sandbox: Sandbox) -> ClusterConnections:
@@ -282,6 +283,11 @@ def _kind(operation: LoggedOperation) -> str:
 def command(*words: object) -> list[str]:
     """Return the command line of a process of its own."""
     return [sys.executable, "-m", "poolkeeper", *map(str, words)]
+
+
+def dying_command(number: int, when: str, *words: object) -> list[str]:
+    """Return the same of one that is killed `before` or `after` its write of this number."""
+    return [sys.executable, "-P", str(DYING), str(number), when, *map(str, words)]
 
 
 @dataclass(frozen=True)

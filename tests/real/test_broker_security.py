@@ -69,10 +69,10 @@ def settings(store: Path) -> dict[str, str]:
     return found
 
 
-def scram(name: str) -> str:
+def scram(name: str, password: str = PASSWORD) -> str:
     """Return what Kafka stores of a password (RFC 5802)."""
     salt = b"salt" * 4
-    salted = hashlib.pbkdf2_hmac(name, PASSWORD.encode(), salt, ITERATIONS)
+    salted = hashlib.pbkdf2_hmac(name, password.encode(), salt, ITERATIONS)
     client = hmac.digest(salted, b"Client Key", name)
     stored, server = hashlib.new(name, client).digest(), hmac.digest(salted, b"Server Key", name)
     words = [("salt", salt), ("stored_key", stored), ("server_key", server)]

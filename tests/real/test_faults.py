@@ -110,6 +110,18 @@ FAULTS = (
         *("the next one takes it back", faults.rollback_dies),
     ),
     Fault(
+        *(
+            "rollback-dies-often",
+            ALL,
+            "kill -9 of each executor after its first write",
+        ),
+        *("others take it back", faults.rollback_dies_at_each_write),
+    ),
+    Fault(
+        *("rollback-dies-often-alone", HAS_API, "the same where only ZooKeeper is declared"),
+        *("others take it back", faults.without_brokers(faults.rollback_dies_at_each_write)),
+    ),
+    Fault(
         *("dead-target-stopped", ALL, "a target is dead; the run is stopped, then `stop --now`"),
         *("it says what to do; all is as it was", faults.stopped_with_a_dead_target),
         touches=Touched.ONE,
@@ -175,6 +187,24 @@ FAULTS = (
     Fault(
         *("log-directory-full", ALL, "the files of a target cannot grow any more"),
         *("the directory is named; with room it goes on", faults.log_directory_is_full),
+        batches_more=24,
+        touches=Touched.ONE,
+    ),
+    Fault(
+        *("origin-full-in-rollback", ALL, "the files of a source cannot grow while it rolls back"),
+        *("the directory is named; with room it ends", faults.origin_is_full_in_a_rollback),
+        batches_more=24,
+        touches=Touched.ONE,
+    ),
+    Fault(
+        *("origin-full-in-rollback-alone", HAS_API, "the same where only ZooKeeper is declared"),
+        *("with room it ends", faults.origin_is_full_in_a_rollback_by_failover),
+        batches_more=24,
+        touches=Touched.ONE,
+    ),
+    Fault(
+        *("target-full-in-rollback", ALL, "the files of a target cannot grow; it is rolled back"),
+        *("what is in flight is as it was", faults.target_is_full_in_a_rollback),
         batches_more=24,
         touches=Touched.ONE,
     ),

@@ -1,123 +1,54 @@
-"""A cluster in which nothing is open: SASL, TLS and ACLs on ZooKeeper, SASL_SSL on brokers.
+"""What Poolkeeper does in a cluster in which nothing is open, and with credentials that are wrong.
 
 Everybody who is not the brokers' own identity may read most nodes and write none. What we write has
 the ACLs of what Kafka writes. No password is in anything that we print, log or store.
 """
 
-import gzip
 import json
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError
-from kazoo.security import ACL
 
-import certificates
 import traffic
 from conditions import until
-from poolkeeper.model.credentials import Mechanism
-from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
-from real.migrations import FAST, SETTINGS, SLOW
+from poolkeeper.brokers.connections import WRONG_CREDENTIALS
+from real.migrations import SLOW, Executor
+from real.secured_clusters import (
+    CHANGED,
+    KAFKA,
+    LATE,
+    OPS,
+    OPS_PASSWORD,
+    SECRETS,
+    WRONG,
+    ZOOKEEPER_PASSWORD,
+    ZOOKEEPER_SASL,
+    Secured,
+    secured_cluster,
+)
 from real.support import (
+    HOLDER,
     MIB,
     REQUEST,
     RUN,
     Ran,
     assert_nothing_left_in,
-    body,
     command,
-    declare,
     history,
     last_zxid,
     run,
 )
-from real.test_broker_security import PASSWORD, USER, scram, settings
+from real.test_broker_security import PASSWORD
 
-KAFKA, ZOOKEEPER_PASSWORD = "kafka", "through-the-looking-glass-8"
-WRONG = "white-rabbit-3"
-LATE = "/isr_change_notification/"
-"""What leaders before Kafka 2.4 tell of moves, seconds later."""
-GZIP = b"\x1f\x8b"
-SECRETS = (PASSWORD, ZOOKEEPER_PASSWORD, WRONG)
-LOGIN = "org.apache.zookeeper.server.auth.DigestLoginModule required"
-ZOOKEEPER_SASL = {"username": KAFKA, "password": ZOOKEEPER_PASSWORD, "scheme": "sasl"}
-
-
-@dataclass(frozen=True)
-class Secured:
-    """The cluster, what a client needs to trust its servers, and where its manifests are."""
-
-    sandbox: Sandbox
-    ca: Path
-    folder: Path
-    zookeeper: KazooClient
-    tls: bool
-
-    @property
-    def brokers(self) -> str:
-        ids = self.zookeeper.get_children("/brokers/ids")
-        endpoints = [
-            each for id_ in ids for each in body(self.zookeeper, f"/brokers/ids/{id_}")["endpoints"]
-        ]
-        secured = [each for each in endpoints if each.startswith("SASL_SSL://")]
-        return ",".join(each.partition("://")[2] for each in secured)
-
-    def declare(self, broker: int, execution: Mapping[str, object] = FAST) -> None:
-        declare(
-            self.folder / "manifests",
-            self.sandbox.connect,
-            {"p": {"brokers": {"ids": [broker]}}},
-            {"t": {"pool": "p", "partitions": 2, "replicationFactor": 1}},
-            brokers={"bootstrapServers": self.brokers},
-            execution=execution,
-        )
-
-    def client(
-        self, zookeeper: Mapping[str, str] | None = None, broker: str = PASSWORD
-    ) -> tuple[str, ...]:
-        """Write a client configuration with these credentials; return the options of a command."""
-        said: dict[str, Any] = {"zookeeper": dict(zookeeper or {})}
-        if self.tls:
-            said["zookeeper"]["tls"] = {"ca": str(self.ca)}
-        said["brokers"] = {
-            "securityProtocol": "SASL_SSL",
-            "saslMechanism": "SCRAM-SHA-256",
-            "username": USER,
-            "password": broker,
-            "tls": {"ca": str(self.ca)},
-        }
-        file = self.folder / "client.yaml"
-        file.write_text(json.dumps(said))
-        return ("--client-config", str(file), "-f", str(self.folder / "manifests"))
-
-    def apply(self, *more: object) -> Ran:
-        done = run("apply", *self.client(ZOOKEEPER_SASL), "--yes", *more)
-        assert done.code == 0, done.out + done.err
-        return done
-
-    def ours(self, path: str = "/poolkeeper") -> Iterator[str]:
-        """Yield all of our nodes."""
-        yield path
-        for child in self.zookeeper.get_children(path):
-            yield from self.ours(f"{path}/{child}")
-
-    def text(self, path: str) -> str:
-        """A node's text; parts of plans are compressed."""
-        data: bytes = self.zookeeper.get(path)[0]
-        return (gzip.decompress(data) if data.startswith(GZIP) else data).decode()
-
-    def acl(self, path: str) -> set[ACL]:
-        """A node's ACL, empty if there is no such node."""
-        try:
-            return set(self.zookeeper.get_acls(path)[0])
-        except NoNodeError:
-            return set()
+REJECTED = "ZooKeeper rejected the credentials"
+NOT_ASKED = "the brokers are not asked"
+KEPT = {"mode": "Apply", "approval": {"policy": "Auto"}}
+OPERATOR = {"username": OPS, "password": OPS_PASSWORD, "scheme": "sasl"}
+MOVING_MIB = 2
+"""So much of each partition takes a minute at the rate of `SLOW`."""
 
 
 @pytest.fixture(
@@ -128,71 +59,9 @@ class Secured:
 def secured(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Secured]:
-    """Brokers before 2.5 know no TLS to ZooKeeper."""
-    (kafka, tls), folder = request.param, tmp_path_factory.mktemp("secured")
-    store, pem = certificates.of_a_server(folder, PASSWORD)
-    with pytest.MonkeyPatch.context() as patch:
-        options = _java_options(folder, store, tls=tls)
-        patch.setenv("JAVA_TOOL_OPTIONS", " ".join(f"-D{k}={v}" for k, v in options.items()))
-        said = settings(store) | {"zookeeper.set.acl": "true"} | (_tls_client(pem) if tls else {})
-        more = (*SETTINGS, *said.items())
-        spec = SandboxSpec(brokers=spread(2, ""), kafka=kafka, settings=more)
-        with Sandbox.start(spec) as sandbox, as_kafka(sandbox.connect) as zookeeper:
-            _add_user(zookeeper)
-            yield Secured(sandbox, pem, folder, zookeeper, tls)
-
-
-def _java_options(folder: Path, store: Path, *, tls: bool) -> dict[str, object]:
-    """What a ZooKeeper needs for SASL and TLS, and brokers to log in there."""
-    login = folder / "jaas.conf"
-    user = f'username="{KAFKA}" password="{ZOOKEEPER_PASSWORD}"'
-    server = f'Server {{ {LOGIN} user_{KAFKA}="{ZOOKEEPER_PASSWORD}"; }};'
-    login.write_text(f"{server}\nClient {{ {LOGIN} {user}; }};\n")
-    provider = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"
-    options: dict[str, object] = {
-        "java.security.auth.login.config": login,
-        "zookeeper.authProvider.1": provider,
-    }
-    if tls:  # at the same port as plain text, which the sandbox itself talks
-        options |= {
-            "zookeeper.serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
-            "zookeeper.client.portUnification": "true",
-            "zookeeper.ssl.keyStore.location": store,
-            "zookeeper.ssl.keyStore.password": PASSWORD,
-            "zookeeper.ssl.clientAuth": "none",
-        }
-    return options
-
-
-def _tls_client(pem: Path) -> dict[str, str]:
-    return {
-        "zookeeper.ssl.client.enable": "true",
-        "zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty",
-        "zookeeper.ssl.truststore.location": str(pem),
-        "zookeeper.ssl.truststore.type": "PEM",
-    }
-
-
-@contextmanager
-def as_kafka(connect: str) -> Iterator[KazooClient]:
-    """A client that is who the brokers are."""
-    sasl = {"mechanism": "DIGEST-MD5", "username": KAFKA, "password": ZOOKEEPER_PASSWORD}
-    client = KazooClient(connect, sasl_options=sasl)
-    client.start(timeout=60)
-    try:
-        yield client
-    finally:
-        client.stop()
-        client.close()
-
-
-def _add_user(zookeeper: KazooClient) -> None:
-    config = {Mechanism.SCRAM_SHA_256.value: scram("sha256")}
-    value = json.dumps({"version": 1, "config": config}).encode()
-    zookeeper.create(f"/config/users/{USER}", value, acl=zookeeper.get_acls("/config/users")[0])
-    told = json.dumps({"version": 2, "entity_path": f"users/{USER}"}).encode()
-    acl = zookeeper.get_acls("/config/changes")[0]
-    zookeeper.create("/config/changes/config_change_", told, acl=acl, sequence=True)
+    kafka, tls = request.param
+    with secured_cluster(kafka, tmp_path_factory.mktemp("secured"), tls=tls) as found:
+        yield found
 
 
 def test_a_migration_leaves_no_open_node_and_tells_no_password(secured: Secured) -> None:
@@ -298,3 +167,159 @@ def test_a_wrong_password_of_brokers_is_told(secured: Secured) -> None:
     told = run("plan", *options)
     assert "the credentials are wrong" in told.err
     assert [secret for secret in SECRETS if secret in told.out + told.err] == []
+
+
+@contextmanager
+def running(folder: Path, *words: object) -> Iterator[Executor]:
+    """A command in a process of its own; none of its output may have a password in it."""
+    with (folder / "output").open("wb") as output:
+        process = subprocess.Popen(command(*words), stdout=output, stderr=subprocess.STDOUT)
+    executor = Executor(process, folder / "output")
+    try:
+        yield executor
+    except BaseException as failed:
+        failed.add_note(executor.said()[-6000:])
+        raise
+    finally:
+        executor.kill()
+    assert [secret for secret in (*SECRETS, CHANGED) if secret in executor.said()] == []
+
+
+@contextmanager
+def migrating(
+    secured: Secured, folder: Path, zookeeper: Mapping[str, str], *words: object, **cluster: object
+) -> Iterator[Executor]:
+    """A command that moves topic t from broker 1 to broker 2, and is at it, as this identity."""
+    until(lambda: not secured.zookeeper.exists(HOLDER), "nobody holds the journal")
+    secured.declare(1)
+    secured.apply()
+    traffic.fill(secured.sandbox.bootstrap, {"t": 2}, MOVING_MIB * MIB)
+    secured.declare(2, SLOW, **cluster)
+    with running(folder, *words, *secured.client(zookeeper)) as executor:
+        until(lambda: secured.zookeeper.exists(REQUEST), "a request is in flight")
+        yield executor
+
+
+def lines(text: str, words: str) -> list[str]:
+    return [line for line in text.splitlines() if words in line]
+
+
+@pytest.mark.soak
+def test_the_operator_of_a_folder_tells_once_of_wrong_credentials(
+    secured: Secured, tmp_path: Path
+) -> None:
+    secured.declare(2, **KEPT)
+    zxid = last_zxid(secured.sandbox)
+    wrong = secured.client(ZOOKEEPER_SASL | {"password": WRONG})
+    with running(tmp_path, "run", *wrong) as operator:
+        operator.await_said("credentials")
+        right = secured.client(ZOOKEEPER_SASL)
+        until(lambda: secured.zookeeper.exists(HOLDER), "it has read the right credentials")
+        assert right == wrong
+        operator.stop()
+    assert len(lines(operator.said(), "credentials")) == 1, operator.said()
+    before = [change.path for change in history(secured.sandbox, zxid)]
+    ours = [path for path in before if not path.startswith(LATE)]
+    assert ours[0].startswith("/poolkeeper"), ours  # nobody wrote before the right ones
+
+
+@pytest.mark.soak
+def test_apply_ends_with_one_error_if_its_credentials_become_wrong(
+    secured: Secured, tmp_path: Path
+) -> None:
+    with migrating(secured, tmp_path, OPERATOR, "apply", "--yes") as executor:
+        secured.restart_zookeeper(ops=CHANGED)
+        zxid = last_zxid(secured.sandbox)
+        ended = executor.end()
+    secured.client(ZOOKEEPER_SASL)
+    assert (ended.code, len(lines(ended.out, REJECTED))) == (3, 1), ended.out
+    assert "Traceback" not in ended.out
+    ours = [c for c in history(secured.sandbox, zxid) if c.path.startswith("/poolkeeper")]
+    assert {(c.kind, c.path) for c in ours} <= {("DELETE", HOLDER)}
+    assert secured.zookeeper.exists(RUN)
+    secured.restart_zookeeper(ops=OPS_PASSWORD)
+    secured.declare(2)
+    done = run("apply", *secured.client(OPERATOR), "--yes")
+    assert done.code == 0, done
+    assert_nothing_left_in(secured.zookeeper, "t")
+
+
+@pytest.mark.soak
+def test_the_operator_tells_of_credentials_that_become_wrong_and_takes_up_the_right_ones(
+    secured: Secured, tmp_path: Path
+) -> None:
+    with migrating(secured, tmp_path, OPERATOR, "run", **KEPT) as operator:
+        secured.restart_zookeeper(ops=CHANGED)
+        operator.await_said(REJECTED)
+        told = run("status", *secured.client(OPERATOR))
+        assert (told.code, len(lines(told.err, "credentials"))) == (3, 1), told
+        secured.client(OPERATOR | {"password": CHANGED})
+        secured.declare(2, **KEPT)
+        until(lambda: not secured.zookeeper.exists(RUN), "the run ends", 300)
+        operator.stop()
+    assert len(lines(operator.said(), REJECTED)) == 1, operator.said()
+    secured.restart_zookeeper(ops=OPS_PASSWORD)
+    assert_nothing_left_in(secured.zookeeper, "t")
+
+
+@pytest.mark.soak
+def test_a_password_of_brokers_that_changes_in_mid_run_is_told_and_the_new_one_taken_up(
+    secured: Secured, tmp_path: Path
+) -> None:
+    with migrating(secured, tmp_path, ZOOKEEPER_SASL, "run", **KEPT) as operator:
+        secured.set_broker_password(CHANGED)
+        secured.sandbox.kill(2)
+        secured.sandbox.await_gone(2)
+        secured.sandbox.start_broker(2)
+        operator.await_said(NOT_ASKED, 120)
+        assert WRONG_CREDENTIALS in operator.said()
+        told = run("status", *secured.client(ZOOKEEPER_SASL))
+        assert len(lines(told.out + told.err, NOT_ASKED)) == 1, told
+        secured.client(ZOOKEEPER_SASL, broker=CHANGED)
+        said = len(operator.said())
+        until(
+            lambda: (
+                lines(operator.said()[said:], "moving")
+                and NOT_ASKED not in lines(operator.said()[said:], "moving")[-1]
+            ),
+            "the new password is taken up",
+        )
+        secured.declare(2, **KEPT)
+        until(lambda: not secured.zookeeper.exists(RUN), "the run ends", 300)
+        operator.stop()
+    secured.set_broker_password(PASSWORD)
+    assert_nothing_left_in(secured.zookeeper, "t")
+
+
+@pytest.mark.soak
+def test_commands_with_a_wrong_password_of_brokers_tell_so_and_go_on_without_them(
+    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ZooKeeper alone is enough, also to take back what is in flight where a failover may be."""
+    monkeypatch.chdir(tmp_path)
+    with migrating(secured, tmp_path, ZOOKEEPER_SASL, "apply", "--yes"):
+        pass
+    zxid = last_zxid(secured.sandbox)
+    wrong = secured.client(ZOOKEEPER_SASL, broker=WRONG)
+    told = {
+        words: run(*words.split(), *wrong)
+        for words in ("status", "plan", "snapshot --out it.json", "repair", "history")
+    }
+    written = {change.path for change in history(secured.sandbox, zxid)}
+    asked = run("rollback", *wrong, "--allow-controller-failover")
+    taken_back = run("apply", *wrong, "--yes")
+    for words in ("status", "plan", "snapshot --out it.json"):
+        text = told[words].out + told[words].err
+        assert len(lines(text, WRONG_CREDENTIALS)) == 1, (words, text)
+    assert [path for path in written if path.startswith("/poolkeeper")] == []
+    assert (asked.code, taken_back.code) == (0, 1), (asked, taken_back)
+    assert f"{NOT_ASKED}: " in taken_back.out
+    everything = [each.out + each.err for each in (*told.values(), asked, taken_back)]
+    everything.append((tmp_path / "it.json").read_text())
+    assert [secret for secret in SECRETS for each in everything if secret in each] == []
+    assert_nothing_left_in(secured.zookeeper, "t")
+    secured.declare(1, **KEPT)
+    with running(tmp_path, "run", *wrong) as operator:
+        operator.await_said(WRONG_CREDENTIALS)
+        operator.stop()
+    assert len(lines(operator.said(), NOT_ASKED)) == 1, operator.said()

@@ -26,7 +26,9 @@ from poolkeeper.model.specs import (
     TopicSpec,
 )
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.reconcile.decide.stalls import STALL_MS
+from poolkeeper.planning.run_state.throttling.throttles import FROZEN_BYTES_PER_S
+from poolkeeper.reconcile.act.return_moves import FAILOVERS_MAX
+from poolkeeper.reconcile.decide.stalls import IGNORED_PAUSE_MS, STALL_MS
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (
     REQUEST,
@@ -64,9 +66,10 @@ def moving(
     execution: Execution = SLOW,
     dead: int | None = None,
     homes: tuple[int, ...] = (4, 5),
+    network: int = 100 * MB,
 ) -> tuple[SimulatedCluster, Executor]:
     """Give a cluster that moves t to other brokers, perhaps with one of these dead, mid-flight."""
-    cluster = SimulatedCluster(SimulationSpec(spread(5), kafka=kafka))
+    cluster = SimulatedCluster(SimulationSpec(spread(5), kafka=kafka, network_bytes_per_s=network))
     cluster.start()
     cluster.create_topic("t", *LISTS)
     for partition in range(4):
@@ -155,6 +158,87 @@ def test_a_rollback_is_not_kept_by_its_own_throttle_from_an_origin_that_is_behin
     executor.finish(passes_max=400)
     told = [w for o in executor.seen for w in o.waits if w.reason is WaitReason.RETURN_BEHIND]
     assert {wait.brokers for wait in told} == {(1,)}
+    assert cluster.replicas("t") == FIRST
+
+
+@pytest.mark.parametrize("kafka", ["1.1.1", "2.0.1", "2.3.1"])
+def test_a_rollback_does_not_freeze_what_its_failover_waits_for(kafka: str) -> None:
+    """Somebody has another partition moved meanwhile, and deletes the request.
+
+    Only the controller remembers that move: it is let go on, so that it ends.
+    """
+    allowed = replace(ALLOWED, max_moves=1)
+    cluster, executor = moving(kafka, allowed)
+    ask(cluster, StopRequest(at_once=True, allow_failover=True))
+    executor.at_rest = lambda _: cluster.read(RUN)["rates"] == [FROZEN_BYTES_PER_S]
+    executor.finish()
+    body = cluster.read(REQUEST)
+    number = {0, 1, 2, 3}.difference(entry["partition"] for entry in body["partitions"]).pop()
+    foreign = {"topic": "t", "partition": number, "replicas": [4, 5]}
+    cluster.set(REQUEST, {**body, "partitions": [*body["partitions"], foreign]})
+    cluster.delete("/controller")
+    cluster.clock.advance(1_000)
+    cluster.delete(REQUEST)
+    executor.at_rest = stopped
+    executor.finish()
+    told = {w.cause.reason for o in executor.seen for w in o.waits if w.cause is not None}
+    assert told == {WaitReason.MOVES_WITHOUT_REQUEST}
+    assert cluster.replicas("t")[str(number)] == [4, 5]
+    assert not cluster.exists(RUN)
+
+
+@pytest.mark.parametrize("kafka", ["1.1.1", "2.0.1", "2.3.1"])
+def test_a_rollback_does_not_wait_for_what_nobody_works_on_any_more(kafka: str) -> None:
+    """Somebody deletes the request and has another controller elected, which forgets the moves.
+
+    Nothing limits the copying: it goes on until all is in sync.
+    """
+    free = replace(ALLOWED, throttle=Throttle(ThrottleMode.NONE))
+    cluster, executor = moving(kafka, free, network=MB)
+    ask(cluster, StopRequest(at_once=True, allow_failover=True))
+    executor.at_rest = lambda outcome: has(outcome.waits, WaitReason.ARRIVALS_FIRST)
+    executor.finish()
+    cluster.delete(REQUEST)
+    cluster.delete("/controller")
+    executor.at_rest = stopped
+    executor.finish(passes_max=400)
+    assert_back(cluster)
+
+
+@pytest.mark.parametrize("kafka", ["1.1.1", "2.0.1", "2.3.1"])
+def test_a_return_that_the_controller_takes_for_done_is_carried_out_by_another(kafka: str) -> None:
+    """Somebody writes the lists of before into the topic node, which its controller does not read.
+
+    What it remembers is where the moves were to return to.
+    """
+    cluster, executor = moving(kafka, replace(ALLOWED, max_moves=1), network=MB)
+    body = cluster.read("/brokers/topics/t")
+    ask(cluster, StopRequest(at_once=True, allow_failover=True))
+    executor.at_rest = lambda _: ActionKind.CONTROLLER_FAILOVER in kinds(executor)
+    executor.finish()
+    cluster.settle()
+    assert cluster.replicas("t") == FIRST
+    cluster.set("/brokers/topics/t", body)
+    executor.at_rest = stopped
+    executor.finish(passes_max=400)
+    assert kinds(executor).count(ActionKind.CONTROLLER_FAILOVER) == 2
+    assert kinds(executor).count(ActionKind.ORDER_REQUESTED) == 1
+    assert cluster.replicas("t") == FIRST
+    assert not cluster.exists(RUN)
+
+
+def test_a_rollback_over_which_many_controllers_were_elected_goes_on_after_a_while() -> None:
+    cluster, executor = moving("2.0.1", ALLOWED, dead=4)
+    ask(cluster, StopRequest(at_once=True, allow_failover=True))
+    executor.at_rest = lambda _: ActionKind.MOVES_CANCELLED in kinds(executor)
+    executor.finish()
+    now_ms = cluster.clock.now_ms()
+    run = {**cluster.read(RUN), "attempts": FAILOVERS_MAX, "requested_ms": now_ms}
+    cluster.set(RUN, run)
+    executor.at_rest, executor.pause_s = stopped, lambda: 30.0
+    executor.finish(passes_max=400)
+    assert any(has(outcome.waits, WaitReason.REQUEST_IGNORED) for outcome in executor.seen)
+    assert cluster.clock.now_ms() - now_ms >= IGNORED_PAUSE_MS
     assert cluster.replicas("t") == FIRST
 
 

@@ -324,3 +324,28 @@ def test_a_request_that_is_ignored_again_and_again_stays_for_the_next_controller
     executor.at_rest = converged
     executor.finish()
     assert_moved(cluster)
+
+
+@pytest.mark.parametrize("allowed", [True, False], ids=["allowed", "not-allowed"])
+@pytest.mark.parametrize("kafka", ["0.10.2.2", "1.1.1", "2.0.1", "2.3.1"])
+def test_what_the_controller_takes_for_done_is_carried_out_by_another(
+    kafka: str, allowed: bool
+) -> None:
+    """Somebody restored a topic node to how it was: the controller goes by what it remembers."""
+    cluster, executor = made(kafka, ALLOWED if allowed else Remedies(), api=False)
+    executor.finish()
+    lists = cluster.replicas("t")
+    body = cluster.read("/brokers/topics/t")
+    union = [*lists["0"], 1]
+    cluster.set("/brokers/topics/t", {**body, "partitions": {**lists, "0": union}})
+    cluster.settle()
+    executor.at_rest = _after(executor, 120_000)
+    executor.finish(passes_max=500)
+    epoch = 2 if allowed else 1
+    assert (cluster.replicas("t"), cluster.epoch()) == (
+        {**lists, "0": lists["0"] if allowed else union},
+        epoch,
+    )
+    assert Wait(R.REQUEST_IGNORED, count=ATTEMPTS_MAX) in said(executor)
+    if allowed:
+        assert_moved(cluster)

@@ -16,6 +16,15 @@ app.kubernetes.io/name: {{ printf "%s-planner" (include "poolkeeper.name" .) | t
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* Whom the operator and planning pods talk to, beside name servers. */}}
+{{- define "poolkeeper.egress" -}}
+{{- $found := list .Values.networkPolicy.apiServer .Values.networkPolicy.kafka }}
+{{- if and .Values.planner.image .Values.planner.storage }}
+{{- $found = append $found .Values.networkPolicy.storage }}
+{{- end }}
+{{- toYaml $found }}
+{{- end }}
+
 {{/* Settings of planning pods, as the operator reads them. */}}
 {{- define "poolkeeper.plannerSettings" -}}
 {{- $labels := merge (include "poolkeeper.plannerLabels" . | fromYaml) .Values.commonLabels }}
@@ -39,5 +48,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
   "pod_security" .Values.podSecurityContext
   "security" .Values.securityContext
   "conf" $planner.conf
+  "storage" $planner.storage
+  "storage_secret" $planner.storageSecret
   | toJson }}
 {{- end }}

@@ -28,6 +28,7 @@ TIMEOUTS = (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)
 FETCH_WAIT_MS = 500
 """How long a broker waits for records that are not there."""
 WITHOUT_TLS = ("PLAINTEXT", "SASL_PLAINTEXT")
+WRONG_CREDENTIALS = "the credentials are wrong"
 REFUSALS_MAX = 3
 """The number of login attempts: a wrong password stays wrong, and accounts get locked."""
 
@@ -121,7 +122,7 @@ def reason(error: BaseException) -> str:
     """Return the meaning of a library error for the person who reads it."""
     match error:
         case kafka_errors.SaslAuthenticationFailedError():
-            return "the credentials are wrong"
+            return WRONG_CREDENTIALS
         case kafka_errors.IllegalSaslStateError():
             return "this port accepts no credentials"
         case kafka_errors.UnsupportedSaslMechanismError():

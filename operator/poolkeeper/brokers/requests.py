@@ -77,6 +77,8 @@ class BrokerClient:
 
     def __init__(self, client: KafkaAdminClient) -> None:
         self._client = client
+        self.is_refused = False
+        """Whether nobody of those who were asked last answered, or one refused the credentials."""
 
     @classmethod
     def open(
@@ -300,6 +302,8 @@ class BrokerClient:
                 answers[broker] = future.result()
             except (kafka_errors.KafkaError, Unavailable, OSError, RuntimeError) as error:
                 failures[broker] = connections.reason(error)
+        if answers or failures:
+            self.is_refused = not answers or connections.WRONG_CREDENTIALS in failures.values()
         return answers, failures
 
     def _logs(self, broker: int) -> BrokerLogs:

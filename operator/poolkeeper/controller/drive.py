@@ -5,12 +5,14 @@ It holds the journal, runs passes until nothing is left to do, waits between pas
 """
 
 import time
+from dataclasses import replace
 from threading import Event
 
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.audit_notes import note_decisions
+from poolkeeper.controller.broker_link import BrokerLink
 from poolkeeper.controller.news import POLL_S, WATCHED, NewsBudget
-from poolkeeper.controller.open_pass import PATIENCE_S, TakeJournal, now_ms, open_pass
+from poolkeeper.controller.open_pass import PATIENCE_S, TakeJournal, now_ms, open_pass, with_brokers
 from poolkeeper.controller.transfer_rate import TransferRate
 from poolkeeper.errors import Forbidden, Stale, Unavailable
 from poolkeeper.model.desired import Desired
@@ -59,8 +61,8 @@ def drive(
         try:
             taking = _journal_for_apply(patience_s, lost)
             trail = AuditTrail(emit, desired.cluster.name, "apply")
-            with open_pass(connections, taking, trail=trail) as (session, context):
-                return _drive(session, context, desired, confirmed_plan, there)
+            with open_pass(connections, taking, trail=trail) as (session, context, link):
+                return _drive(session, context, link, desired, confirmed_plan, there)
         except Forbidden:
             raise
         except Unavailable as away:
@@ -74,6 +76,7 @@ def drive(
 def _drive(
     session: Session,
     context: PassContext,
+    link: BrokerLink,
     desired: Desired,
     confirmed_plan: Plan | None,
     report: Report,
@@ -90,6 +93,7 @@ def _drive(
         if confirmed_plan is None and not _is_under_way(context, desired):
             return Outcome(State.CONVERGED)
         try:
+            context = with_brokers(context, link)
             outcome = reconcile_cluster(context, desired, authority, confirmed_plan)
             stale_in_a_row = 0
         except Stale as stale:
@@ -98,6 +102,7 @@ def _drive(
                 raise
             outcome = Outcome(State.WAITING, waits=(after_error(stale),))
         note_decisions(context.trail, outcome)
+        outcome = replace(outcome, waits=(*outcome.waits, *link.waits()))
         outcome = pace.with_rate(outcome, time.monotonic())
         report(outcome)
         if outcome.state in (State.CONVERGED, State.STOPPED):

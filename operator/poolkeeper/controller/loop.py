@@ -13,8 +13,16 @@ from threading import Event
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import person_requests
 from poolkeeper.controller.audit_notes import note_decisions, noting
+from poolkeeper.controller.broker_link import BrokerLink
 from poolkeeper.controller.news import POLL_S, RESYNC_S, WATCHED, NewsBudget
-from poolkeeper.controller.open_pass import PATIENCE_S, TakeJournal, enrich_for, now_ms, open_pass
+from poolkeeper.controller.open_pass import (
+    PATIENCE_S,
+    TakeJournal,
+    enrich_for,
+    now_ms,
+    open_pass,
+    with_brokers,
+)
 from poolkeeper.controller.transfer_rate import TransferRate
 from poolkeeper.errors import DamagedNode, HolderActive, Internal, PoolkeeperError, Stale
 from poolkeeper.model.desired import Desired
@@ -128,8 +136,8 @@ def run_loop(config: LoopConfig) -> None:
 def _run_previews(config: LoopConfig) -> None:
     """Plan and report without a single write, until the mode changes."""
     with config.connections.session() as session:
-        brokers = config.connections.brokers()
-        enrich = enrich_for(config.connections, brokers)
+        link = BrokerLink(config.connections.brokers)
+        enrich = enrich_for(config.connections, link)
         view = ZooKeeperView(session)
         context = PreviewContext(view, now_ms, enrich, config.pending, config.planner, config.timed)
         news = NewsBudget()
@@ -139,14 +147,15 @@ def _run_previews(config: LoopConfig) -> None:
                 config.wake.clear()
                 if text := config.request():
                     config.answered(person_requests.refuse(text, now_ms()))
+                link.renew()
                 outcome = preview_cluster(context, config.desired())
-                config.report(replace(outcome, history=_history(session)))
+                waits = (*outcome.waits, *link.waits())
+                config.report(replace(outcome, waits=waits, history=_history(session)))
                 config.stop.wait(news.pause_s(time.monotonic()))
                 config.beat(RESYNC_S + PASS_S)
                 session.wait(WATCHED, RESYNC_S, config.wake)
         finally:
-            if brokers is not None:
-                brokers.close()
+            link.close()
 
 
 def _run_passes(config: LoopConfig) -> None:
@@ -158,6 +167,7 @@ def _run_passes(config: LoopConfig) -> None:
     ) as (
         session,
         context,
+        link,
     ):
         ended_runs = _history(session)
         while not config.stop.is_set() and config.desired().cluster.mode is not Mode.PLAN_ONLY:
@@ -178,6 +188,7 @@ def _run_passes(config: LoopConfig) -> None:
                 authority = Authority(paused=True)
             try:
                 external_plan = config.external_plan()
+                context = with_brokers(context, link)
                 outcome = reconcile_cluster(context, desired, authority, external=external_plan)
             except Stale as stale:
                 waits = (after_error(stale),)
@@ -188,7 +199,8 @@ def _run_passes(config: LoopConfig) -> None:
                 ended_runs = _history(session)
             outcome = replace(outcome, waits=(*damage, *outcome.waits), history=ended_runs)
             note_decisions(context.trail, outcome)
-            config.report(pace.with_rate(outcome, time.monotonic()))
+            told = replace(outcome, waits=(*outcome.waits, *link.waits()))
+            config.report(pace.with_rate(told, time.monotonic()))
             if outcome.state is not State.PROGRESSED:
                 busy = (
                     outcome.progress is not None

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 
 from poolkeeper.brokers.enrich import enrich_cluster
-from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.audit_notes import noting
+from poolkeeper.controller.broker_link import BrokerLink
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import Planner
 from poolkeeper.reconcile.context import (
@@ -39,38 +40,44 @@ def open_pass(
     timed: Timed = untimed,
     pending: PendingPlan | None = None,
     trail: AuditTrail | None = None,
-) -> Iterator[tuple[Session, PassContext]]:
+) -> Iterator[tuple[Session, PassContext, BrokerLink]]:
     """Open what passes need, and hold the journal, for the time of the `with` block.
+
+    The link to the brokers is to be renewed before each pass (`with_brokers`).
 
     Raises `Unavailable`, and whatever `take_journal` raises: `HolderActive`, for example.
     """
     trail, planner = trail or AuditTrail(), planner or planner_of_a_loop()
     session = connections.session()
-    brokers = None
+    link = BrokerLink(connections.brokers)
     try:
-        brokers = connections.brokers()
+        link.renew()
         with take_journal(session) as held:
-            enrich = enrich_for(connections, brokers)
+            enrich = enrich_for(connections, link)
             memory = PassMemory(pending=pending or PendingPlan())
             held.on_commit = noting(trail)
             reached = ZooKeeperAccess(held)
             load = connections.with_load
             context = PassContext(
-                reached, now_ms, brokers, enrich, memory, planner, timed, trail, load
+                reached, now_ms, link.client, enrich, memory, planner, timed, trail, load
             )
-            yield session, context
+            yield session, context, link
     finally:
-        if brokers is not None:
-            brokers.close()
+        link.close()
         session.close()
 
 
-def enrich_for(connections: ClusterConnections, brokers: BrokerClient | None) -> Enrich:
+def with_brokers(context: PassContext, link: BrokerLink) -> PassContext:
+    """Return the context for the next pass, with the brokers as they can be asked now."""
+    return replace(context, brokers=link.renew())
+
+
+def enrich_for(connections: ClusterConnections, link: BrokerLink) -> Enrich:
     """Return what adds sizes and rates to an observation; their sources may be away."""
 
     def enrich(cluster: Cluster) -> Cluster:
-        if brokers is not None:
-            cluster = enrich_cluster(cluster, brokers, BROKERS_S).cluster
+        if link.client is not None:
+            cluster = enrich_cluster(cluster, link.client, BROKERS_S).cluster
         return connections.with_load(cluster)
 
     return enrich

@@ -38,11 +38,13 @@ from poolkeeper.kube.leadership.leader_fence import LeaderFence
 from poolkeeper.kube.leadership.lease_owner import LeaseOwner
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
+from poolkeeper.rebalances import text_store
 from poolkeeper.rebalances.planning import planning_jobs
 from poolkeeper.rebalances.planning.engines import LOCAL, SPARK, PlanningEngine
 from poolkeeper.rebalances.planning.local_engine import LocalEngine
 from poolkeeper.rebalances.planning.planning_jobs import JobEngine
 from poolkeeper.rebalances.record_store import RecordStore
+from poolkeeper.rebalances.text_store import TextStore
 from poolkeeper.telemetry import audit, probes
 from poolkeeper.telemetry.audit import Emit
 from poolkeeper.telemetry.health import ProcessHealth
@@ -162,6 +164,7 @@ class Operator:
             recorder = EventRecorder(fenced, COMPONENT, self._settings.identity)
             stack.callback(recorder.close, WRITE_OUT_S)
             self._metrics.follow_statuses(lambda: (writer.pending, writer.lag_s))
+            texts = text_store.of_pods(fenced, self._settings.namespace, self._settings.planning)
             plans = PlanKeeper(fenced, self._settings.namespace, self._settings.plan_text)
             named = f"{self._settings.namespace}/{self._settings.lease}"
             reporter = stack.enter_context(
@@ -173,8 +176,8 @@ class Operator:
             rebalance_controller = RebalanceController(
                 cache=self._cache,
                 cluster_loops=cluster_loops,
-                engines=self._engines(planners, fenced),
-                records=RecordStore(fenced, self._settings.namespace),
+                engines=self._engines(planners, fenced, texts),
+                records=RecordStore(fenced, self._settings.namespace, texts),
                 reporter=RebalanceReporter(writer, recorder, finalizers),
                 metrics=self._metrics,
                 role=lambda: self._elector.role,
@@ -210,7 +213,9 @@ class Operator:
             emit=self._settings.emit,
         )
 
-    def _engines(self, planners: WorkerPool, api: LeaderFence) -> Mapping[str, PlanningEngine]:
+    def _engines(
+        self, planners: WorkerPool, api: LeaderFence, texts: TextStore
+    ) -> Mapping[str, PlanningEngine]:
         """The planning engines for Rebalances: this process, and Jobs if their image is set."""
         engines: dict[str, PlanningEngine] = {
             LOCAL: LocalEngine(
@@ -219,7 +224,7 @@ class Operator:
         }
         pods, namespace = self._settings.planning, self._settings.namespace
         if pods is not None:
-            engines[SPARK] = JobEngine(api, namespace, pods, planning_jobs.rebalances(api))
+            engines[SPARK] = JobEngine(api, namespace, pods, planning_jobs.rebalances(api), texts)
         return engines
 
     def _connector_of(self, cluster: str) -> ClusterConnector:

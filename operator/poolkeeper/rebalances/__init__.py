@@ -3,6 +3,6 @@
     request → a response for each cluster, read and planned → external plans for the clusters' loops
 
 Read `scope` (which clusters and pools), the folder `planning` (who plans, and how it is asked),
-`plan_cluster` (one cluster), `records` and `record_store` (what is kept), `external_plans` (which
-cluster has its turn), `lifecycle` (the state of a Rebalance), `metrics`.
+`plan_cluster` (one cluster), `records`, `record_store` and `text_store` (what is kept, and where),
+`external_plans` (which cluster has its turn), `lifecycle` (the state of a Rebalance), `metrics`.
 """

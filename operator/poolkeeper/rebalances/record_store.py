@@ -1,4 +1,4 @@
-"""Where the plans of Rebalances are kept: ConfigMaps in the operator's own namespace.
+"""Where the plans of Rebalances are kept: ConfigMaps in the operator's own namespace, or a store.
 
 They are named after the Rebalance and the digest of their contents. The Rebalance owns them.
 """
@@ -12,6 +12,7 @@ from poolkeeper.kube.jobs.configmap_blob import Text
 from poolkeeper.model.names import API_VERSION, GROUP
 from poolkeeper.rebalances.planning import text_chunks
 from poolkeeper.rebalances.records import Record
+from poolkeeper.rebalances.text_store import TextStore
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 
 LABELS = {"app.kubernetes.io/managed-by": "poolkeeper", f"{GROUP}/holds": "plans"}
@@ -32,19 +33,20 @@ class RecordStore:
 
     api: RecordApi
     namespace: str
+    texts: TextStore
 
     def write(self, resource: CustomResource, record: Record) -> str:
         """Keep the record, which the Rebalance owns; return its digest."""
         whole = record.to_json()
         text = Text(text_chunks.chunked(whole), text_chunks.digest_of(whole))
         name = name_of(resource, text.digest)
-        configmap_blob.write(self.api, self.namespace, name, owner_of(resource), text, LABELS)
+        self.texts.write(name, owner_of(resource), text, LABELS)
         return text.digest
 
     def read(self, resource: CustomResource, digest: str) -> Record | None:
         """Return the record; `None` if it no longer exists, or differs from what was written."""
         try:
-            text = configmap_blob.read(self.api, self.namespace, name_of(resource, digest))
+            text = self.texts.read(name_of(resource, digest))
             if text is None:
                 return None
             return Record.from_json(text_chunks.joined(text.chunks, digest))
@@ -55,8 +57,11 @@ class RecordStore:
         """Remove a record that is not needed; the first piece last, as it names the others."""
         name = name_of(resource, digest)
         text = configmap_blob.read(self.api, self.namespace, name)
-        for one in reversed(configmap_blob.names(name, len(text.chunks) if text else 0)):
+        stored = self.texts.stored(name)
+        pieces = max(1, len(text.chunks)) if text else 0
+        for one in reversed(configmap_blob.names(name, pieces)):
             self.api.delete(f"/api/v1/namespaces/{self.namespace}/configmaps/{one}")
+        self.texts.delete_stored(name, stored)
 
 
 def name_of(resource: CustomResource, digest: str) -> str:

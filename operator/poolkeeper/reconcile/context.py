@@ -5,7 +5,7 @@ brokers again, but it makes the same decisions.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -142,6 +142,8 @@ class PassMemory:
     """Since when brokers that shall cancel moves do not answer."""
     electing_since_ms: int | None = None
     """Since when a request for elections is there, while the run elects leaders."""
+    overdue: Mapping[int, int] = field(default_factory=dict)
+    """Since when a controller would have ended each requested move, had it known of it."""
     last_observation: LastObservation | None = None
     unclean: tuple[TopicPartition, ...] = ()
     """Partitions whose leader was elected uncleanly; not told yet."""
@@ -163,6 +165,7 @@ class PassMemory:
         self.gone, self.gone_read_ms = None, 0
         self.unheard_since_ms = None
         self.electing_since_ms = None
+        self.overdue = {}
         self.plan_during_run = None
 
     def observe(self, seen: LastObservation) -> None:
@@ -224,6 +227,7 @@ class PassMemory:
         self.disks = SeenDisks()
         self.copies = CopyMemory()
         self.electing_since_ms = None
+        self.overdue = {}
 
 
 Enrich = Callable[[Cluster], Cluster]

@@ -290,7 +290,9 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.REQUEST_IGNORED: lambda wait: (
         f"the controller ignored this request {wait.count} times, and gets it again every 10"
-        " minutes: elect another controller, or declare spec.brokers so that it can be woken"
+        " minutes: elect another controller, set"
+        " spec.execution.remedies.allowControllerFailover, or declare spec.brokers so that it can"
+        " be woken"
     ),
     _R.REQUEST_STALE: _remedy(STALE),
     _R.REQUEST_UNNOTICED: _remedy(UNNOTICED),
@@ -360,6 +362,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.BROKERS_NOT_ASKED: _told(
         "the brokers cannot be asked to move replicas between log directories"
     ),
+    _R.BROKERS_UNREACHABLE: lambda wait: f"the brokers are not asked: {wait.detail}",
     _R.PLAN_BEING_READ: _told("the plan is being read"),
     _R.REBALANCE_PAUSED: _told("the Rebalance is paused"),
     _R.REBALANCE_RATE_IN_USE: _told("other clusters use the rate of the Rebalance's budget"),

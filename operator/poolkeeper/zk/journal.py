@@ -154,7 +154,7 @@ class Journal(FencedSession):
                 self.commit(Delete(znodes.STOPPED, node.version))
         elif node is None:
             self.commit(Create(znodes.STOPPED, fingerprint.encode()))
-        else:
+        elif node.data != fingerprint.encode():  # another process may have written it before
             self.commit(SetData(znodes.STOPPED, fingerprint.encode(), node.version))
 
     def forget_approvals(self) -> None:

@@ -10,6 +10,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Mode
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
+from poolkeeper.sandbox.simulation.codecs import Tp
 from poolkeeper.sandbox.simulation.profiles import Era
 from simulation.campaign import tools
 from simulation.campaign.damage import DAMAGE
@@ -168,6 +169,38 @@ def _not_begun(s: Situation) -> bool:
     return not all(map(moves, (s.body(REQUEST) or {}).get("partitions", ())))
 
 
+def _ignored(s: Situation, _: Wait) -> bool:
+    """Whether a controller begins nothing of a request, or drops it for what it remembers."""
+    return _not_begun(s) if s.cluster.exists(REQUEST) else _remembered_otherwise(s)
+
+
+def _remembered_otherwise(s: Situation) -> bool:
+    """Whether a topic node has another list than the controller goes by."""
+    found = ((s.cluster.simulation.assignment(Tp(*name)), ids) for name, ids in s.partitions())
+    return any(known is None or list(known.replicas) != ids for known, ids in found)
+
+
+def _unsafe(s: Situation, wait: Wait) -> bool:
+    """Whether that by which a failover would do harm is so."""
+    cause = wait.cause
+    return cause is not None and cause.reason in TRUTHS and TRUTHS[cause.reason](s, cause)
+
+
+def _unrequested(s: Situation, wait: Wait) -> bool:
+    """Whether so many lists hold a live replica that is still being copied, and none names them.
+
+    From 2.4 on topic nodes say what moves, so that no failover forgets it.
+    """
+    body = s.body(REQUEST) or {}
+    requested = {(e["topic"], e["partition"]) for e in body.get("partitions", ())}
+    copied = [
+        name
+        for name, ids in s.partitions()
+        if name not in requested and {*ids} & {*s.live} - {*s.cluster.state(*name)[1]}
+    ]
+    return s.cluster.simulation.profile.era is not Era.RECORDED and len(copied) >= wait.count
+
+
 def _damaged(s: Situation, wait: Wait) -> bool:
     """Whether a node was damaged; `poolkeeper repair` mends it before the next rest."""
     damaged = wait.refusal is not None and wait.refusal.reason is RefusalReason.DAMAGED_NODE
@@ -236,7 +269,9 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.REQUEST_UNREACHABLE: lambda s, _: s.has(Trouble.REQUEST_FOR_NOBODY),
     WaitReason.FOREIGN_CANCEL_NEEDS_BROKERS: lambda s, _: not s.asks_brokers,
     WaitReason.FOREIGN_CANCEL_NEEDS_FAILOVER: _may_not_fail_over,
-    WaitReason.REQUEST_IGNORED: lambda s, _: s.has(*DEAFENING),
+    WaitReason.REQUEST_IGNORED: _ignored,
+    WaitReason.FAILOVER_UNSAFE: _unsafe,
+    WaitReason.MOVES_WITHOUT_REQUEST: _unrequested,
     WaitReason.TOPIC_DELETING: lambda s, w: s.cluster.exists(f"/admin/delete_topics/{w.topic}"),
     WaitReason.FAILED: _damaged,
     WaitReason.THROTTLES_LEFT: lambda s, w: throttled_by(w) <= set(tools.throttled(s)),

@@ -75,11 +75,32 @@ def test_every_package_that_is_installed_is_locked():
     installs = [rest for name, rest in BUILD if name == "RUN" and "pip install" in rest]
     assert len(installs) == 2
     assert "--require-hashes" in installs[0]
-    assert "-r requirements/core.txt" in installs[0]
+    assert re.findall(r"-r (\S+)", installs[0]) == [
+        "requirements/core.txt",
+        "requirements/storage.txt",
+    ]
     assert "--no-deps --no-build-isolation" in installs[1]
 
 
-@pytest.mark.parametrize("name", ["pyspark", "pyarrow", "py4j"])
-def test_the_image_holds_no_spark(name):
-    lock = (ROOT / "requirements" / "core.txt").read_text(encoding="utf-8")
-    assert not re.search(rf"^{name}==", lock, re.MULTILINE)
+@pytest.mark.parametrize("name", ["pyspark", "py4j"])
+@pytest.mark.parametrize("lock", ["core", "storage"])
+def test_the_image_holds_no_spark(name, lock):
+    assert name not in locked(lock)
+
+
+def test_what_only_planning_storage_needs_is_arrow():
+    assert locked("storage").keys() - locked("core").keys() == {"pyarrow"}
+
+
+@pytest.mark.parametrize("lock", ["core", "storage"])
+def test_both_images_have_the_same_versions(lock):
+    fleet = locked("fleet")
+    assert {name: fleet[name] for name in locked(lock) if name in fleet} == {
+        name: version for name, version in locked(lock).items() if name in fleet
+    }
+
+
+def locked(name):
+    """The packages of a lock, and their versions."""
+    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", text, re.MULTILINE))

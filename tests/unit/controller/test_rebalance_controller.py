@@ -28,6 +28,7 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.rebalances.planning.engines import LOCAL
 from poolkeeper.rebalances.planning.response import ClusterPlan, ClusterResponse, assemble_response
 from poolkeeper.rebalances.record_store import RecordStore
+from poolkeeper.rebalances.text_store import TextStore
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan, declaration
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.status.conditions import condition_of
@@ -167,7 +168,7 @@ class Ground:
             cache=self.declared,
             cluster_loops=self.loops,
             engines={LOCAL: Planner()},
-            records=RecordStore(self.server, "ours"),
+            records=RecordStore(self.server, "ours", TextStore(self.server, "ours")),
             reporter=RebalanceReporter(self.said, self.said, self.said),
             metrics=Metrics(self.registry),
             role=lambda: self.role,

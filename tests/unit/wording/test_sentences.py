@@ -152,6 +152,9 @@ DETAILS: dict[WaitReason, list[Wait]] = {
     R.EXECUTOR_ACTIVE: [after_error(HolderActive("`poolkeeper run` on a, process 1"))],
     R.STALE_WRITE: [after_error(Stale("/brokers/topics/t changed"))],
     R.UNAVAILABLE: [after_error(Unavailable("zk:2181 does not answer"))],
+    R.BROKERS_UNREACHABLE: [
+        Wait(R.BROKERS_UNREACHABLE, detail="h1:9092: the credentials are wrong")
+    ],
 }
 
 

@@ -221,14 +221,15 @@ def _look(session: Session) -> Callable[[float], None]:
 
 def _is_woken(command: RepairOptions) -> bool:
     """Make the controller look for requests again, by the brokers' API; false before 2.4."""
-    brokers = cluster_reading.brokers(command.target)
-    if brokers is None:
-        return False
-    with brokers:
-        try:
-            brokers.wake_controller()
-        except Unavailable:
+    try:
+        brokers = cluster_reading.brokers(command.target)
+        if brokers is None:
             return False
+        with brokers:
+            brokers.wake_controller()
+    except Unavailable as error:
+        printing.warn([f"the brokers are not asked: {error}"])
+        return False
     return True
 
 

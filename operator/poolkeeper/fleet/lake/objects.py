@@ -97,7 +97,8 @@ class ArrowObjects:
         try:
             if not whole:
                 self._fs.create_dir(folder, recursive=True)
-            with self._fs.open_output_stream(part) as opened:
+            # Otherwise Arrow would compress what has a name like x.gz, and not when it reads it.
+            with self._fs.open_output_stream(part, compression=None) as opened:
                 opened.write(body)
             if not whole:
                 self._fs.move(part, at)

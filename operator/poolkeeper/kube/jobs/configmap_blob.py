@@ -7,6 +7,8 @@ The first ConfigMap is written last: once it exists, all others do. Writing the 
 changes nothing, and completes a text that was written in part. All ConfigMaps belong to one owner,
 and are deleted with it.
 
+A text that is kept elsewhere has one ConfigMap without a piece: its annotation says where.
+
 Their keys differ, so that a pod can mount all of them into one folder.
 """
 
@@ -25,6 +27,7 @@ Body = dict[str, Any]
 MANAGER = "poolkeeper-planning"
 DIGEST = f"{GROUP}/digest"
 CHUNKS = f"{GROUP}/chunks"
+STORED_AT = f"{GROUP}/stored-at"
 PIECES_MAX = 4096
 
 
@@ -40,11 +43,15 @@ class ConfigMapApi(Protocol):
 
 @frozen
 class Text:
-    """The chunks of a text and its digest; `files`: short texts beside the first chunk, by key."""
+    """The chunks of a text and its digest; `files`: short texts beside the first chunk, by key.
+
+    `stored_at`: the URI of the store that has the text instead of the ConfigMaps.
+    """
 
     chunks: Sequence[bytes]
     digest: str
     files: Mapping[str, str] = field(default_factory=dict)
+    stored_at: str = ""
 
 
 def names(name: str, count: int) -> list[str]:
@@ -67,7 +74,7 @@ def bodies(
 ) -> list[Body]:
     """The ConfigMaps of the text; the first chunk's comes first."""
     found = []
-    for number, chunk in enumerate(text.chunks):
+    for number, chunk in enumerate((b"",) if text.stored_at else text.chunks):
         metadata: Body = {
             "name": f"{name}-{number}",
             "namespace": namespace,
@@ -83,18 +90,26 @@ def bodies(
         if number == 0:
             metadata["annotations"] = {DIGEST: text.digest, CHUNKS: str(len(text.chunks))}
             body["data"] = dict(text.files)
+        if text.stored_at:
+            del body["binaryData"]
+            metadata["annotations"] |= {CHUNKS: "0", STORED_AT: text.stored_at}
         found.append(body)
     return found
 
 
 def read(api: ConfigMapApi, namespace: str, name: str) -> Text | None:
-    """The chunks of the text, or None if one is missing; the digest is not checked."""
+    """The chunks of the text, or None if one is missing; the digest is not checked.
+
+    A text that is kept elsewhere has no chunks.
+    """
     head = api.get(_path(namespace, f"{name}-0"))
     if head is None:
         return None
     annotations = head["metadata"].get("annotations") or {}
     if DIGEST not in annotations or not annotations.get(CHUNKS, "").isdigit():
         return None
+    if stored_at := annotations.get(STORED_AT, ""):
+        return Text((), annotations[DIGEST], stored_at=stored_at)
     found, count = [head], int(annotations[CHUNKS])
     for number in range(1, min(count, PIECES_MAX)):
         body = api.get(_path(namespace, f"{name}-{number}"))

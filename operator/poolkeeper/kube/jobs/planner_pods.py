@@ -6,6 +6,7 @@ it, so deleting the Job deletes all of them.
 
     /etc/poolkeeper/question    the request's ConfigMaps, and the template of an executor pod
     /etc/poolkeeper/secrets     the Secrets that the request's clusters name, a folder each
+    /etc/poolkeeper/storage     settings of the store of long responses, a file each (driver alone)
     /tmp                        the only writable folder, beside Spark's own
 
 A missing Secret costs only its own cluster the plan: the volumes of Secrets are optional.
@@ -25,6 +26,7 @@ Body = dict[str, Any]
 
 QUESTION = "/etc/poolkeeper/question"
 SECRETS = "/etc/poolkeeper/secrets"
+STORAGE = "/etc/poolkeeper/storage"
 TEMPLATE = "executor.json"
 """The key of the executor pod's template, beside the request's first chunk."""
 DIGEST = f"{GROUP}/question"
@@ -66,7 +68,8 @@ class PlannerPodSettings:
 
     `executors`: 0 plans in the driver's pod. `cores` and `memory_mib` are those of each pod, of
     driver and executors alike. `retries`: how often a failed driver is started again. `conf`
-    overrides our settings of Spark.
+    overrides our settings of Spark. `storage`: the URI below which long responses and plans are
+    put; `storage_secret`: the Secret with settings of it; `storage_from_bytes`: 0 means as is good.
     """
 
     image: str
@@ -87,6 +90,9 @@ class PlannerPodSettings:
     pod_security: Mapping[str, Any] = field(default_factory=lambda: POD_SECURITY)
     security: Mapping[str, Any] = field(default_factory=lambda: SECURITY)
     conf: Mapping[str, str] = field(default_factory=dict)
+    storage: str = ""
+    storage_secret: str = ""
+    storage_from_bytes: int = 0
 
     @property
     def heap_mib(self) -> int:
@@ -210,10 +216,13 @@ def _driver(planner_job: PlannerJob, settings: PlannerPodSettings) -> Body:
                 "securityContext": dict(settings.security),
                 "terminationMessagePath": MESSAGE,
                 "terminationMessagePolicy": "FallbackToLogsOnError",
-                "volumeMounts": _mounts(planner_job, question=True),
+                "volumeMounts": [*_mounts(planner_job, question=True), *_storage_mounts(settings)],
             }
         ],
-        "volumes": _volumes(planner_job, settings, question=True),
+        "volumes": [
+            *_volumes(planner_job, settings, question=True),
+            *_storage_volumes(settings),
+        ],
     }
 
 
@@ -230,16 +239,33 @@ def _arguments(planner_job: PlannerJob, settings: PlannerPodSettings) -> list[st
         ("--job-uid", "$(JOB_UID)"),
         ("--message", MESSAGE),
         *([("--secrets", SECRETS)] if planner_job.secrets else []),
+        *_storage_words(settings),
         ("--master", master),
     ]
     given = [f"--conf={key}={value}" for key, value in sorted({**conf, **settings.conf}.items())]
     return ["fleet", "answer", *(f"{flag}={value}" for flag, value in words), *given]
 
 
+def _storage_words(settings: PlannerPodSettings) -> list[tuple[str, str]]:
+    if not settings.storage:
+        return []
+    found = [("--storage", settings.storage)]
+    if settings.storage_secret:
+        found.append(("--storage-settings", STORAGE))
+    if settings.storage_from_bytes:
+        found.append(("--storage-from", str(settings.storage_from_bytes)))
+    return found
+
+
 def _executor_conf(planner_job: PlannerJob, settings: PlannerPodSettings) -> dict[str, str]:
     prefix = "spark.kubernetes"
     found = {
-        "spark.executor.instances": str(settings.executors),
+        # As many as there are tasks for, and idle ones go; all of them begin together.
+        "spark.dynamicAllocation.enabled": "true",
+        "spark.dynamicAllocation.minExecutors": "0",
+        "spark.dynamicAllocation.initialExecutors": str(settings.executors),
+        "spark.dynamicAllocation.maxExecutors": str(settings.executors),
+        "spark.dynamicAllocation.executorIdleTimeout": "30s",
         "spark.executor.cores": str(settings.cores),
         "spark.executor.memory": f"{settings.heap_mib}m",
         "spark.executor.memoryOverhead": f"{settings.memory_mib - settings.heap_mib}m",
@@ -293,6 +319,16 @@ def _volumes(
         secret = {"secretName": name, "optional": True}
         found.append({"name": f"secret-{number}", "secret": secret})
     return found
+
+
+def _storage_mounts(settings: PlannerPodSettings) -> list[Body]:
+    place = {"name": "storage", "mountPath": STORAGE, "readOnly": True}
+    return [place] if settings.storage and settings.storage_secret else []
+
+
+def _storage_volumes(settings: PlannerPodSettings) -> list[Body]:
+    secret = {"secretName": settings.storage_secret, "optional": True}
+    return [{"name": "storage", "secret": secret}] if _storage_mounts(settings) else []
 
 
 def _field(name: str, path: str) -> Body:

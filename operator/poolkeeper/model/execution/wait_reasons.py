@@ -260,6 +260,8 @@ class WaitReason(StrEnum):
     """A broker refuses to move a replica; `detail` is its error."""
     BROKERS_NOT_ASKED = "BrokersNotAsked"
     """The brokers' protocol is needed and no address of it is declared."""
+    BROKERS_UNREACHABLE = "BrokersUnreachable"
+    """The declared brokers cannot be asked; `detail` is their error. Nothing else waits for it."""
 
     # A plan of a Rebalance.
     PLAN_BEING_READ = "PlanBeingRead"

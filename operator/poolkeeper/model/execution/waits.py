@@ -90,7 +90,7 @@ _AWAITED = frozenset(
         *(_R.ORPHANED_MOVES, _R.ORPHANED_MOVES_AWAITED, _R.RUN_LOST),
         *(_R.LEFT_ALONE, _R.RUN_RECORDED, _R.REPLICA_NOT_IN_SYNC, _R.PARTITION_STATE_UNKNOWN),
         *(_R.THROTTLES_YIELDED, _R.THROTTLES_NOT_KEPT, _R.THROTTLES_UNACCOUNTED),
-        _R.CONFIG_REFUSED,
+        *(_R.CONFIG_REFUSED, _R.BROKERS_UNREACHABLE),
     )
 )
 """What a person has chosen, and what others will end by themselves."""

@@ -17,7 +17,7 @@ The brokers' API restores the origin in mixed order: those that were to stay com
 is then restored by a request of its own, since the first replica is the preferred leader.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from poolkeeper.model.execution.runs import Run
@@ -25,7 +25,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
-from poolkeeper.planning.run_state.gates.disks import TargetDisks
+from poolkeeper.planning.run_state.gates.disks import TargetDisks, failed_dirs
 from poolkeeper.planning.run_state.gates.gates import min_insync
 from poolkeeper.planning.run_state.progress.move_progress import entries_of
 
@@ -124,6 +124,8 @@ def waits_for_origin(
 ) -> tuple[Wait, ...]:
     """Name the brokers that are behind, and so keep moves that return from being back.
 
+    A broker of which a log directory failed does not catch up with what it does not hold.
+
     `step`: the moves whose return was requested, each with the index of the list that it left;
     `disks`: what brokers say of their logs.
     """
@@ -133,22 +135,35 @@ def waits_for_origin(
         leader = None if partition is None else partition.leader
         for broker in behind(move, index, cluster):
             lagging.setdefault(broker, []).append((move.name, leader))
-    found = []
+    found: list[Wait] = []
     for broker, at in sorted(lagging.items()):
-        names, brokers = tuple(sorted(name for name, _ in at)), (broker,)
+        names = tuple(sorted(name for name, _ in at))
         if broker not in cluster.brokers:
-            found.append(Wait(WaitReason.RETURN_NOT_LIVE, partitions=names, brokers=brokers))
+            found.append(Wait(WaitReason.RETURN_NOT_LIVE, partitions=names, brokers=(broker,)))
             continue
-        held = [
-            (disks.copied.get((n, broker)), disks.copied.get((n, b)))
-            for n, b in at
-            if b is not None
-        ]
-        known = [(own, whole) for own, whole in held if own is not None and whole is not None]
-        count, of = (sum(each) for each in zip(*known, strict=True)) if known else (0, 0)
-        behind_ = WaitReason.RETURN_BEHIND
-        found.append(Wait(behind_, partitions=names, brokers=brokers, count=count, of=of))
+        failed = disks.failed.get(broker, {})
+        lost = tuple(name for name in names if failed and (name, broker) not in disks.copied)
+        if lost:
+            found += failed_dirs(broker, failed, lost)
+        if len(lost) < len(names):
+            found.append(_behind(broker, [each for each in at if each[0] not in lost], disks))
     return tuple(found)
+
+
+def _behind(
+    broker: int, at: Sequence[tuple[TopicPartition, int | None]], disks: TargetDisks
+) -> Wait:
+    """Say how far a live broker is with these partitions; `at`: each with its leader."""
+    names = tuple(sorted(name for name, _ in at))
+    held = [
+        (disks.copied.get((name, broker)), disks.copied.get((name, leader)))
+        for name, leader in at
+        if leader is not None
+    ]
+    known = [(own, whole) for own, whole in held if own is not None and whole is not None]
+    count, of = (sum(each) for each in zip(*known, strict=True)) if known else (0, 0)
+    behind_ = WaitReason.RETURN_BEHIND
+    return Wait(behind_, partitions=names, brokers=(broker,), count=count, of=of)
 
 
 def lacks_origin(move: Move, index: int, cluster: Cluster) -> tuple[int, ...]:

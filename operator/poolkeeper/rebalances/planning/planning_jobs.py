@@ -15,6 +15,7 @@ stays readable until the Job is forgotten, or for its time to live; then plannin
 import hashlib
 import logging
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import Any, Protocol
@@ -30,6 +31,7 @@ from poolkeeper.model.names import API_VERSION, GROUP
 from poolkeeper.rebalances.planning import text_chunks
 from poolkeeper.rebalances.planning.request import RebalanceRequest
 from poolkeeper.rebalances.planning.response import RebalanceResponse
+from poolkeeper.rebalances.text_store import TextStore
 
 NAME_CHARS_MAX = 27
 """Of a Rebalance's name in those of its Jobs: a driver's, with all that follows, may have 47."""
@@ -65,6 +67,7 @@ class JobEngine:
     namespace: str
     settings: PlannerPodSettings
     owner_of: OwnerOf
+    texts: TextStore
     _requests: dict[str, _JobRequest] = field(default_factory=dict)
 
     def request_plans(self, name: str, request: RebalanceRequest) -> RebalanceResponse | None:
@@ -110,7 +113,19 @@ class JobEngine:
     def _delete_jobs(self, name: str, keep: str) -> None:
         for job in jobs.names(self.api, self.namespace, f"{REBALANCE}={label(name)}"):
             if job != keep:
+                answer = jobs.answer_name(job)
+                stored = self.texts.stored(answer)
                 jobs.delete(self.api, self.namespace, job)
+                self.texts.delete_stored(answer, stored)
+
+    def _sweep(self) -> None:
+        try:
+            swept = self.texts.sweep(time.time_ns() // 1_000_000)
+        except (Unavailable, Refused) as failed:
+            logger.info("storage of plans is not swept: %s", failed)
+        else:
+            if swept:
+                logger.info("plans that nobody needs are swept: %s", ", ".join(swept))
 
     def _request_of(self, name: str, request: RebalanceRequest) -> _JobRequest:
         job_request = self._requests.get(name)
@@ -121,6 +136,7 @@ class JobEngine:
 
     def _create(self, name: str, job_request: _JobRequest) -> None:
         self._delete_jobs(name, keep=job_request.job)
+        self._sweep()
         count = len(text_chunks.chunked(job_request.request.to_json()))
         body = planner_pods.job(self._planner_job(name, job_request, count), self.settings)
         self._resume(name, job_request, jobs.create(self.api, self.namespace, body))
@@ -157,10 +173,10 @@ class JobEngine:
         )
 
     def _response(self, job_request: _JobRequest, job: JobView) -> RebalanceResponse | None:
-        kept = configmap_blob.read(self.api, self.namespace, jobs.answer_name(job.name))
         try:
+            kept = self.texts.read(jobs.answer_name(job.name))
             if kept is None:
-                raise Refused("its ConfigMaps are not all there")
+                raise Refused("its ConfigMaps, or what they name, are not all there")
             response = RebalanceResponse.from_json(text_chunks.joined(kept.chunks, kept.digest))
             if response.question != job_request.digest:
                 raise Refused("it is the response to another request")

@@ -12,11 +12,12 @@ import base64
 import gzip
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from poolkeeper.brokers import enrich
 from poolkeeper.cluster_connections import ClusterConnections, ClusterConnector, ReadSecret
-from poolkeeper.errors import PoolkeeperError, Unavailable
+from poolkeeper.errors import BrokersUnreachable, PoolkeeperError, Unavailable
 from poolkeeper.fleet.engines import deadlines
 from poolkeeper.fleet.engines.engines import TaskEngine
 from poolkeeper.fleet.schedule.budget import ClusterWork
@@ -170,7 +171,8 @@ def observe_through(
         connections.session() as session,
         deadlines.close_at_deadline(session, patience.deadline_s),
     ):
-        brokers = connections.brokers()
+        with suppress(BrokersUnreachable):
+            brokers = connections.brokers()
         try:
             observed = observe_cluster(
                 ZooKeeperView(session), cluster_request.desired, request.now_ms, enriched

@@ -15,7 +15,6 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.gates import gates
-from poolkeeper.planning.run_state.progress.move_progress import classify
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide import cancel
 from poolkeeper.reconcile.decide.decisions import (
@@ -25,7 +24,7 @@ from poolkeeper.reconcile.decide.decisions import (
     ReturnDecision,
     RunSituation,
 )
-from poolkeeper.reconcile.decide.stalls import STALL_MS
+from poolkeeper.reconcile.decide.stalls import IGNORED_PAUSE_MS, STALL_MS
 
 FAILOVERS_MAX = 5
 
@@ -103,7 +102,8 @@ def _stop_failover(
     """
     if not decision.may_fail_over:
         return (cancel.failover_wait(at, decision.moves, why),)
-    if at.run.attempts >= FAILOVERS_MAX:
+    age_ms = context.now_ms() - at.run.requested_ms
+    if at.run.attempts >= FAILOVERS_MAX and age_ms < IGNORED_PAUSE_MS:
         return (Wait(WaitReason.REQUEST_IGNORED, count=FAILOVERS_MAX),)
     foreign = cancel.foreign_entries(at)
     if foreign:
@@ -111,14 +111,18 @@ def _stop_failover(
     whole = context.access.observe(at.view.cluster.name, want_configs=False).cluster
     ours = {m for m, _ in at.run.step}
     others = [move for m, move in enumerate(at.plan.moves) if m not in ours]
-    hazards = gates.hazards(whole, classify(others, whole))
+    hazards = gates.hazards(whole, others)
     return tuple(Wait(WaitReason.FAILOVER_UNSAFE, cause=hazard) for hazard in hazards)
 
 
 def _request_order(context: PassContext, at: RunSituation, decision: RequestOrder) -> Outcome:
     moves = tuple(m for m, _ in decision.step)
     after = replace(
-        at.run, step=decision.step, returning=moves, requested_ms=context.now_ms(), attempts=0
+        at.run,
+        step=decision.step,
+        returning=moves,
+        requested_ms=context.now_ms(),
+        attempts=decision.attempts,
     )
     after = context.access.request_stage(at.run, after, at.plan, at.view.cluster)
     requested = Action(ActionKind.ORDER_REQUESTED, count=len(moves))

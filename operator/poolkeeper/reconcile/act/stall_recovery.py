@@ -14,15 +14,16 @@ the wait names what a person could do. A failover is refused while ZooKeeper hol
 would stop the next controller.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
-from poolkeeper.model.execution.outcomes import Result
+from poolkeeper.model.execution.outcomes import Outcome, Result
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
@@ -30,8 +31,10 @@ from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.reassignments import orphans, requests
 from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, SeenStall, Stall
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.context import PassContext
+from poolkeeper.reconcile.context import PassContext, outcome_of
+from poolkeeper.reconcile.decide.decisions import RunSituation
 from poolkeeper.reconcile.decide.stalls import (
+    FAILED_OVER,
     FOREIGN_IGNORED_MS,
     STALL_MS,
     foreign_stall_of,
@@ -187,10 +190,30 @@ def _fail_over(context: PassContext, name: str, remedies: Remedies, why: str = "
     return _failover_hazards(whole) or _elect(context, whole)
 
 
-def _failover_hazards(whole: Cluster) -> Result | None:
-    """Return what forbids to elect another controller; None if nothing does."""
+def elect_another(context: PassContext, at: RunSituation, found: tuple[Action, ...]) -> Outcome:
+    """Elect another controller, as the present one drops a request that will come again.
+
+    It comes later: in one transaction with this, it would be dropped once more.
+    """
+    run, whole, cancelled = at.run, at.view.cluster, set[int]()
+    if at.view.in_flight:
+        whole = context.access.observe(whole.name, want_configs=False).cluster
+        cancelled = {m for m, _ in run.step}
+    others = [move for m, move in enumerate(at.plan.moves) if m not in cancelled]
+    if unsafe := _failover_hazards(whole, others):
+        return outcome_of(context, run, at.plan, Result(found) + unsafe)
+    after = replace(run, attempts=FAILED_OVER, requested_ms=context.now_ms())
+    run = context.access.rewrite_run(run, after)
+    return outcome_of(context, run, at.plan, Result(found) + _elect(context, whole))
+
+
+def _failover_hazards(whole: Cluster, moves: Sequence[Move] = ()) -> Result | None:
+    """Return what forbids to elect another controller; None if nothing does.
+
+    `moves`: those that may be without a request.
+    """
     unsafe = tuple(
-        Wait(WaitReason.FAILOVER_UNSAFE, cause=hazard) for hazard in gates.hazards(whole, ())
+        Wait(WaitReason.FAILOVER_UNSAFE, cause=hazard) for hazard in gates.hazards(whole, moves)
     )
     return Result(waits=unsafe) if unsafe else None
 

@@ -52,6 +52,7 @@ from poolkeeper.reconcile.decide.decisions import (
     CheckThrottles,
     DoNothing,
     Elect,
+    ElectController,
     EndRun,
     EnterPhase,
     MissingInput,
@@ -242,6 +243,9 @@ def apply_decision(context: PassContext, at: RunSituation, decision: RunDecision
         case RequestStage():
             _note_reported_stage(context, at, decision.found)
             return _request_stage(context, at, decision)
+        case ElectController():
+            _note_reported_stage(context, at, decision.found)
+            return stall_recovery.elect_another(context, at, decision.found)
         case BeginReturn() | CancelMoves() | RequestOrder():
             return return_moves.carry_out(context, at, decision)
         case Watch():

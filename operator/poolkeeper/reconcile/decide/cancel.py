@@ -21,7 +21,9 @@ second replaces the request by one in which cancelled moves have their origin as
 others are as they were; in the same transaction the controller resigns. The next one takes the new
 request up, on every release, whether it finds the moves in topic nodes (2.4 and later) or nowhere
 else. A live controller would not: it looks at a new request only after it has deleted the old one.
-This way needs permission (`allowControllerFailover`, or `rollback --allow-controller-failover`).
+Where there is none up to 2.3, it may look: then it gets the new request first, and only resigns if
+nothing comes of that. This way needs permission (`allowControllerFailover`, or
+`rollback --allow-controller-failover`).
 
 Up to 2.0 nothing keeps a controller that was replaced from finishing what is in its queue. If a
 replica arrives in that moment, both controllers write the topic node, each from its memory, and the
@@ -30,7 +32,9 @@ failover while anything can arrive. A rollback first brings the throttle of its 
 nothing (`FROZEN_BYTES_PER_S`) and lets that settle. It is raised again some seconds after the
 failover if a broker of the origin is behind: that throttle would keep it so. Where others go on, or
 without a throttle, what can arrive does so first; only what hangs is cancelled, or what the
-controller never began.
+controller never began, or would have ended long ago. Others are also moves of the plan that go on
+without a request: a failover would forget them, so it waits for them, and the throttle must not
+keep them where they are.
 
 A move is only cancelled if its origin holds enough replicas in sync. Throttles stay until the end.
 
@@ -42,12 +46,13 @@ are in no pool any more: it could go nowhere. What was copied of it stays where 
 nothing is let go: a cancelled move loses its copies, which may be all that is left.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import NO_CANCEL_API, Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import TopicPartition
+from poolkeeper.model.versions import records_moves
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress.move_progress import entries_of
 from poolkeeper.planning.run_state.returns import (
@@ -62,6 +67,7 @@ from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
     CancelMoves,
     ChangeThrottle,
+    ElectController,
     MissingInput,
     RecordThrottled,
     RequestOrder,
@@ -69,9 +75,14 @@ from poolkeeper.reconcile.decide.decisions import (
     RunSituation,
     Watch,
 )
-from poolkeeper.reconcile.decide.stalls import STALL_MS, is_untouched
+from poolkeeper.reconcile.decide.stalls import (
+    FAILED_OVER,
+    IGNORED_PAUSE_MS,
+    STALL_MS,
+    is_untouched,
+)
 
-Cancelling = ReturnDecision | RecordThrottled | Watch
+Cancelling = ReturnDecision | ElectController | RecordThrottled | Watch
 
 FREEZE_MS = 6_000
 """How long brokers take to apply a throttle, and replicas to exceed it."""
@@ -108,6 +119,12 @@ def waits(at: RunSituation) -> tuple[Wait, ...]:
     wanted = [m for m in cancel_candidates.wanted(at) if m not in at.run.returning]
     if wanted and not cancel_candidates.has_way(at):
         found.append(failover_wait(at, wanted))
+    if back and _is_tried_out(at) and at.view.cluster.reassignment is None:
+        found.append(Wait(WaitReason.REQUEST_IGNORED, count=2))
+    others = _go_on_unrequested(at)
+    if back and others and not cancel_candidates.brokers_can(at):
+        lost = Wait(WaitReason.MOVES_WITHOUT_REQUEST, count=len(others))
+        found.append(Wait(WaitReason.FAILOVER_UNSAFE, cause=lost))
     return tuple(found)
 
 
@@ -171,9 +188,11 @@ def _carry_back(at: RunSituation) -> Cancelling | None:
     if outward and cancel_candidates.brokers_can(at):
         return _cancel(at, outward, stuck)
     if outward or stuck:
-        return _freeze(at) if _arriving(at) else _fail_over(at, outward, stuck)
+        if _is_frozen(at) and _go_on_unrequested(at):
+            return _thaw(at)
+        return _freeze(at) if _arriving(at) else _return_by_request(at, outward, stuck)
     if _hinders_return(at):
-        return Watch(waits(at), throttle=ChangeThrottle((at.run.declared_rate, run.rates[0])))
+        return _thaw(at)
     disordered = tuple((m, index) for m, index in back if returns[m] is ReturnState.OUT_OF_ORDER)
     if not disordered or cluster.reassignment is not None:
         return None
@@ -184,9 +203,40 @@ def _carry_back(at: RunSituation) -> Cancelling | None:
     return None if busy else RequestOrder(disordered)
 
 
-def _fail_over(at: RunSituation, outward: list[int], stuck: list[int]) -> CancelMoves | None:
+def _return_by_request(
+    at: RunSituation, outward: list[int], stuck: list[int]
+) -> CancelMoves | RequestOrder | ElectController | None:
+    """Have the moves cancelled by a request for their origin, and mostly another controller."""
     age_ms = at.now_ms - at.run.requested_ms
-    return None if at.run.attempts and age_ms < FAILOVER_PAUSE_MS else _cancel(at, outward, stuck)
+    if at.run.attempts and age_ms < FAILOVER_PAUSE_MS:
+        return None
+    cancelled = _cancel(at, outward, stuck)
+    alone = {m for m, _ in cancelled.step} == {*cancelled.returning}
+    recorded = records_moves(at.view.cluster.kafka_version) is True
+    if at.view.cluster.reassignment is None and cancelled.step and alone and not recorded:
+        return _return_unrequested(at, cancelled.step)
+    return cancelled
+
+
+def _return_unrequested(
+    at: RunSituation, step: tuple[tuple[int, int], ...]
+) -> RequestOrder | ElectController | None:
+    """Have moves return of which no request is there.
+
+    A controller waits for one, and would begin it while it is replaced. If it drops it, as what it
+    remembers is not what the topic node says, the next one gets it.
+    """
+    if at.run.attempts in (0, FAILED_OVER):
+        return RequestOrder(step, at.run.attempts + 1)
+    if _is_tried_out(at) or not cancel_candidates.may_fail_over(at):
+        return None
+    return ElectController()
+
+
+def _is_tried_out(at: RunSituation) -> bool:
+    """Whether a return was requested of two controllers in vain, not long ago."""
+    age_ms = at.now_ms - at.run.requested_ms
+    return at.run.attempts > FAILED_OVER and age_ms < IGNORED_PAUSE_MS
 
 
 def _arriving(at: RunSituation) -> tuple[int, ...]:
@@ -209,14 +259,39 @@ def _arriving(at: RunSituation) -> tuple[int, ...]:
 
 
 def _is_ignored(at: RunSituation, m: int, index: int) -> bool:
-    """Whether the controller had time to begin a move and did not: it has not heard of it."""
+    """Whether the controller had time for a move and did nothing: it has not heard of it.
+
+    Either nothing was begun, or all that it had to end is in sync.
+    """
+    overdue_ms = at.view.overdue.get(m)
+    if overdue_ms is not None:
+        return at.now_ms - overdue_ms > STALL_MS
     untouched = is_untouched(at.plan.moves[m], index, at.view.cluster)
     return untouched and at.now_ms - at.run.requested_ms > STALL_MS
 
 
 def _can_freeze(at: RunSituation) -> bool:
     """Whether nothing that runs shall go on, and its throttle can be brought down."""
-    return bool(at.run.rates) and set(_arriving(at)) <= set(at.run.returning)
+    if not at.run.rates or _go_on_unrequested(at):
+        return False
+    return set(_arriving(at)) <= set(at.run.returning)
+
+
+def _go_on_unrequested(at: RunSituation) -> Collection[TopicPartition]:
+    """Return other partitions of the plan that may be moving without a request (up to 2.3)."""
+    ours = {m for m, _ in at.run.step}
+    others = [move for m, move in enumerate(at.plan.moves) if m not in ours]
+    return gates.forgettable(at.view.cluster, others) & {move.name for move in others}
+
+
+def _is_frozen(at: RunSituation) -> bool:
+    """Whether the throttle has been brought down, and the run knows what to raise it to."""
+    return at.run.rates == (FROZEN_BYTES_PER_S,) and bool(at.run.declared_rate)
+
+
+def _thaw(at: RunSituation) -> Watch:
+    """Raise the throttle again, in two records as any change of it."""
+    return Watch(waits(at), throttle=ChangeThrottle((at.run.declared_rate, at.run.rates[0])))
 
 
 def _freeze(at: RunSituation) -> Watch | RecordThrottled | None:
@@ -238,7 +313,7 @@ def _hinders_return(at: RunSituation) -> bool:
     what the new request takes off again.
     """
     run, cluster = at.run, at.view.cluster
-    if run.rates != (FROZEN_BYTES_PER_S,) or not run.declared_rate:
+    if not _is_frozen(at):
         return False
     if at.now_ms - run.requested_ms < FAILOVER_PAUSE_MS:
         return False

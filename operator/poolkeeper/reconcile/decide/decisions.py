@@ -128,6 +128,13 @@ class RequestStage:
 
 
 @frozen
+class ElectController:
+    """Have another controller elected, which reads what the present one goes by memory for."""
+
+    found: tuple[Action, ...] = ()
+
+
+@frozen
 class BeginReturn:
     """Record that these moves of the request are cancelled, and why the run ends if it does."""
 
@@ -153,9 +160,13 @@ class CancelMoves:
 
 @frozen
 class RequestOrder:
-    """Request the order of replicas that cancelled moves had before; `step` names them."""
+    """Request the order of replicas that cancelled moves had before; `step` names them.
+
+    `attempts` counts how often they themselves are requested to return so.
+    """
 
     step: tuple[tuple[int, int], ...]
+    attempts: int = 0
 
 
 @frozen
@@ -229,6 +240,7 @@ RunDecision = (
     | EnterPhase
     | RecordThrottled
     | RequestStage
+    | ElectController
     | ReturnDecision
     | Watch
     | MoveLogDirs

@@ -43,13 +43,20 @@ from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import IN_FLIGHT_STATES
-from poolkeeper.reconcile.decide import cancel, in_flight, log_dir_moves, throttle_rate
+from poolkeeper.reconcile.decide import (
+    cancel,
+    cancel_candidates,
+    in_flight,
+    log_dir_moves,
+    throttle_rate,
+)
 from poolkeeper.reconcile.decide.decisions import (
     BeginRun,
     CheckThrottles,
     ComputeStage,
     DoNothing,
     Elect,
+    ElectController,
     EndRun,
     EnterPhase,
     MissingInput,
@@ -59,7 +66,12 @@ from poolkeeper.reconcile.decide.decisions import (
     RunDecision,
     RunSituation,
 )
-from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX, IGNORED_PAUSE_MS
+from poolkeeper.reconcile.decide.stalls import (
+    ATTEMPTS_MAX,
+    FAILED_OVER,
+    IGNORED_PAUSE_MS,
+    STALL_MS,
+)
 from poolkeeper.reconcile.observe.run_view import led_partitions
 
 WAITS_MAX = 10
@@ -199,7 +211,7 @@ def _is_outlived(at: RunSituation, waits: Sequence[Wait]) -> bool:
 
 def _request_stage_if_lawful(
     at: RunSituation, found: tuple[Action, ...]
-) -> DoNothing | EnterPhase | RequestStage | CheckThrottles:
+) -> DoNothing | EnterPhase | RequestStage | ElectController | CheckThrottles:
     """Decide to request the stage that was found, if it breaks no placement rule."""
     moves, cluster, stage = at.plan.moves, at.view.cluster, at.view.stage
     if not isinstance(stage, next_stage.Stage):
@@ -215,10 +227,25 @@ def _request_stage_if_lawful(
     next_stage.assert_lawful(
         before, after, at.desired, at.view.cluster_with_sizes or cluster, at.view.gone
     )
-    attempts = at.run.attempts + 1 if stage.entries == at.run.step else 1
-    if attempts > ATTEMPTS_MAX and at.now_ms - at.run.requested_ms < IGNORED_PAUSE_MS:
+    attempts = at.run.attempts if stage.entries == at.run.step else 0
+    if not _is_tried_out(attempts):
+        return _request_if_throttled(at, RequestStage(stage, attempts + 1, found))
+    fails_over = cancel_candidates.may_fail_over(at)
+    pause_ms = STALL_MS if fails_over and attempts == ATTEMPTS_MAX else IGNORED_PAUSE_MS
+    if at.now_ms - at.run.requested_ms < pause_ms:
         return DoNothing((Wait(WaitReason.REQUEST_IGNORED, count=ATTEMPTS_MAX),), found)
-    return _request_if_throttled(at, RequestStage(stage, min(attempts, ATTEMPTS_MAX), found))
+    if fails_over:
+        return ElectController(found)
+    return _request_if_throttled(at, RequestStage(stage, attempts, found))
+
+
+def _is_tried_out(attempts: int) -> bool:
+    """Whether a controller took a request off as often as it gets it.
+
+    Up to 2.3 it drops what is done already as it remembers the lists: it does not read what others
+    wrote into a topic node. The next one does, and so gets the request as often.
+    """
+    return attempts == ATTEMPTS_MAX or attempts >= FAILED_OVER + ATTEMPTS_MAX
 
 
 def _request_if_throttled(

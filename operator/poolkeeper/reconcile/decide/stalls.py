@@ -5,7 +5,8 @@ Known from live brokers; who wrote the request, or which entry of it, makes no d
 * STALE: nothing of it is at work, and nothing can ever be carried out: all is done, or names what
   does not exist, or is written wrong. The node stays, and blocks all later requests.
 * IGNORED: nothing of it is at work, and some could be. The controller lost its watch on the node
-  through an earlier request that was unreadable, or the entry was added after it had looked.
+  through an earlier request that was unreadable, or the entry was added after it had looked. So is
+  a list that holds its target in sync: a controller that knew of the entry would have ended it.
 * UNREACHABLE: it is at work, and waits for brokers of which nothing is known.
 
 A request of which anything else is at work is not stuck.
@@ -34,6 +35,8 @@ FOREIGN_IGNORED_MS = 60_000
 """The same for what others requested and the controller has not begun; it may be very busy."""
 
 ATTEMPTS_MAX = 5
+FAILED_OVER = ATTEMPTS_MAX + 1
+"""The attempts recorded with a run when another controller is elected over them; more follow."""
 IGNORED_PAUSE_MS = 600_000
 """After `ATTEMPTS_MAX` attempts a request is withdrawn and made again once in this time.
 
@@ -85,8 +88,8 @@ def stall_of(
     for (m, index), p in zip(step, progress, strict=True):
         if m in returned:
             states.append(Stall.STALE if returned[m] else None)
-        elif p.state is MoveState.DIVERGED and (moves[m].topic, moves[m].partition) in held:
-            states.append(None if _may_be_begun(moves[m], index, cluster) else Stall.IGNORED)
+        elif (moves[m].topic, moves[m].partition) in held:
+            states.append(_state_of_held(moves[m], index, p, cluster))
         else:
             states.append(_state_of_ours(moves[m], index, p, cluster))
     if None in states:
@@ -97,8 +100,20 @@ def stall_of(
     return foreign
 
 
+def _state_of_held(move: Move, index: int, p: MoveProgress, cluster: Cluster) -> Stall | None:
+    """Do the same for a move whose entry is in the request: IGNORED if nothing is done for it."""
+    begun = _may_be_begun(move, index, cluster)
+    match p.state:
+        case MoveState.DIVERGED:
+            return None if begun else Stall.IGNORED
+        case MoveState.IN_FLIGHT if p.at < index:
+            return None if begun and not is_untouched(move, index, cluster) else Stall.IGNORED
+        case _:
+            return _state_of_ours(move, index, p, cluster)
+
+
 def _state_of_ours(move: Move, index: int, p: MoveProgress, cluster: Cluster) -> Stall | None:
-    """Return STALE for a move that needs the request no more, IGNORED for one it did nothing for.
+    """Return STALE for a move that needs the request no more, or of which there is nothing in it.
 
     None: the controller works on it, or that is not known.
     """
@@ -111,7 +126,7 @@ def _state_of_ours(move: Move, index: int, p: MoveProgress, cluster: Cluster) ->
         case MoveState.IN_FLIGHT | MoveState.PENDING if p.at >= index:
             return Stall.STALE if _in_sync(cluster, name) else None
         case MoveState.IN_FLIGHT | MoveState.PENDING:
-            return Stall.IGNORED if is_untouched(move, index, cluster) else None
+            return Stall.STALE if is_untouched(move, index, cluster) else None
         case _:
             return None
 
@@ -126,15 +141,17 @@ def is_untouched(move: Move, index: int, cluster: Cluster) -> bool:
 
 
 def _may_be_begun(move: Move, index: int, cluster: Cluster) -> bool:
-    """Whether the controller may work on an entry for a partition that has another list now.
+    """Whether the controller may work on an entry, whatever list the partition has now.
 
     Not if the list lacks the target: the topic was deleted, and another one of its name was made.
     """
     topic = cluster.topics.get(move.topic)
-    partition = None if topic is None else topic.partition(move.partition)
-    if partition is None:
+    if topic is None:
         return True
-    return partition.moving or set(move.path[index]) <= set(partition.replicas)
+    partition = topic.partition(move.partition)
+    if partition is None:
+        return False
+    return partition.moving or requests.is_begun(move.path[index], partition, cluster)
 
 
 def foreign_stall_of(cluster: Cluster, known: Collection[int] | None = None) -> Stall | None:

@@ -22,9 +22,10 @@ from poolkeeper.model.execution.runs import (
     ThrottleConflicts,
     misfit,
 )
-from poolkeeper.model.plans import ElectLeaders, Plan
+from poolkeeper.model.plans import ElectLeaders, Move, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ToldReplicas, TopicPartition
+from poolkeeper.model.versions import records_moves
 from poolkeeper.planning.run_state.gates.disks import (
     NOT_LOOKED,
     SeenDisks,
@@ -73,6 +74,7 @@ class RunView:
 
     `progress`: of the request's moves while it is in flight (`in_flight`), otherwise of all moves.
     `returns`: the request's moves by index, as if they were cancelled, while it is in flight.
+    `overdue`: since when a controller would have ended each of them, had it known of it.
     `stop`: a person's request to end the run, read while something is in flight. `gone_read`:
     whether `gone`, the brokers that count as gone for good, has been found out. `ending_read`:
     whether `ending` has been read. `stage_computed`: whether `stage`, the next one,
@@ -87,6 +89,7 @@ class RunView:
     progress: tuple[MoveProgress, ...] = ()
     in_flight: bool = False
     returns: Mapping[int, ReturnState] = field(default_factory=dict)
+    overdue: Mapping[int, int] = field(default_factory=dict)
     stop: StopRequest | None = None
     gone_read: bool = False
     ending_read: bool = False
@@ -142,8 +145,8 @@ def _observe_moves(
     plan, memory = document.plan, context.memory
     named = tuple(sorted({plan.moves[m].topic for m, _ in run.step}))
     if named:
-        reading = _with_requested_topics(
-            context, desired, named, context.access.observe(desired.cluster.name, topics=named)
+        reading = _with_others(
+            context, desired, run, plan, context.access.observe(desired.cluster.name, topics=named)
         )
         progress = classify([plan.moves[m] for m, _ in run.step], reading.cluster)
         returns = classify_returns(run, plan, reading.cluster)
@@ -154,9 +157,10 @@ def _observe_moves(
             for (m, _), p in zip(run.step, progress, strict=True):
                 memory.note_progress(plan, m, p, reading.cluster)
             memory.moves_in_flight = len(run.step) - arrived_of(run, progress)
+            memory.overdue = _overdue(context, run, plan, reading.cluster)
             stop = context.access.read_stop()
             view = RunView(reading, progress, in_flight=True, returns=returns, stop=stop)
-            return replace(view, disks=memory.disks.disks)
+            return replace(view, disks=memory.disks.disks, overdue=memory.overdue)
     lock = desired.cluster.execution.restart_lock
     reading = context.access.observe(desired.cluster.name, restart_lock=lock)
     memory.update_last_observation(reading.cluster)
@@ -203,14 +207,36 @@ def look_at_copies(context: PassContext, plan: Plan, cluster: Cluster) -> Cluste
     return cluster
 
 
-def _with_requested_topics(
-    context: PassContext, desired: Desired, named: tuple[str, ...], reading: ClusterReading
+def _with_others(
+    context: PassContext, desired: Desired, run: Run, plan: Plan, reading: ClusterReading
 ) -> ClusterReading:
-    """Return the reading, with the topics that others added to the request."""
-    added = {entry.topic for entry in reading.cluster.reassignment or ()} - set(named)
-    if not added:
+    """Return the reading, with the topics that others added to the request.
+
+    While moves of the request are cancelled on 2.3 and earlier, also with all topics of the plan:
+    what goes on there without a request would be forgotten by the next controller.
+    """
+    named = {plan.moves[m].topic for m, _ in run.step}
+    added = {entry.topic for entry in reading.cluster.reassignment or ()}
+    if run.returning and records_moves(reading.cluster.kafka_version) is not True:
+        added |= {move.topic for move in plan.moves}
+    if added <= named:
         return reading
-    return context.access.observe(desired.cluster.name, topics=(*named, *sorted(added)))
+    return context.access.observe(desired.cluster.name, topics=tuple(sorted(named | added)))
+
+
+def _overdue(context: PassContext, run: Run, plan: Plan, cluster: Cluster) -> Mapping[int, int]:
+    """Return since when each move of the request has its target in sync, beside other replicas."""
+    before, now_ms = context.memory.overdue, context.now_ms()
+    found = [m for m, index in run.step if _would_have_ended(plan.moves[m], index, cluster)]
+    return {m: before.get(m, now_ms) for m in found}
+
+
+def _would_have_ended(move: Move, index: int, cluster: Cluster) -> bool:
+    partition, target = partition_of(move, cluster), move.path[index]
+    if partition is None or partition.moving or partition.replicas == target:
+        return False
+    in_sync = set(partition.isr or ()) & set(cluster.brokers)
+    return set(target) <= set(partition.replicas) & in_sync
 
 
 def _look_at_disks(context: PassContext, run: Run, plan: Plan, cluster: Cluster) -> SeenDisks:

@@ -13,7 +13,6 @@ from enum import StrEnum
 from poolkeeper.errors import Refused
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.planning.run_state.gates import gates
-from poolkeeper.planning.run_state.progress.move_progress import classify
 from poolkeeper.zk import observe, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperAccess
@@ -78,7 +77,7 @@ def elect(journal: Journal, name: str) -> tuple[Wait, ...]:
     cluster = observe.cluster(journal.session, name, want_configs=False).cluster
     document = read_status(journal.session).document
     moves = () if document is None else document.plan.moves
-    hazards = gates.hazards(cluster, classify(moves, cluster))
+    hazards = gates.hazards(cluster, moves)
     if not hazards:
         access.elect_controller(cluster)
     return hazards

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -141,8 +142,12 @@ def test_a_job_with_executors_says_what_they_are_like():
     conf = {
         **COMMON_CONF,
         "spark.driver.memory": "2048m",
+        "spark.dynamicAllocation.enabled": "true",
+        "spark.dynamicAllocation.executorIdleTimeout": "30s",
+        "spark.dynamicAllocation.initialExecutors": "3",
+        "spark.dynamicAllocation.maxExecutors": "3",
+        "spark.dynamicAllocation.minExecutors": "0",
         "spark.executor.cores": "4",
-        "spark.executor.instances": "3",
         "spark.executor.memory": "2048m",
         "spark.executor.memoryOverhead": "6144m",
         "spark.kubernetes.container.image": "planner:1",
@@ -168,6 +173,37 @@ PLACEMENT = {
     "tolerations": [{"key": "x"}],
     "priorityClassName": "low",
 }
+
+
+STORED = PlannerPodSettings("planner:1", storage="s3a://bucket/plans", storage_secret="keys")
+
+
+def test_the_driver_alone_has_what_the_store_of_plans_needs():
+    pod = planner_pods.job(ORDER, STORED)["spec"]["template"]["spec"]
+    (driver,) = pod["containers"]
+    words = [word for word in driver["args"] if word.startswith("--storage")]
+    assert words == [
+        "--storage=s3a://bucket/plans",
+        "--storage-settings=/etc/poolkeeper/storage",
+    ]
+    mount = {"name": "storage", "mountPath": "/etc/poolkeeper/storage", "readOnly": True}
+    assert driver["volumeMounts"][-1] == mount
+    secret = {"secretName": "keys", "optional": True}
+    assert pod["volumes"][-1] == {"name": "storage", "secret": secret}
+    assert "storage" not in json.dumps(planner_pods.executor(ORDER, STORED))
+
+
+def test_a_store_that_needs_no_secret():
+    settings = replace(STORED, storage_secret="", storage_from_bytes=7)
+    pod = planner_pods.job(ORDER, settings)["spec"]["template"]["spec"]
+    words = [w for w in pod["containers"][0]["args"] if w.startswith("--storage")]
+    assert words == ["--storage=s3a://bucket/plans", "--storage-from=7"]
+    assert (
+        pod["volumes"]
+        == planner_pods.job(ORDER, PlannerPodSettings("planner:1"))["spec"]["template"]["spec"][
+            "volumes"
+        ]
+    )
 
 
 def test_an_executor_has_no_token_and_no_question():

@@ -18,11 +18,13 @@ from poolkeeper.rebalances.planning import text_chunks
 from poolkeeper.rebalances.planning.planning_jobs import JobEngine, job_name, label, secrets_of
 from poolkeeper.rebalances.planning.request import ClusterRequest, RebalanceRequest
 from poolkeeper.rebalances.planning.response import ClusterPlan, RebalanceResponse
+from poolkeeper.rebalances.text_store import TextStore
 
 DESIRED = Desired(cluster_spec())
 QUESTION = RebalanceRequest((ClusterRequest(DESIRED),), 7)
 ANSWER = RebalanceResponse(QUESTION.digest, (ClusterPlan("main", problem="not there"),))
 OWNER = {"apiVersion": "v1", "kind": "Rebalance", "name": "daily", "uid": "r1"}
+NOT_ALL = "its ConfigMaps, or what they name, are not all there"
 JOBS = "/apis/batch/v1/namespaces/ours/jobs"
 JOB = job_name("daily", QUESTION)
 
@@ -96,7 +98,8 @@ def server():
 
 @pytest.fixture
 def engine(server):
-    return JobEngine(server, "ours", PlannerPodSettings("planner:1"), lambda name: OWNER)
+    texts = TextStore(server, "ours")
+    return JobEngine(server, "ours", PlannerPodSettings("planner:1"), lambda name: OWNER, texts)
 
 
 def test_a_question_becomes_a_job_that_is_let_go_once_its_question_is_there(server, engine):
@@ -135,7 +138,11 @@ def test_the_answer_is_read_as_often_as_it_is_asked_for(server, engine):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        pytest.param(lambda server: None, "its ConfigMaps are not all there", id="no-answer"),
+        pytest.param(
+            lambda server: None,
+            NOT_ALL,
+            id="no-answer",
+        ),
         pytest.param(
             lambda server: server.keep(replace(ANSWER, question="sha256:0")),
             "it is the response to another request",
@@ -143,7 +150,7 @@ def test_the_answer_is_read_as_often_as_it_is_asked_for(server, engine):
         ),
         pytest.param(
             lambda server: (server.keep(ANSWER), server.found.pop(_path(f"{JOB}-answer-1"))),
-            "its ConfigMaps are not all there",
+            NOT_ALL,
             id="a-piece-is-missing",
         ),
     ],
@@ -197,6 +204,7 @@ def test_who_leads_no_more_leaves_jobs_to_the_next_leader(server):
         "ours",
         PlannerPodSettings("planner:1"),
         lambda name: OWNER,
+        TextStore(server, "ours"),
     )
     fenced.request_plans("daily", QUESTION)
     server.leads = False

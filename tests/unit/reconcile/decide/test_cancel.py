@@ -1,6 +1,7 @@
 """What of a request in flight is cancelled, and what is done about it: tables of values."""
 
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
@@ -16,12 +17,13 @@ from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
     CancelMoves,
     ChangeThrottle,
+    ElectController,
     MissingInput,
     RecordThrottled,
     RequestOrder,
     Watch,
 )
-from poolkeeper.reconcile.decide.stalls import STALL_MS
+from poolkeeper.reconcile.decide.stalls import FAILED_OVER, IGNORED_PAUSE_MS, STALL_MS
 from unit.reconcile.situations import NOW_MS, T0, T1, cluster, desired, flying, requested
 
 R = WaitReason
@@ -57,9 +59,9 @@ def at(seen, *, stop=None, execution=ALLOWED, brokers=False, gone=None, age_ms=0
     return replace(made, view=view, desired=desired(**execution), asks_brokers=brokers)
 
 
-def held(situation, copied):
-    """What brokers say that they hold."""
-    view = replace(situation.view, disks=TargetDisks(copied=copied))
+def held(situation, copied, failed=MappingProxyType({})):
+    """What brokers say that they hold, and which of their directories failed."""
+    view = replace(situation.view, disks=TargetDisks(copied=copied, failed=failed))
     return replace(situation, view=view)
 
 
@@ -366,10 +368,121 @@ def test_a_throttle_that_was_lowered_keeps_no_origin_behind(situation, change):
     assert (decided.throttle if isinstance(decided, Watch) else decided) == change
 
 
+def overdue(seen, *moves, since_ms=STALL_MS + 1, **run):
+    """All of these moves have been in sync for so long, and nobody ended them."""
+    made = at(seen, **{**BOTH, **run})
+    times = dict.fromkeys(moves, NOW_MS - since_ms)
+    return replace(made, view=replace(made.view, overdue=times))
+
+
+FORGOTTEN = cluster(UNIONS)
+BOTH_BACK = ((0, 1), (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("situation", "decision"),
+    [
+        pytest.param(
+            overdue(FORGOTTEN, 0, 1, since_ms=STALL_MS), None, id="one-controller-may-be-slow"
+        ),
+        pytest.param(
+            overdue(FORGOTTEN, 0, 1),
+            RequestOrder(BOTH_BACK, 1),
+            id="it-may-hear-of-a-request",
+        ),
+        pytest.param(overdue(FORGOTTEN, 0), None, id="the-other-arrives-first"),
+        pytest.param(
+            overdue(FORGOTTEN, 0, 1, attempts=1, age_ms=FAILOVER_PAUSE_MS - 1),
+            None,
+            id="it-has-time",
+        ),
+        pytest.param(
+            overdue(FORGOTTEN, 0, 1, attempts=1, age_ms=FAILOVER_PAUSE_MS),
+            ElectController(),
+            id="it-dropped-the-request",
+        ),
+        pytest.param(
+            overdue(FORGOTTEN, 0, 1, attempts=1, age_ms=FAILOVER_PAUSE_MS, execution={}),
+            None,
+            id="nobody-allows-another",
+        ),
+        pytest.param(
+            overdue(FORGOTTEN, 0, 1, attempts=FAILED_OVER, age_ms=FAILOVER_PAUSE_MS),
+            RequestOrder(BOTH_BACK, FAILED_OVER + 1),
+            id="the-next-one-gets-it",
+        ),
+        pytest.param(
+            overdue(FORGOTTEN, 0, 1, attempts=FAILED_OVER + 1, age_ms=IGNORED_PAUSE_MS - 1),
+            None,
+            id="and-then-nobody-for-long",
+        ),
+        pytest.param(
+            overdue(FORGOTTEN, 0, 1, attempts=FAILED_OVER + 1, age_ms=IGNORED_PAUSE_MS),
+            ElectController(),
+            id="but-not-for-ever",
+        ),
+        pytest.param(
+            overdue(replace(FORGOTTEN, reassignment=ENTRIES), 0, 1),
+            cancel(0, 1),
+            id="it-is-deaf-to-the-one-that-is-there",
+        ),
+    ],
+)
+def test_what_nobody_works_on_any_more_is_not_waited_for(situation, decision):
+    assert decide(situation) == decision
+
+
+def alone(seen, **run):
+    """Only the first move is requested; the second goes on without that."""
+    made = at(replace(seen, reassignment=ENTRIES[:1]), returning=(0,), **run)
+    view = replace(made.view, returns={0: made.view.returns[0]})
+    return replace(made, run=replace(made.run, step=((0, 1),)), view=view)
+
+
+COPIED_OUT = cluster(UNIONS, isr={0: (1, 2), 1: (2, 3, 1)})
+THAWED = {"rates": (100,), "declared_rate": 100}
+STILL = {"rates": (1,), "throttled_ms": A_WHILE_AGO, "declared_rate": 100}
+
+
+@pytest.mark.parametrize(
+    ("situation", "decision"),
+    [
+        pytest.param(
+            alone(AT_WORK, **STILL, age_ms=STALL_MS),
+            ChangeThrottle((100, 1)),
+            id="it-is-raised-for-them",
+        ),
+        pytest.param(alone(AT_WORK, **THAWED), None, id="and-not-lowered-again"),
+        pytest.param(
+            alone(COPIED_OUT, **THAWED),
+            ChangeThrottle((1, 100)),
+            id="until-nothing-is-copied-there",
+        ),
+        pytest.param(
+            alone(COPIED_OUT, **STILL, age_ms=STALL_MS),
+            CancelMoves((0,), ((0, 1),), (0,), by_brokers=False, may_fail_over=True),
+            id="and-then-it-fails-over",
+        ),
+    ],
+)
+def test_a_throttle_that_was_lowered_keeps_no_others_from_arriving(situation, decision):
+    decided = decide(situation)
+    assert (decided.throttle if isinstance(decided, Watch) else decided) == decision
+
+
 @pytest.mark.parametrize(
     ("situation", "told"),
     [
         pytest.param(at(AT_WORK), (), id="nobody-asks"),
+        pytest.param(
+            alone(AT_WORK, **THAWED),
+            (
+                Wait(R.MOVES_RETURNING, stage=1, count=1),
+                Wait(R.ARRIVALS_FIRST, count=1),
+                Wait(R.FAILOVER_UNSAFE, cause=Wait(R.MOVES_WITHOUT_REQUEST, count=1)),
+            ),
+            id="others-go-on-without-a-request",
+        ),
         pytest.param(
             at(AT_WORK, stop=NOW, execution={}),
             (Wait(R.CANCEL_NEEDS_FAILOVER, partitions=(T0, T1)),),
@@ -405,6 +518,22 @@ def test_a_throttle_that_was_lowered_keeps_no_origin_behind(situation, change):
                 Wait(R.RETURN_BEHIND, partitions=(T0,), brokers=(2,), count=3, of=8),
             ),
             id="how-far-it-is-behind",
+        ),
+        pytest.param(
+            held(at(BEHIND, returning=(0, 1)), {(T0, 3): 8, (T1, 2): 9}, {2: {"/d1": "full"}}),
+            (
+                Wait(R.MOVES_RETURNING, stage=1, count=2),
+                Wait(R.LOG_DIR_FAILED, partitions=(T0,), brokers=(2,), path="/d1", detail="full"),
+            ),
+            id="its-directory-has-failed",
+        ),
+        pytest.param(
+            held(at(BEHIND, returning=(0, 1)), {(T0, 2): 3, (T0, 3): 8}, {2: {"/d1": "full"}}),
+            (
+                Wait(R.MOVES_RETURNING, stage=1, count=2),
+                Wait(R.RETURN_BEHIND, partitions=(T0,), brokers=(2,), count=3, of=8),
+            ),
+            id="another-directory-has-failed",
         ),
         pytest.param(
             at(replace(BEHIND, brokers=cluster(live=(1, 3)).brokers), returning=(0, 1)),

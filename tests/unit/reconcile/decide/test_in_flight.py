@@ -24,7 +24,7 @@ from unit.reconcile.situations import AFTER, NOW_MS, T0, cluster, desired, flyin
 
 R = WaitReason
 ENTRIES = requested((3, 2), (2, 3))
-AT_WORK = cluster(((3, 1, 2), (2, 1)), reassignment=ENTRIES)
+AT_WORK = cluster(((3, 1, 2), (2, 1)), isr={0: (1, 2)}, reassignment=ENTRIES)
 
 
 def arrived(count):

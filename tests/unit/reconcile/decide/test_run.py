@@ -13,7 +13,7 @@ from poolkeeper.model.execution.runs import Ending, Phase, Saved, ThrottleConfli
 from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Urgency
-from poolkeeper.model.specs import Capacity, Throttle, ThrottleMode, TopicSpec, Window
+from poolkeeper.model.specs import Capacity, Remedies, Throttle, ThrottleMode, TopicSpec, Window
 from poolkeeper.planning.run_state.throttling.throttles import PUT_BACK_MAX, ThrottleWatch
 from poolkeeper.planning.staging.next_stage import NothingFits, Stage
 from poolkeeper.reconcile.authority import Authority
@@ -23,6 +23,7 @@ from poolkeeper.reconcile.decide.decisions import (
     ComputeStage,
     DoNothing,
     Elect,
+    ElectController,
     EndRun,
     EnterPhase,
     MissingInput,
@@ -30,7 +31,7 @@ from poolkeeper.reconcile.decide.decisions import (
     RequestStage,
 )
 from poolkeeper.reconcile.decide.run import decide, decide_begin
-from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX
+from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX, IGNORED_PAUSE_MS, STALL_MS
 from unit.reconcile.situations import (
     AFTER,
     BEFORE,
@@ -112,7 +113,17 @@ def test_before_and_after_the_moves(at, decision):
 ASKED = {"ending_read": True}
 STAGE = Stage(((0, 1), (1, 1)), 200)
 SOUGHT = {**ASKED, "stage_computed": True, "stage": STAGE}
+IGNORED = DoNothing((Wait(R.REQUEST_IGNORED, count=ATTEMPTS_MAX),))
 FINISHED = replace(RUN, stage=3, step=((0, 1), (1, 1)))
+
+
+def ignored(attempts, age_ms=0):
+    """The stage was requested so often, and a failover is allowed."""
+    run = replace(RUN, step=STAGE.entries, attempts=attempts, requested_ms=NOW_MS - age_ms)
+    made = replace(between(cluster(), run, **SOUGHT), reported_stage=(0, 0))
+    return replace(made, desired=desired(remedies=Remedies(allow_controller_failover=True)))
+
+
 STEPPED = Action(ActionKind.STAGE_FINISHED, stage=3, count=1, of=2)
 HALF = cluster(((3, 2), (2, 1)))
 TORN = cluster(torn=frozenset({"t"}))
@@ -236,6 +247,12 @@ def test_after_the_first_stage_throttles_of_others_are_no_reason_to_wait():
             RequestStage(STAGE, ATTEMPTS_MAX),
             id="except-now-and-then-as-the-controller-may-be-another",
         ),
+        pytest.param(ignored(5, STALL_MS), ElectController(), id="or-is-made-another"),
+        pytest.param(ignored(5, STALL_MS - 1), IGNORED, id="which-is-not-done-at-once"),
+        pytest.param(ignored(6), RequestStage(STAGE, 7), id="that-gets-it-at-once"),
+        pytest.param(ignored(10), RequestStage(STAGE, 11), id="and-as-often"),
+        pytest.param(ignored(11, IGNORED_PAUSE_MS - 1), IGNORED, id="and-no-more-than-that"),
+        pytest.param(ignored(11, IGNORED_PAUSE_MS), ElectController(), id="but-after-a-while"),
         pytest.param(
             between(
                 cluster(leaders={0: -1}), stage_computed=True, stage=NothingFits(FULL), **ASKED

@@ -42,13 +42,21 @@ def cluster(
         pytest.param(cluster((3, 2)), Stall.STALE, id="all-is-done"),
         pytest.param(cluster((3, 2), isr=(2,)), None, id="a-replica-is-still-being-copied"),
         pytest.param(cluster((1, 2), topics=False), Stall.STALE, id="the-topic-is-gone"),
-        pytest.param(cluster((3, 1, 2)), None, id="an-old-union-is-at-work"),
+        pytest.param(cluster((3, 1, 2), isr=(1, 2)), None, id="an-old-union-is-at-work"),
+        pytest.param(cluster((3, 1, 2)), Stall.IGNORED, id="an-old-union-would-be-done"),
+        pytest.param(
+            replace(cluster((3, 1, 2), isr=(1, 2)), kafka_version="2.8.2"),
+            Stall.IGNORED,
+            id="a-newer-controller-would-record-it",
+        ),
+        pytest.param(cluster((1, 2), entry=(5, 6)), Stall.IGNORED, id="it-was-replaced"),
         pytest.param(cluster((3, 2, 1), adding=(3,), removing=(1,)), None, id="at-work"),
         pytest.param(cluster((1, 2), controller=None), None, id="no-controller-to-blame"),
         pytest.param(cluster((1, 2), entry=None), None, id="no-request"),
     ],
 )
 def test_a_request_of_ours_is_stuck_or_not(seen, expected):
+    seen = replace(seen, brokers={number: Broker(number) for number in range(1, 7)})
     assert stall_of((MOVE,), ((0, 1),), classify((MOVE,), seen), seen) is expected
 
 
@@ -64,7 +72,18 @@ AT_WORK = topic("u", (1, 2, 3), isr=(1, 2))
             cluster((3, 2)), ("u", (4, 5)), Stall.IGNORED, id="ours-done-theirs-not-begun"
         ),
         pytest.param(cluster((3, 2)), ("u", (3, 1)), None, id="ours-done-theirs-at-work"),
-        pytest.param(cluster((3, 1, 2)), ("no", (1,)), None, id="ours-at-work"),
+        pytest.param(cluster((3, 1, 2), isr=(1, 2)), ("no", (1,)), None, id="ours-at-work"),
+        pytest.param(cluster((3, 1, 2)), ("no", (1,)), Stall.IGNORED, id="ours-would-be-done"),
+        pytest.param(
+            cluster((1, 2), entry=None), ("no", (1,)), Stall.STALE, id="ours-is-not-in-it"
+        ),
+        pytest.param(
+            cluster((1, 2), entry=None), ("u", (2, 1)), Stall.IGNORED, id="theirs-would-be-done"
+        ),
+        pytest.param(cluster((5, 3, 2)), ("no", (1,)), Stall.IGNORED, id="the-topic-is-another"),
+        pytest.param(
+            cluster((5, 3, 2), isr=(5,)), ("no", (1,)), None, id="which-may-be-on-its-way"
+        ),
         pytest.param(cluster((3, 2), entry=(5, 6)), None, Stall.IGNORED, id="ours-was-edited"),
         pytest.param(cluster((3, 2), entry=None), ("no", (1,)), Stall.STALE, id="theirs-alone"),
     ],

@@ -14,8 +14,10 @@ from poolkeeper.frozen import frozen
 from poolkeeper.text import count
 
 if TYPE_CHECKING:
+    from poolkeeper.kube.client.client import Api
     from poolkeeper.rebalances.planning.request import RebalanceRequest
     from poolkeeper.rebalances.planning.task_runner import WrittenResponse
+    from poolkeeper.rebalances.text_store import TextStore
 
 DEADLINE_S = 60.0
 MESSAGE_CHARS_MAX = 2000
@@ -34,6 +36,9 @@ class AnswerOptions:
     job_uid: str | None
     message: Path | None
     secrets: Path | None
+    storage: str | None
+    storage_settings: Path | None
+    storage_from: int
     master: str | None
     processes: int | None
     conf: tuple[str, ...]
@@ -42,6 +47,8 @@ class AnswerOptions:
         """Refuse options that contradict each other."""
         if (self.job is None) != (self.job_uid is None) or (self.job is None) == (self.out is None):
             raise click.UsageError("expected --out, or --job and --job-uid")
+        if self.storage and self.job is None:
+            raise click.UsageError("--storage goes with --job")
 
 
 @click.command()
@@ -66,6 +73,16 @@ class AnswerOptions:
     type=click.Path(file_okay=False, path_type=Path),
     help="Secrets with credentials, a folder each; at the same path for all executors.",
 )
+@click.option(
+    "--storage", metavar="URI", help="With --job: put a response that is long below this."
+)
+@click.option(
+    "--storage-settings",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Hadoop's settings of --storage, such as keys: a file each.",
+)
+@click.option("--storage-from", metavar="BYTES", type=click.IntRange(min=0), default=0, hidden=True)
 @click.option("--master", metavar="URL", help="Do it with Spark, at this master.")
 @click.option(
     "--processes", metavar="N", type=click.IntRange(min=1), help="Without --master: how many."
@@ -80,12 +97,13 @@ def answer(**given: Any) -> None:
     given_to_spark = settings(command.conf)
     try:
         request = _read_request(command.source, command.digest)
+        store = None if command.job is None else _Answers.opened(command, given_to_spark)
         made = _plan_clusters(request, command, given_to_spark)
-        if command.out is not None:
-            output_files.write(command.out, made.text)
-            message: dict[str, object] = {"clusters": made.clusters}
+        if store is not None:
+            message = store.write(made.text)
         else:
-            message = _store_response(str(command.job), str(command.job_uid), made.text)
+            output_files.write(command.out or Path(), made.text)
+            message = {"clusters": made.clusters}
     except PoolkeeperError as failed:
         _write_message(command.message, printing.one_line(str(failed))[:MESSAGE_CHARS_MAX])
         raise
@@ -133,21 +151,46 @@ def _plan_clusters(
         return task_runner.write_response(request, engine, secrets)
 
 
-def _store_response(job: str, uid: str, text: str) -> dict[str, object]:
-    from poolkeeper.kube.client.client import Api
-    from poolkeeper.kube.jobs import configmap_blob, jobs
-    from poolkeeper.rebalances.planning import text_chunks
+@frozen
+class _Answers:
+    """Where a Job's response is written."""
 
-    namespace, separator, name = job.partition("/")
-    if not separator:
-        raise click.BadParameter(f"{job!r} (expected NAMESPACE/NAME)", param_hint="--job")
-    stored = configmap_blob.Text(text_chunks.chunked(text), text_chunks.digest_of(text))
-    api = Api.connect(deadline_s=DEADLINE_S)
-    configmap_blob.write(
-        api, namespace, jobs.answer_name(name), jobs.owner(name, uid), stored, jobs.labels(name)
-    )
-    api.close()
-    return {"digest": stored.digest, "chunks": len(stored.chunks)}
+    api: "Api"
+    texts: "TextStore"
+    job: str
+    uid: str
+
+    @classmethod
+    def opened(cls, command: AnswerOptions, conf: dict[str, str]) -> "_Answers":
+        """Open it: what is wrong with the storage is told before anything is planned."""
+        from poolkeeper.kube.client.client import Api
+        from poolkeeper.kube.jobs import jobs
+        from poolkeeper.rebalances import text_store
+
+        namespace, separator, name = str(command.job).partition("/")
+        if not separator:
+            raise click.BadParameter(
+                f"{command.job!r} (expected NAMESPACE/NAME)", param_hint="--job"
+            )
+        api = Api.connect(deadline_s=DEADLINE_S)
+        texts = text_store.TextStore(api, namespace)
+        if command.storage:
+            opener = text_store.opener(command.storage, conf, command.storage_settings)
+            least = command.storage_from or text_store.STORED_FROM_BYTES
+            texts = text_store.TextStore(api, namespace, opener, least)
+            texts.check(jobs.answer_name(name))
+        return cls(api, texts, name, str(command.job_uid))
+
+    def write(self, text: str) -> dict[str, object]:
+        """Write the response; returns what is said of it."""
+        from poolkeeper.kube.jobs import configmap_blob, jobs
+        from poolkeeper.rebalances.planning import text_chunks
+
+        stored = configmap_blob.Text(text_chunks.chunked(text), text_chunks.digest_of(text))
+        owner = jobs.owner(self.job, self.uid)
+        self.texts.write(jobs.answer_name(self.job), owner, stored, jobs.labels(self.job))
+        self.api.close()
+        return {"digest": stored.digest, "chunks": len(stored.chunks)}
 
 
 def _write_message(file: Path | None, line: str) -> None:

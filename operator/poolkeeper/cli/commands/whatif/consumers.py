@@ -16,7 +16,7 @@ from poolkeeper.cli.input.clusters.studied_cluster import StudiedCluster
 from poolkeeper.cli.input.supposed_groups import GroupWords, OrderedEvents
 from poolkeeper.cli.output import ink, printing
 from poolkeeper.cli.output.studies import consumers_text
-from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.errors import Refused
 from poolkeeper.report import consumer_page
 from poolkeeper.studies import consumer_study
 from poolkeeper.studies.consumer_study import ConsumerStudy, StudyInput
@@ -123,10 +123,7 @@ def _observed(found: StudiedCluster | None, name: str) -> ObservedGroup:
     """Ask the brokers for a group; raises Refused for one without members."""
     if found is None or found.target is None:
         raise click.UsageError("--group is a live group: give a live cluster (-f, or --zookeeper)")
-    client = cluster_reading.brokers(found.target)
-    if client is None:
-        raise Unavailable("no broker answers (expected spec.brokers in manifests, or --bootstrap)")
-    with client:
+    with cluster_reading.known_brokers(found.target) as client:
         group = client.consumer_group(name)
     if not group.members:
         raise Refused(f"--group: group {name} has no members now (expected --member)")

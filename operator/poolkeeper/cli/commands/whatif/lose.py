@@ -15,7 +15,7 @@ from poolkeeper.cli.input.clusters import cluster_reading, studied_cluster
 from poolkeeper.cli.input.clusters.studied_cluster import StudiedCluster
 from poolkeeper.cli.output import ink, printing
 from poolkeeper.cli.output.studies import loss_text
-from poolkeeper.errors import InvalidInput, Problem, Unavailable
+from poolkeeper.errors import BrokersUnreachable, InvalidInput, Problem, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Cluster
 from poolkeeper.studies import broker_loss, group_coordinators, loss_settings
@@ -136,7 +136,10 @@ def _asked(
 ) -> tuple[Mapping[str, str], Mapping[str, ListedGroup], tuple[str, ...]]:
     """What brokers tell of their settings, the groups to study, and warnings."""
     named = dict.fromkeys(groups, ListedGroup())
-    client = None if found.target is None else cluster_reading.brokers(found.target)
+    try:
+        client = None if found.target is None else cluster_reading.brokers(found.target)
+    except BrokersUnreachable as error:
+        return {}, named, (f"the brokers are not asked: {error}",)
     if client is None:
         return {}, named, ()
     with client:

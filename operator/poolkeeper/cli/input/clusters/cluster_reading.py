@@ -9,7 +9,7 @@ from poolkeeper.brokers import enrich
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli import timing
 from poolkeeper.cli.input.clusters.targets import Target
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import BrokersUnreachable, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import with_load_history
 from poolkeeper.model.plans import Plan
@@ -53,22 +53,40 @@ def session(target: Target) -> Iterator[Session]:
 
 
 def brokers(target: Target) -> BrokerClient | None:
-    """Connect to the brokers; None if their addresses are unknown or none answers."""
+    """Connect to the brokers; None if their addresses are unknown.
+
+    Raises `BrokersUnreachable`.
+    """
     if not target.bootstrap:
         return None
     try:
         return BrokerClient.open(
             target.bootstrap, target.client.brokers, target.client.brokers_tls, target.timeout_s
         )
-    except Unavailable:
-        return None
+    except Unavailable as error:
+        raise BrokersUnreachable(str(error)) from error
+
+
+def known_brokers(target: Target) -> BrokerClient:
+    """Connect to the brokers; raises `BrokersUnreachable`, also if nobody said where they are."""
+    client = brokers(target)
+    if client is None:
+        raise BrokersUnreachable(
+            "no broker's address is known (expected spec.brokers in manifests, or --bootstrap)"
+        )
+    return client
 
 
 def config_questions(target: Target) -> Callable[[Plan, Cluster], Mapping[str, RefusedConfig]]:
     """Return what asks the brokers which configs of a plan they refuse; of none if none answers."""
 
     def refused(plan: Plan, cluster: Cluster) -> Mapping[str, RefusedConfig]:
-        asked = brokers(target) if config_checks.checks_of(plan.steps, cluster) else None
+        if not config_checks.checks_of(plan.steps, cluster):
+            return {}
+        try:
+            asked = brokers(target)
+        except BrokersUnreachable:  # the sizes that are missing tell so
+            return {}
         if asked is None:
             return {}
         with asked:

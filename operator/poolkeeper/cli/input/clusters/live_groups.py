@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from poolkeeper.cli.input import supposed_groups
 from poolkeeper.cli.input.clusters import cluster_reading
 from poolkeeper.cli.input.clusters.targets import Target
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import BrokersUnreachable, Unavailable
 from poolkeeper.model.topology import Cluster
 from poolkeeper.studies.group_events import StudiedGroup
 from poolkeeper.studies.planned_groups import GroupBefore
@@ -15,10 +15,12 @@ def read_groups(
     target: Target, cluster: Cluster, names: Sequence[str]
 ) -> tuple[dict[str, GroupBefore], tuple[str, ...]]:
     """Ask the brokers for groups; return those that have members, and a warning for each other."""
-    client = cluster_reading.brokers(target) if names else None
-    if client is None:
-        why = "no broker answers (expected spec.brokers in manifests, or --bootstrap)"
-        return {}, (f"consumer groups are not known: {why}",) if names else ()
+    if not names:
+        return {}, ()
+    try:
+        client = cluster_reading.known_brokers(target)
+    except BrokersUnreachable as error:
+        return {}, (f"consumer groups are not known: {error}",)
     found: dict[str, GroupBefore] = {}
     warnings = []
     with client:

@@ -9,6 +9,7 @@ from poolkeeper.cli import timing
 from poolkeeper.cli.input.clusters import cluster_reading
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.output.runs import status_values
+from poolkeeper.errors import BrokersUnreachable
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
@@ -33,7 +34,7 @@ def read(session: Session, target: Target) -> status_values.Status:
     recorded = journal.read_status(session)
     context = _context(target, session, observed.notes)
     found = status_values.status_of(observed.cluster, recorded, context)
-    sizes, told = _said_by_brokers(target, found, observed.cluster, recorded)
+    sizes, told, unheard = _said_by_brokers(target, found, observed.cluster, recorded)
     hindered = _cancel_waits(target, observed.cluster, recorded, sizes)
     failed = (*_failed_log_dirs(sizes), *_disk_waits(recorded, observed.cluster, sizes, told))
     held = _stage_waits(target, session, found, observed.cluster)
@@ -43,7 +44,7 @@ def read(session: Session, target: Target) -> status_values.Status:
         found = status_values.status_of(cluster, recorded, context)
     return replace(
         found,
-        waits=(*hindered, *failed, *held, *found.waits),
+        waits=(*hindered, *failed, *held, *found.waits, *unheard),
         troubles=_troubles(target, observed.cluster, recorded),
     )
 
@@ -103,20 +104,25 @@ def _stage_waits(
 
 def _said_by_brokers(
     target: Target, found: status_values.Status, cluster: Cluster, recorded: JournalView
-) -> tuple[Sizes, ToldReplicas]:
+) -> tuple[Sizes, ToldReplicas, tuple[Wait, ...]]:
     """Ask the brokers for their log directories, if something moves or is not in sync.
 
-    Of a stage that lasts, the leaders also for what they know of its replicas.
+    Of a stage that lasts, the leaders also for what they know of its replicas. Last comes why they
+    cannot be asked.
     """
-    if not (found.run or found.arriving or found.under_replicated) or not target.bootstrap:
-        return Sizes({}), {}
-    brokers = cluster_reading.brokers(replace(target, timeout_s=timing.LOG_DIRS_DEADLINE_S))
+    nothing: tuple[Sizes, ToldReplicas] = (Sizes({}), {})
+    if not (found.run or found.arriving or found.under_replicated):
+        return *nothing, ()
+    try:
+        brokers = cluster_reading.brokers(replace(target, timeout_s=timing.LOG_DIRS_DEADLINE_S))
+    except BrokersUnreachable as error:
+        return *nothing, (Wait(WaitReason.BROKERS_UNREACHABLE, detail=str(error)),)
     if brokers is None:
-        return Sizes({}), {}
+        return *nothing, ()
     leaders = leaders_to_ask(recorded.stored, cluster, time.time_ns() // 1_000_000)
     with brokers:
         sizes = brokers.sizes(cluster.brokers, timing.LOG_DIRS_DEADLINE_S)
-        return sizes, brokers.told_replicas(leaders, timing.LOG_DIRS_DEADLINE_S)
+        return sizes, brokers.told_replicas(leaders, timing.LOG_DIRS_DEADLINE_S), ()
 
 
 def _disk_waits(

@@ -76,7 +76,7 @@ def waits_in_flight(
         lacking = tuple(sorted(name for name in sizes if (name, broker) not in disks.copied))
         failed = disks.failed.get(broker, {})
         if lacking:
-            found += [_failed(broker, path, why, lacking) for path, why in sorted(failed.items())]
+            found += failed_dirs(broker, failed, lacking)
         if lacking and not failed and broker in disks.log_dirs and disks.age_ms >= NOT_BEGUN_MS:
             found.append(Wait(WaitReason.COPY_NOT_BEGUN, brokers=(broker,), partitions=lacking))
         left = sum(
@@ -181,10 +181,10 @@ def failed_targets(
             continue
         name = (move.name,)
         waits = tuple(
-            _failed(broker, path, why, name)
+            wait
             for broker in sorted(set(move.path[at + 1]) - set(move.path[at]))
             if broker in cluster.brokers
-            for path, why in sorted(cluster.brokers[broker].failed_log_dirs.items())
+            for wait in failed_dirs(broker, cluster.brokers[broker].failed_log_dirs, name)
         )
         if waits:
             found[m] = waits
@@ -196,6 +196,12 @@ def _takes_replicas(cluster: Cluster) -> bool:
     return versions.records_moves(cluster.kafka_version) is True
 
 
-def _failed(broker: int, path: str, why: str, names: tuple[TopicPartition, ...]) -> Wait:
-    failed = WaitReason.LOG_DIR_FAILED
-    return Wait(failed, brokers=(broker,), path=path, detail=why, partitions=names)
+def failed_dirs(
+    broker: int, failed: Mapping[str, str], names: tuple[TopicPartition, ...]
+) -> list[Wait]:
+    """Name the failed directories of a broker that keep `names` away; `failed`: why, by path."""
+    reason = WaitReason.LOG_DIR_FAILED
+    return [
+        Wait(reason, brokers=(broker,), path=path, detail=why, partitions=names)
+        for path, why in sorted(failed.items())
+    ]

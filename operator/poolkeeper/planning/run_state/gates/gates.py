@@ -21,8 +21,13 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Urgency
 from poolkeeper.model.topic_config.values import whole
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
+from poolkeeper.model.versions import records_moves
 from poolkeeper.planning.run_state.gates import windows
-from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.progress.move_progress import (
+    MoveProgress,
+    MoveState,
+    classify,
+)
 from poolkeeper.planning.run_state.reassignments import orphans, requests
 from poolkeeper.planning.run_state.reassignments.requests import Owned
 
@@ -131,13 +136,13 @@ def _moving(cluster: Cluster) -> dict[TopicPartition, Replicas]:
     }
 
 
-def hazards(cluster: Cluster, progress: Sequence[MoveProgress]) -> tuple[Wait, ...]:
+def hazards(cluster: Cluster, moves: Sequence[Move] = ()) -> tuple[Wait, ...]:
     """Return what a controller failover would make worse.
 
     A topic node that cannot be decoded, or a partition without target replicas, stops every next
     controller while it starts; a request may make such nodes, or lose data. A replica in sync that
     is not in its list would be forgotten, and so, on 2.3 and earlier, would a move without its
-    request.
+    request. `moves`: those of a plan whose request may be gone.
     """
     reasons = [
         Wait(WaitReason.TOPIC_DAMAGED, topic=name, detail=why)
@@ -153,19 +158,36 @@ def hazards(cluster: Cluster, progress: Sequence[MoveProgress]) -> tuple[Wait, .
     )
     if empty:
         reasons.append(Wait(WaitReason.NO_REPLICAS_WANTED, partitions=tuple(empty)))
-    lost = sum(p.state is MoveState.ORPHANED for p in progress) or _forgettable(cluster)
-    if lost:
-        reasons.append(Wait(WaitReason.MOVES_WITHOUT_REQUEST, count=lost))
+    if lost := forgettable(cluster, moves):
+        reasons.append(Wait(WaitReason.MOVES_WITHOUT_REQUEST, count=len(lost)))
     return tuple(reasons)
 
 
-def _forgettable(cluster: Cluster) -> int:
-    """Return how many moves of others may go on without their request (2.3 and earlier)."""
-    found = orphans.find(cluster)
-    return sum(
-        bool(set(each.behind) & set(cluster.brokers)) and not lost_sources(cluster, each.partition)
-        for each in (found.found if found.certain else ())
-    )
+def forgettable(cluster: Cluster, moves: Sequence[Move] = ()) -> frozenset[TopicPartition]:
+    """Return the partitions that may be moving without a request (2.3 and earlier).
+
+    A controller that still remembered a move would have ended it, were all that is live in sync.
+    """
+    if records_moves(cluster.kafka_version) is True:
+        return frozenset()
+    orphaned = orphans.find(cluster)
+    others = orphaned.found if orphaned.certain else ()
+    ours = zip(moves, classify(moves, cluster), strict=True)
+    names = {each.partition for each in others if set(each.behind) & set(cluster.brokers)}
+    names |= {
+        move.name
+        for move, progress in ours
+        if progress.state is MoveState.ORPHANED and _is_behind(cluster, move)
+    }
+    return frozenset(name for name in names if not lost_sources(cluster, name))
+
+
+def _is_behind(cluster: Cluster, move: Move) -> bool:
+    """Whether a live replica is out of sync, or that is not known."""
+    partition = cluster.topics[move.topic].partition(move.partition)
+    isr = () if partition is None else partition.isr or ()
+    listed = () if partition is None else partition.replicas
+    return bool(set(listed) & set(cluster.brokers) - set(isr))
 
 
 def disagreements(cluster: Cluster) -> tuple[Wait, ...]:

@@ -8,7 +8,7 @@ does not say that anybody works on it. An entry is judged by the partition that 
 |---|---|---|
 | can be carried out | has the union of old and new, or on 2.3 and earlier might have | at work |
 | the same, for a broker that is not live | the same | hanging |
-| can be carried out | is as it was | not begun |
+| can be carried out | is as it was, or holds the target in sync, beside others | not begun |
 | wants what is there | is in sync | done |
 | names no replicas, a broker twice, ids that are no integers | | never carried out |
 | names what does not exist, or a broker of which nothing is known | | never carried out |
@@ -192,7 +192,7 @@ def _judge(entry: ReassignmentEntry, cluster: Cluster, known: Collection[int] | 
     in_sync = set(partition.replicas) <= set(partition.isr or ())
     if partition.replicas == entry.replicas and not partition.moving and in_sync:
         return Judgement(_R.REQUEST_DONE, name)
-    begun = _is_begun(entry.replicas, partition, cluster)
+    begun = is_begun(entry.replicas, partition, cluster)
     dead = sorted(set(entry.replicas) - set(cluster.brokers) - set(partition.isr or ()))
     if known is not None and (unknown := tuple(b for b in dead if b not in known)):
         return Judgement(_R.REQUEST_BROKER_UNKNOWN, name, unknown, begun=begun)
@@ -201,12 +201,17 @@ def _judge(entry: ReassignmentEntry, cluster: Cluster, known: Collection[int] | 
     return Judgement(_R.FOREIGN_REQUEST if begun else _R.REQUEST_NOT_BEGUN, name, begun=begun)
 
 
-def _is_begun(target: Replicas, partition: Partition, cluster: Cluster) -> bool:
-    """Whether the controller works on this target, as far as the topic node tells."""
+def is_begun(target: Replicas, partition: Partition, cluster: Cluster) -> bool:
+    """Whether the controller works on this target, as far as the topic node tells.
+
+    One whose replicas are all in sync would be reached by then.
+    """
     if partition.moving:
         removing = set(partition.removing)
         return tuple(r for r in partition.replicas if r not in removing) == target
     if not set(target) <= set(partition.replicas):
+        return False
+    if set(target) <= set(partition.isr or ()) & set(cluster.brokers):
         return False
     # Up to 2.3 the union of a smaller or reordered target is the list as it was.
     return records_moves(cluster.kafka_version) is not True

@@ -260,12 +260,31 @@ def test_what_a_move_in_flight_hangs_on(isr, live, expected):
 
 def test_a_failover_is_not_caused_over_damage_that_would_stop_the_next_controller():
     seen = cluster(partition(0, 1, 2, removing=(1, 2)), damaged={"u": "replicas are strings"})
-    orphan = MoveProgress(MoveState.ORPHANED, 0)
-    assert gates.hazards(seen, (orphan,)) == (
+    assert gates.hazards(seen) == (
         Wait(R.TOPIC_DAMAGED, topic="u", detail="replicas are strings"),
         Wait(R.NO_REPLICAS_WANTED, partitions=T0),
-        Wait(R.MOVES_WITHOUT_REQUEST, count=1),
     )
+
+
+@pytest.mark.parametrize(
+    ("isr", "live", "kafka", "lost"),
+    [
+        pytest.param((1, 2), (1, 2, 3), "2.3.1", T0, id="it-is-copied"),
+        pytest.param((1, 2), (1, 2, 3), None, T0, id="of-an-unknown-release"),
+        pytest.param(None, (1, 2, 3), "2.3.1", T0, id="nothing-is-known"),
+        pytest.param((1, 2), (1, 2, 3), "2.8.2", (), id="topic-nodes-record-moves"),
+        pytest.param((1, 2, 3), (1, 2, 3), "2.3.1", (), id="it-would-have-ended"),
+        pytest.param((1, 2), (1, 2), "2.3.1", (), id="its-target-is-not-live"),
+        pytest.param((1, 2), (3,), "2.3.1", (), id="its-sources-are-not"),
+    ],
+)
+def test_a_move_without_a_request_is_only_lost_by_a_failover_that_somebody_may_remember(
+    isr, live, kafka, lost
+):
+    seen = cluster(partition(0, 3, 2, 1, isr=isr), live=live, kafka_version=kafka)
+    assert gates.forgettable(seen, (move(),)) == {*lost}
+    told = (Wait(R.MOVES_WITHOUT_REQUEST, count=1),) if lost else ()
+    assert gates.hazards(seen, (move(),)) == told
 
 
 @pytest.mark.parametrize(

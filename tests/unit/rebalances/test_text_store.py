@@ -1,0 +1,209 @@
+"""Long texts in a store, here a folder; on a real S3 server in tests/kubernetes."""
+
+import os
+import secrets
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings
+from poolkeeper.rebalances import text_store
+from poolkeeper.rebalances.planning import text_chunks
+from poolkeeper.rebalances.text_store import GRACE_MS, STORED_FROM_BYTES, TextStore
+
+HOME = "/api/v1/namespaces/ours/configmaps"
+OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u1"}
+LONG = secrets.token_hex(STORED_FROM_BYTES + 1)  # half of it when compressed
+SHORT = secrets.token_hex(STORED_FROM_BYTES // 2)
+DAY_MS = 24 * 3_600_000
+
+
+class Maps:
+    """ConfigMaps by path."""
+
+    def __init__(self):
+        self.found = {}
+
+    def get(self, path):
+        return self.found.get(path)
+
+    def apply(self, path, body, manager):
+        self.found[path] = body
+        return body
+
+
+@pytest.fixture
+def maps():
+    return Maps()
+
+
+@pytest.fixture
+def store(maps, tmp_path):
+    return text_store.of_pods(maps, "ours", pods(tmp_path))
+
+
+def pods(folder, **more):
+    return PlannerPodSettings("planner:1", storage=f"file://{folder}/store", **more)
+
+
+def text_of(content):
+    digest = text_chunks.digest_of(content)
+    return text_store.Text(text_chunks.chunked(content), digest, {"a.json": "{}"})
+
+
+def written(store, content, name="j-answer"):
+    text = text_of(content)
+    store.write(name, OWNER, text, {})
+    return text
+
+
+def files(store):
+    return [each.path for each in store.open_storage().files("")]
+
+
+def test_a_long_text_is_one_object_and_one_config_map_without_a_piece(store, maps, tmp_path):
+    text = written(store, LONG)
+    assert files(store) == [f"ours/j-answer/{text.digest.removeprefix('sha256:')}.gz"]
+    (body,) = maps.found.values()
+    assert body["metadata"]["name"] == "j-answer-0"
+    assert body["metadata"]["annotations"] == {
+        "poolkeeper.dev/digest": text.digest,
+        "poolkeeper.dev/chunks": "0",
+        "poolkeeper.dev/stored-at": f"file://{tmp_path}/store",
+    }
+    assert body["data"] == {"a.json": "{}"}
+    assert "binaryData" not in body
+    read = store.read("j-answer")
+    assert text_chunks.joined(read.chunks, read.digest) == LONG
+
+
+def test_a_short_text_is_in_config_maps(store, maps):
+    written(store, SHORT)
+    assert (files(store), len(maps.found)) == ([], len(text_of(SHORT).chunks))
+    assert text_chunks.joined(store.read("j-answer").chunks, text_of(SHORT).digest) == SHORT
+
+
+def test_without_a_store_all_is_in_config_maps(maps):
+    plain = TextStore(maps, "ours")
+    text = written(plain, LONG)
+    assert len(maps.found) == len(text.chunks) > 16
+    assert text_chunks.joined(plain.read("j-answer").chunks, text.digest) == LONG
+    assert (plain.stored("j-answer"), plain.sweep(0)) == (None, ())
+    plain.check("j-answer")
+
+
+def test_writing_again_completes_what_was_written_in_part(store, maps):
+    written(store, LONG)
+    maps.found.clear()
+    assert store.read("j-answer") is None, "the driver died before the ConfigMap"
+    written(store, LONG)
+    assert store.read("j-answer").chunks
+    assert len(files(store)) == 1
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda file: file.write_bytes(b"x")])
+def test_an_object_that_is_gone_or_another_one_is_no_text(spoil, store, tmp_path):
+    written(store, LONG)
+    spoil(tmp_path / "store" / files(store)[0])
+    read = store.read("j-answer")
+    if read is not None:
+        with pytest.raises(Refused, match="do not make a text"):
+            text_chunks.joined(read.chunks, read.digest)
+
+
+def test_an_object_that_is_too_long_is_not_read(store, tmp_path):
+    written(store, LONG)
+    os.truncate(tmp_path / "store" / files(store)[0], text_chunks.TEXT_BYTES_MAX + 1)
+    with pytest.raises(Refused, match="is no text of ours"):
+        store.read("j-answer")
+
+
+def test_what_lies_in_another_store_than_is_set(store, maps, tmp_path):
+    written(store, LONG)
+    other = text_store.of_pods(maps, "ours", pods(tmp_path / "other"))
+    with pytest.raises(Unavailable, match=r"plans lie in file://\S+, and planner.storage is file:"):
+        other.read("j-answer")
+    with pytest.raises(Unavailable, match=r"plans lie in file://\S+: set planner.storage"):
+        TextStore(maps, "ours").read("j-answer")
+
+
+def test_what_belongs_to_nobody_is_swept_after_a_day(store, maps, tmp_path):
+    written(store, LONG)
+    written(store, LONG + "0", "gone-answer")
+    written(store, LONG + "1", "j-answer")  # in the place of the first
+    gone, first, last = files(store)
+    del maps.found[f"{HOME}/gone-answer-0"]
+    (tmp_path / "store" / "ours" / "notes.txt").write_text("of somebody else")
+    probe = tmp_path / "store" / "ours" / "killed-answer" / "probe"
+    probe.parent.mkdir()
+    probe.touch()
+    assert last.endswith(f"{text_of(LONG + '1').digest.removeprefix('sha256:')}.gz") != (
+        first.endswith(f"{text_of(LONG + '1').digest.removeprefix('sha256:')}.gz")
+    )
+    kept = next(p for p in (first, last) if text_of(LONG + "1").digest.endswith(p[-67:-3]))
+    now_ms = int((tmp_path / "store" / gone).stat().st_mtime * 1000)
+    assert store.sweep(now_ms + GRACE_MS - 60_000) == ()
+    swept = store.sweep(now_ms + GRACE_MS + 60_000)
+    assert set(swept) == {gone, first, last, "ours/killed-answer/probe"} - {kept}
+    assert files(store) == [kept, "ours/notes.txt"]
+
+
+def test_what_is_needed_no_more_is_deleted_at_once(store, maps):
+    written(store, LONG)
+    stored = store.stored("j-answer")
+    maps.found.clear()
+    store.delete_stored("j-answer", stored)
+    store.delete_stored("j-answer", None)
+    assert files(store) == []
+
+
+def test_what_cannot_be_deleted_now_is_left_to_be_swept(store, maps, tmp_path):
+    written(store, LONG)
+    stored = replace(store.stored("j-answer"), stored_at="file:///elsewhere")
+    store.delete_stored("j-answer", stored)
+    assert len(files(store)) == 1
+
+
+def test_a_store_that_takes_nothing_is_told_before_anything_is_planned(maps, tmp_path):
+    (tmp_path / "store").write_text("a file")
+    store = text_store.of_pods(maps, "ours", pods(tmp_path))
+    with pytest.raises(Unavailable, match=r"file://\S+/store/ours/j-answer/probe: cannot be writ"):
+        store.check("j-answer")
+
+
+@pytest.mark.parametrize(
+    ("uri", "said"),
+    [
+        ("s3a:///plans", "names no bucket"),
+        ("ftp://host/plans", "cannot open ftp"),
+        ("http://host/plans", "cannot open http"),
+    ],
+)
+def test_a_uri_that_is_wrong_is_refused_when_the_operator_starts(uri, said, maps):
+    with pytest.raises(Refused, match=said):
+        text_store.of_pods(maps, "ours", PlannerPodSettings("planner:1", storage=uri))
+
+
+def test_settings_are_those_of_spark_and_of_the_secret(maps, tmp_path):
+    settings = pods(tmp_path, storage_secret="keys", conf={"spark.hadoop.fs.s3a.endpoint": "x"})
+    folder = tmp_path / "keys"
+    store = text_store.of_pods(maps, "ours", settings, folder)
+    with pytest.raises(Unavailable, match=r"there is no Secret of the name in planner\.storageSec"):
+        store.open_storage()
+    folder.mkdir()
+    with pytest.raises(Unavailable, match="or it is empty"):
+        store.open_storage()
+    (folder / "fs.s3a.secret.key").write_text("hidden\n")
+    (folder / "..data").mkdir()
+    assert "hidden" not in repr(store.open_storage())
+    (folder / "fs.s3a.secret.key").write_bytes(b"\xff")
+    with pytest.raises(Unavailable, match="settings of storage cannot be read"):
+        store.open_storage()
+
+
+def test_an_image_without_arrow(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "poolkeeper.fleet.lake.filesystems", None)
+    with pytest.raises(Refused, match=r"planner.storage needs \S+ \(expected pip install"):
+        text_store.opener("s3a://bucket/plans", {})

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from poolkeeper.fleet.engines import results
-from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES, HistoryJob
+from poolkeeper.fleet.engines.histories import HistoryJob
 from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
 from poolkeeper.fleet.lake.attempts import Destination
 from poolkeeper.fleet.lake.filesystems import Storage
@@ -62,18 +61,17 @@ class InProcess:
 
     def make_features(self, job: HistoryJob) -> tuple[ClusterOutcome, ...]:
         read = pickle.loads(pickle.dumps(job.read))
-        batches = [batch for source in job.sources for batch in read(source)]
-        samples = pa.Table.from_batches(batches, schema=SAMPLES)
-        metric, at = samples.column("metric"), samples.column("at_ms")
-        wanted = pc.and_(
-            pc.is_in(metric, pa.array(job.metrics)),
-            pc.and_(pc.greater_equal(at, job.begin_ms), pc.less(at, job.end_ms)),
-        )
+        shares: dict[tuple[str, int], list[pa.Table]] = {place: [] for place in job.places}
         found: dict[str, tuple[list, list]] = {name: ([], []) for name in job.clusters}
-        exchanged = samples.filter(pc.or_(wanted, pc.equal(metric, FAILURE)))
-        if exchanged.num_rows:
-            for cluster, content in job.figures(exchanged):
-                found[cluster][isinstance(content, str)].append(content)
+        for source in job.sources:
+            for share in read(source):
+                if isinstance(share.content, str):
+                    found[share.cluster][1].append(share.content)
+                else:
+                    shares[share.cluster, share.number].append(share.content)
+        for (cluster, _), tables in shares.items():
+            if tables:
+                found[cluster][0].append(job.figures(cluster, pa.concat_tables(tables)))
         outcomes: list[ClusterOutcome] = []
         for slot in sorted(set(job.slots.values())):
             own = [name for name in job.clusters if job.slots[name] == slot]

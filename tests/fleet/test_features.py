@@ -164,7 +164,9 @@ def test_samples_of_somebody_else_with_other_types(lake: Lake, history: Path) ->
     [
         pytest.param(pa.table({"topic": ["t"]}), "lacks its column partition", id="a-column-less"),
         pytest.param(
-            pa.table({"topic": ["t"], "partition": ["x"], "metric": ["bytes"], "at_ms": [1]}),
+            pa.table(
+                {"topic": ["t"], "partition": ["x"], "metric": ["bytes"], "at_ms": [cases.NOW_MS]}
+            ),
             "column partition is string (expected int32)",
             id="another-type",
         ),

@@ -27,7 +27,8 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.throttling.throttles import FROZEN_BYTES_PER_S
-from poolkeeper.reconcile.decide.stalls import STALL_MS
+from poolkeeper.reconcile.act.return_moves import FAILOVERS_MAX
+from poolkeeper.reconcile.decide.stalls import IGNORED_PAUSE_MS, STALL_MS
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (
     REQUEST,
@@ -202,6 +203,43 @@ def test_a_rollback_does_not_wait_for_what_nobody_works_on_any_more(kafka: str) 
     executor.at_rest = stopped
     executor.finish(passes_max=400)
     assert_back(cluster)
+
+
+@pytest.mark.parametrize("kafka", ["1.1.1", "2.0.1", "2.3.1"])
+def test_a_return_that_the_controller_takes_for_done_is_carried_out_by_another(kafka: str) -> None:
+    """Somebody writes the lists of before into the topic node, which its controller does not read.
+
+    What it remembers is where the moves were to return to.
+    """
+    cluster, executor = moving(kafka, replace(ALLOWED, max_moves=1), network=MB)
+    body = cluster.read("/brokers/topics/t")
+    ask(cluster, StopRequest(at_once=True, allow_failover=True))
+    executor.at_rest = lambda _: ActionKind.CONTROLLER_FAILOVER in kinds(executor)
+    executor.finish()
+    cluster.settle()
+    assert cluster.replicas("t") == FIRST
+    cluster.set("/brokers/topics/t", body)
+    executor.at_rest = stopped
+    executor.finish(passes_max=400)
+    assert kinds(executor).count(ActionKind.CONTROLLER_FAILOVER) == 2
+    assert kinds(executor).count(ActionKind.ORDER_REQUESTED) == 1
+    assert cluster.replicas("t") == FIRST
+    assert not cluster.exists(RUN)
+
+
+def test_a_rollback_over_which_many_controllers_were_elected_goes_on_after_a_while() -> None:
+    cluster, executor = moving("2.0.1", ALLOWED, dead=4)
+    ask(cluster, StopRequest(at_once=True, allow_failover=True))
+    executor.at_rest = lambda _: ActionKind.MOVES_CANCELLED in kinds(executor)
+    executor.finish()
+    now_ms = cluster.clock.now_ms()
+    run = {**cluster.read(RUN), "attempts": FAILOVERS_MAX, "requested_ms": now_ms}
+    cluster.set(RUN, run)
+    executor.at_rest, executor.pause_s = stopped, lambda: 30.0
+    executor.finish(passes_max=400)
+    assert any(has(outcome.waits, WaitReason.REQUEST_IGNORED) for outcome in executor.seen)
+    assert cluster.clock.now_ms() - now_ms >= IGNORED_PAUSE_MS
+    assert cluster.replicas("t") == FIRST
 
 
 @pytest.mark.parametrize("homes", [(4, 5), (2, 4)], ids=["all-leave", "one-stays"])

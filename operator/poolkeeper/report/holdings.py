@@ -5,18 +5,19 @@ bytes, and neither do new ones.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from poolkeeper.model.columns.partition_columns import UNKNOWN, PartitionColumns, columns_of
+from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists, distinct
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.plans import Plan
-from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import rack_name
-from poolkeeper.planning.run_state.progress.after_plan import after_plan
 from poolkeeper.report.values import Holding
 
-_Placed = tuple[Replicas, int]
 _NOTHING_RECORDED = Records()
 
 
@@ -29,10 +30,10 @@ class _BrokerCounts:
 
 def holdings(plan: Plan, desired: Desired, cluster: Cluster) -> tuple[Holding, ...]:
     """All brokers that are live, in a pool or in a replica list, by id."""
-    before, after = (
-        _count_replicas(_replicas_now(cluster)),
-        _count_replicas(_replicas_after(plan, cluster)),
-    )
+    columns = columns_of([topic.partitions for topic in cluster.topics.values()])
+    size = np.where(columns.bytes == UNKNOWN, 0, columns.bytes)
+    before = _count_replicas((columns.replicas, size))
+    after = _count_replicas(*_placed_after(plan, cluster, columns, size))
     pool_of = {broker: pool for pool in desired.pools for broker in pool.brokers}
     known = cluster.brokers.keys() | pool_of.keys() | before.replicas.keys() | after.replicas.keys()
     found = []
@@ -57,23 +58,54 @@ def holdings(plan: Plan, desired: Desired, cluster: Cluster) -> tuple[Holding, .
     return tuple(found)
 
 
-def _count_replicas(placed: Iterable[_Placed]) -> _BrokerCounts:
+def _count_replicas(*placed: tuple[ReplicaLists, Ints]) -> _BrokerCounts:
+    """By broker; `placed`: replica lists, and the size of each."""
     tally = _BrokerCounts()
-    for replicas, size in placed:
-        tally.replicas.update(replicas)
-        tally.leaders.update(replicas[:1])
-        for broker in replicas:
-            tally.bytes[broker] += size
+    for lists, sizes in placed:
+        ids = distinct(lists.ids)
+        place = np.searchsorted(ids, lists.ids)
+        first = place[lists.offsets[:-1][lists.lengths > 0]]
+        # Sums of whole numbers below 2^53 are exact.
+        held = np.bincount(place, np.repeat(sizes, lists.lengths), len(ids)).astype(np.int64)
+        for counter, counts in (
+            (tally.replicas, np.bincount(place, minlength=len(ids))),
+            (tally.leaders, np.bincount(first, minlength=len(ids))),
+            (tally.bytes, held),
+        ):
+            counter.update(dict(zip(ids.tolist(), counts.tolist(), strict=True)))
     return tally
 
 
-def _replicas_now(cluster: Cluster) -> Iterator[_Placed]:
-    for topic in cluster.topics.values():
-        for partition in topic.partitions:
-            yield partition.replicas, partition.size_bytes or 0
-
-
-def _replicas_after(plan: Plan, cluster: Cluster) -> Iterator[_Placed]:
-    for _, partitions in after_plan(plan, cluster):
-        for replicas, size_bytes in partitions:
-            yield replicas, size_bytes or 0
+def _placed_after(
+    plan: Plan, cluster: Cluster, columns: PartitionColumns, size: Ints
+) -> list[tuple[ReplicaLists, Ints]]:
+    """What stays, what moved and what is new (see `after_plan`), for clusters of any size."""
+    deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
+    by_topic: dict[str, dict[int, tuple[int, ...]]] = {}
+    for move in plan.moves:
+        by_topic.setdefault(move.topic, {})[move.partition] = move.target
+    stays = np.ones(len(columns), dtype=bool)
+    moved: list[tuple[int, tuple[int, ...]]] = []
+    end = 0
+    for name, topic in cluster.topics.items():
+        first, end = end, end + len(topic.partitions)
+        if name in deleted:
+            stays[first:end] = False
+        elif targets := by_topic.get(name):
+            numbers = enumerate(columns.number[first:end].tolist(), first)
+            moved += [(row, targets[number]) for row, number in numbers if number in targets]
+    rows = np.array([row for row, _ in moved], dtype=np.int64)
+    stays[rows] = False
+    added = [
+        replicas
+        for step in plan.steps
+        if isinstance(step, CreateTopic)
+        or (isinstance(step, AddPartitions) and step.topic in cluster.topics.keys() - deleted)
+        for replicas in step.replicas
+    ]
+    staying = np.flatnonzero(stays)
+    return [
+        (columns.replicas.take(staying), size[staying]),
+        (ReplicaLists.of([target for _, target in moved]), size[rows]),
+        (ReplicaLists.of(added), np.zeros(len(added), dtype=np.int64)),
+    ]

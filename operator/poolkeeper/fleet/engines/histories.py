@@ -1,8 +1,8 @@
-"""The features of many clusters from samples: what is read, exchanged and made. No Spark in it.
+"""The features of clusters with so many samples that no task can hold them. No Spark in it.
 
 read       a task for each source: a file of samples, the sizes of a snapshot, kept samples
-exchange   by cluster and topic, so that all samples of a series meet
-figures    of every series, the one definition (`load.time_series`)
+exchange   the samples of a cluster in shares, so that all samples of a series meet
+figures    of every series of a share, the one definition (`load.time_series`)
 exchange   by cluster: the features of a cluster are a hundredth of its samples
 gather     a cluster's features, in order, and what is made of them
 """
@@ -16,22 +16,6 @@ import pyarrow as pa
 from poolkeeper.fleet.engines.results import StepResult
 from poolkeeper.fleet.lake.attempts import Destination
 from poolkeeper.frozen import frozen
-
-SAMPLES = pa.schema(
-    [
-        ("cluster", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("metric", pa.string()),
-        ("at_ms", pa.int64()),
-        ("value", pa.float64()),
-    ]
-)
-SAMPLES_DDL = (
-    "cluster string, topic string, partition int, metric string, at_ms bigint, value double"
-)
-FAILURE = "failure of the source"
-"""The metric of a row that says, as its topic, why a source of the cluster cannot be read."""
 
 
 @frozen
@@ -52,28 +36,39 @@ class SourceFailure:
 
 
 @frozen
+class Share:
+    """Samples of some series of a cluster, or its features; or a failure, as text."""
+
+    cluster: str
+    number: int
+    content: pa.Table | str
+
+
+@frozen
 class HistoryJob:
     """How features are made.
 
-    `sources`: tasks of `read`, which yields rows of `SAMPLES`, or one of `FAILURE`.
-    `figures`: from all samples of some topics of several clusters to their features, by cluster.
+    `sources`: tasks of `read`, which yields shares of samples.
+    `shares`: by cluster, how many there are.
+    `figures`: from all samples of a share of a cluster to their features.
     `gather`: from a cluster's task, its features and the reasons of failures to its result.
     `slots`: by cluster, the number of its partition; `clusters`: by cluster, the task of `gather`.
     `into`: where the rows are written.
-    `metrics`, `begin_ms`, `end_ms`: samples beyond are not exchanged.
-    `parts`: how many partitions the samples are exchanged into.
     """
 
     what: str
     sources: Sequence[Any]
     source_slots: Sequence[int]
-    read: Callable[[Any], Iterator[pa.RecordBatch]]
-    figures: Callable[[pa.Table], Iterator[tuple[str, pa.Table]]]
+    read: Callable[[Any], Iterator[Share]]
+    shares: Mapping[str, int]
+    figures: Callable[[str, pa.Table], pa.Table]
     gather: Callable[[Any, Sequence[pa.Table], Sequence[str]], StepResult]
     clusters: Mapping[str, Any]
     slots: Mapping[str, int]
     into: Destination
-    metrics: tuple[str, ...]
-    begin_ms: int
-    end_ms: int
-    parts: int
+
+    @property
+    def places(self) -> dict[tuple[str, int], int]:
+        """By cluster and share, the number of the partition that it comes to."""
+        every = [(name, n) for name, count in sorted(self.shares.items()) for n in range(count)]
+        return {share: place for place, share in enumerate(every)}

@@ -33,11 +33,14 @@ PIECES = pa.schema(
         ("kind", pa.string()),
         ("number", pa.int32()),
         ("rows", pa.int64()),
+        ("slot", pa.int32()),
         ("body", pa.binary()),
     ]
 )
-PIECES_DDL = "cluster string, part string, kind string, number int, rows bigint, body binary"
-TASK, FEATURES, FAILURE_KIND = "task", "gathered", "failed"
+PIECES_DDL = (
+    "cluster string, part string, kind string, number int, rows bigint, slot int, body binary"
+)
+TASK, ROWS, FAILURE = "task", "rows", "failed"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -150,41 +153,50 @@ def written(
         yield replace(outcome, files=(*own, *outcome.files))
 
 
-def pieces_of(result: StepResult) -> Iterator[pa.RecordBatch]:
-    """A result as pieces, its outcome last."""
-    label = _Label(result.outcome.cluster, result.part)
+def pieces_of(result: StepResult, slot: int = 0) -> Iterator[pa.RecordBatch]:
+    """A result as pieces, its outcome last; `slot`: where it is joined."""
+    label = _Label(result.outcome.cluster, result.part, slot=slot)
     for name, content in result.tables.items():
         yield from _pieces(replace(label, kind=name), content)
     rows = {name: content.num_rows for name, content in result.tables.items()}
-    yield piece_of_outcome(replace(result.outcome, rows=rows), result.part)
+    said = outcome_bytes(replace(result.outcome, rows=rows))
+    yield _piece(replace(label, kind=OUTCOME), 0, 1, said)
 
 
-def piece_of_outcome(outcome: ClusterOutcome, part: str = "") -> pa.RecordBatch:
-    """An outcome on its way to the driver, or to where parts are joined."""
-    return _piece(_Label(outcome.cluster, part, OUTCOME), 0, 1, outcome_bytes(outcome))
+def piece_of_outcome(outcome: ClusterOutcome) -> pa.RecordBatch:
+    """An outcome on its way to the driver."""
+    return _piece(_Label(outcome.cluster, kind=OUTCOME), 0, 1, outcome_bytes(outcome))
 
 
-def pieces_of_table(cluster: str, content: pa.Table | str) -> Iterator[pa.RecordBatch]:
-    """Features of a cluster on their way to be gathered; a text is the reason of a failure."""
+def pieces_of_rows(cluster: str, content: pa.Table | str, slot: int) -> Iterator[pa.RecordBatch]:
+    """Samples or features of a cluster on their way; a text is the reason of a failure."""
     if isinstance(content, str):
-        yield _piece(_Label(cluster, kind=FAILURE_KIND), 0, 1, content.encode())
+        yield _piece(_Label(cluster, kind=FAILURE, slot=slot), 0, 1, content.encode())
     else:
-        yield from _pieces(_Label(cluster, kind=FEATURES), content)
+        yield from _pieces(_Label(cluster, kind=ROWS, slot=slot), content)
 
 
-def piece_of_task(cluster: str, task: bytes) -> pa.RecordBatch:
+def piece_of_task(cluster: str, task: bytes, slot: int) -> pa.RecordBatch:
     """A task on its way to where the cluster is gathered."""
-    return _piece(_Label(cluster, kind=TASK), 0, 1, task)
+    return _piece(_Label(cluster, kind=TASK, slot=slot), 0, 1, task)
 
 
-def gathered(pieces: Iterable[Mapping[str, Any]]) -> tuple[bytes, list[pa.Table], list[str]]:
-    """Of one cluster: its task, its features, the reasons of failures."""
-    by_kind: dict[str, list[bytes]] = {TASK: [], FEATURES: [], FAILURE_KIND: []}
+@frozen
+class Gathered:
+    """What came together of a cluster: its task, if it has come here, rows, reasons of failures."""
+
+    task: bytes
+    tables: list[pa.Table]
+    failures: list[str]
+
+
+def gathered(pieces: Iterable[Mapping[str, Any]]) -> Gathered:
+    """What came together of one cluster."""
+    by_kind: dict[str, list[bytes]] = {TASK: [], ROWS: [], FAILURE: []}
     for piece in pieces:
         by_kind[piece["kind"]].append(piece["body"])
-    (task,) = by_kind[TASK]
-    reasons = sorted({body.decode() for body in by_kind[FAILURE_KIND]})
-    return task, list(map(unpacked, by_kind[FEATURES])), reasons
+    reasons = sorted({body.decode() for body in by_kind[FAILURE]})
+    return Gathered(b"".join(by_kind[TASK]), list(map(unpacked, by_kind[ROWS])), reasons)
 
 
 def results_of(pieces: Iterable[Mapping[str, Any]]) -> list[StepResult]:
@@ -237,6 +249,7 @@ class _Label:
     cluster: str
     part: str = ""
     kind: str = ""
+    slot: int = 0
 
 
 def _pieces(label: _Label, content: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -246,7 +259,7 @@ def _pieces(label: _Label, content: pa.Table) -> Iterator[pa.RecordBatch]:
 
 
 def _piece(label: _Label, number: int, rows: int, body: bytes) -> pa.RecordBatch:
-    values = (label.cluster, label.part, label.kind, number, rows, body)
+    values = (label.cluster, label.part, label.kind, number, rows, label.slot, body)
     columns = [pa.array([value], f.type) for value, f in zip(values, PIECES, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=PIECES)
 

@@ -26,13 +26,18 @@ CONF: Mapping[str, str] = {
     # one exchange, whose width is known.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(64 * 1024**2),
-    "spark.sql.parquet.compression.codec": "zstd",
-    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-    "spark.hadoop.parquet.summary.metadata.level": "none",
-    "spark.hadoop.parquet.block.size": str(16 * 1024**2),
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(16 * 1024**2),
+    # Rows are tasks, outcomes and pieces, so few that a compiler of queries only costs.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.python.worker.reuse": "true",
     "spark.task.maxFailures": str(ATTEMPTS),
+}
+LOCAL_CONF: Mapping[str, str] = {
+    "spark.driver.host": "127.0.0.1",
+    # The JVM of one machine starts jobs and hands pieces on: it is not worth the second compiler,
+    # which takes longer than planning a million partitions, nor collectors with threads.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 _CAUSE_MAX = 500
 _CLASS = re.compile(r"^(?:Caused by: )?(?:(?:java|poolkeeper)\.\S+: )?")
@@ -92,7 +97,7 @@ def session(master: str | None, conf: Mapping[str, str] | None = None) -> Iterat
         master or given.get("spark.master", "local[*]"),
     )
     builder = SparkSession.builder.master(master).appName(APP)
-    local = {"spark.driver.host": "127.0.0.1"} if master.startswith("local") else {}
+    local = LOCAL_CONF if master.startswith("local") else {}
     for name, value in {**CONF, **local, **given, **(conf or {})}.items():
         if name not in ("spark.master", "spark.app.name"):  # the application names itself
             builder = builder.config(name, value)

@@ -17,7 +17,9 @@ the lake already.
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -27,11 +29,10 @@ from pyspark.sql.functions import col
 
 from poolkeeper.fleet.engines import parallelism, releases, results
 from poolkeeper.fleet.engines.hadoop import HadoopObjects
-from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES, SAMPLES_DDL, HistoryJob
+from poolkeeper.fleet.engines.histories import HistoryJob, Share
 from poolkeeper.fleet.engines.progress import described
 from poolkeeper.fleet.engines.results import (
     OUTCOME,
-    PIECES,
     PIECES_DDL,
     ClusterOutcome,
     Job,
@@ -109,37 +110,35 @@ class Spark:
 
     def make(self, job: Job) -> tuple[ClusterOutcome, ...]:
         """Do a job; what became of every cluster, by name."""
-        perform = partial(_perform, perform=job.perform, threads=job.threads, into=job.into)
+        slots = {cluster: slot for slot, cluster in enumerate(sorted(job.merges))}
+        perform = partial(_perform, job=replace(job, tasks=(), slots=(), merges={}), slots=slots)
         made = _mapped(self._placed(job.tasks, job.slots), perform, PIECES_DDL)
-        if job.merge is None or not job.merges:
+        if job.merge is None or not slots:
             return self._outcomes(job.what, made)
         # Clusters that are whole, and parts: to be done once, and looked at twice.
         kept = made.persist(StorageLevel.DISK_ONLY)
         try:
             merge = partial(_merge, tasks=dict(job.merges), merge=job.merge, into=job.into)
-            slots = {cluster: slot for slot, cluster in enumerate(sorted(job.merges))}
-            merged = _mapped(_by_slot(kept.where(col("part") != ""), slots), merge, PIECES_DDL)
+            parts = _by_slot(kept.where(col("part") != ""), len(slots))
+            merged = _mapped(parts, merge, PIECES_DDL)
             return self._outcomes(job.what, kept.where(col("part") == "").union(merged))
         finally:
             kept.unpersist()
 
     def make_features(self, job: HistoryJob) -> tuple[ClusterOutcome, ...]:
-        """Make features: samples as rows, filtered, exchanged by cluster and topic."""
-        read = partial(_read, read=job.read)
-        samples = _mapped(self._placed(job.sources, job.source_slots), read, SAMPLES_DDL)
-        at, metric = col("at_ms"), col("metric")
-        wanted = samples.where(
-            (metric == FAILURE)
-            | (metric.isin(*job.metrics) & (at >= job.begin_ms) & (at < job.end_ms))
-        )
-        exchanged = wanted.repartition(job.parts, "cluster", "topic")
-        figures = _mapped(exchanged, partial(_figures, figures=job.figures), PIECES_DDL)
+        """Make features: samples in shares of clusters, exchanged, then features by cluster."""
+        places = job.places
+        read = partial(_read, read=job.read, places=places)
+        samples = _mapped(self._placed(job.sources, job.source_slots), read, PIECES_DDL)
+        exchanged = samples.repartitionById(max(len(places), 1), col("slot"))
+        figures = partial(_figures, figures=job.figures, slots=dict(job.slots))
         tasks = self._placed(
-            [(name, task) for name, task in job.clusters.items()],
+            [(name, job.slots[name], task) for name, task in job.clusters.items()],
             [job.slots[name] for name in job.clusters],
         )
         begun = _mapped(tasks, _task_pieces, PIECES_DDL)
-        gathered = _by_slot(begun.union(figures), job.slots)
+        made = begun.union(_mapped(exchanged, figures, PIECES_DDL))
+        gathered = _by_slot(made, max(job.slots.values(), default=0) + 1)
         gather = partial(_gather, gather=job.gather, into=job.into)
         return self._outcomes(job.what, _mapped(gathered, gather, PIECES_DDL))
 
@@ -165,12 +164,10 @@ def _mapped(
     return frame.mapInArrow(releases.guarded(partial(worked, work=work)), ddl)
 
 
-def _by_slot(pieces: DataFrame, slots: Mapping[str, int]) -> DataFrame:
+def _by_slot(pieces: DataFrame, slots: int) -> DataFrame:
     """Pieces of clusters in the partitions of their slots, cluster by cluster."""
-    number = partial(_slots_of, slots=dict(slots))
-    known = _mapped(pieces, number, f"{PIECES_DDL}, slot int")
-    placed = known.repartitionById(max(slots.values(), default=0) + 1, col("slot"))
-    return placed.sortWithinPartitions("cluster", "part", "kind", "number").drop("slot")
+    placed = pieces.repartitionById(slots, col("slot"))
+    return placed.sortWithinPartitions("cluster", "part", "kind", "number")
 
 
 def _rows(batches: Batches) -> Iterator[dict[str, Any]]:
@@ -192,38 +189,36 @@ def _answer(batches: Batches, perform: Callable[[Any], Any]) -> Iterator[pa.Reco
         )
 
 
-def _perform(
-    batches: Batches, perform: Callable[[Any], StepResult], threads: int, into: Destination
-) -> Iterator[pa.RecordBatch]:
+def _perform(batches: Batches, job: Job, slots: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
     tasks = [task for _, task in _tasks(batches)]
-    return _answered(results.perform_all(tasks, perform, threads), into)
+    return _answered(results.perform_all(tasks, job.perform, job.threads), job.into, slots)
 
 
-def _answered(made: Iterable[StepResult], into: Destination) -> Iterator[pa.RecordBatch]:
-    """Write what a task of Spark's has made; the outcomes, and what is yet to be joined."""
+def _answered(
+    made: Iterable[StepResult], into: Destination, slots: Mapping[str, int] = MappingProxyType({})
+) -> Iterator[pa.RecordBatch]:
+    """Write what a task of Spark's has made; the outcomes, and what is yet to be joined.
+
+    `slots`: by cluster, where its parts are joined.
+    """
     context = TaskContext.get()
     assert context is not None, "this is no task"
     for found in results.written(made, into, context.partitionId()):
         if isinstance(found, ClusterOutcome):
             yield results.piece_of_outcome(found)
         else:
-            yield from results.pieces_of(found)
+            yield from results.pieces_of(found, slots[found.outcome.cluster])
 
 
 def _read(
-    batches: Batches, read: Callable[[Any], Iterator[pa.RecordBatch]]
+    batches: Batches,
+    read: Callable[[Any], Iterator[Share]],
+    places: Mapping[tuple[str, int], int],
 ) -> Iterator[pa.RecordBatch]:
     for _, task in _tasks(batches):
-        yield from read(task)
-
-
-def _slots_of(batches: Batches, slots: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        found = [slots[name] for name in batch.column("cluster").to_pylist()]
-        yield pa.RecordBatch.from_arrays(
-            [*batch.columns, pa.array(found, pa.int32())],
-            schema=PIECES.append(pa.field("slot", pa.int32())),
-        )
+        for share in read(task):
+            place = places[share.cluster, share.number]
+            yield from results.pieces_of_rows(share.cluster, share.content, place)
 
 
 def _merge(
@@ -240,18 +235,22 @@ def _merge(
 
 
 def _figures(
-    batches: Batches, figures: Callable[[pa.Table], Iterator[tuple[str, pa.Table]]]
+    batches: Batches, figures: Callable[[str, pa.Table], pa.Table], slots: Mapping[str, int]
 ) -> Iterator[pa.RecordBatch]:
-    found = list(batches)
-    if found:
-        samples = pa.Table.from_batches(found, schema=SAMPLES)
-        for cluster, content in figures(samples):
-            yield from results.pieces_of_table(cluster, content)
+    """The features of a share, which is all of a partition."""
+    for cluster, pieces in _by_cluster(batches):
+        found = results.gathered(pieces)
+        del pieces[:]
+        made: list[pa.Table | str] = [*found.failures]
+        if found.tables:
+            made.append(figures(cluster, pa.concat_tables(found.tables)))
+        for content in made:
+            yield from results.pieces_of_rows(cluster, content, slots[cluster])
 
 
 def _task_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
-    for _, (cluster, task) in _tasks(batches):
-        yield results.piece_of_task(cluster, pickle.dumps(task))
+    for _, (cluster, slot, task) in _tasks(batches):
+        yield results.piece_of_task(cluster, pickle.dumps(task), slot)
 
 
 def _gather(
@@ -261,8 +260,8 @@ def _gather(
 ) -> Iterator[pa.RecordBatch]:
     def made() -> Iterator[StepResult]:
         for _, pieces in _by_cluster(batches):
-            task, tables, failures = results.gathered(pieces)
-            yield gather(pickle.loads(task), tables, failures)
+            found = results.gathered(pieces)
+            yield gather(pickle.loads(found.task), found.tables, found.failures)
 
     return _answered(made(), into)
 

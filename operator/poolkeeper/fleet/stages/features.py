@@ -4,7 +4,7 @@ Samples come from Parquet of anybody's making (`schemas.SAMPLES`), from Promethe
 sizes in the snapshots of earlier days. `load.time_series` says what is made of them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,17 @@ import pyarrow.compute as pc
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.cluster_rows import numbers
 from poolkeeper.fleet.storage.parquet import from_rows, table_of
+from poolkeeper.frozen import frozen
 from poolkeeper.load.apply import MeasuredLoads, with_loads
 from poolkeeper.load.prometheus import BYTES, RATE, Sample
-from poolkeeper.load.time_series import HistoryWindow, Samples, days_to_full, figures
+from poolkeeper.load.time_series import (
+    DENSE,
+    Figures,
+    HistoryWindow,
+    Samples,
+    days_to_full,
+    figures,
+)
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Broker, Cluster
 
@@ -25,60 +33,91 @@ NEEDED = ("topic", "partition", "metric", "last", "p95")
 """Columns of `features` that plans are made from."""
 
 
-def by_cluster(samples: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """The samples of one cluster after the other. Topics of one name in two never meet."""
-    encoded = samples.column("cluster").combine_chunks().dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    which = encoded.indices.to_numpy()
-    order = np.argsort(which, kind="stable")
-    ends = np.cumsum(np.bincount(which, minlength=len(encoded.dictionary)))
-    ordered = samples.drop_columns(["cluster"]).take(pa.array(order))
-    first = 0
-    for cluster, end in zip(encoded.dictionary.to_pylist(), ends.tolist(), strict=True):
-        yield cluster, ordered.slice(first, end - first)
-        first = end
-
-
 def of_samples(samples: pa.Table, window: HistoryWindow) -> pa.Table:
     """The rows of `features`, by topic, partition and metric. Other metrics are left alone."""
-    parts = [_of_metric(samples, metric, window) for metric in METRICS]
-    found = pa.concat_tables(parts)
-    return found.sort_by(
-        [("topic", "ascending"), ("partition", "ascending"), ("metric", "ascending")]
-    )
+    topics, metrics = coded(samples.column("topic")), coded(samples.column("metric"))
+    partition = samples.column("partition").to_numpy().astype(np.int64)
+    at_ms = samples.column("at_ms").to_numpy()
+    value = pc.fill_null(samples.column("value"), float("nan")).to_numpy()
+    parts = []
+    for metric in METRICS:
+        own = metrics.codes == metrics.names.index(metric) if metric in metrics.names else None
+        if own is None:
+            continue
+        keys, series = _series(topics.codes[own], partition[own])
+        of_series = Samples(series, at_ms[own], value[own])
+        parts.append((metric, keys, figures(of_series, window, latest=metric == BYTES)))
+    return _rows_of_figures(parts, topics.names, window)
 
 
-def _of_metric(samples: pa.Table, metric: str, window: HistoryWindow) -> pa.Table:
-    own = samples.filter(pc.equal(samples.column("metric"), metric))
-    topic = own.column("topic").combine_chunks()
-    if isinstance(topic, pa.ChunkedArray):
-        topic = pa.concat_arrays(topic.chunks) if topic.num_chunks else pa.array([], pa.string())
-    encoded = topic.dictionary_encode()
-    names = encoded.dictionary
-    partition = own.column("partition").to_numpy().astype(np.int64)
-    key = encoded.indices.to_numpy().astype(np.int64) * (1 << 32) + (partition + 1)
-    keys, series = np.unique(key, return_inverse=True)
-    value = pc.fill_null(own.column("value"), float("nan")).to_numpy()
-    made = figures(
-        Samples(series, own.column("at_ms").to_numpy(), value), window, latest=metric == BYTES
-    )
-    which = keys[made.series]
-    rows = len(which)
+@frozen
+class Coded:
+    """Texts by number, and the numbers of all rows; names are sorted."""
+
+    codes: np.ndarray
+    names: list[str]
+
+
+def coded(texts: pa.ChunkedArray) -> Coded:
+    """A column of texts."""
+    if not pa.types.is_dictionary(texts.type):
+        texts = texts.dictionary_encode()
+    if not texts.num_chunks:
+        return Coded(np.zeros(0, dtype=np.int64), [])
+    whole = texts.unify_dictionaries()
+    names = whole.chunk(0).dictionary.to_pylist()
+    codes = np.concatenate([chunk.indices.to_numpy() for chunk in whole.chunks])
+    ordered = sorted(set(names))
+    rank = {name: number for number, name in enumerate(ordered)}
+    ranks = np.array([rank[name] for name in names], dtype=np.int64)
+    return Coded(ranks[codes] if len(names) else codes.astype(np.int64), ordered)
+
+
+def _series(topic: np.ndarray, partition: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Keys of all series, ascending, and of each sample the place of its series among them."""
+    key = topic * (1 << 32) + (partition + 1)
+    if not len(key):
+        return key, key
+    wide = int(partition.max(initial=0)) + 2
+    places = (int(topic.max()) + 1) * wide
+    if places > DENSE * len(key):
+        keys, series = np.unique(key, return_inverse=True)
+        return keys, series
+    # A table of all places is several times as fast as sorting.
+    place = topic * wide + (partition + 1)
+    there = np.zeros(places, dtype=bool)
+    there[place] = True
+    found = np.flatnonzero(there)
+    number = np.cumsum(there) - 1
+    return found // wide * (1 << 32) + found % wide, number[place]
+
+
+def _rows_of_figures(
+    parts: Sequence[tuple[str, np.ndarray, Figures]], names: list[str], window: HistoryWindow
+) -> pa.Table:
+    """Figures of series by metric, as rows by topic, partition and metric."""
+    which = np.concatenate([np.zeros(0, np.int64), *(keys[f.series] for _, keys, f in parts)])
+    metric = np.repeat(np.arange(len(parts)), [len(f.series) for _, _, f in parts])
+    order = np.lexsort((metric, which))
+    which, metric = which[order], metric[order]
+
+    def column(values: Callable[[Figures], np.ndarray]) -> np.ndarray:
+        return np.concatenate([np.zeros(0), *(values(found) for *_, found in parts)])[order]
+
     return table_of(
         schemas.FEATURES,
         {
-            "topic": names.take(pa.array(which >> 32)),
+            "topic": pa.array(names, pa.string()).take(pa.array(which >> 32)),
             "partition": pa.array((which & 0xFFFFFFFF) - 1).cast(pa.int32()),
-            "metric": pa.array([metric] * rows, pa.string()),
-            "window_s": np.full(rows, window.length_s),
-            "buckets": made.buckets.astype(np.int32),
-            "coverage": made.coverage,
-            "p50": _nullable(made.p50),
-            "p95": _nullable(made.p95),
-            "max": _nullable(made.max),
-            "last": made.last,
-            "growth_per_day": _nullable(made.growth_per_day),
+            "metric": pa.array([name for name, *_ in parts], pa.string()).take(pa.array(metric)),
+            "window_s": np.full(len(which), window.length_s),
+            "buckets": column(lambda f: f.buckets).astype(np.int32),
+            "coverage": column(lambda f: f.coverage),
+            "p50": _nullable(column(lambda f: f.p50)),
+            "p95": _nullable(column(lambda f: f.p95)),
+            "max": _nullable(column(lambda f: f.max)),
+            "last": column(lambda f: f.last),
+            "growth_per_day": _nullable(column(lambda f: f.growth_per_day)),
         },
     )
 
@@ -208,20 +247,4 @@ def samples_table(samples: Iterable[Sample]) -> pa.Table:
     """Samples as rows of `samples`."""
     return from_rows(
         schemas.SAMPLES, ((s.topic, s.partition, s.metric, s.at_ms, s.value) for s in samples)
-    )
-
-
-def sizes_of_snapshot(partitions: pa.Table, at_ms: int) -> pa.Table:
-    """The sizes that a snapshot of that moment knows, as samples."""
-    known = partitions.filter(pc.is_valid(partitions.column("bytes")))
-    rows = known.num_rows
-    return table_of(
-        schemas.SAMPLES,
-        {
-            "topic": known.column("topic"),
-            "partition": known.column("partition"),
-            "metric": pa.array([BYTES] * rows, pa.string()),
-            "at_ms": np.full(rows, at_ms),
-            "value": known.column("bytes"),
-        },
     )

@@ -8,24 +8,33 @@ Samples come from three places, any of which may have none, and are taken togeth
 
 The window ends with the snapshot that the features are for, so that making them again next week
 gives the same. Prometheus is asked once per snapshot and window; late samples in files are seen, as
-their files are part of what the features are made from. No Spark in it: `engines.histories` says
-what Spark does with these functions.
+their files are part of what the features are made from. No Spark in it.
+
+A task makes the features of a cluster whose samples it can hold. Of a larger one it says how many
+there are; then `engines.histories` says how Spark exchanges them in shares, so that all cores have
+something of it and no task more than it can hold.
 """
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from poolkeeper.errors import Refused
-from poolkeeper.fleet.engines.histories import FAILURE, SAMPLES, SourceFailure
+from poolkeeper.fleet.engines.histories import Share, SourceFailure
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult, reason_of
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
-from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
+from poolkeeper.fleet.lake.filesystems import Storage
 from poolkeeper.fleet.stages import features
+from poolkeeper.fleet.stages.history_sources import (
+    SAMPLES,
+    SourceTask,
+    rows_of_source,
+    samples_of,
+)
 from poolkeeper.fleet.stages.plan import read_cluster
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas
@@ -38,7 +47,8 @@ from poolkeeper.resources.parse.quantities import duration_s
 SOURCE_PROMETHEUS = "Prometheus"
 NEEDED = ("topic", "partition", "bytes")
 COUNT = b"samples"
-BATCH_ROWS = 128 * 1024
+BEYOND = "samples beyond a task"
+EMPTY = SAMPLES.empty_table()
 
 
 @frozen
@@ -66,15 +76,12 @@ class FeaturesTask:
 
 
 @frozen
-class SourceTask:
-    """A place with samples of a cluster: a file of anybody's, a snapshot, or samples kept by us."""
+class HistoryTask:
+    """A cluster, the places with its samples, and their window."""
 
-    cluster: str
-    root: str = ""
-    file: str = ""
-    bytes: int = 0
-    snapshot: ClusterEntry | None = None
-    samples: ClusterEntry | None = None
+    cluster: FeaturesTask
+    sources: tuple[SourceTask, ...]
+    window: HistoryWindow
 
 
 def asks_prometheus(desired: Desired) -> bool:
@@ -92,43 +99,85 @@ def window_of(desired: Desired, read_ms: int, options: HistoryOptions) -> Histor
 def ask(task: FeaturesTask, windows: Mapping[str, HistoryWindow], deadline_s: float) -> StepResult:
     """Ask the cluster's Prometheus; a fault becomes its status and is never raised."""
     try:
-        said: Any = codecs.from_text(Desired, task.desired).cluster.load.prometheus
-        server = prometheus.PrometheusServer(str(said["url"]), deadline_s)
-        queries = {**prometheus.QUERIES, **said.get("queries", {})}
+        load: Any = codecs.from_text(Desired, task.desired).cluster.load.prometheus
+        server = prometheus.PrometheusServer(str(load["url"]), deadline_s)
+        queries = {**prometheus.QUERIES, **load.get("queries", {})}
         found = prometheus.samples(server, windows[task.cluster], queries)
         rows = features.samples_table(found)
-        return StepResult(ClusterOutcome(task.cluster), {schemas.SAMPLES.name: rows})
+        said = {"samples": str(rows.num_rows)}
+        return StepResult(ClusterOutcome(task.cluster, figures=said), {schemas.SAMPLES.name: rows})
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
         return StepResult(ClusterOutcome.of_failure(task.cluster, wrong))
 
 
-def read(task: SourceTask, tables: Tables, storage: Storage) -> Iterator[pa.RecordBatch]:
-    """The samples of a source; of one that cannot be read, a row that says why."""
+def perform(task: HistoryTask, tables: Tables, storage: Storage, at_most: int) -> StepResult:
+    """The features of a cluster with so many samples at most; of others, how many there are."""
+    counted, failures = 0, []
+    parts: list[pa.Table] = []
+    for source in task.sources:
+        try:
+            counted += rows_of_source(source, storage, task.window)
+        except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
+            failures.append(_failure_of(wrong))
+    if counted > at_most and not failures:
+        return StepResult(ClusterOutcome(task.cluster.cluster, figures={BEYOND: str(counted)}))
+    for source in () if failures else task.sources:
+        try:
+            parts += samples_of(source, tables, storage, task.window)
+        except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
+            failures.append(_failure_of(wrong))
     try:
-        for content in _tables_of(task, tables, storage):
-            rows = parquet.with_cluster(schemas.SAMPLES, task.cluster, content)
-            yield from rows.cast(SAMPLES).combine_chunks().to_batches(BATCH_ROWS)
+        found = [] if failures else [figures_of(pa.concat_tables([EMPTY, *parts]), task.window)]
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
-        damaged = wrong.path if isinstance(wrong, DamagedFile) else ""
-        told = SourceFailure(reason_of(wrong), damaged).to_text()
-        values = (task.cluster, told, -1, FAILURE, 0, 0.0)
-        columns = [pa.array([value], f.type) for value, f in zip(values, SAMPLES, strict=True)]
-        yield pa.RecordBatch.from_arrays(columns, schema=SAMPLES)
+        failures.append(_failure_of(wrong))
+    return gather(task.cluster, found, failures, tables)
 
 
-def figures(
-    samples: pa.Table, windows: Mapping[str, HistoryWindow]
-) -> Iterator[tuple[str, pa.Table | str]]:
-    """The features of some topics of several clusters; the reason where a source failed."""
-    for cluster, rows in features.by_cluster(samples):
-        metrics = rows.column("metric")
-        failed = pc.equal(metrics, FAILURE)
-        for reason in rows.filter(failed).column("topic").to_pylist():
-            yield cluster, reason
-        known = rows.filter(pc.invert(failed))
-        made = features.of_samples(known, windows[cluster])
-        said = {**(made.schema.metadata or {}), COUNT: str(known.num_rows).encode()}
-        yield cluster, made.replace_schema_metadata(said)
+def _failure_of(wrong: Exception) -> str:
+    damaged = wrong.path if isinstance(wrong, DamagedFile) else ""
+    return SourceFailure(reason_of(wrong), damaged).to_text()
+
+
+def read(
+    task: SourceTask,
+    tables: Tables,
+    storage: Storage,
+    windows: Mapping[str, HistoryWindow],
+    shares: Mapping[str, int],
+) -> Iterator[Share]:
+    """The samples of a source in shares; of one that cannot be read, why."""
+    count = shares[task.cluster]
+    try:
+        for rows in samples_of(task, tables, storage, windows[task.cluster]):
+            for number, own in _shared(rows, count):
+                yield Share(task.cluster, number, own)
+    except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
+        yield Share(task.cluster, 0, _failure_of(wrong))
+
+
+def _shared(rows: pa.Table, count: int) -> Iterator[tuple[int, pa.Table]]:
+    """Samples by the share that their series belongs to, whatever else is in the table."""
+    topics = features.coded(rows.column("topic"))
+    names = np.array([zlib.crc32(name.encode()) for name in topics.names], dtype=np.int64)
+    number = (names[topics.codes] + rows.column("partition").to_numpy()) % count
+    order = np.argsort(number.astype(np.int16), kind="stable")
+    ends = np.cumsum(np.bincount(number, minlength=count)).tolist()
+    ordered = rows.unify_dictionaries().combine_chunks().take(pa.array(order))
+    for share, (first, end) in enumerate(pairwise([0, *ends])):
+        if end > first:
+            yield share, ordered.slice(first, end - first)
+
+
+def figures(cluster: str, samples: pa.Table, windows: Mapping[str, HistoryWindow]) -> pa.Table:
+    """The features of a share of a cluster's samples."""
+    return figures_of(samples, windows[cluster])
+
+
+def figures_of(samples: pa.Table, window: HistoryWindow) -> pa.Table:
+    """The features of samples, and how many samples there were."""
+    made = features.of_samples(samples, window)
+    said = {**(made.schema.metadata or {}), COUNT: str(samples.num_rows).encode()}
+    return made.replace_schema_metadata(said)
 
 
 def gather(
@@ -145,7 +194,8 @@ def gather(
         plain = parquet.arrow(schemas.FEATURES)
         found = [part.replace_schema_metadata(plain.metadata) for part in parts]
         rows = pa.concat_tables([plain.empty_table(), *found])
-        rows = rows.sort_by([(name, "ascending") for name in ("topic", "partition", "metric")])
+        if len(found) > 1:
+            rows = rows.sort_by([(name, "ascending") for name in ("topic", "partition", "metric")])
         desired = codecs.from_text(Desired, task.desired)
         brokers = _of_brokers(task, rows, desired, tables)
         kept = task.samples.files if task.samples else ()
@@ -164,31 +214,3 @@ def _of_brokers(task: FeaturesTask, rows: pa.Table, desired: Desired, tables: Ta
         return features.of_brokers(rows, cluster, desired)
     brokers = cluster_rows.brokers_of(reader.rows(task.snapshot, schemas.BROKERS))
     return features.of_brokers_of_known_sizes(rows, partitions, brokers, desired)
-
-
-def _tables_of(task: SourceTask, tables: Tables, storage: Storage) -> Iterator[pa.Table]:
-    if task.snapshot is not None:
-        rows = tables.reader().rows(task.snapshot, schemas.PARTITIONS, NEEDED)
-        yield features.sizes_of_snapshot(rows, int(task.snapshot.figures["read_ms"]))
-    elif task.samples is not None:
-        if not task.samples.is_ok:
-            raise Refused(task.samples.reason)
-        yield tables.reader().rows(task.samples, schemas.SAMPLES)
-    else:
-        yield from _of_file(task, storage)
-
-
-def _of_file(task: SourceTask, storage: Storage) -> Iterator[pa.Table]:
-    """Somebody's file, a row group at a time."""
-    files, base = open_filesystem(task.root, storage)
-    place = f"{task.root}/{task.file}"
-    names = [column.name for column in schemas.SAMPLES.columns]
-    try:
-        with pq.ParquetFile(files.open_input_file(f"{base}/{task.file}")) as opened:
-            parquet.check_foreign(schemas.SAMPLES, opened.schema_arrow.metadata or {}, place)
-            there = [name for name in names if name in opened.schema_arrow.names]
-            for group in range(opened.num_row_groups):
-                content = opened.read_row_group(group, there, use_threads=False)
-                yield parquet.completed(content, schemas.SAMPLES, names, place)
-    except (OSError, pa.ArrowException) as failed:
-        raise Refused(f"{place}: cannot be read: {failed}") from failed

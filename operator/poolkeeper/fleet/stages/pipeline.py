@@ -19,11 +19,11 @@ from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import root_of
 from poolkeeper.fleet.lake.lake import DAY, Lake, StepRun, digest_of_file, input_digest
 from poolkeeper.fleet.lake.objects import Objects, StoredObject
-from poolkeeper.fleet.stages import features as stages_features
 from poolkeeper.fleet.stages import load_features
 from poolkeeper.fleet.stages import plan as stages_plan
 from poolkeeper.fleet.stages import snapshot as stages_snapshot
-from poolkeeper.fleet.stages.load_features import FeaturesTask, HistoryOptions, SourceTask
+from poolkeeper.fleet.stages.history_sources import SourceTask
+from poolkeeper.fleet.stages.load_features import FeaturesTask, HistoryOptions, HistoryTask
 from poolkeeper.fleet.stages.plan import PlanTask
 from poolkeeper.fleet.stages.publishing import (
     FEATURES,
@@ -45,10 +45,12 @@ TASKS_PER_SLOT = 16
 ROWS_PER_FILE = 4_000_000
 BYTES_PER_FILE = 512 * 1024**2
 """Partitions of several clusters that share files, and bytes of their snapshots, about at most."""
-EXCHANGED_BYTES = 16 * 1024**2
-"""Bytes of samples, as they are stored, that are exchanged into one partition."""
-BYTES_OF_SIZE = 4
-"""What a partition's size takes in a snapshot, about."""
+HELD_SAMPLES = 2_000_000
+"""Samples of a cluster that one task holds, at most: some 150 bytes each."""
+SHARE_SAMPLES = 1_000_000
+"""Samples of a larger cluster that are exchanged into one partition, about."""
+BYTES_OF_SIZE, BYTES_OF_SAMPLE = 4, 8
+"""What a partition's size takes in a snapshot, and a sample in a file, about."""
 
 
 SnapshotFiles = dict[str, list[StoredObject]]
@@ -229,7 +231,7 @@ class _History:
 
     def make(self, step: Step, run: StepRun, names: Sequence[str]) -> Sequence[ClusterOutcome]:
         """The features of these clusters."""
-        tables = step.tables(run)
+        tables, storage = step.tables(run), self._engine.storage
         tasks = {
             name: FeaturesTask(
                 name, self._declared[name].text, self._read[name], _partitions(self._read[name])
@@ -238,25 +240,60 @@ class _History:
         }
         windows = {name: self._window(task, tables) for name, task in tasks.items()}
         kept = self._ask(step, run, list(tasks.values()), windows)
-        tasks = {n: replace(task, samples=kept.get(n)) for n, task in tasks.items()}
-        sources = [source for name in names for source in self._sources(name, kept.get(name))]
+        whole = [
+            HistoryTask(
+                replace(task, samples=kept.get(name)),
+                tuple(self._sources(name, kept.get(name))),
+                windows[name],
+            )
+            for name, task in tasks.items()
+        ]
+        at_most = _at_most(self._engine, [task.weight for task in tasks.values()])
+        job = Job(
+            f"features {self._day}",
+            whole,
+            runs([_weight(each) for each in whole], at_most),
+            partial(load_features.perform, tables=tables, storage=storage, at_most=HELD_SAMPLES),
+            step.destination(run),
+        )
+        made = self._engine.make(job)
+        beyond = {
+            each.cluster: int(each.figures[load_features.BEYOND])
+            for each in made
+            if load_features.BEYOND in each.figures
+        }
+        if not beyond:
+            return made
+        large = [each for each in whole if each.cluster.cluster in beyond]
+        return [
+            *(each for each in made if each.cluster not in beyond),
+            *self._engine.make_features(self._exchanged(step, run, large, beyond)),
+        ]
+
+    def _exchanged(
+        self, step: Step, run: StepRun, large: Sequence[HistoryTask], samples: Mapping[str, int]
+    ) -> HistoryJob:
+        """How the features of clusters are made whose samples no task can hold."""
+        tables, storage = step.tables(run), self._engine.storage
+        tasks = {each.cluster.cluster: each.cluster for each in large}
+        windows = {each.cluster.cluster: each.window for each in large}
+        sources = [source for each in large for source in each.sources]
         weights = [task.weight for task in tasks.values()]
-        job = HistoryJob(
+        shares = {name: -(-count // SHARE_SAMPLES) for name, count in samples.items()}
+        return HistoryJob(
             f"features {self._day}",
             sources,
             runs([source.bytes for source in sources], TASKS_PER_SLOT * self._engine.slots),
-            partial(load_features.read, tables=tables, storage=self._engine.storage),
+            partial(
+                load_features.read, tables=tables, storage=storage, windows=windows, shares=shares
+            ),
+            shares,
             partial(load_features.figures, windows=windows),
             partial(load_features.gather, tables=tables),
             tasks,
             dict(zip(tasks, runs(weights, _at_most(self._engine, weights)), strict=True)),
             step.destination(run),
-            stages_features.METRICS,
-            min(window.begin_ms for window in windows.values()),
-            max(window.end_ms for window in windows.values()),
-            max(self._engine.slots, sum(s.bytes for s in sources) // EXCHANGED_BYTES),
         )
-        return self._engine.make_features(job)
 
     def _days(self) -> list[str]:
         """Days with a snapshot, up to this one, whether or not they lie in the window."""
@@ -327,6 +364,12 @@ def _slots_of_units(tasks: Sequence[PlanTask], at_most: int) -> list[int]:
         for place in unit:
             slots[place] = slot
     return slots
+
+
+def _weight(task: HistoryTask) -> int:
+    """How much work the features of a cluster are: a row for each partition, and its samples."""
+    stored = sum(source.bytes for source in task.sources)
+    return task.cluster.weight + stored // BYTES_OF_SAMPLE
 
 
 def _partitions(entry: ClusterEntry | None) -> int:

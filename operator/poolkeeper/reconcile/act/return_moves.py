@@ -24,7 +24,7 @@ from poolkeeper.reconcile.decide.decisions import (
     ReturnDecision,
     RunSituation,
 )
-from poolkeeper.reconcile.decide.stalls import STALL_MS
+from poolkeeper.reconcile.decide.stalls import IGNORED_PAUSE_MS, STALL_MS
 
 FAILOVERS_MAX = 5
 
@@ -102,7 +102,8 @@ def _stop_failover(
     """
     if not decision.may_fail_over:
         return (cancel.failover_wait(at, decision.moves, why),)
-    if at.run.attempts >= FAILOVERS_MAX:
+    age_ms = context.now_ms() - at.run.requested_ms
+    if at.run.attempts >= FAILOVERS_MAX and age_ms < IGNORED_PAUSE_MS:
         return (Wait(WaitReason.REQUEST_IGNORED, count=FAILOVERS_MAX),)
     foreign = cancel.foreign_entries(at)
     if foreign:
@@ -117,7 +118,11 @@ def _stop_failover(
 def _request_order(context: PassContext, at: RunSituation, decision: RequestOrder) -> Outcome:
     moves = tuple(m for m, _ in decision.step)
     after = replace(
-        at.run, step=decision.step, returning=moves, requested_ms=context.now_ms(), attempts=0
+        at.run,
+        step=decision.step,
+        returning=moves,
+        requested_ms=context.now_ms(),
+        attempts=decision.attempts,
     )
     after = context.access.request_stage(at.run, after, at.plan, at.view.cluster)
     requested = Action(ActionKind.ORDER_REQUESTED, count=len(moves))

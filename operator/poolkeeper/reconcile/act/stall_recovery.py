@@ -191,14 +191,19 @@ def _fail_over(context: PassContext, name: str, remedies: Remedies, why: str = "
 
 
 def elect_another(context: PassContext, at: RunSituation, found: tuple[Action, ...]) -> Outcome:
-    """Elect another controller between two stages, as the present one drops the next one.
+    """Elect another controller, as the present one drops a request that will come again.
 
-    The request comes later: in one transaction with it, it would be dropped once more.
+    It comes later: in one transaction with this, it would be dropped once more.
     """
-    run, whole = at.run, at.view.cluster
-    if unsafe := _failover_hazards(whole, at.plan.moves):
+    run, whole, cancelled = at.run, at.view.cluster, set[int]()
+    if at.view.in_flight:
+        whole = context.access.observe(whole.name, want_configs=False).cluster
+        cancelled = {m for m, _ in run.step}
+    others = [move for m, move in enumerate(at.plan.moves) if m not in cancelled]
+    if unsafe := _failover_hazards(whole, others):
         return outcome_of(context, run, at.plan, Result(found) + unsafe)
-    run = context.access.rewrite_run(run, replace(run, attempts=FAILED_OVER))
+    after = replace(run, attempts=FAILED_OVER, requested_ms=context.now_ms())
+    run = context.access.rewrite_run(run, after)
     return outcome_of(context, run, at.plan, Result(found) + _elect(context, whole))
 
 

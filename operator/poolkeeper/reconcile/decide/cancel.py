@@ -67,6 +67,7 @@ from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
     CancelMoves,
     ChangeThrottle,
+    ElectController,
     MissingInput,
     RecordThrottled,
     RequestOrder,
@@ -74,9 +75,14 @@ from poolkeeper.reconcile.decide.decisions import (
     RunSituation,
     Watch,
 )
-from poolkeeper.reconcile.decide.stalls import STALL_MS, is_untouched
+from poolkeeper.reconcile.decide.stalls import (
+    FAILED_OVER,
+    IGNORED_PAUSE_MS,
+    STALL_MS,
+    is_untouched,
+)
 
-Cancelling = ReturnDecision | RecordThrottled | Watch
+Cancelling = ReturnDecision | ElectController | RecordThrottled | Watch
 
 FREEZE_MS = 6_000
 """How long brokers take to apply a throttle, and replicas to exceed it."""
@@ -113,6 +119,8 @@ def waits(at: RunSituation) -> tuple[Wait, ...]:
     wanted = [m for m in cancel_candidates.wanted(at) if m not in at.run.returning]
     if wanted and not cancel_candidates.has_way(at):
         found.append(failover_wait(at, wanted))
+    if back and _is_tried_out(at) and at.view.cluster.reassignment is None:
+        found.append(Wait(WaitReason.REQUEST_IGNORED, count=2))
     others = _go_on_unrequested(at)
     if back and others and not cancel_candidates.brokers_can(at):
         lost = Wait(WaitReason.MOVES_WITHOUT_REQUEST, count=len(others))
@@ -197,11 +205,8 @@ def _carry_back(at: RunSituation) -> Cancelling | None:
 
 def _return_by_request(
     at: RunSituation, outward: list[int], stuck: list[int]
-) -> CancelMoves | RequestOrder | None:
-    """Have the moves cancelled by a request for their origin, and mostly another controller.
-
-    A controller that finds no request waits for one, and would begin it while it is replaced.
-    """
+) -> CancelMoves | RequestOrder | ElectController | None:
+    """Have the moves cancelled by a request for their origin, and mostly another controller."""
     age_ms = at.now_ms - at.run.requested_ms
     if at.run.attempts and age_ms < FAILOVER_PAUSE_MS:
         return None
@@ -209,8 +214,29 @@ def _return_by_request(
     alone = {m for m, _ in cancelled.step} == {*cancelled.returning}
     recorded = records_moves(at.view.cluster.kafka_version) is True
     if at.view.cluster.reassignment is None and cancelled.step and alone and not recorded:
-        return RequestOrder(cancelled.step)
+        return _return_unrequested(at, cancelled.step)
     return cancelled
+
+
+def _return_unrequested(
+    at: RunSituation, step: tuple[tuple[int, int], ...]
+) -> RequestOrder | ElectController | None:
+    """Have moves return of which no request is there.
+
+    A controller waits for one, and would begin it while it is replaced. If it drops it, as what it
+    remembers is not what the topic node says, the next one gets it.
+    """
+    if at.run.attempts in (0, FAILED_OVER):
+        return RequestOrder(step, at.run.attempts + 1)
+    if _is_tried_out(at) or not cancel_candidates.may_fail_over(at):
+        return None
+    return ElectController()
+
+
+def _is_tried_out(at: RunSituation) -> bool:
+    """Whether a return was requested of two controllers in vain, not long ago."""
+    age_ms = at.now_ms - at.run.requested_ms
+    return at.run.attempts > FAILED_OVER and age_ms < IGNORED_PAUSE_MS
 
 
 def _arriving(at: RunSituation) -> tuple[int, ...]:

@@ -160,9 +160,13 @@ class CancelMoves:
 
 @frozen
 class RequestOrder:
-    """Request the order of replicas that cancelled moves had before; `step` names them."""
+    """Request the order of replicas that cancelled moves had before; `step` names them.
+
+    `attempts` counts how often they themselves are requested to return so.
+    """
 
     step: tuple[tuple[int, int], ...]
+    attempts: int = 0
 
 
 @frozen

@@ -17,12 +17,13 @@ from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
     CancelMoves,
     ChangeThrottle,
+    ElectController,
     MissingInput,
     RecordThrottled,
     RequestOrder,
     Watch,
 )
-from poolkeeper.reconcile.decide.stalls import STALL_MS
+from poolkeeper.reconcile.decide.stalls import FAILED_OVER, IGNORED_PAUSE_MS, STALL_MS
 from unit.reconcile.situations import NOW_MS, T0, T1, cluster, desired, flying, requested
 
 R = WaitReason
@@ -367,14 +368,15 @@ def test_a_throttle_that_was_lowered_keeps_no_origin_behind(situation, change):
     assert (decided.throttle if isinstance(decided, Watch) else decided) == change
 
 
-def overdue(seen, *moves, since_ms):
+def overdue(seen, *moves, since_ms=STALL_MS + 1, **run):
     """All of these moves have been in sync for so long, and nobody ended them."""
-    made = at(seen, **BOTH)
+    made = at(seen, **{**BOTH, **run})
     times = dict.fromkeys(moves, NOW_MS - since_ms)
     return replace(made, view=replace(made.view, overdue=times))
 
 
 FORGOTTEN = cluster(UNIONS)
+BOTH_BACK = ((0, 1), (1, 1))
 
 
 @pytest.mark.parametrize(
@@ -384,15 +386,43 @@ FORGOTTEN = cluster(UNIONS)
             overdue(FORGOTTEN, 0, 1, since_ms=STALL_MS), None, id="one-controller-may-be-slow"
         ),
         pytest.param(
-            overdue(FORGOTTEN, 0, 1, since_ms=STALL_MS + 1),
-            RequestOrder(((0, 1), (1, 1))),
+            overdue(FORGOTTEN, 0, 1),
+            RequestOrder(BOTH_BACK, 1),
             id="it-may-hear-of-a-request",
         ),
+        pytest.param(overdue(FORGOTTEN, 0), None, id="the-other-arrives-first"),
         pytest.param(
-            overdue(FORGOTTEN, 0, since_ms=STALL_MS + 1), None, id="the-other-arrives-first"
+            overdue(FORGOTTEN, 0, 1, attempts=1, age_ms=FAILOVER_PAUSE_MS - 1),
+            None,
+            id="it-has-time",
         ),
         pytest.param(
-            overdue(replace(FORGOTTEN, reassignment=ENTRIES), 0, 1, since_ms=STALL_MS + 1),
+            overdue(FORGOTTEN, 0, 1, attempts=1, age_ms=FAILOVER_PAUSE_MS),
+            ElectController(),
+            id="it-dropped-the-request",
+        ),
+        pytest.param(
+            overdue(FORGOTTEN, 0, 1, attempts=1, age_ms=FAILOVER_PAUSE_MS, execution={}),
+            None,
+            id="nobody-allows-another",
+        ),
+        pytest.param(
+            overdue(FORGOTTEN, 0, 1, attempts=FAILED_OVER, age_ms=FAILOVER_PAUSE_MS),
+            RequestOrder(BOTH_BACK, FAILED_OVER + 1),
+            id="the-next-one-gets-it",
+        ),
+        pytest.param(
+            overdue(FORGOTTEN, 0, 1, attempts=FAILED_OVER + 1, age_ms=IGNORED_PAUSE_MS - 1),
+            None,
+            id="and-then-nobody-for-long",
+        ),
+        pytest.param(
+            overdue(FORGOTTEN, 0, 1, attempts=FAILED_OVER + 1, age_ms=IGNORED_PAUSE_MS),
+            ElectController(),
+            id="but-not-for-ever",
+        ),
+        pytest.param(
+            overdue(replace(FORGOTTEN, reassignment=ENTRIES), 0, 1),
             cancel(0, 1),
             id="it-is-deaf-to-the-one-that-is-there",
         ),

@@ -1,0 +1,205 @@
+"""Where the samples of a cluster come from, as columns with few bytes.
+
+A topic is a number and a name once in each piece, so that a sample takes 28 bytes. Samples out of
+the window, and of metrics that nobody asks for, are left out as soon as they are read: files of
+months are skipped by what Parquet says of their times.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from poolkeeper.errors import Refused
+from poolkeeper.fleet.lake.entries import ClusterEntry
+from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
+from poolkeeper.fleet.stages.features import METRICS
+from poolkeeper.fleet.stages.tasks import Tables
+from poolkeeper.fleet.storage import parquet, schemas
+from poolkeeper.frozen import frozen
+from poolkeeper.load.apply import WHOLE_TOPIC
+from poolkeeper.load.prometheus import BYTES
+from poolkeeper.load.time_series import HistoryWindow
+
+CODED = pa.dictionary(pa.int32(), pa.string())
+SAMPLES = pa.schema(
+    [
+        ("topic", CODED),
+        ("partition", pa.int32()),
+        ("metric", CODED),
+        ("at_ms", pa.int64()),
+        ("value", pa.float64()),
+    ]
+)
+ROWS_AT_A_TIME = 512 * 1024
+_TEXTS = ("topic", "metric")
+_SIZES = ("topic", "partition", "bytes")
+
+
+@frozen
+class SourceTask:
+    """A place with samples of a cluster: a file of anybody's, a snapshot, or samples kept by us.
+
+    `bytes`: what they take there, about.
+    """
+
+    cluster: str
+    root: str = ""
+    file: str = ""
+    bytes: int = 0
+    snapshot: ClusterEntry | None = None
+    samples: ClusterEntry | None = None
+
+
+def samples_of(
+    source: SourceTask, tables: Tables, storage: Storage, window: HistoryWindow
+) -> Iterator[pa.Table]:
+    """The samples in a window, so many at a time; raises where they cannot be read."""
+    for rows in _rows_of(source, tables, storage, window):
+        yield _wanted(rows, window)
+
+
+def rows_of_source(source: SourceTask, storage: Storage, window: HistoryWindow) -> int:
+    """How many samples there are at most; raises where that cannot be read."""
+    if source.snapshot is not None:
+        inside = window.begin_ms <= int(source.snapshot.figures["read_ms"]) < window.end_ms
+        return int(source.snapshot.figures["partitions"]) if inside else 0
+    if source.samples is not None:
+        _require_read(source.samples)
+        return int(source.samples.figures["samples"])
+    with _opened(source, storage) as opened:
+        return sum(count for _, count in _groups(opened, window))
+
+
+def _rows_of(
+    source: SourceTask, tables: Tables, storage: Storage, window: HistoryWindow
+) -> Iterator[pa.Table]:
+    if source.snapshot is not None:
+        at_ms = int(source.snapshot.figures["read_ms"])
+        if window.begin_ms <= at_ms < window.end_ms:
+            yield sizes_of_snapshot(
+                tables.reader().rows(source.snapshot, schemas.PARTITIONS, _SIZES), at_ms
+            )
+    elif source.samples is not None:
+        _require_read(source.samples)
+        yield _compact(tables.reader().rows(source.samples, schemas.SAMPLES), "samples")
+    else:
+        yield from _of_file(source, storage, window)
+
+
+def _require_read(samples: ClusterEntry) -> None:
+    if not samples.is_ok:
+        raise Refused(samples.reason)
+
+
+def _of_file(source: SourceTask, storage: Storage, window: HistoryWindow) -> Iterator[pa.Table]:
+    """Somebody's file, some row groups at a time."""
+    names = [column.name for column in schemas.SAMPLES.columns]
+    place = f"{source.root}/{source.file}"
+    try:
+        with _opened(source, storage) as opened:
+            there = [name for name in names if name in opened.schema_arrow.names]
+            for groups in _together(list(_groups(opened, window))):
+                yield _compact(opened.read_row_groups(groups, there, use_threads=False), place)
+    except (OSError, pa.ArrowException) as failed:
+        raise Refused(f"{place}: cannot be read: {failed}") from failed
+
+
+def _opened(source: SourceTask, storage: Storage) -> Any:
+    files, base = open_filesystem(source.root, storage)
+    place = f"{source.root}/{source.file}"
+    try:
+        file = files.open_input_file(f"{base}/{source.file}")
+        known = pq.read_metadata(file)
+        names = {known.schema.column(n).path for n in range(known.num_columns)}
+        coded = [name for name in _TEXTS if name in names]
+        opened = pq.ParquetFile(file, metadata=known, read_dictionary=coded)
+    except (OSError, pa.ArrowException) as failed:
+        raise Refused(f"{place}: cannot be read: {failed}") from failed
+    parquet.check_foreign(schemas.SAMPLES, opened.schema_arrow.metadata or {}, place)
+    return opened
+
+
+def _groups(opened: Any, window: HistoryWindow) -> Iterator[tuple[int, int]]:
+    """Row groups that may hold samples of the window, and their rows."""
+    known = opened.metadata
+    names = [known.schema.column(n).path for n in range(known.num_columns)]
+    column = names.index("at_ms") if "at_ms" in names else -1
+    for group in range(known.num_row_groups):
+        found = known.row_group(group)
+        times = found.column(column).statistics if column >= 0 else None
+        if (
+            times is None
+            or not times.has_min_max
+            or not isinstance(times.min, int)
+            or (times.max >= window.begin_ms and times.min < window.end_ms)
+        ):
+            yield group, found.num_rows
+
+
+def _together(groups: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
+    listed: list[int] = []
+    filled = 0
+    for group, rows in groups:
+        if listed and filled + rows > ROWS_AT_A_TIME:
+            yield listed
+            listed, filled = [], 0
+        listed.append(group)
+        filled += rows
+    if listed:
+        yield listed
+
+
+def _compact(content: pa.Table, place: str) -> pa.Table:
+    """Samples of any types that can be cast; raises `Refused` for others."""
+    coded = {
+        name: content.column(name)
+        for name in _TEXTS
+        if name in content.column_names
+        and content.column(name).type == CODED
+        and not _nulls(content.column(name))
+    }
+    others = [name for name in SAMPLES.names if name not in coded]
+    plain = parquet.completed(content.drop_columns(list(coded)), schemas.SAMPLES, others, place)
+    columns = [
+        coded[name]
+        if name in coded
+        else plain.column(name).dictionary_encode()
+        if name in _TEXTS
+        else plain.column(name)
+        for name in SAMPLES.names
+    ]
+    return pa.Table.from_arrays(columns, schema=SAMPLES)
+
+
+def _nulls(coded: pa.ChunkedArray) -> bool:
+    """Whether a column of numbered texts has nulls, or a number has none."""
+    return coded.null_count > 0 or any(each.dictionary.null_count for each in coded.chunks)
+
+
+def _wanted(rows: pa.Table, window: HistoryWindow) -> pa.Table:
+    at = rows.column("at_ms").to_numpy()
+    wanted = (at >= window.begin_ms) & (at < window.end_ms)
+    wanted &= rows.column("partition").to_numpy() >= WHOLE_TOPIC
+    wanted &= pc.is_in(rows.column("metric"), pa.array(METRICS)).to_numpy()
+    return rows if wanted.all() else rows.filter(pa.array(wanted))
+
+
+def sizes_of_snapshot(partitions: pa.Table, at_ms: int) -> pa.Table:
+    """The sizes that a snapshot of that moment knows, as samples."""
+    known = partitions.filter(pc.is_valid(partitions.column("bytes")))
+    rows = known.num_rows
+    codes = pa.array(np.zeros(rows, dtype=np.int32))
+    return pa.Table.from_arrays(
+        [
+            known.column("topic").dictionary_encode(),
+            known.column("partition"),
+            pa.DictionaryArray.from_arrays(codes, pa.array([BYTES])),
+            pa.array(np.full(rows, at_ms)),
+            known.column("bytes").cast(pa.float64()),
+        ],
+        schema=SAMPLES,
+    )

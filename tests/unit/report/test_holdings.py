@@ -1,0 +1,60 @@
+"""What brokers hold, counted by columns, is what looking at every partition counts."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poolkeeper.model.execution.records import Records
+from poolkeeper.model.plans import DeleteTopic, Plan
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.run_state.progress.after_plan import after_plan
+from poolkeeper.report.holdings import holdings
+from unit.planning.instances import instances
+
+Counts = dict[int, tuple[int, int, int]]
+
+
+def counted(placed: Iterable[tuple[tuple[int, ...], int | None]]) -> Counts:
+    replicas: Counter[int] = Counter()
+    leaders: Counter[int] = Counter()
+    held: Counter[int] = Counter()
+    for brokers, size in placed:
+        replicas.update(brokers)
+        leaders.update(brokers[:1])
+        for broker in brokers:
+            held[broker] += size or 0
+    return {broker: (replicas[broker], leaders[broker], held[broker]) for broker in replicas}
+
+
+def now(cluster: Cluster) -> Counts:
+    partitions = (p for topic in cluster.topics.values() for p in topic.partitions)
+    return counted((p.replicas, p.size_bytes) for p in partitions)
+
+
+def after(plan: Plan, cluster: Cluster) -> Counts:
+    return counted(placed for _, partitions in after_plan(plan, cluster) for placed in partitions)
+
+
+@given(instances(), st.data())
+def test_by_columns_as_by_partitions(instance, data: st.DataObject) -> None:
+    desired, cluster, gone = instance
+    plan = make_plan(desired, cluster, Records(), gone)
+    doomed = data.draw(st.sets(st.sampled_from(sorted(cluster.topics))))
+    moves = tuple(move for move in plan.moves if move.topic not in doomed)
+    plan = Plan(
+        plan.cluster, "", "", (*plan.steps, *(DeleteTopic(name, 1) for name in doomed)), moves
+    )
+    before, later = now(cluster), after(plan, cluster)
+    found = holdings(plan, desired, cluster)
+    assert {each.broker for each in found} >= before.keys() | later.keys()
+    nothing = (0, 0, 0)
+    for each in found:
+        assert (each.replicas_before, each.leaders_before, each.bytes_before) == before.get(
+            each.broker, nothing
+        )
+        assert (each.replicas_after, each.leaders_after, each.bytes_after) == later.get(
+            each.broker, nothing
+        )

@@ -15,6 +15,8 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
 FETCH_BYTES = 1024 * 1024
+FLUSH_S = 120
+"""How long records that were sent last may take until they are acknowledged."""
 BATCH = 100
 """Records sent at once; requests cost brokers the most, so that few small batches spare them."""
 PAYLOAD = b"." * 200
@@ -92,10 +94,10 @@ class Traffic:
 
     def finish(self, deadline_s: float = 60) -> Tally:
         """Stop sending, wait until everything acknowledged was read, and return the tally."""
-        end = time.monotonic() + deadline_s
         sender, reader = self._threads
         self._stop_sending.set()
-        sender.join(deadline_s)
+        sender.join(2 * FLUSH_S)
+        end = time.monotonic() + deadline_s
         while time.monotonic() < end and self._behind():
             time.sleep(0.05)
         self._stop_reading.set()
@@ -136,7 +138,7 @@ class Traffic:
                         self._send_one(producer, partition)
                     if self._stop_sending.wait(len(some) / self._records_per_s):
                         break
-            producer.flush(timeout=120)
+            producer.flush(timeout=FLUSH_S)
         except KafkaError as error:
             self.tally.note(f"producer: {error!r}")
         finally:

@@ -1,6 +1,7 @@
 """Seconds, processor seconds and memory of this process and of all that it started."""
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,14 @@ from typing import Any, NamedTuple
 
 ROW = "{:<40}{:>9}{:>9}{:>15}{:>8}"
 LOOK_EVERY_S = 0.2
+
+LAUNCHER = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(code, used.ru_utime + used.ru_stime, used.ru_maxrss)
+"""
+"""A small process runs the command: Linux counts the memory of whoever starts a process as its."""
 
 
 class Measured(NamedTuple):
@@ -96,3 +105,10 @@ def _resident_kib(stat: list[str]) -> float:
 def _cpu_s(stat: list[str]) -> float:
     """Of the process, and of its children that have ended."""
     return sum(map(int, stat[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def spent(words: list[str]) -> tuple[int, float, int]:
+    """Run a command; return its exit code, its CPU seconds, and the most MiB that it had."""
+    told = subprocess.check_output([sys.executable, "-c", LAUNCHER, *words], text=True)
+    code, cpu_s, peak_kib = told.split()
+    return int(code), float(cpu_s), int(peak_kib) // 1024

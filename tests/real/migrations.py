@@ -67,6 +67,7 @@ SETTINGS = (
     ("replica.fetch.max.bytes", str(BATCH_BYTES)),
     ("compression.type", "uncompressed"),
 )
+DELETED_S = 20
 DELIVERY_S = 900
 """Before Kafka 2.4, a leader whose ISR is to grow takes no records while ZooKeeper is away."""
 THROTTLES = "/poolkeeper/records/throttles"
@@ -469,6 +470,28 @@ def clean(zookeeper: KazooClient) -> None:
         zookeeper.create(f"/admin/delete_topics/{TOPIC}")
         until(lambda: not zookeeper.exists(f"/config/topics/{TOPIC}"), "the topic is deleted")
         until(lambda: not zookeeper.get_children("/admin/delete_topics"), "the topic is deleted")
+
+
+def is_clean(sandbox: Sandbox) -> bool:
+    """Delete the topic of an earlier migration, and say whether the brokers deleted its logs.
+
+    A broker may keep one that was cancelled before anything was copied (seen on 2.8.2). It has the
+    id of that topic, and no topic of the same name is ever copied there.
+    """
+
+    def kept() -> list[Path]:
+        brokers = (broker.id for broker in sandbox.spec.brokers)
+        folders = (Path(folder) for broker in brokers for folder in sandbox.log_dirs(broker))
+        logs = (log for folder in folders for log in folder.glob(f"{TOPIC}-*"))
+        return [log for log in logs if not log.name.endswith("-delete")]
+
+    with patient(sandbox.connect) as zookeeper:
+        clean(zookeeper)
+    try:
+        until(lambda: not kept(), "the topic's logs are deleted", DELETED_S)
+    except AssertionError:
+        return False
+    return True
 
 
 @contextmanager

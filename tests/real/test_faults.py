@@ -19,7 +19,7 @@ import pytest
 from poolkeeper.sandbox import Sandbox
 from real import faults
 from real.faults import Do, lives_on, zookeeper_away
-from real.migrations import FAST, PARTITIONS, migration_on, started
+from real.migrations import FAST, PARTITIONS, is_clean, migration_on, started
 
 NEW, MIDDLE, OLD = "3.9.2", "2.8.2", "2.0.1"
 ALL = (NEW, MIDDLE, OLD)
@@ -256,7 +256,8 @@ class Brokers:
 
     @contextmanager
     def of(self, version: str) -> Iterator[Sandbox]:
-        if self._sandbox is not None and self._sandbox.spec.kafka != version:
+        known = self._sandbox
+        if known is not None and (known.spec.kafka != version or not is_clean(known)):
             self.close()
         if self._sandbox is None:
             self._sandbox = started(version)

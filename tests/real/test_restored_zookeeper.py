@@ -60,6 +60,9 @@ def applying(folder: Path) -> Iterator[Executor]:
     executor = Executor(process, folder.parent / "output")
     try:
         yield executor
+    except BaseException as failed:
+        failed.add_note(executor.said()[-6000:])
+        raise
     finally:
         executor.kill()
 
@@ -112,6 +115,7 @@ def test_a_leader_that_ignores_the_controller_is_named(
     create(sandbox, "t", (1, 2))
     traffic.fill(sandbox.bootstrap, {"t": 1}, MIB)
     with kazoo(sandbox.connect) as zookeeper:
+        backup = zookeeper.get(STATE)[0]  # a controller changes no state of a later epoch
         for _ in range(2):
             elect_another(zookeeper)
             sandbox.await_ready()
@@ -119,7 +123,9 @@ def test_a_leader_that_ignores_the_controller_is_named(
         for broker in (2, 3, 4):
             sandbox.kill(broker)
         sandbox.await_gone(2, 3, 4)
+        until(lambda: body(zookeeper, STATE)["isr"] == [1], "the last controller wrote its state")
         zookeeper.set("/controller_epoch", b"1")
+        zookeeper.set(STATE, backup)
         zookeeper.delete("/controller")
         for broker in (2, 3, 4):
             with suppress(Unavailable):  # broker 1 will never say that it knows them

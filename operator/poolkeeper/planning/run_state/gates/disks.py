@@ -5,7 +5,8 @@ is free is only known where brokers report it (3.3 and later).
 
 A live broker may also ignore what the controller tells it: after all sessions ended at once, or
 once ZooKeeper was restored and counts the epochs of controllers anew. As a target it makes no log;
-as a leader it lets no new replica copy.
+as a leader it lets no new replica copy. And it may have kept the empty log of a cancelled copy of
+an earlier topic of the same name: that has another id, and nothing is copied to it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +24,8 @@ from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, M
 
 NOT_BEGUN_MS = 60_000
 """A broker makes the log of a new replica within seconds, however slow the copy is."""
+EMPTY_MS = 180_000
+"""A copy holds something by then, however low its throttle is and however many share it."""
 
 Copy = tuple[TopicPartition, int]
 """A replica on its way: the partition and the broker."""
@@ -79,6 +82,8 @@ def waits_in_flight(
             found += failed_dirs(broker, failed, lacking)
         if lacking and not failed and broker in disks.log_dirs and disks.age_ms >= NOT_BEGUN_MS:
             found.append(Wait(WaitReason.COPY_NOT_BEGUN, brokers=(broker,), partitions=lacking))
+        if empty := _empty_copies(broker, sizes, disks):
+            found.append(Wait(WaitReason.COPY_EMPTY, brokers=(broker,), partitions=empty))
         left = sum(
             max(0, size - disks.copied.get((name, broker), 0)) for name, size in sizes.items()
         )
@@ -88,6 +93,19 @@ def waits_in_flight(
             full = WaitReason.LOG_DIRS_FULL
             found.append(Wait(full, brokers=(broker,), partitions=names, count=free, of=left))
     return (*_unaware_leaders(copies, cluster, disks), *found)
+
+
+def _empty_copies(
+    broker: int, sizes: Mapping[TopicPartition, int], disks: TargetDisks
+) -> tuple[TopicPartition, ...]:
+    """Return what a broker makes logs of and copies nothing to, if it copies nothing at all.
+
+    A broker that kept a log of an earlier topic of this name refuses another id (seen on 2.8).
+    """
+    held = {name: disks.copied.get((name, broker)) for name, size in sizes.items() if size}
+    if disks.age_ms < EMPTY_MS or any(held.values()):
+        return ()
+    return tuple(sorted(name for name, size in held.items() if size == 0))
 
 
 def _unaware_leaders(

@@ -67,6 +67,14 @@ R = WaitReason
             (),
             id="it-has-begun-and-has-nothing-yet",
         ),
+        pytest.param(
+            TargetDisks(EMPTY, copied={(T0, 3): 0}, age_ms=disks.EMPTY_MS),
+            (Wait(R.COPY_EMPTY, brokers=(3,), partitions=(T0,)),),
+            id="it-has-had-nothing-for-long",
+        ),
+        pytest.param(
+            TargetDisks(EMPTY, copied={(T0, 3): 1}, age_ms=disks.EMPTY_MS), (), id="it-is-slow"
+        ),
         pytest.param(TargetDisks(age_ms=disks.NOT_BEGUN_MS), (), id="the-broker-does-not-answer"),
         pytest.param(
             TargetDisks(told={1: {T0: (1, 2)}}),

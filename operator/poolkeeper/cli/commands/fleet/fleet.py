@@ -235,7 +235,7 @@ def run(work: _FleetCommand, folders: tuple[Path, ...], **given: Any) -> int:
         planned = steps.plan(begun, day, declared.refused)
         more = [
             waves.budget(begun.lake, begun.storage, day, allowed),
-            waves.report(begun.lake, begun.storage, day, allowed.sites, shown),
+            waves.report(begun, day, allowed.sites, shown),
         ]
     return outcomes.print_outcomes(work.output, [*read, loaded, planned], more)
 
@@ -284,7 +284,7 @@ def report(work: _FleetCommand, sites: Sequence[str], until: datetime | None, pa
     shown = waves.report_options(until, pages)
     with work.begun() as begun:
         day = work.latest(begun.lake)
-        made = waves.report(begun.lake, begun.storage, day, site_of, shown)
+        made = waves.report(begun, day, site_of, shown)
     return outcomes.print_outcomes(work.output, [], [made])
 
 

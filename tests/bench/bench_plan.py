@@ -15,7 +15,6 @@ Python and to import the libraries that every plan needs. Last, what twice the p
 """
 
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ from pathlib import Path
 
 import clusters
 import numpy as np
+from measuring import spent
 from ortools.graph.python import min_cost_flow
 
 from poolkeeper.algorithms.assignments import assign_replicas
@@ -48,13 +48,6 @@ COMMAND_WAS = {60: "1.0", 200_000: "12.4, 556"}
 """What it needed on two quiet cores while each value had functions compiled of its own, and a
 forecast looked at its entries one by one."""
 FLOOR = "import click, msgspec, numpy, ruamel.yaml; from ortools.graph.python import min_cost_flow"
-LAUNCHER = """
-import resource, subprocess, sys
-code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(code, used.ru_utime + used.ru_stime, used.ru_maxrss)
-"""
-"""A small process runs the command: Linux counts the memory of whoever starts a process as its."""
 COMMAND_ROW = "{:<30}{:>9}{:>9}{:>8}{:>9}{:>15}{:>15}"
 GROWTH, GROWTH_MAX, RUNS = (100_000, 200_000, 400_000), 2.2, 5
 SEEDS = (1, 2, 3, 4)
@@ -74,7 +67,7 @@ def main(sizes: tuple[int, ...]) -> None:
         _peers(size)
     heads = "seconds", "cpu s", "MiB", "floor s", "was: s, MiB", "goal: s, MiB"
     print("\n" + COMMAND_ROW.format("plan --snapshot", *heads))
-    floor_s = min(_spent([sys.executable, "-c", FLOOR])[1] for _ in range(RUNS))
+    floor_s = min(spent([sys.executable, "-c", FLOOR])[1] for _ in range(RUNS))
     for size in (COMMAND_MIN, *sizes):
         if size <= COMMAND_MAX:
             wall_s, cpu_s, peak_mib = _as_a_command(size)
@@ -271,18 +264,11 @@ def _as_a_command(size: int) -> tuple[float, float, int]:
         command = [sys.executable, "-m", "poolkeeper", "plan", "-f", str(manifests)]
         words = [*command, "--snapshot", str(snapshot), "--out", str(Path(folder) / "plan.json")]
         begin = time.perf_counter()
-        code, cpu_s, peak_mib = _spent(words)
+        code, cpu_s, peak_mib = spent(words)
         wall_s = time.perf_counter() - begin
     if code != 2:
         raise SystemExit(f"the plan of {size} partitions ended with {code}")
     return wall_s, cpu_s, peak_mib
-
-
-def _spent(words: list[str]) -> tuple[int, float, int]:
-    """Run a command; return its exit code, its CPU seconds, and the most MiB that it had."""
-    told = subprocess.check_output([sys.executable, "-c", LAUNCHER, *words], text=True)
-    code, cpu_s, peak_kib = told.split()
-    return int(code), float(cpu_s), int(peak_kib) // 1024
 
 
 if __name__ == "__main__":

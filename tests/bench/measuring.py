@@ -1,9 +1,10 @@
 """Seconds, processor seconds and memory of this process and of all that it started."""
 
 import os
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -11,6 +12,14 @@ from typing import Any, NamedTuple
 
 ROW = "{:<40}{:>9}{:>9}{:>15}{:>8}"
 LOOK_EVERY_S = 0.2
+
+LAUNCHER = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(code, used.ru_utime + used.ru_stime, used.ru_maxrss)
+"""
+"""A small process runs the command: Linux counts the memory of whoever starts a process as its."""
 
 
 class Measured(NamedTuple):
@@ -34,10 +43,20 @@ def measured(label: str, total: int, action: Callable[[], Any]) -> Measured:
         done = action()
         wall_s, cpu_s = time.perf_counter() - begin, _of_family(_cpu_s) - before
     found = Measured(done, wall_s, cpu_s, peak_mib())
-    rate = f"{total / wall_s:,.0f}"
-    print(ROW.format(label, f"{wall_s:.1f}", f"{cpu_s:.1f}", rate, found.mib))
-    sys.stdout.flush()
+    _print(label, total, found)
     return found
+
+
+def together(label: str, total: int, steps: Sequence[Measured]) -> None:
+    """Print the sum of what was measured one after the other."""
+    wall_s, cpu_s = sum(each.wall_s for each in steps), sum(each.cpu_s for each in steps)
+    _print(label, total, Measured(None, wall_s, cpu_s, max(each.mib for each in steps)))
+
+
+def _print(label: str, total: int, found: Measured) -> None:
+    rate = f"{total / found.wall_s:,.0f}"
+    print(ROW.format(label, f"{found.wall_s:.1f}", f"{found.cpu_s:.1f}", rate, found.mib))
+    sys.stdout.flush()
 
 
 @contextmanager
@@ -86,3 +105,10 @@ def _resident_kib(stat: list[str]) -> float:
 def _cpu_s(stat: list[str]) -> float:
     """Of the process, and of its children that have ended."""
     return sum(map(int, stat[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def spent(words: list[str]) -> tuple[int, float, int]:
+    """Run a command; return its exit code, its CPU seconds, and the most MiB that it had."""
+    told = subprocess.check_output([sys.executable, "-c", LAUNCHER, *words], text=True)
+    code, cpu_s, peak_kib = told.split()
+    return int(code), float(cpu_s), int(peak_kib) // 1024

@@ -233,6 +233,24 @@ class SessionContract:
         world.put("/admin", b"2")
         assert session.wait(("/admin",), DEADLINE_S)
 
+    def test_a_sync_names_one_moment_until_somebody_writes(
+        self, world: World, session: Session
+    ) -> None:
+        deadline_s = world.now_s() + DEADLINE_S
+        # Sessions of others may still end.
+        while (moment := session.sync()) != session.sync():
+            assert world.now_s() < deadline_s
+        session.read("/admin")
+        session.children("/brokers")
+        session.read_many(["/admin", "/absent"])
+        assert session.moment == moment
+        world.put("/admin", b"1")
+        connection, zxid = session.sync()
+        assert connection == moment[0]
+        assert zxid > moment[1]
+        session.commit((Create("/mine", b"", ephemeral=True),))
+        assert session.moment[1] > zxid
+
     def test_waiting_ends_when_the_owner_wants(self, world: World, session: Session) -> None:
         wake = world.event()
         with world.soon(wake.set):

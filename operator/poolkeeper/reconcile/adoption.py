@@ -14,6 +14,7 @@ from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.hand_over import HandOver, hand_over
+from poolkeeper.reconcile.known_answers import KnownAnswers
 from poolkeeper.reconcile.observe.observation import Observation, last_observation_of
 
 
@@ -31,7 +32,9 @@ def take_over(
     if may_write and change.records:
         context.access.remember_owners(change.records)
         observed = replace(observed, records=change.after(records))
-    seen = last_observation_of(observed, context.memory.last_observation)
+    seen = last_observation_of(
+        observed, context.memory.last_observation, context.memory.pending.known
+    )
     context.memory.observe(_with_waits(seen, change))
     return observed, change.actions if may_write else ()
 
@@ -42,10 +45,10 @@ def foreseen(desired: Desired, observed: Observation, approved: Collection[str])
     return replace(observed, records=change.after(observed.records))
 
 
-def last_seen(desired: Desired, observed: Observation) -> LastObservation:
+def last_seen(desired: Desired, observed: Observation, known: KnownAnswers) -> LastObservation:
     """Return what statuses report of an observation by which nothing may be written."""
     change = hand_over(desired, observed.cluster, observed.records, frozenset())
-    return _with_waits(last_observation_of(observed, None), change)
+    return _with_waits(last_observation_of(observed, None, known), change)
 
 
 def _with_waits(seen: LastObservation, change: HandOver) -> LastObservation:

@@ -206,7 +206,7 @@ def _follow_plan(
     if lost.in_flight and authority.resumes:
         name, health = observed.cluster.name, gates.health(observed.cluster)
         return lost_runs.take_up(context, name, lost, health)
-    closed = (*gates.controller(observed.cluster), *lost.waits(), *_foreign(observed))
+    closed = (*gates.controller(observed.cluster), *lost.waits(), *_foreign(context, observed))
     if closed:
         cured = stall_recovery.recover_foreign(context, desired, authority, observed)
         waits = (*closed, *cured.waits, *left_throttles.waits_for_ours(left))
@@ -236,7 +236,7 @@ def _follow_plan(
     context.trail.concern(
         plan.hash, approved_by=by if approval.is_approved(plan, authority) else ""
     )
-    enforce_rest(plan, desired, observed)
+    enforce_rest(plan, desired, observed, context.memory.pending.known)
     with context.timed("apply"):
         by_person = confirmed_plan is not None
         outcome = carry_out(context, desired, authority, plan, observed, by_person=by_person)
@@ -269,10 +269,16 @@ class _Due:
     approved: bool = False
 
 
-def _foreign(observed: Observation) -> tuple[Wait, ...]:
+def _foreign(context: PassContext, observed: Observation) -> tuple[Wait, ...]:
     """Name what others have requested and what they move."""
-    known = requests.known_brokers(observed.cluster, observed.records.brokers)
-    return gates.foreign(observed.cluster, observed.lost_run.owned, known)
+    cluster, owned = observed.cluster, observed.lost_run.owned
+    recorded = observed.records.brokers.keys()
+
+    def find() -> tuple[Wait, ...]:
+        return gates.foreign(cluster, owned, requests.known_brokers(cluster, recorded))
+
+    about = (cluster, owned, frozenset(recorded))
+    return context.memory.pending.known.find("what others move", about, find)
 
 
 def _make_plan(
@@ -288,7 +294,7 @@ def _make_plan(
         with context.timed("plan"):
             return context.plan(wanted, observed.cluster, observed.records, observed.gone)
 
-    fresh = lawful(desired, observed, planned)
+    fresh = lawful(desired, observed, planned, context.memory.pending.known)
     desired, now_ms = fresh.desired, context.now_ms()
     at, approvals = observed.circumstances(desired), authority.approvals
     asked = plan_to_approve.read(context) if approvals else None
@@ -379,7 +385,7 @@ def _begin_external_plan(
     external: ExternalPlan,
 ) -> Outcome:
     assert external.plan is not None, "it is ready"
-    enforce_rest(external.plan, owned, observed)
+    enforce_rest(external.plan, owned, observed, context.memory.pending.known)
     allowed = replace(authority, plans=frozenset((external.hash,)))
     pace = external_plan.with_rate(desired, external)
     return carry_out(context, pace, allowed, external.plan, observed, by_person=False)

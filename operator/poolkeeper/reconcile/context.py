@@ -31,6 +31,7 @@ from poolkeeper.planning.run_state.reassignments.requests import SeenStall
 from poolkeeper.planning.run_state.throttling.adaptive_rate import LOOKS, SizeLook
 from poolkeeper.planning.run_state.throttling.throttles import ThrottleWatch
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView
+from poolkeeper.reconcile.known_answers import KnownAnswers
 from poolkeeper.telemetry.audit import AuditTrail
 
 if TYPE_CHECKING:  # the clients of brokers take longest to import, and plans of files need none
@@ -46,9 +47,13 @@ UNCLEAN_MAX = 1000
 
 @dataclass(slots=True)
 class PendingPlan:
-    """The plan that a person was last asked to approve; kept across changes of mode."""
+    """The plan that a person was last asked to approve; kept across changes of mode.
+
+    `known`: what was planned last, and found out of the cluster.
+    """
 
     plan: Plan | None = None
+    known: KnownAnswers = field(default_factory=KnownAnswers)
 
 
 @frozen

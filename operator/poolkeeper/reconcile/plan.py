@@ -31,7 +31,7 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import (
     classify_copies,
     copies_of,
 )
-from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.progress.move_progress import MoveState, classified, classify
 from poolkeeper.planning.run_state.progress.step_progress import StepState
 from poolkeeper.reconcile.act import writes
 from poolkeeper.reconcile.authority import Authority, approver
@@ -39,6 +39,7 @@ from poolkeeper.reconcile.context import ENDED_STATES, PassContext
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import DoNothing
+from poolkeeper.reconcile.known_answers import KnownAnswers
 from poolkeeper.reconcile.observe.observation import Observation
 
 
@@ -81,7 +82,7 @@ def _do_rest(
     access, cluster = context.access, observed.cluster
     if authority.steps:
         access.remember_owners(steps.owners_to_record(desired, plan, observed))
-    moved = all(p.state in ENDED_STATES for p in classify(plan.moves, cluster))
+    moved = all(p.state in ENDED_STATES for p in classified(plan.moves, cluster))
     copies = classify_copies(copies_of(plan), cluster, {})
     if moved and not any(p.state is CopyState.PENDING for p in copies):
         unknown = tuple(_waits_for_copies(plan, cluster))
@@ -201,28 +202,39 @@ def _waits_for_others(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
     )
 
 
-def enforce_rest(plan: Plan, desired: Desired, observed: Observation) -> None:
+def enforce_rest(plan: Plan, desired: Desired, observed: Observation, known: KnownAnswers) -> None:
     """Raise `Refused` if the rest of the plan breaks a placement rule."""
-    violations = violations_of_rest(plan, desired, observed)
-    if violations:
-        raise audit.refusal(violations)
+
+    def enforce() -> None:
+        violations = violations_of_rest(plan, desired, observed)
+        if violations:
+            raise audit.refusal(violations)
+
+    known.find("is the rest lawful", (observed.circumstances(desired), plan), enforce)
 
 
 def lawful(
-    desired: Desired, observed: Observation, planned: Callable[[Desired], Plan]
+    desired: Desired,
+    observed: Observation,
+    planned: Callable[[Desired], Plan],
+    known: KnownAnswers,
 ) -> LawfulPlan:
     """Return a fresh plan without what would break a placement rule."""
 
     def judge(plan: Plan, wanted: Desired) -> tuple[Violation, ...]:
-        return violations_of_rest(plan, wanted, observed)
+        found = violations_of_rest(plan, wanted, observed, fresh=True)
+        if not found:
+            known.keep("is the rest lawful", (observed.circumstances(wanted), plan), None)
+        return found
 
-    return lawful_plan(desired, planned, judge)
+    about = (observed.circumstances(desired),)
+    return known.find("fresh plan", about, lambda: lawful_plan(desired, planned, judge))
 
 
 def violations_of_rest(
-    plan: Plan, desired: Desired, observed: Observation
+    plan: Plan, desired: Desired, observed: Observation, *, fresh: bool = False
 ) -> tuple[Violation, ...]:
-    """Return how the rest of the plan breaks placement rules."""
-    cluster = observed.cluster
+    """Return how the rest of the plan breaks placement rules; `fresh`: it was just made here."""
+    cluster, records, gone = observed.cluster, observed.records, observed.gone
     rest = rest_of(plan, cluster)
-    return audit.check_plan(rest, desired, cluster, observed.records, observed.gone)
+    return audit.check_plan(rest, desired, cluster, records, gone, fresh=fresh or rest is not plan)

@@ -12,13 +12,14 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
-from poolkeeper.planning.parts.choose import without_what_is_over
+from poolkeeper.planning.parts.choose import rest_of, without_what_is_over
 from poolkeeper.planning.parts.keep import with_shown_parts
 from poolkeeper.planning.parts.platform_first import platform_first
 from poolkeeper.planning.parts.split import Circumstances, known_parts, with_parts
 from poolkeeper.planning.planner import Planner, make_plan
 from poolkeeper.planning.proposals import plan_json, reuse
 from poolkeeper.reconcile.context import PassContext, PendingPlan
+from poolkeeper.reconcile.known_answers import KnownAnswers
 from poolkeeper.reconcile.observe.observation import Observation
 
 _NOTHING = plan_json.plan_hash((), ())
@@ -64,20 +65,30 @@ def renew(
 ) -> Plan:
     """Return the pending plan while it is still valid, otherwise the fresh one; with its parts."""
     at = observed.circumstances(desired)
+    about = (new_plan, pending.plan, at)
+    plan = pending.known.find(
+        "plan to ask about", about, lambda: _renew(pending, new_plan, at, planner)
+    )
+    pending.plan = plan
+    # The next pass asks about the plan that is pending then.
+    pending.known.keep("plan to ask about", (new_plan, plan, at), plan)
+    return plan
+
+
+def _renew(pending: PendingPlan, new_plan: Plan, at: Circumstances, planner: Planner) -> Plan:
+    desired = at.desired
     if desired.cluster.approval.policy is ApprovalPolicy.AUTO:
         found = None if pending.plan is None else reuse.renewed(pending.plan, new_plan, at.cluster)
-        pending.plan = new_plan if found is None or _is_unlawful(found, at) else found
-        return pending.plan
+        return new_plan if found is None or _is_unlawful(found, at, pending.known) else found
     shown = None if pending.plan is None else without_what_is_over(pending.plan, at.cluster)
     plan = None if shown is None else _still_valid(shown, new_plan, at, planner)
-    if plan is None or _is_unlawful(plan, at):
+    if plan is None or _is_unlawful(plan, at, pending.known):
         same = shown is not None and shown.hash == new_plan.hash
         plan = (
             with_parts(new_plan, at, known_parts(shown))
             if shown is not None and same
             else in_parts(new_plan, at, planner)
         )
-    pending.plan = plan
     return plan
 
 
@@ -102,5 +113,8 @@ def _still_valid(shown: Plan, new_plan: Plan, at: Circumstances, planner: Planne
     return with_shown_parts(shown, new_plan, at, planned)
 
 
-def _is_unlawful(plan: Plan, at: Circumstances) -> bool:
-    return bool(audit.check_plan(plan, at.desired, at.cluster, at.records, at.gone))
+def _is_unlawful(plan: Plan, at: Circumstances, known: KnownAnswers) -> bool:
+    violations = audit.check_plan(plan, at.desired, at.cluster, at.records, at.gone)
+    if not violations and rest_of(plan, at.cluster) is plan:
+        known.keep("is the rest lawful", (at, plan), None)
+    return bool(violations)

@@ -29,7 +29,7 @@ def preview_cluster(
         observed = observe_cluster(
             context.view, desired, context.now_ms(), context.enrich, running=stored.running
         )
-    seen = adoption.last_seen(desired, observed)
+    seen = adoption.last_seen(desired, observed, context.pending.known)
     observed = adoption.foreseen(desired, observed, desired.cluster.approval.plans)
     desired = resolve_conflicts(desired, observed.records, observed.cluster)
 
@@ -37,7 +37,7 @@ def preview_cluster(
         with context.timed("plan"):
             return context.plan(wanted, observed.cluster, observed.records, observed.gone)
 
-    found = lawful(desired, observed, planned)
+    found = lawful(desired, observed, planned, context.pending.known)
     plan = plan_to_approve.renew(context.pending, found.plan, found.desired, observed, context.plan)
     recorded = recorded_run(stored, observed.cluster)
     damaged = damage_waits(stored)

@@ -31,6 +31,7 @@ from poolkeeper.zk import records as zk_records
 from poolkeeper.zk.client.operations import Check, Delete, Operation
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.kept_readings import KeptReadings
 from poolkeeper.zk.runs import digest_of, encode_document
 
 RECORDS_BATCH = 200
@@ -41,6 +42,7 @@ class ZooKeeperView:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._kept = KeptReadings(session)
 
     def observe(
         self,
@@ -51,17 +53,23 @@ class ZooKeeperView:
         restart_lock: str | None = None,
     ) -> ClusterReading:
         """Observe the cluster; see `observe.cluster`."""
-        return observe.cluster(
-            self._session,
-            name,
-            topics=topics,
-            want_configs=want_configs,
-            restart_lock=restart_lock,
-        )
+
+        def read() -> ClusterReading:
+            return observe.cluster(
+                self._session,
+                name,
+                topics=topics,
+                want_configs=want_configs,
+                restart_lock=restart_lock,
+            )
+
+        if topics is not None or not want_configs:
+            return read()
+        return self._kept.read(("cluster", name, restart_lock), read)
 
     def read_records(self) -> Records:
         """Return the recorded topic owners and brokers."""
-        return zk_records.read(self._session)
+        return self._kept.read("records", lambda: zk_records.read(self._session))
 
     def read_balance(self) -> BalanceRecord | None:
         """Return when the last run began that evened something out."""
@@ -73,7 +81,7 @@ class ZooKeeperView:
 
     def read_throttle_records(self) -> ThrottleReading:
         """Return which throttles are recorded as ours, and those of all brokers."""
-        return throttle_records.read(self._session)
+        return self._kept.read("throttles", lambda: throttle_records.read(self._session))
 
     def read_stored_run(self) -> StoredRun:
         """Return the recorded run with its document, as far as both can be read."""

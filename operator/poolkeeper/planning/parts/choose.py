@@ -22,7 +22,12 @@ from poolkeeper.model.plans import (
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals import identity
 from poolkeeper.planning.run_state.progress import step_progress
-from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.progress.move_progress import (
+    NOT_BEGUN,
+    MoveState,
+    classified,
+    classify,
+)
 from poolkeeper.planning.run_state.progress.step_progress import StepState
 
 _KINDS = (CreateTopic, AddPartitions, SetConfig, MoveLogDir, ElectLeaders, DeleteTopic)
@@ -81,7 +86,7 @@ def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
 def is_over(plan: Plan, part: Part, cluster: Cluster) -> bool:
     """Whether nothing of the part is left to do."""
     moves = moves_of(plan, part)
-    return all(p.state in _ENDED for p in classify(moves, cluster)) and all(
+    return all(p.state in _ENDED for p in classified(moves, cluster)) and all(
         step_progress.progress_of(step, cluster).state in _OVER for step in steps_of(plan, part)
     )
 
@@ -96,14 +101,19 @@ def without_what_is_over(plan: Plan, cluster: Cluster) -> Plan:
 
 
 def rest_of(plan: Plan, cluster: Cluster) -> Plan:
-    """What is left of a plan: moves from where they are, and steps that are still to do."""
+    """What is left of a plan: moves from where they are, and steps that are still to do.
+
+    A plan of which nothing has begun is returned as it is.
+    """
     states = classify(plan.moves, cluster)
+    to_do = StepState.TO_DO
+    left = tuple(s for s in plan.steps if step_progress.progress_of(s, cluster).state is to_do)
+    if len(left) == len(plan.steps) and all(p == NOT_BEGUN for p in states):
+        return plan
     moves = tuple(
         move._replace(path=move.path[p.at :])
         for move, p in zip(plan.moves, states, strict=True)
         if p.state in (MoveState.PENDING, MoveState.IN_FLIGHT)
     )
-    to_do = StepState.TO_DO
-    left = tuple(s for s in plan.steps if step_progress.progress_of(s, cluster).state is to_do)
     named = identity.plan_hash(moves, left)
     return replace(plan, moves=moves, steps=left, stages=(), parts=(), hash=named)

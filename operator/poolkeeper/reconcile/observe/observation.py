@@ -23,6 +23,7 @@ from poolkeeper.planning.run_state.reassignments.orphans import Orphans
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile.access import ClusterView
 from poolkeeper.reconcile.context import Enrich
+from poolkeeper.reconcile.known_answers import KnownAnswers
 from poolkeeper.reconcile.observe.gone_brokers import (
     gone_brokers,
     updated_records,
@@ -126,8 +127,12 @@ def balance_of(view: ClusterView, now_ms: int) -> BalanceRecord | None:
         return BalanceRecord(now_ms)
 
 
-def last_observation_of(observed: Observation, before: LastObservation | None) -> LastObservation:
+def last_observation_of(
+    observed: Observation, before: LastObservation | None, known: KnownAnswers
+) -> LastObservation:
     """Return what statuses report; topics that changed during the reading appear as before."""
+    whole = observed.cluster
+    disagreements = known.find("disagreements", (whole,), lambda: gates.disagreements(whole))
     cluster = observed.cluster
     kept = {
         name: before.cluster.topics[name]
@@ -139,7 +144,7 @@ def last_observation_of(observed: Observation, before: LastObservation | None) -
         cluster = replace(cluster, topics=topics, torn=cluster.torn - kept.keys())
     damage = observed.lost_run.damage
     told = (
-        *gates.disagreements(observed.cluster),
+        *disagreements,
         *(() if damage is None else (damage_wait(damage),)),
         *observed.lost_run.waits(),
         *observed.orphans.waits(),

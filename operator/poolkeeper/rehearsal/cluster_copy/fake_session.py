@@ -100,6 +100,11 @@ class FakeKazoo:
         self._clock = clock
         self._one_at_a_time = RLock()
 
+    @property
+    def last_zxid(self) -> int:
+        """The last transaction that the server had applied with its last answer."""
+        return self.fake.seen_zxid
+
     def answer(self, ask: Callable[..., Any], *asked: Any) -> Answer:
         """Ask the fake now; return what comes of it."""
         with self._one_at_a_time:
@@ -147,6 +152,11 @@ class FakeConnection:
         self.server_version: tuple[int, int] | None = (3, 8)
         self._callbacks: list[Callable[[], None]] = []
         client.fake.on_expired(self._end)
+
+    @property
+    def count(self) -> int:
+        """How many connections the session has had."""
+        return self.client.fake.connections
 
     def on_lost(self, callback: Callable[[], None]) -> None:
         """Call this when the session is lost."""

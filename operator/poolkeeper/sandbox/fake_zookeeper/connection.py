@@ -62,6 +62,7 @@ class FakeClient:
         self._on_expired: list[Callable[[], None]] = []
         self._closed = False
         self._seen = 0
+        self._connections = 1
         self._calls = {True: 0, False: 0}
         self._session = server.open_session(timeout_ms, self._ended)
 
@@ -69,6 +70,16 @@ class FakeClient:
     def session_id(self) -> int:
         """The session's number."""
         return self._session
+
+    @property
+    def connections(self) -> int:
+        """How many connections the session has had."""
+        return self._connections
+
+    @property
+    def seen_zxid(self) -> int:
+        """The last transaction that the server had applied with its last answer."""
+        return self._seen
 
     @property
     def writes(self) -> int:
@@ -200,7 +211,7 @@ class FakeClient:
 
         def do() -> list[Any]:
             if fake_zookeeper_acl.request_bytes(absolute) > self.server.request_bytes_max:
-                self.server.lose_connection(self._session)
+                self._lose_connection()
                 raise ConnectionLoss
             answers = self.server.commit(self._session, absolute)
             self._seen = self.server.zxid
@@ -261,8 +272,12 @@ class FakeClient:
         if fault.kind is FaultKind.EXPIRED:
             self.server.expire(self._session)
             raise ConnectionLoss if fault.done else SessionExpiredError
-        self.server.lose_connection(self._session)
+        self._lose_connection()
         raise ConnectionLoss
+
+    def _lose_connection(self) -> None:
+        self._connections += 1
+        self.server.lose_connection(self._session)
 
     def _ended(self) -> None:
         if not self._closed:

@@ -15,7 +15,7 @@ from typing import Any
 from kazoo.client import KazooClient
 from kazoo.exceptions import AuthFailedError, KazooException
 from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.protocol.states import KeeperState
+from kazoo.protocol.states import KazooState, KeeperState
 
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.frozen import frozen
@@ -60,12 +60,14 @@ class Connection:
 
     `lost` is set when the session has ended, for whatever reason, and for good. `rejected`: because
     the server does not take the credentials; what is asked afterwards only hears of the end.
+    `count`: how many connections the session has had.
     """
 
     def __init__(self, client: KazooClient) -> None:
         self.client = client
         self.lost = Event()
         self.rejected = False
+        self.count = 0
         self.session_id = 0
         self.server_version: tuple[int, int] | None = None
         self._changed = Event()
@@ -108,6 +110,7 @@ class Connection:
             self.client.close()
 
     def _on_state(self, state: str) -> None:
+        self.count += state == KazooState.CONNECTED
         if state == "LOST":
             self.rejected |= self.client.client_state == KeeperState.AUTH_FAILED
             self.give_up()

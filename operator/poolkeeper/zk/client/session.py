@@ -14,7 +14,7 @@ All methods may be called from several threads.
 
 from collections.abc import Callable, Sequence
 from threading import Event
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from kazoo.exceptions import ConnectionLoss, KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
@@ -30,6 +30,11 @@ from poolkeeper.zk.client.watches import Watches
 
 READ_ATTEMPTS = 3
 """A read is asked again after a lost connection; but it might be the read that costs it."""
+
+
+Moment: TypeAlias = tuple[int, int]
+"""How far a server is: which connection of the session, counted, and the last transaction (zxid)
+that the server had applied when it replied last."""
 
 
 class Session:
@@ -90,9 +95,18 @@ class Session:
         """Return major and minor version of the server, `None` if it does not tell."""
         return self._connection.server_version
 
-    def sync(self) -> None:
-        """Let the server catch up with its leader, so that later reads see all earlier writes."""
+    @property
+    def moment(self) -> Moment:
+        """How far the server was with the last reply that came, to whichever thread."""
+        return self._connection.count, self._client.last_zxid
+
+    def sync(self) -> Moment:
+        """Let the server catch up with its leader, so that later reads see all earlier writes.
+
+        Returns how far it is then.
+        """
         self._read("waiting for sync", lambda: self._client.sync_async("/"))
+        return self.moment
 
     def read(self, path: str) -> Node | None:
         """Return the node, or `None` if there is none."""

@@ -131,6 +131,19 @@ DAMAGE = RequestDamage(RequestFlaw.NOT_JSON, "the node is empty")
         pytest.param(
             replace(cluster((1, 2), entry=None), reassignment=()), Stall.STALE, id="no-entry"
         ),
+        pytest.param(
+            cluster((4, 2), (4, 2), isr=(2,)), None, id="a-list-that-may-be-growing-up-to-2-3"
+        ),
+        pytest.param(
+            replace(cluster((4, 2), (4, 2), isr=(2,)), kafka_version="2.8.2"),
+            Stall.IGNORED,
+            id="which-later-releases-would-say",
+        ),
+        pytest.param(
+            replace(cluster((9, 2), (2, 9), isr=(2,)), kafka_version="2.8.2"),
+            Stall.IGNORED,
+            id="another-order-waits-for-no-broker",
+        ),
         pytest.param(cluster((1, 2), controller=None), None, id="no-controller-to-blame"),
     ],
 )

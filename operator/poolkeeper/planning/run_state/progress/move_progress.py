@@ -23,7 +23,7 @@ the entry tells the two apart, and without one the step is repeated, which is ha
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from poolkeeper.frozen import frozen
@@ -52,6 +52,9 @@ class MoveProgress:
     at: int = -1
 
 
+NOT_BEGUN = MoveProgress(MoveState.PENDING, 0)
+"""Where most moves of a fresh plan stand."""
+
 Entries = Mapping[TopicPartition, Replicas]
 
 
@@ -62,8 +65,33 @@ def entries_of(cluster: Cluster) -> Entries:
 
 def classify(moves: Sequence[Move], cluster: Cluster) -> tuple[MoveProgress, ...]:
     """Classify every move of a plan against what was observed; same order as `moves`."""
+    return tuple(classified(moves, cluster))
+
+
+def classified(moves: Iterable[Move], cluster: Cluster) -> Iterator[MoveProgress]:
+    """Classify the moves one after another, for who may know enough before the last."""
     entries = entries_of(cluster)
-    return tuple(_classify(move, cluster, entries) for move in moves)
+    if entries:
+        return (_classify(move, cluster, entries) for move in moves)
+    return (
+        NOT_BEGUN if _has_not_begun(move, cluster) else _classify(move, cluster, entries)
+        for move in moves
+    )
+
+
+def _has_not_begun(move: Move, cluster: Cluster) -> bool:
+    """Whether it plainly is the first row of the table, without a request: so are most moves."""
+    topic = cluster.topics.get(move.topic)
+    if topic is None or move.partition >= len(topic.partitions) or move.topic in cluster.torn:
+        return False
+    live = topic.partitions[move.partition]
+    return (
+        live.replicas == move.path[0]
+        and live.partition == move.partition
+        and not live.moving
+        and len(move.path) > 1
+        and (not move.topic_id or not topic.topic_id or move.topic_id == topic.topic_id)
+    )
 
 
 def _classify(move: Move, cluster: Cluster, entries: Entries) -> MoveProgress:

@@ -193,12 +193,20 @@ def _judge(entry: ReassignmentEntry, cluster: Cluster, known: Collection[int] | 
     if partition.replicas == entry.replicas and not partition.moving and in_sync:
         return Judgement(_R.REQUEST_DONE, name)
     begun = is_begun(entry.replicas, partition, cluster)
+    if _is_done_at_once(entry, partition, cluster):
+        return Judgement(_R.REQUEST_NOT_BEGUN, name)
     dead = sorted(set(entry.replicas) - set(cluster.brokers) - set(partition.isr or ()))
     if known is not None and (unknown := tuple(b for b in dead if b not in known)):
         return Judgement(_R.REQUEST_BROKER_UNKNOWN, name, unknown, begun=begun)
     if dead:
         return Judgement(_R.REQUEST_BROKER_NOT_LIVE, name, tuple(dead), begun=begun)
     return Judgement(_R.FOREIGN_REQUEST if begun else _R.REQUEST_NOT_BEGUN, name, begun=begun)
+
+
+def _is_done_at_once(entry: ReassignmentEntry, partition: Partition, cluster: Cluster) -> bool:
+    """Whether a controller that hears of it waits for no broker: 2.4 and later, the same set."""
+    same = set(entry.replicas) == set(partition.replicas) and not partition.moving
+    return same and records_moves(cluster.kafka_version) is True
 
 
 def is_begun(target: Replicas, partition: Partition, cluster: Cluster) -> bool:

@@ -1,0 +1,36 @@
+"""What a process found out last, so that a pass before which nothing changed finds it again.
+
+Planning, the audit and what is concluded from an observation are functions of values: the same
+values give the same answer. They are most of a pass's work. The values are compared, never the time
+nor a version. Where nothing was written to ZooKeeper the cluster is the very object of the last
+pass (`zk.kept_readings`), and to compare it costs nothing.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Answer = TypeVar("Answer")
+
+
+class KnownAnswers:
+    """The last answer to each question, and the values that it was asked about; for one thread."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[Any, ...], Any]] = {}
+
+    def find(self, question: str, about: tuple[Any, ...], find: Callable[[], Answer]) -> Answer:
+        """Return the last answer if it was about equal values; else find it, and keep it.
+
+        `find` depends on nothing that is not in `about`. What it raises is not kept.
+        """
+        known = self._known.get(question)
+        if known is not None and known[0] == about:
+            answer: Answer = known[1]
+            return answer
+        answer = find()
+        self._known[question] = about, answer
+        return answer
+
+    def keep(self, question: str, about: tuple[Any, ...], answer: object) -> None:
+        """Keep an answer that was found on the way to another."""
+        self._known[question] = about, answer

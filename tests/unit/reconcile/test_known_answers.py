@@ -1,0 +1,40 @@
+"""Answers that are found again: only about equal values, and never an error."""
+
+import pytest
+
+from poolkeeper.reconcile.known_answers import KnownAnswers
+
+
+def test_a_question_about_equal_values_is_asked_once() -> None:
+    known, asked = KnownAnswers(), []
+
+    def half(of: list[int]) -> list[int]:
+        asked.append(list(of))
+        return [each // 2 for each in of]
+
+    first = known.find("half", ([4],), lambda: half([4]))
+    assert known.find("half", ([4],), lambda: half([4])) is first
+    assert known.find("half", ([6],), lambda: half([6])) == [3]
+    assert known.find("half", ([4],), lambda: half([4])) == [2]
+    assert known.find("quarter", ([4],), lambda: half([2])) == [1]
+    assert asked == [[4], [6], [4], [2]]
+
+
+def test_an_error_is_no_answer() -> None:
+    known, asked = KnownAnswers(), []
+
+    def fail() -> int:
+        asked.append(1)
+        raise ValueError("unknown")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="unknown"):
+            known.find("x", (1,), fail)
+    assert len(asked) == 2
+
+
+def test_an_answer_that_was_found_on_the_way_is_kept() -> None:
+    known = KnownAnswers()
+    known.keep("x", (1,), "kept")
+    assert known.find("x", (1,), lambda: "found") == "kept"
+    assert known.find("x", (2,), lambda: "found") == "found"

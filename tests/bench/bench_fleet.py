@@ -12,7 +12,7 @@
   something; the hashes are compared with the floor's.
 * *growth*: all clusters against half of them, and all samples against half of each cluster's; at
   most 10 % beyond linear.
-* *whole run*: snapshot (from files), features, plan and budget of all clusters.
+* *whole run*: snapshot (from files), features, plan and budget of all clusters, step by step.
 * *features*: from samples in files, half-hourly; of a giant that alone has as many as all others.
 * *budget*: the schedule of 3.4 million moves: the driver reads stages, never moves.
 * *straggler*: a giant, last by name, among small ones; how much longer than an even share the whole
@@ -26,7 +26,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -38,7 +38,7 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench import clusters
-from bench.measuring import heads, measured
+from bench.measuring import Measured, heads, measured, together
 from fleet import cases
 from fleet.in_process import InProcess
 from poolkeeper.fleet.engines import engines, task_groups
@@ -106,12 +106,12 @@ def _planning(engine: Engine, folder: Path, count: int, partitions: int) -> None
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as apart:
         tasks, hashes = apart.submit(_ready, folder, count, partitions).result()
     lake = Lake(ArrowObjects(root_of(folder / "lake")))
-    whole = measured("whole run", total, lambda: _all_steps(engine, lake, tasks))
+    steps = _all_steps(engine, lake, tasks, total)
     half_of = names[: count // 2]
     half = measured("plan, half of them", total // 2, lambda: _plan(engine, lake, half_of))
     made = measured("plan", total, lambda: _plan(engine, lake, names))
     found = {line.cluster: line.figures["hash"] for line in made.done.lines}
-    assert whole.done.lines
+    assert all(line.status == schemas.OK for line in steps[2].done.lines)
     if [found[name] for name in names[: len(hashes)]] != hashes:
         sys.exit("the plans of Spark are not those of the planner")
     if count > 1:
@@ -187,13 +187,21 @@ def _plan_all(given: Sequence[cases.Case]) -> list[str]:
     return hashes
 
 
-def _all_steps(engine: Engine, lake: Lake, tasks: Sequence[SnapshotTask]) -> FleetOutcome:
-    pipeline.snapshot(engine, lake, cases.DAY, tasks, again=True)
-    pipeline.features(engine, lake, cases.DAY, HistoryOptions(), again=True)
-    made = _plan(engine, lake, [task.cluster for task in tasks])
-    begin = cases.BEGIN
-    waves.schedule_day(lake, engine.storage, cases.DAY, Budget(), {}, begin)
-    return made
+def _all_steps(
+    engine: Engine, lake: Lake, tasks: Sequence[SnapshotTask], total: int
+) -> list[Measured]:
+    """Every step that makes tables, and all of them together."""
+    names = [task.cluster for task in tasks]
+    storage, options = engine.storage, HistoryOptions()
+    steps: dict[str, Callable[[], object]] = {
+        "snapshots": lambda: pipeline.snapshot(engine, lake, cases.DAY, tasks, again=True),
+        "features": lambda: pipeline.features(engine, lake, cases.DAY, options, again=True),
+        "plans": lambda: _plan(engine, lake, names),
+        "budget": lambda: waves.schedule_day(lake, storage, cases.DAY, Budget(), {}, cases.BEGIN),
+    }
+    found = [measured(f"run: {name}", total, step) for name, step in steps.items()]
+    together("whole run", total, found)
+    return found
 
 
 def _plan(engine: Engine, lake: Lake, names: Sequence[str]) -> FleetOutcome:

@@ -149,7 +149,11 @@ def _passes(connect: str, client: KazooClient) -> None:
     def holding(session: Session):
         return journal.hold(session, "bench", now_ms(), patience_s=PATIENCE_S)
 
-    with open_pass(connections, holding) as (session, context):
+    with open_pass(connections, holding) as (
+        session,
+        context,
+        _,
+    ):
 
         def one() -> Outcome:
             return _pass(context, desired)

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -43,10 +43,20 @@ def measured(label: str, total: int, action: Callable[[], Any]) -> Measured:
         done = action()
         wall_s, cpu_s = time.perf_counter() - begin, _of_family(_cpu_s) - before
     found = Measured(done, wall_s, cpu_s, peak_mib())
-    rate = f"{total / wall_s:,.0f}"
-    print(ROW.format(label, f"{wall_s:.1f}", f"{cpu_s:.1f}", rate, found.mib))
-    sys.stdout.flush()
+    _print(label, total, found)
     return found
+
+
+def together(label: str, total: int, steps: Sequence[Measured]) -> None:
+    """Print the sum of what was measured one after the other."""
+    wall_s, cpu_s = sum(each.wall_s for each in steps), sum(each.cpu_s for each in steps)
+    _print(label, total, Measured(None, wall_s, cpu_s, max(each.mib for each in steps)))
+
+
+def _print(label: str, total: int, found: Measured) -> None:
+    rate = f"{total / found.wall_s:,.0f}"
+    print(ROW.format(label, f"{found.wall_s:.1f}", f"{found.cpu_s:.1f}", rate, found.mib))
+    sys.stdout.flush()
 
 
 @contextmanager

@@ -23,6 +23,7 @@ class InProcess:
     """See `engines.Engine`; `slots`: as if so many tasks were done at a time."""
 
     storage = Storage()
+    is_running = True
 
     def __init__(self, slots: int = 1) -> None:
         self.slots = slots

@@ -268,6 +268,52 @@ def test_wrong_requests(run, monkeypatch, words, message, fleet: Path) -> None:
     assert len(err.splitlines()) == 1
 
 
+def test_samples_in_no_cluster_s_folder_are_told(fleet: Path, run) -> None:
+    """A slip in the URI would otherwise look like clusters without a history."""
+    run("fleet", "run", *where(fleet), *DAY)
+    (fleet / "samples").mkdir()
+    for name in ("samples", "smaples"):
+        code, _, err = run("fleet", "features", *where(fleet)[4:], *DAY, "--samples", fleet / name)
+        assert code == 1
+        assert err == (
+            f"file://{fleet / name}: holds no samples (expected .parquet files below"
+            " cluster=NAME/)\n"
+        )
+
+
+def test_a_budget_of_a_day_without_plans_is_none(fleet: Path, run) -> None:
+    run("fleet", "run", *where(fleet), *DAY)
+    code, _, err = run("fleet", "budget", *where(fleet)[4:], "--day", "2020-01-01")
+    assert code == 1
+    assert err == (
+        f"file://{fleet / 'out'}: holds no plans of 2020-01-01 (poolkeeper fleet plan makes them)\n"
+    )
+    assert lake_at(fleet / "out").days("budget") == (cases.DAY,)
+
+
+@pytest.mark.parametrize("inside", ["", "lake"])
+def test_tables_among_manifests_are_refused(inside: str, fleet: Path, run) -> None:
+    """The next run would read pages of plans as manifests."""
+    out = fleet / "manifests" / inside
+    code, _, err = run("fleet", "run", *where(fleet)[:-1], out, *DAY)
+    assert code == 1
+    assert err == (
+        f"{out}: lies in the manifests' folder {fleet / 'manifests'}, which the next run would read"
+        " (expected --out outside of all -f)\n"
+    )
+    assert [each.name for each in (fleet / "manifests").iterdir()] == ["all.yaml"]
+
+
+@pytest.mark.parametrize("inside", ["", "lake"])
+def test_tables_among_snapshots_are_no_snapshots(inside: str, fleet: Path, run) -> None:
+    words = ("fleet", "run", *where(fleet)[:-1], fleet / "snapshots" / inside, *DAY)
+    code, _, err = run(*words)
+    assert (code, err) == (0, "")
+    code, again, err = run(*words)
+    assert (code, err) == (0, "")
+    assert "2 of 2 clusters, 400 partitions, 2 as they were" in again
+
+
 @pytest.mark.parametrize(
     ("missing", "words"),
     [

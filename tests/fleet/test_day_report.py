@@ -13,6 +13,7 @@ from fleet import cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
 from poolkeeper.cli import main
+from poolkeeper.cli.commands.fleet import steps
 from poolkeeper.cli.commands.fleet import waves as fleet_commands
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
 from poolkeeper.fleet.lake import reading
@@ -299,7 +300,7 @@ def test_a_plan_that_cannot_be_read_again_has_no_page_and_is_missed(lake: Lake):
     report = report_of(lake)
     cut_off(lake, file_of(lake, PLAN, schemas.MOVES, "came"))
     names = plan_pages.chosen(report, 2)
-    (gone, made) = plan_pages.plan_pages(lake, ALONE.storage, report, names)
+    (gone, made) = plan_pages.write_pages(ALONE, lake, ALONE.storage, report, names)
     assert (gone.cluster, made.cluster, made.missing) == ("came", "moving", None)
     linked = plan_pages.with_pages(report, frozenset([made.cluster]), [gone.missing])
     assert [each.page for each in linked.clusters] == ["", f"report-{cases.DAY}/moving.html", ""]
@@ -313,10 +314,13 @@ def test_the_report_of_a_bucket_lies_in_the_bucket(made: Path, s3: Bucket):
     storage = Storage.of(s3.hadoop())
     lake = Lake(ArrowObjects(s3.uri("fleet"), storage))
     be_killed(lake, FEATURES, "still")
+    engine = InProcess()
+    engine.storage = storage
+    work = steps.FleetWork(engine, lake)
     names = [f"report-{cases.DAY}.html", f"report-{cases.DAY}.md"]
     for _ in range(2):  # the second over the first
         shown = fleet_commands.ReportOptions(pages=1)
-        _, told = fleet_commands.report(lake, storage, cases.DAY, {}, shown)
+        _, told = fleet_commands.report(work, cases.DAY, {}, shown)
         assert told["files"] == [s3.uri("fleet", name) for name in names]
         assert [each["reason"] for each in told["missing"]] == [Gap.NO_FEATURES]
     pages = [each.name for each in lake.objects.children(f"report-{cases.DAY}")]

@@ -1,6 +1,7 @@
 """What counts is published at once; what does not count is never seen, and swept."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -244,6 +245,8 @@ def test_no_day(day: str, lake: Lake) -> None:
         pytest.param("/a/b/", "file:///a/b", id="folder"),
         pytest.param("file:/a/b", "file:///a/b", id="one-slash"),
         pytest.param("file:///a b", "file:///a b", id="three-slashes"),
+        pytest.param("file://localhost/a", "file:///a", id="this-host"),
+        pytest.param("/a:b", "file:///a:b", id="colon"),
         pytest.param("s3a://bucket/a/", "s3a://bucket/a", id="s3a"),
         pytest.param("hdfs:///a", "hdfs:///a", id="hdfs"),
     ],
@@ -258,9 +261,22 @@ def test_a_folder_without_a_scheme_is_below_the_current_one(tmp_path: Path, monk
     assert local_path("s3a://bucket/a") is None
 
 
-def test_a_bucket_that_is_not_named() -> None:
-    with pytest.raises(Refused, match="names no bucket"):
-        root_of("s3a:///a")
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("s3a:///a", "names no bucket"),
+        ("s3a://my bucket/a", "names no bucket"),
+        ("s3a:bucket/a", "is no whole URI (expected s3a://BUCKET/FOLDER)"),
+        ("gs:/bucket", "is no whole URI"),
+        ("file:a", "names no folder of this machine (expected file:///FOLDER)"),
+        ("file://host/a", "names no folder of this machine"),
+        ("", "is empty"),
+        (" ", "is empty"),
+    ],
+)
+def test_slips_in_a_uri(where: str, message: str) -> None:
+    with pytest.raises(Refused, match=re.escape(message)):
+        root_of(where)
 
 
 def test_a_scheme_that_tasks_cannot_open_is_named() -> None:

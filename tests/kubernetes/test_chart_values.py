@@ -53,6 +53,12 @@ def test_an_older_kubernetes_is_refused():
             id="no-duration",
         ),
         pytest.param(
+            {"operator": {"leaseSeconds": 2}},
+            "/operator/leaseSeconds",
+            "minimum: got 2, want 3",
+            id="a-lease-too-short",
+        ),
+        pytest.param(
             {"image": {"digest": "latest"}},
             "/image/digest",
             "'latest' does not match pattern",

@@ -41,11 +41,16 @@ def rights(control_plane: ControlPlane, namespace: str) -> Rights:
 
 
 @contextmanager
-def two_operators(site: Site, rights: Rights) -> Iterator[tuple[OperatorProcess, OperatorProcess]]:
+def two_operators(
+    site: Site, rights: Rights, *arguments: str
+) -> Iterator[tuple[OperatorProcess, OperatorProcess]]:
     """Start two, and yield them when the first one leads and the second one stands by."""
-    plane, namespace = site.plane, site.namespace
-    first = OperatorProcess(plane, namespace, "first", kubeconfig=rights.account("first"))
-    second = OperatorProcess(plane, namespace, "second", kubeconfig=rights.account("second"))
+    first, second = (
+        OperatorProcess(
+            site.plane, site.namespace, name, arguments, kubeconfig=rights.account(name)
+        )
+        for name in ("first", "second")
+    )
     with first:
         first.await_role("leader")
         with second:
@@ -98,16 +103,17 @@ def await_takeover(site: Site, before: int, since_s: float, how: str) -> float:
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("lease_s", [9, 4])
 def test_a_standby_is_warm_and_goes_on_where_a_killed_leader_was(
-    site: Site, rights: Rights, topic_name: str
+    site: Site, rights: Rights, topic_name: str, lease_s: int
 ) -> None:
-    with two_operators(site, rights) as (first, second):
+    with two_operators(site, rights, f"--lease-seconds={lease_s}") as (first, second):
         run = site.begin_to_move(topic_name, BATCHES)
         epoch, known = site.epoch(), len(takeovers(site))
         assert_warm(first, second, site.sandbox.zookeeper)
         killed_s = time.time()
         first.kill()
-        took_s = await_takeover(site, known, killed_s, "SIGKILL")
+        took_s = await_takeover(site, known, killed_s, f"SIGKILL, a lease of {lease_s} s")
         assert took_s < BUSY_MACHINE_S
         assert site.epoch() == epoch + 1
         assert site.run()["plan"] == run["plan"]

@@ -10,6 +10,7 @@ from conditions import until
 from operated_resources import Operated
 from operation import OperatorProcess
 from planned import QUICK, SETTINGS, Planning
+from poolkeeper.kube.objects import plan_documents
 from rebalanced import Fleet, fleet_of
 from s3_server import Bucket, s3, s3_server
 
@@ -81,4 +82,7 @@ def test_executors_plan_what_is_then_approved_and_carried_out(fleet, planning, s
     assert fleet.text(fleet.says("Succeeded")) == "moved 18 partitions (12 MiB) in 3 clusters"
     assert fleet.even() == [True] * CLUSTERS
     records = {each["metadata"]["name"] for each in fleet.maps()}
-    until(lambda: set(planning.left()) == records, "only the plans are left of the Job", 60)
+    # Beside them each KafkaCluster has its own plan there.
+    documents = {plan_documents.name_of(scene.name) for scene in fleet.scenes}
+    expected = records | {f"{name}-0" for name in documents}
+    until(lambda: set(planning.left()) == expected, "only plans are left of the Job", 60)

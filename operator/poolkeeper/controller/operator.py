@@ -32,7 +32,7 @@ from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.policies import ApproverPolicy
 from poolkeeper.kube.client.references import NAMESPACED, collection
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
-from poolkeeper.kube.leadership.leader_election import LeaderRole
+from poolkeeper.kube.leadership.leader_election import DURATION_S, LeaderRole, pace_of
 from poolkeeper.kube.leadership.leader_elector import LeaderElector
 from poolkeeper.kube.leadership.leader_fence import LeaderFence
 from poolkeeper.kube.leadership.lease_owner import LeaseOwner
@@ -51,7 +51,6 @@ from poolkeeper.telemetry.health import ProcessHealth
 from poolkeeper.telemetry.metrics import Metrics
 from poolkeeper.workers.pool import WorkerPool
 
-ZOOKEEPER_SESSION_S = 8.0
 DEADLINE_S = 10.0
 LOOK_S = 1.0
 ELECTOR_QUIET_S = 30.0
@@ -70,7 +69,8 @@ class OperatorSettings:
     the pods of planning Jobs; without it there are no Jobs. The declared state must be unchanged
     for `settle_s` before moves and deletions begin. `emit` takes what goes into the audit trail.
     `plan_text` makes what people read of a plan. `lease_owner` is the Deployment with which the
-    Lease goes.
+    Lease goes, `lease_s` how long it lasts without a renewal; the sessions with
+    ZooKeeper last as long as its holder is sure of it, for the next leader waits for both.
     """
 
     namespace: str
@@ -83,6 +83,7 @@ class OperatorSettings:
     planning: PlannerPods | None = None
     settle_s: float = SETTLE_S
     lease_owner: str = ""
+    lease_s: int = DURATION_S
     emit: Emit = audit.discard
     plan_text: PlanText = lambda plan, desired, seen: ""
 
@@ -142,6 +143,7 @@ class Operator:
             settings.namespace,
             settings.lease,
             settings.identity,
+            duration_s=settings.lease_s,
             on_change=lambda role, reason: self._cache.changed.set(),
         )
         self._elector.owner = LeaseOwner(api, settings.namespace, settings.lease_owner)
@@ -231,7 +233,7 @@ class Operator:
         return ClusterConnector(
             read_secret=lambda name: secrets.read(self._api, self._settings.namespace, name),
             folder=self._settings.folder / cluster,
-            timeout_s=ZOOKEEPER_SESSION_S,
+            timeout_s=pace_of(self._settings.lease_s).hold_s,
             deadline_s=DEADLINE_S,
         )
 

@@ -29,9 +29,9 @@ from poolkeeper.zk.codecs.kafka_nodes import (
     ConfigNode,
     ControllerNode,
     ReassignmentNode,
-    StateNode,
     TopicNode,
 )
+from poolkeeper.zk.codecs.state_nodes import StateNode
 from poolkeeper.zk.version_inference import Traces
 
 ADMIN_PATHS = (

@@ -14,6 +14,11 @@ import click
 
 from poolkeeper import bounded_http
 from poolkeeper.errors import Refused
+from poolkeeper.kube.leadership.leader_election import (
+    DURATION_S,
+    DURATION_S_MAX,
+    DURATION_S_MIN,
+)
 from poolkeeper.resources.parse.quantities import positive_duration_s
 from poolkeeper.telemetry import logs
 from poolkeeper.telemetry.audit import Emit
@@ -42,6 +47,12 @@ _OPTIONS = (
         help="Only Topics of this namespace. Repeatable.",
     ),
     click.option("--lease", metavar="NAME", help=f"Name of the Lease [{LEASE}]."),
+    click.option(
+        "--lease-seconds",
+        metavar="N",
+        type=click.IntRange(DURATION_S_MIN, DURATION_S_MAX),
+        help=f"How long a leader that vanished keeps the Lease [{DURATION_S}].",
+    ),
     click.option("--lease-owner", metavar="DEPLOYMENT", help="With which the Lease goes [none]."),
     click.option("--identity", metavar="NAME", help="In the Lease [POD_NAME, or host and pid]."),
     click.option(
@@ -107,6 +118,7 @@ def operate(given: Mapping[str, Any], emit: Emit, stop: Event) -> None:
             namespace=namespace,
             lease=given["lease"] or LEASE,
             lease_owner=given["lease_owner"] or "",
+            lease_s=given["lease_seconds"] or DURATION_S,
             identity=given["identity"] or _identity(),
             listen=listen,
             folder=Path(folder),

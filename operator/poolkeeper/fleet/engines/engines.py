@@ -43,6 +43,10 @@ class Engine(TaskEngine, Protocol):
     """Does what the steps of a fleet need."""
 
     @property
+    def is_running(self) -> bool:
+        """Whether it has done something already; else the first job waits for its start."""
+
+    @property
     def storage(self) -> "Storage":
         """The settings with which tasks open URIs."""
 

@@ -66,6 +66,11 @@ class LazySession:
             self._session = begun
         return self._session
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has started."""
+        return self._session is not None
+
     def close(self) -> None:
         """End the session, if it was started."""
         self._stack.close()

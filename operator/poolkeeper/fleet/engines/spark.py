@@ -69,6 +69,11 @@ class Spark:
         context = self._session.sparkContext
         return parallelism.slots(dict(context.getConf().getAll()), context.defaultParallelism)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a session."""
+        return self._lazy.is_open
+
     @cached_property
     def storage(self) -> Storage:
         """The settings of Hadoop's file systems, as the session has them."""

@@ -10,7 +10,6 @@ from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from pyarrow import fs
 
@@ -57,16 +56,33 @@ def _of_bucket(name: str) -> bool:
 
 
 def root_of(where: str | Path) -> str:
-    """A folder or URI as a URI, without a slash at its end; raises `Refused` for an empty one."""
+    """A folder or URI as a URI, without a slash at its end.
+
+    Raises `Refused` for an empty one, and for what is neither a folder nor a whole URI: a slip such
+    as `s3a:bucket` must not become a folder of that name.
+    """
     text = str(where)
-    scheme = urlsplit(text).scheme if "://" in text or text.startswith("file:") else ""
-    if not scheme:
-        return f"{FILE}://{Path(text).absolute()}".rstrip("/")
-    if scheme == FILE:
-        return f"{FILE}:///{text.removeprefix('file:').lstrip('/')}".rstrip("/")
-    if not urlsplit(text).netloc and scheme != "hdfs":
-        raise Refused(f"{text}: names no bucket (expected {scheme}://BUCKET/FOLDER)")
-    return text.rstrip("/")
+    if not text.strip():
+        raise Refused("the place of tables is empty (expected a folder or a URI)")
+    scheme, separator, rest = text.partition(":")
+    if scheme == FILE and separator:
+        return _local_root(text, rest)
+    if rest.startswith("//"):
+        bucket = rest[2:].partition("/")[0]
+        if scheme != "hdfs" and (not bucket or any(map(str.isspace, bucket))):
+            raise Refused(f"{text}: names no bucket (expected {scheme}://BUCKET/FOLDER)")
+        return text.rstrip("/")
+    if separator and scheme in _OPENERS:
+        raise Refused(f"{text}: is no whole URI (expected {scheme}://BUCKET/FOLDER)")
+    return f"{FILE}://{Path(text).absolute()}".rstrip("/")
+
+
+def _local_root(text: str, rest: str) -> str:
+    """The root of a URI such as `file:/a` or `file:///a`."""
+    host, _, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest[1:])
+    if not rest.startswith("/") or host not in ("", "localhost"):
+        raise Refused(f"{text}: names no folder of this machine (expected {FILE}:///FOLDER)")
+    return f"{FILE}:///{path.lstrip('/')}".rstrip("/")
 
 
 def scheme_of(uri: str) -> str:

@@ -23,7 +23,9 @@ from poolkeeper.fleet.storage import parquet, table_schema
 from poolkeeper.fleet.storage.table_schema import TableSchema
 
 CLUSTER = table_schema.CLUSTER.name
-KEPT_BYTES = 64 * 1024**2
+KEPT_BYTES = 32 * 1024**2
+LARGE_BYTES = 4 * 1024**2
+"""A row group of one cluster, which is read once, or of too many rows to wait for the next."""
 LONG_NAME = 60
 
 
@@ -99,6 +101,8 @@ class Reader:
         key = (path, group, columns)
         if key not in self._kept:
             found = file.read_row_group(group, list(columns), use_threads=False)
+            if found.nbytes > LARGE_BYTES:
+                return found
             while self._kept and self._kept_bytes > KEPT_BYTES:
                 self._kept_bytes -= self._kept.popitem(last=False)[1].nbytes
             self._kept[key] = found

@@ -308,6 +308,11 @@ class _History:
                 names = [p for p in file.path.split("/")[:-1] if p.startswith("cluster=")]
                 if names and file.name.endswith(".parquet"):
                     found.setdefault(names[-1].removeprefix("cluster="), []).append(file)
+            if not found:
+                raise Refused(
+                    f"{self._samples}: holds no samples (expected .parquet files below"
+                    " cluster=NAME/)"
+                )
         return found
 
     def _window(self, task: FeaturesTask, tables: Tables) -> HistoryWindow:

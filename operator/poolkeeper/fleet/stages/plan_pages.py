@@ -2,16 +2,20 @@
 
 At most so many as are asked for, of the plans that begin first: a page is made from the cluster's
 whole snapshot, so that a thousand of them would take longer than the report is worth waiting for.
+Where Spark runs already, its tasks write them; it is not started for them.
 """
 
+import json
 import secrets
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache, partial
 
 from poolkeeper.errors import PoolkeeperError
+from poolkeeper.fleet.engines.engines import Engine
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.filesystems import Storage
 from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.stages.plan import PlanTask, plan_input_of
 from poolkeeper.fleet.stages.publishing import FEATURES, PLAN, SNAPSHOT, damaged_files, distrust
 from poolkeeper.fleet.stages.tasks import Tables
@@ -21,16 +25,23 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.report.fleet_sections import clusters
 from poolkeeper.report.plan_report import plan_page
 from poolkeeper.report.values import ClusterReport, FleetReport, Gap, Missing
+from poolkeeper.zk.client.gc_pause import collector_paused
+
+
+@frozen
+class PageTask:
+    """A cluster whose page is to be written."""
+
+    cluster: str
 
 
 @frozen
 class PlanPage:
-    """A cluster's plan as a page and as `plan.json`; or `missing`, why there is none."""
+    """A cluster with a page; or `missing`, why it has none, and the damaged files."""
 
     cluster: str
-    page: str = ""
-    plan: plan_json.Json | None = None
     missing: Missing | None = None
+    damaged: tuple[str, ...] = ()
 
 
 def folder_of(day: str) -> str:
@@ -55,20 +66,51 @@ def chosen(report: FleetReport, pages_max: int) -> tuple[str, ...]:
     return tuple(each.name for each in named[: max(0, pages_max)])
 
 
-def plan_pages(
-    lake: Lake, storage: Storage, report: FleetReport, names: tuple[str, ...]
-) -> Iterator[PlanPage]:
-    """The pages one after the other, as each may be large.
+def write_pages(
+    engine: Engine, lake: Lake, storage: Storage, report: FleetReport, names: tuple[str, ...]
+) -> list[PlanPage]:
+    """Write the pages, and `plan.json` beside each; raises `Unavailable` where that cannot be.
 
     A plan that cannot be read has none; the next run makes it again.
     """
-    sources = _Sources(lake, storage, report.day)
-    for name in names:
-        try:
-            yield sources.page(name)
-        except PoolkeeperError as wrong:
-            distrust(lake, damaged_files(wrong))
-            yield PlanPage(name, missing=Missing(Gap.DAMAGED, name, wrong.line))
+    tasks = [PageTask(name) for name in names]
+    write = partial(_write, where=_Place(lake.root, storage, report.day, secrets.token_hex(4)))
+    if engine.is_running:
+        moves = {each.name: each.moves for each in report.clusters}
+        made = engine.do(tasks, write, PlanPage, [moves[name] for name in names])
+    else:
+        made = list(map(write, tasks))
+    distrust(lake, (path for page in made for path in page.damaged))
+    return made
+
+
+@frozen
+class _Place:
+    """Where a day is; what tasks keep of it is not used for another report."""
+
+    root: str
+    storage: Storage
+    day: str
+    token: str
+
+
+def _write(task: PageTask, where: _Place) -> PlanPage:
+    name = task.cluster
+    try:
+        with collector_paused():
+            page, plan = _sources(where).page(name)
+    except PoolkeeperError as wrong:
+        return PlanPage(name, Missing(Gap.DAMAGED, name, wrong.line), damaged_files(wrong))
+    objects = ArrowObjects(where.root, where.storage)
+    file = f"{folder_of(where.day)}/{name}"
+    objects.put(f"{file}.html", page.encode())
+    objects.put(f"{file}.json", (json.dumps(plan) + "\n").encode())
+    return PlanPage(name)
+
+
+@lru_cache(maxsize=1)
+def _sources(where: _Place) -> "_Sources":
+    return _Sources(where)
 
 
 def with_pages(report: FleetReport, made: frozenset[str], missing: list[Missing]) -> FleetReport:
@@ -91,15 +133,16 @@ def _does_something(cluster: ClusterReport) -> bool:
 class _Sources:
     """What the pages of a day are made from."""
 
-    def __init__(self, lake: Lake, storage: Storage, day: str) -> None:
-        self._day = day
+    def __init__(self, where: _Place) -> None:
+        self._day = where.day
+        lake = Lake(ArrowObjects(where.root, where.storage))
         self._declared = manifests.read(lake)
         steps = (SNAPSHOT, FEATURES, PLAN)
-        self._snapshots, self._features, self._plans = (lake.current(s, day) for s in steps)
-        self._tables = Tables(lake.root, storage, secrets.token_hex(4))
+        self._snapshots, self._features, self._plans = (lake.current(s, where.day) for s in steps)
+        self._tables = Tables(where.root, where.storage, where.token)
 
-    def page(self, name: str) -> PlanPage:
-        """The page of a cluster that has a plan; raises `Refused` where it cannot be read."""
+    def page(self, name: str) -> tuple[str, plan_json.Json]:
+        """The page of a cluster that has a plan, and the plan; raises where it cannot be read."""
         plan = plan_of_day(self._tables.reader(), self._plans[name])
         declared = self._declared[name].text if name in self._declared else ""
         task = PlanTask(name, declared, self._snapshots.get(name), self._features.get(name))
@@ -111,4 +154,4 @@ class _Sources:
             clusters.approval(name, plan.hash, f"{name}.json"),
             back=(f"Fleet of {self._day}", f"../{report_of(self._day)}"),
         )
-        return PlanPage(name, page, plan_json.to_json(plan))
+        return page, plan_json.to_json(plan)

@@ -66,7 +66,10 @@ def schedule_day(
     If the tables of the same plans, budget, sites and begin exist already, they are returned. A
     plan whose stages cannot be read is left out, and made again by the next `fleet plan`.
     """
-    planned = {name: e for name, e in lake.current(PLAN, day).items() if e.is_ok}
+    there = lake.current(PLAN, day)
+    if not there:
+        raise Refused(f"{lake.root}: holds no plans of {day} (poolkeeper fleet plan makes them)")
+    planned = {name: e for name, e in there.items() if e.is_ok}
     digest = input_digest(
         "budget",
         repr((budget, sorted(sites.items()), begin.isoformat())),

@@ -25,11 +25,29 @@ from typing import Any
 from poolkeeper.frozen import frozen
 
 DURATION_S = 9
-RENEW_S = 2.0
-RETRY_S = 1.0
-REQUEST_S = 3.0
+DURATION_S_MIN = 3
 DURATION_S_MAX = 60
 """The longest Lease duration that is respected: the journal fences a holder that returns."""
+
+
+@frozen
+class Pace:
+    """How often the Lease is renewed and looked at, and how long a request may take.
+
+    Between two renewals lie two ninths of the duration. A holder is sure of its Lease for eight
+    ninths: so one renewal may fail, and take a third of the duration to do so, before it is UNSURE.
+    """
+
+    renew_s: float
+    retry_s: float
+    request_s: float
+    hold_s: float
+
+
+def pace_of(duration_s: int) -> Pace:
+    """Return the pace of a Lease of that duration: of 9 s, 2 s, 1 s, 3 s and 8 s."""
+    ninth_s = duration_s / 9
+    return Pace(2 * ninth_s, ninth_s, 3 * ninth_s, 8 * ninth_s)
 
 
 class LeaderRole(StrEnum):

@@ -75,7 +75,7 @@ class LeaderElector:
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._path = f"{self._collection}/{name}"
         self._duration_s = duration_s
-        self._hold_s = duration_s * 8 / 9
+        self._pace = leader_election.pace_of(duration_s)
         self.owner: LeaseOwner | None = None
         self._on_change = on_change
         self._clock = clock
@@ -123,7 +123,7 @@ class LeaderElector:
         """Stop competing; a Lease that we hold expires by itself."""
         self._stop.set()
         if self._thread.is_alive():
-            self._thread.join(2 * leader_election.REQUEST_S)
+            self._thread.join(2 * self._pace.request_s)
 
     def release(self) -> bool:
         """Stop, and release the Lease if we hold it; false if that failed.
@@ -138,7 +138,7 @@ class LeaderElector:
         if not held:
             return True
         try:
-            found = self._api.get(self._path, deadline_s=leader_election.REQUEST_S)
+            found = self._api.get(self._path, deadline_s=self._pace.request_s)
             lease = None if found is None else leader_election.read(found)
             if lease is not None and lease.holder == self.identity:
                 self._write(leader_election.release(lease, datetime.now(UTC)))
@@ -154,16 +154,16 @@ class LeaderElector:
         try:
             pause_s, reason = self._renew_unread() or self._read_and_decide()
         except Stale as lost:
-            pause_s, reason = leader_election.RETRY_S / 4, f"somebody else wrote the lease: {lost}"
+            pause_s, reason = self._pace.retry_s / 4, f"somebody else wrote the lease: {lost}"
         except Forbidden as forbidden:
             pause_s, reason = (
-                leader_election.RETRY_S,
+                self._pace.retry_s,
                 f"access to the lease is forbidden: {forbidden}",
             )
         except Refused as refused:
-            pause_s, reason = leader_election.RETRY_S, f"the lease was refused: {refused}"
+            pause_s, reason = self._pace.retry_s, f"the lease was refused: {refused}"
         except PoolkeeperError as away:
-            pause_s, reason = leader_election.RETRY_S, str(away)
+            pause_s, reason = self._pace.retry_s, str(away)
         self._report_role(reason)
         return pause_s
 
@@ -175,7 +175,7 @@ class LeaderElector:
     def _role(self, now_s: float) -> LeaderRole:
         if not self._observed.is_ours:
             return LeaderRole.STANDBY
-        return LeaderRole.HELD if now_s < self._renewed_s + self._hold_s else LeaderRole.UNSURE
+        return LeaderRole.HELD if now_s < self._renewed_s + self._pace.hold_s else LeaderRole.UNSURE
 
     def _renew_unread(self) -> tuple[float, str] | None:
         """Renew our Lease without reading it first; its resourceVersion tells if it is ours."""
@@ -188,7 +188,7 @@ class LeaderElector:
             return None
 
     def _read_and_decide(self) -> tuple[float, str]:
-        found = self._api.get(self._path, deadline_s=leader_election.REQUEST_S)
+        found = self._api.get(self._path, deadline_s=self._pace.request_s)
         lease = None if found is None else leader_election.read(found)
         now_s = self._clock()
         with self._lock:
@@ -197,12 +197,12 @@ class LeaderElector:
             case Acquire() | Renew():
                 return self._claim(lease)
             case LeaseWait(until_s):
-                pause_s = min(leader_election.RETRY_S, max(0.05, until_s - now_s))
+                pause_s = min(self._pace.retry_s, max(0.05, until_s - now_s))
                 return pause_s, f"{self.holder} holds the lease"
             case Lost(holder):
                 with self._lock:
                     self._observed = replace(observed, is_ours=False)
-                return leader_election.RETRY_S, f"{holder} took the lease"
+                return self._pace.retry_s, f"{holder} took the lease"
 
     def _claim(self, lease: Lease | None) -> tuple[float, str]:
         sent_s = self._clock()
@@ -213,15 +213,15 @@ class LeaderElector:
             # A response that arrives after `release` must not restore the role.
             self._observed = replace(self._observed, is_ours=not self._stop.is_set())
             self._renewed_s = sent_s
-        return leader_election.RENEW_S, "holds the lease"
+        return self._pace.renew_s, "holds the lease"
 
     def _write(self, lease: Lease) -> None:
         owners = () if self.owner is None else self.owner.references()
         sent = leader_election.body(lease, self._namespace, self._name, owners)
         if lease.version:
-            answer = self._api.update(self._path, sent, deadline_s=leader_election.REQUEST_S)
+            answer = self._api.update(self._path, sent, deadline_s=self._pace.request_s)
         else:
-            answer = self._api.create(self._collection, sent, deadline_s=leader_election.REQUEST_S)
+            answer = self._api.create(self._collection, sent, deadline_s=self._pace.request_s)
         now_s = self._clock()
         with self._lock:
             self._observed = self._observed.after_reading(leader_election.read(answer), now_s)

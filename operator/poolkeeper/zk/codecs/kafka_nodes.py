@@ -7,10 +7,9 @@ controller mint another one. What cannot be decoded raises `Refused` with a sent
 name the node (the caller does).
 """
 
-import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, NamedTuple
+from typing import Any
 
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
@@ -29,7 +28,6 @@ from poolkeeper.zk.codecs import json_bodies
 CLUSTER_ID_CHARACTERS_MAX = 100
 """Kafka makes ids of 22."""
 
-STATES_AT_ONCE = 1000
 FLAWS_NAMED_MAX = 10
 KEY_CHARACTERS_MAX = 80
 _KRAFT_EPOCH = "kraftControllerEpoch"
@@ -133,51 +131,6 @@ class TopicNode:
                 "partitions": {**self.raw["partitions"], **json_bodies.by_text(added.items())},
             }
         )
-
-
-class StateNode(NamedTuple):
-    """A partition's leader (-1: none, -2: being deleted), ISR and leader epoch."""
-
-    leader: int
-    isr: Replicas
-    leader_epoch: int
-
-    @classmethod
-    def decode(cls, data: bytes) -> "StateNode":
-        """Read a state of any version."""
-        return cls._of(json_bodies.parse(data))
-
-    @classmethod
-    def decode_many(cls, found: Sequence[bytes | None]) -> Iterator["StateNode | str | None"]:
-        """Yield each state; why it makes no sense; or `None` where there is none.
-
-        A thousand bodies parsed as one array cost a third of a thousand parsed one by one.
-        """
-        for start in range(0, len(found), STATES_AT_ONCE):
-            some = found[start : start + STATES_AT_ONCE]
-            there = [data for data in some if data is not None]
-            try:
-                parsed = json.loads(b"[%b]" % b",".join(there))
-            except (ValueError, RecursionError):
-                parsed = []
-            whole = len(parsed) == len(there)
-            bodies_left = iter(parsed)
-            for data in some:
-                if data is None:
-                    yield None
-                    continue
-                try:
-                    yield cls._of(next(bodies_left) if whole else json_bodies.parse(data))
-                except Refused as damage:
-                    yield str(damage)
-
-    @classmethod
-    def _of(cls, body: Any) -> "StateNode":
-        if not isinstance(body, dict):
-            raise Refused(f"the node is {json_bodies.shown(body)} (expected a JSON object)")
-        leader = json_bodies.integer(body, "leader")
-        epoch = json_bodies.integer(body, "leader_epoch")
-        return cls(leader, json_bodies.replicas("isr", body.get("isr")), epoch)
 
 
 class ControllerNode:

@@ -17,9 +17,9 @@ from poolkeeper.zk.codecs.kafka_nodes import (
     ConfigNode,
     ControllerNode,
     ReassignmentNode,
-    StateNode,
     TopicNode,
 )
+from poolkeeper.zk.codecs.state_nodes import StateNode
 from poolkeeper.zk.repair import topic_bodies
 from poolkeeper.zk.repair.values import Examined, Finding, Remedy
 

@@ -9,6 +9,7 @@ from poolkeeper.kube.leadership.leader_election import (
     LeaseWait,
     Lost,
     ObservedLease,
+    Pace,
     Renew,
     decide,
 )
@@ -105,3 +106,10 @@ def test_giving_up_leaves_nobody_to_wait_for():
     given_up = leader_election.release(lease("a"), NOW)
     assert (given_up.holder, given_up.duration_s, given_up.version) == ("", 1, "7")
     assert decide(given_up, "b", 0, ObservedLease(given_up, 0)) == Acquire()
+
+
+@pytest.mark.parametrize("duration_s", [3, 4, 9, 60])
+def test_a_holder_is_sure_through_one_renewal_that_fails(duration_s: int) -> None:
+    pace = leader_election.pace_of(duration_s)
+    assert pace.renew_s + pace.request_s + pace.retry_s < pace.hold_s < duration_s
+    assert leader_election.pace_of(9) == Pace(2, 1, 3, 8)

@@ -24,7 +24,6 @@ from poolkeeper.zk.codecs.kafka_nodes import (
     ControllerNode,
     PreferredElectionNode,
     ReassignmentNode,
-    StateNode,
     TopicNode,
 )
 
@@ -272,54 +271,6 @@ def test_foreign_requests(
     body: bytes, entries: tuple[ReassignmentEntry, ...], problems: tuple[RequestDamage, ...]
 ) -> None:
     assert ReassignmentNode.decode(body) == (entries, problems)
-
-
-STATE = b'{"controller_epoch":7,"leader":1,"version":1,"leader_epoch":2,"isr":[1,3]}'
-RECOVERING = STATE[:-1] + b',"leader_recovery_state":1}'
-
-
-def test_states() -> None:
-    assert StateNode.decode(STATE) == StateNode(1, (1, 3), 2)
-    assert StateNode.decode(RECOVERING) == StateNode(1, (1, 3), 2)
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        b"",
-        b"{",
-        b"1,2",
-        b"[]",
-        b"{},{}",
-        b'{"leader":"1","isr":[1],"leader_epoch":0}',
-        b'{"leader":1,"isr":["1"],"leader_epoch":0}',
-        b'{"leader":1,"isr":1,"leader_epoch":0}',
-        b'{"leader":1,"isr":[1]}',
-        b"\xff",
-    ],
-)
-def test_a_damaged_state_among_others_is_told_and_spoils_none(bad: bytes) -> None:
-    good = StateNode(1, (1, 3), 2)
-    found = list(StateNode.decode_many([STATE, None, bad, STATE, None]))
-    assert isinstance(found.pop(2), str)
-    assert found == [good, None, good, None]
-
-
-states = st.builds(
-    StateNode, st.integers(-2, 9), st.lists(st.integers(0, 9)).map(tuple), st.integers(0, 99)
-)
-
-
-def written(state: StateNode) -> bytes:
-    body = {"leader": state.leader, "leader_epoch": state.leader_epoch, "isr": state.isr}
-    return json.dumps(body).encode()
-
-
-@given(st.lists(st.none() | states, max_size=30), st.integers(0, 30))
-def test_many_states_are_what_each_of_them_is(found: list[StateNode | None], repeat: int) -> None:
-    expected = found * (repeat * 10)
-    data = [None if state is None else written(state) for state in expected]
-    assert list(StateNode.decode_many(data)) == expected
 
 
 @pytest.mark.parametrize(

@@ -50,11 +50,15 @@ class _FleetCommand:
     output: str
 
     @contextmanager
-    def begun(self) -> Iterator[steps.FleetWork]:
-        """Who does it, for the time of the block; Spark starts when it is needed."""
+    def begun(self, folders: Sequence[Path] = ()) -> Iterator[steps.FleetWork]:
+        """Who does it, for the time of the block; Spark starts when it is needed.
+
+        Raises `Refused` where tables would lie among the manifests of these folders.
+        """
         engines = snapshot_files.fleet("engines.engines")
         lakes, filesystems = (snapshot_files.fleet(f"lake.{m}") for m in ("lake", "filesystems"))
         root = filesystems.root_of(self.out)
+        steps.refuse_among_manifests(filesystems.local_path(root), folders)
         conf = answer.settings(self.conf)
         with engines.open_engine(self.master, self.processes, conf) as engine:
             lake = lakes.Lake(engine.objects(root))
@@ -176,7 +180,7 @@ def snapshot(work: _FleetCommand, folders: tuple[Path, ...], **reading: Any) -> 
     """Read every declared cluster; one that cannot be read is a row with its reason."""
     declared = steps.load_manifests(folders)
     options = steps.ReadingOptions(**reading)
-    with work.begun() as begun:
+    with work.begun(folders) as begun:
         read = steps.snapshot(begun, work.day, declared, options)
     return outcomes.print_outcomes(work.output, read)
 
@@ -200,7 +204,7 @@ def plan(work: _FleetCommand, folders: tuple[Path, ...]) -> int:
     With -f, what is declared now counts; else what was when the snapshots were made.
     """
     declared = steps.load_manifests(folders)
-    with work.begun() as begun:
+    with work.begun(folders) as begun:
         steps.write_manifests(begun.lake, declared)
         made = steps.plan(begun, work.latest(begun.lake), declared.refused)
     return outcomes.print_outcomes(work.output, [made])
@@ -224,14 +228,14 @@ def run(work: _FleetCommand, folders: tuple[Path, ...], **given: Any) -> int:
     allowed = waves.fleet_budget(waves.BudgetOptions(**wanted))
     declared = steps.load_manifests(folders)
     options = steps.ReadingOptions(**given)
-    with work.begun() as begun:
+    with work.begun(folders) as begun:
         read = steps.snapshot(begun, work.day, declared, options)
         day = read[-1].day
         loaded = steps.features(begun, day, **loading)
         planned = steps.plan(begun, day, declared.refused)
         more = [
             waves.budget(begun.lake, begun.storage, day, allowed),
-            waves.report(begun.lake, begun.storage, day, allowed.sites, shown),
+            waves.report(begun, day, allowed.sites, shown),
         ]
     return outcomes.print_outcomes(work.output, [*read, loaded, planned], more)
 
@@ -280,7 +284,7 @@ def report(work: _FleetCommand, sites: Sequence[str], until: datetime | None, pa
     shown = waves.report_options(until, pages)
     with work.begun() as begun:
         day = work.latest(begun.lake)
-        made = waves.report(begun.lake, begun.storage, day, site_of, shown)
+        made = waves.report(begun, day, site_of, shown)
     return outcomes.print_outcomes(work.output, [], [made])
 
 

@@ -69,6 +69,16 @@ class ReadingOptions:
     deadline_s: float
 
 
+def refuse_among_manifests(out: Path | None, folders: Sequence[Path]) -> None:
+    """Raise `Refused` for tables in a folder of manifests: pages of plans would be read as such."""
+    for each in folders:
+        if out is not None and each.is_dir() and out.resolve().is_relative_to(each.resolve()):
+            raise Refused(
+                f"{out}: lies in the manifests' folder {each}, which the next run would read"
+                " (expected --out outside of all -f)"
+            )
+
+
 def load_manifests(paths: tuple[Path, ...]) -> DeclaredFleet:
     """Read manifests; raises for what is wrong with them."""
     if not paths:

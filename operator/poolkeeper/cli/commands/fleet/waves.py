@@ -1,6 +1,5 @@
 """`poolkeeper fleet budget` and `fleet report`: their options and their output files."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -21,6 +20,7 @@ from poolkeeper.resources.parse.schedules import cron_problem, time_zone_problem
 from poolkeeper.text import count, duration, size
 
 if TYPE_CHECKING:
+    from poolkeeper.cli.commands.fleet.steps import FleetWork
     from poolkeeper.fleet.lake.filesystems import Storage
     from poolkeeper.fleet.lake.lake import Lake
 
@@ -159,33 +159,24 @@ def budget(
 
 
 def report(
-    lake: "Lake",
-    storage: "Storage",
-    day: str,
-    sites: Mapping[str, str],
-    options: ReportOptions,
+    work: "FleetWork", day: str, sites: Mapping[str, str], options: ReportOptions
 ) -> tuple[str, dict[str, Any]]:
     """Write the report of a day, the pages of its plans and its tables below the tables."""
     day_report = snapshot_files.fleet("stages.day_report")
     plan_pages = snapshot_files.fleet("stages.plan_pages")
     from poolkeeper.report import fleet_report, gaps
 
+    lake, storage = work.lake, work.storage
     made_ms = time.time_ns() // 1_000_000
     until = options.until or steps.end_of(day).date() + timedelta(days=day_report.HORIZON_DAYS - 1)
     if until < date.fromisoformat(day):
         raise Refused(f"--until {until} is before the day of the report, {day}")
     shown = day_report.ReportInputs(sites, made_ms, until)
     found = day_report.day_report(lake, storage, day, shown)
-    made, missing = [], []
     names = plan_pages.chosen(found, options.pages)
-    for each in plan_pages.plan_pages(lake, storage, found, names):
-        if each.missing is not None:
-            missing.append(each.missing)
-            continue
-        made.append(each.cluster)
-        file = f"{plan_pages.folder_of(day)}/{each.cluster}"
-        _put(lake, f"{file}.html", each.page)
-        _put(lake, f"{file}.json", json.dumps(each.plan) + "\n")
+    pages = plan_pages.write_pages(work.engine, lake, storage, found, names)
+    made = [each.cluster for each in pages if each.missing is None]
+    missing = [each.missing for each in pages if each.missing is not None]
     found = plan_pages.with_pages(found, frozenset(made), missing)
     day_report.publish(lake, day, found)
     page = _put(lake, plan_pages.report_of(day), fleet_report.fleet_page(found))

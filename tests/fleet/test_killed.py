@@ -1,0 +1,114 @@
+"""Executors, Python workers and drivers that are killed at every step: the same rows in the end."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fleet import killers
+from fleet.conftest import IMPORTED, lake_at
+from fleet.test_damaged_tables import DAY, contents, made, whole, words
+from matrices import soak
+from poolkeeper.cli import main
+from poolkeeper.fleet.lake.steps import TABLES_OF
+from standalone_spark import CONF, StandaloneSpark, standalone_spark
+
+__all__ = ["made", "standalone_spark", "whole"]
+
+RUN_S = 900
+PATH = os.pathsep.join(map(str, (*IMPORTED, Path(main.__file__).parents[2])))
+DRIVER = """
+import os, signal, sys
+from fleet.in_process import InProcess
+from poolkeeper.cli import main
+from poolkeeper.fleet.engines import engines
+from poolkeeper.fleet.lake.lake import Lake
+
+step, moment = sys.argv[1:3]
+publish = Lake.publish
+
+def killed(lake, run, entries):
+    if run.step != step:
+        return publish(lake, run, entries)
+    if moment == "after":
+        publish(lake, run, entries)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+Lake.publish = killed
+engines.open_engine = InProcess.opened
+main.main(sys.argv[3:])
+"""
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("step", ["plan", *soak("snapshot", "features", "budget", "report")])
+def test_a_driver_that_is_killed_at_a_step(
+    step: str, moment: str, made: Path, whole: Path, tmp_path: Path, capsys, without_spark
+) -> None:
+    """Around its publication; all that counts is whole, and the next run ends as one alone."""
+    command, lake = words(made, tmp_path / "out", "run"), lake_at(tmp_path / "out")
+    killed = subprocess.run(
+        [sys.executable, "-c", DRIVER, step, moment, *command],
+        env={**os.environ, "PYTHONPATH": PATH},
+        capture_output=True,
+        check=False,
+        timeout=RUN_S,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    steps = list(TABLES_OF)
+    done = steps[: steps.index(step) + (moment == "after")]
+    assert [each for each in steps if lake.days(each)] == sorted(done, key=steps.index)
+    for each in done:
+        entries = lake.current(each, DAY)
+        assert lake.whole(entries) == entries
+    assert main.main(command) == 0
+    capsys.readouterr()
+    assert contents(lake) == contents(lake_at(whole))
+
+
+def run_with_killers(victim: str, made: Path, folder: Path, master: str, conf: dict) -> Path:
+    """A run of all steps, whose first task of every kind kills; returns its tables."""
+    (folder / "killed").mkdir()
+    given = [f"--conf={key}={value}" for key, value in conf.items()]
+    command = [*words(made, folder / "out", "run"), "--master", master, *given]
+    program = [sys.executable, "-m", "fleet.killers", victim, str(folder / "killed")]
+    ran = subprocess.run(
+        [*program, *command],
+        env={**os.environ, "PYTHONPATH": PATH},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=RUN_S,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert {each.name for each in (folder / "killed").iterdir()} == killers.KINDS.keys()
+    return folder / "out"
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_python_workers_that_are_killed_at_every_step(
+    made: Path, whole: Path, tmp_path: Path, java_options: str
+) -> None:
+    conf = {
+        "spark.driver.memory": "512m",
+        "spark.driver.extraJavaOptions": java_options,
+        "spark.executorEnv.PYTHONPATH": PATH,
+    }
+    out = run_with_killers("worker", made, tmp_path, "local[2]", conf)
+    assert contents(lake_at(out)) == contents(lake_at(whole))
+    assert not lake_at(out).objects.files("attempts")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_executors_that_are_killed_at_every_step(
+    made: Path, whole: Path, tmp_path: Path, standalone_spark: StandaloneSpark
+) -> None:
+    conf = {**CONF, "spark.executorEnv.PYTHONPATH": PATH}
+    out = run_with_killers("executor", made, tmp_path, standalone_spark.master, conf)
+    assert contents(lake_at(out)) == contents(lake_at(whole))
+    assert not lake_at(out).objects.files("attempts")

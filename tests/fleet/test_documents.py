@@ -70,5 +70,5 @@ def test_every_option_that_the_page_names_exists() -> None:
         for option in parameter.opts
     }
     others = {"--namespace", "--reuse-values", "--set", "--zookeeper", "--cluster", "--features"}
-    others |= {"--from-literal"}
+    others |= {"--from-literal", "--deploy-mode"}
     assert set(re.findall(r"--[a-z][a-z-]+", text)) <= known | others

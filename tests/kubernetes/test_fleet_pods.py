@@ -18,6 +18,7 @@ from control_plane.building import CHECKOUT
 from fleet import asking
 from planned import IMAGE, QUICK
 from poolkeeper.cli.output.left_undone import EXIT_CODE
+from poolkeeper.cli.submitted import FILE
 from poolkeeper.fleet.lake.filesystems import Storage
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import ArrowObjects
@@ -25,6 +26,7 @@ from poolkeeper.fleet.stages import waves
 from poolkeeper.model.desired import Desired
 from poolkeeper.resources.write import manifests as write_manifests
 from s3_server import Bucket, jars, s3, s3_server
+from standalone_spark import environment, spark_home
 
 __all__ = ["s3", "s3_server"]
 
@@ -118,3 +120,63 @@ def test_executors_read_and_plan_and_write_the_tables(
         "the executors are gone",
         60,
     )
+
+
+@pytest.mark.soak
+def test_a_driver_that_is_submitted_is_a_pod_too(
+    declared, control_plane, kubelet, namespace, tmp_path, s3
+):
+    """`spark-submit --deploy-mode cluster`: the package is in the image, tables are in a store."""
+    kubelet.add_image(IMAGE, OPERATOR)
+    folder = manifests(declared, tmp_path / "manifests")
+    control_plane.kubectl("create", "serviceaccount", "driver", "-n", namespace)
+    subject = f"--serviceaccount={namespace}:driver"
+    control_plane.kubectl(
+        *("create", "rolebinding", "driver", "--clusterrole=edit", subject, "-n", namespace)
+    )
+    driver = "spark.kubernetes.driver."
+    conf = {
+        **settings(namespace, s3),
+        "spark.jars": ",".join(f"local://{jar}" for jar in jars().split(",")),
+        "spark.executor.instances": "1",
+        "spark.kubernetes.authenticate.driver.serviceAccountName": "driver",
+        # No names are resolved here.
+        "spark.kubernetes.driver.master": control_plane.access.server,
+        "spark.kubernetes.executor.useDriverPodIP": "true",
+        # Manifests are where the image has them; here both are this machine.
+        f"{driver}volumes.hostPath.manifests.mount.path": "/etc/fleet",
+        f"{driver}volumes.hostPath.manifests.options.path": str(folder),
+    }
+    for name in ("spark.driver.host", "spark.driver.bindAddress"):
+        del conf[name]
+    given = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
+    words = ("run", "-f", "/etc/fleet", "--out", s3.uri("fleet"), "--timeout", "3")
+    done = subprocess.run(
+        [
+            *(spark_home() / "bin" / "spark-submit", "--deploy-mode", "cluster"),
+            *(
+                "--master",
+                f"k8s://{control_plane.access.server}",
+                *given,
+                f"local://{FILE}",
+                *words,
+            ),
+        ],
+        env={**environment(), **control_plane.environment()},
+        capture_output=True,
+        text=True,
+        timeout=DONE_S,
+        check=False,
+    )
+    assert done.returncode in (0, EXIT_CODE), done.stderr[-3000:]
+    pods = control_plane.request("GET", f"/api/v1/namespaces/{namespace}/pods")["items"]
+    (pod,) = (each for each in pods if each["metadata"]["labels"]["spark-role"] == "driver")
+    said = kubelet.logs(namespace, pod["metadata"]["name"])
+    # The exit code of the driver is that of its pod: one cluster cannot be reached.
+    (status,) = pod["status"]["containerStatuses"]
+    assert status["state"]["terminated"]["exitCode"] == EXIT_CODE, said[-3000:]
+    assert "2 of 3 clusters, 18 partitions" in said
+    lake = Lake(ArrowObjects(s3.uri("fleet"), Storage.of(s3.hadoop())))
+    (day,) = lake.days("plan")
+    planned = {name for name, entry in lake.current("plan", day).items() if entry.is_ok}
+    assert planned == {"one", "two"}

@@ -59,6 +59,7 @@ COMMANDS = {
 }
 """Each command: module, relative to `poolkeeper.cli.commands`, and object; its line of help."""
 HIDDEN = {
+    "driver": ("fleet.spark_executor:driver", ""),
     "executor": ("fleet.spark_executor:executor", ""),
     "check-release": ("run.check_release:check_release", ""),
 }

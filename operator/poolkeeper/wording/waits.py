@@ -343,10 +343,10 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f"broker {joined(wait.brokers)} is live and has not begun to copy"
         f" {few_of(wait.partitions)}: restart it, as it ignores what the controller tells it"
     ),
-    _R.COPY_EMPTY: lambda wait: (
+    _R.COPY_STANDS_STILL: lambda wait: (
         f"broker {joined(wait.brokers)} is live and copies nothing of {few_of(wait.partitions)}: if"
-        " its log tells of another topic id, the empty log there is of an earlier topic of this"
-        " name: stop that broker, delete the partition's folder there, and start it again"
+        " its log tells of another topic id, what it has there is of an earlier topic of this name:"
+        " stop that broker, delete the partition's folder there, and start it again"
     ),
     _R.LEADER_UNAWARE: lambda wait: (
         f"broker {joined(wait.brokers)} is live and leads {few_of(wait.partitions)}, and does not"

@@ -55,7 +55,7 @@ def test_the_user_is_the_pods_and_has_a_name():
 
 def test_what_runs_is_the_command_itself_and_knows_what_spark_says():
     assert said(FINAL, "ENTRYPOINT") == ['["poolkeeper"]']
-    assert {"fleet", "executor"} <= COMMANDS.keys() | HIDDEN.keys()
+    assert {"fleet", "executor", "driver"} <= COMMANDS.keys() | HIDDEN.keys()
 
 
 def test_every_package_that_is_installed_is_locked():

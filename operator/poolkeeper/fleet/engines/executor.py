@@ -1,11 +1,13 @@
-"""How an executor of Spark begins in a pod of the planner's image.
+"""How executors and submitted drivers of Spark begin in pods of the planner's image.
 
-Spark makes the pod with the one argument `executor`, and says the rest in its environment: the
-driver's address, the executor's id, the options of its JVM. The program is one of Spark's jars.
+Spark makes an executor's pod with the one argument `executor`, and says the rest in its
+environment: the driver's address, the executor's id, the options of its JVM. The program is one of
+Spark's jars. It makes a driver's pod with the argument `driver`, where `spark-submit` was given
+`--deploy-mode cluster`; all that follows is what `spark-submit` shall be given there.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -47,6 +49,19 @@ def command(environ: Mapping[str, str], spark: Path) -> list[str]:
         BACKEND,
         *(word for pair in arguments for word in pair),
     ]
+
+
+def driver_command(environ: Mapping[str, str], spark: Path, words: Sequence[str]) -> list[str]:
+    """The driver's command line; raises `Refused` where Spark did not make the pod."""
+    address = environ.get("SPARK_DRIVER_BIND_ADDRESS")
+    if not address:
+        raise Refused(
+            "Spark starts drivers, people do not: SPARK_DRIVER_BIND_ADDRESS is not set (expected"
+            " spark-submit --deploy-mode cluster)"
+        )
+    told = {"spark.driver.bindAddress": address, "spark.executorEnv.SPARK_DRIVER_POD_IP": address}
+    given = (word for name, value in told.items() for word in ("--conf", f"{name}={value}"))
+    return [f"{spark}/bin/spark-submit", *given, "--deploy-mode", "client", *words]
 
 
 def spark_folder() -> Path:

@@ -220,8 +220,8 @@ class WaitReason(StrEnum):
 
     COPY_NOT_BEGUN = "CopyNotBegun"
     """A live broker has had no log of `partitions` since long after it was to copy them."""
-    COPY_EMPTY = "CopyEmpty"
-    """Live `brokers` have had empty logs of `partitions` since long, and copy nothing else."""
+    COPY_STANDS_STILL = "CopyStandsStill"
+    """Live `brokers` have logs of `partitions` that do not grow, and copy nothing else."""
     LEADER_UNAWARE = "LeaderUnaware"
     """Live `brokers` lead `partitions` and were not told of the replicas to copy them."""
     LOG_DIR_FAILED = "LogDirFailed"

@@ -31,6 +31,7 @@ from poolkeeper.planning.run_state.gates.disks import (
     SeenDisks,
     TargetDisks,
     leaders_to_ask,
+    still_ms_of,
 )
 from poolkeeper.planning.run_state.progress.log_dir_copies import (
     CopyProgress,
@@ -256,7 +257,8 @@ def _look_at_disks(context: PassContext, run: Run, plan: Plan, cluster: Cluster)
     logs = context.brokers.sizes(targets & cluster.brokers.keys(), DISKS_DEADLINE_S).logs
     leaders = leaders_to_ask(steps, cluster, now_ms - run.requested_ms)
     told = context.brokers.told_replicas(leaders, DISKS_DEADLINE_S) if leaders else {}
-    return SeenDisks(now_ms, target_disks(run, plan, logs, now_ms, told))
+    found = target_disks(run, plan, logs, now_ms, told)
+    return SeenDisks(now_ms, replace(found, still_ms=still_ms_of(seen, found.copied, now_ms)))
 
 
 def target_disks(

@@ -47,3 +47,17 @@ def test_who_is_no_pod_of_spark_learns_what_is_missing():
     said = {name: value for name, value in SAID.items() if name != "SPARK_DRIVER_URL"}
     with pytest.raises(Refused, match="people do not: SPARK_DRIVER_URL is not set"):
         executor.command(said | {"SPARK_CONF_DIR": ""}, Path("/spark"))
+
+
+def test_the_command_of_a_driver():
+    words = ("--properties-file", "/opt/spark/conf/spark.properties", "local:///a.py", "run")
+    said = {"SPARK_DRIVER_BIND_ADDRESS": "10.0.0.3"}
+    assert executor.driver_command(said, Path("/spark"), words) == [
+        "/spark/bin/spark-submit",
+        *("--conf", "spark.driver.bindAddress=10.0.0.3"),
+        *("--conf", "spark.executorEnv.SPARK_DRIVER_POD_IP=10.0.0.3"),
+        *("--deploy-mode", "client"),
+        *words,
+    ]
+    with pytest.raises(Refused, match="SPARK_DRIVER_BIND_ADDRESS is not set"):
+        executor.driver_command({}, Path("/spark"), words)

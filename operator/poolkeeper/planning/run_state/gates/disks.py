@@ -5,8 +5,8 @@ is free is only known where brokers report it (3.3 and later).
 
 A live broker may also ignore what the controller tells it: after all sessions ended at once, or
 once ZooKeeper was restored and counts the epochs of controllers anew. As a target it makes no log;
-as a leader it lets no new replica copy. And it may have kept the empty log of a cancelled copy of
-an earlier topic of the same name: that has another id, and nothing is copied to it.
+as a leader it lets no new replica copy. And it may have kept the log of a cancelled copy of an
+earlier topic of the same name: that has another id, and nothing is copied to it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,8 +24,8 @@ from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, M
 
 NOT_BEGUN_MS = 60_000
 """A broker makes the log of a new replica within seconds, however slow the copy is."""
-EMPTY_MS = 180_000
-"""A copy holds something by then, however low its throttle is and however many share it."""
+STILL_MS = 180_000
+"""A copy grows within this time, however low its throttle is and however many share it."""
 
 Copy = tuple[TopicPartition, int]
 """A replica on its way: the partition and the broker."""
@@ -35,9 +35,10 @@ Copy = tuple[TopicPartition, int]
 class TargetDisks:
     """What the target brokers of a stage said of their log directories, by broker.
 
-    `copied`: the bytes of the replicas in directories that work. `age_ms`: how long ago the stage
-    had been requested when they were asked. `told`: what leaders know of the replicas, asked only
-    once the stage has lasted.
+    `copied`: the bytes of the replicas in directories that work. `still_ms`: for how long these
+    have been the same, as far as this process saw. `age_ms`: how long ago the stage had been
+    requested when they were asked. `told`: what leaders know of the replicas, asked only once the
+    stage has lasted.
     """
 
     log_dirs: Mapping[int, Mapping[str, LogDir]] = field(default_factory=dict)
@@ -45,6 +46,7 @@ class TargetDisks:
     copied: Mapping[Copy, int] = field(default_factory=dict)
     age_ms: int = 0
     told: ToldReplicas = field(default_factory=dict)
+    still_ms: Mapping[Copy, int] = field(default_factory=dict)
 
 
 NOT_LOOKED = TargetDisks()
@@ -82,8 +84,8 @@ def waits_in_flight(
             found += failed_dirs(broker, failed, lacking)
         if lacking and not failed and broker in disks.log_dirs and disks.age_ms >= NOT_BEGUN_MS:
             found.append(Wait(WaitReason.COPY_NOT_BEGUN, brokers=(broker,), partitions=lacking))
-        if empty := _empty_copies(broker, sizes, disks):
-            found.append(Wait(WaitReason.COPY_EMPTY, brokers=(broker,), partitions=empty))
+        if still := _still_copies(broker, sizes, cluster, disks):
+            found.append(Wait(WaitReason.COPY_STANDS_STILL, brokers=(broker,), partitions=still))
         left = sum(
             max(0, size - disks.copied.get((name, broker), 0)) for name, size in sizes.items()
         )
@@ -95,17 +97,40 @@ def waits_in_flight(
     return (*_unaware_leaders(copies, cluster, disks), *found)
 
 
-def _empty_copies(
-    broker: int, sizes: Mapping[TopicPartition, int], disks: TargetDisks
+def _still_copies(
+    broker: int, sizes: Mapping[TopicPartition, int], cluster: Cluster, disks: TargetDisks
 ) -> tuple[TopicPartition, ...]:
-    """Return what a broker makes logs of and copies nothing to, if it copies nothing at all.
+    """Return what a broker has logs of and copies nothing more to, if it copies nothing at all.
 
     A broker that kept a log of an earlier topic of this name refuses another id (seen on 2.8).
     """
-    held = {name: disks.copied.get((name, broker)) for name, size in sizes.items() if size}
-    if disks.age_ms < EMPTY_MS or any(held.values()):
+    held = [name for name, size in sizes.items() if size and (name, broker) in disks.copied]
+
+    def is_still(name: TopicPartition) -> bool:
+        copy = name, broker
+        # A process that has just begun knows of no time but that of the request.
+        known_ms = disks.still_ms.get(copy, 0)
+        return (disks.age_ms if disks.copied[copy] == 0 else known_ms) >= STILL_MS
+
+    if not all(map(is_still, held)):
         return ()
-    return tuple(sorted(name for name, size in held.items() if size == 0))
+    return tuple(sorted(name for name in held if _is_led(name, cluster)))
+
+
+def _is_led(name: TopicPartition, cluster: Cluster) -> bool:
+    partition = cluster.topics[name.topic].partition(name.partition)
+    return partition is not None and partition.leader in cluster.brokers
+
+
+def still_ms_of(seen: SeenDisks, copied: Mapping[Copy, int], now_ms: int) -> dict[Copy, int]:
+    """Return for how long each copy has held so many bytes; `seen`: the look before."""
+    before = seen.disks
+    return {
+        copy: before.still_ms.get(copy, 0) + now_ms - seen.at_ms
+        if before.copied.get(copy) == size
+        else 0
+        for copy, size in copied.items()
+    }
 
 
 def _unaware_leaders(

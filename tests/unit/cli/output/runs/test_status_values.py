@@ -188,7 +188,8 @@ def test_a_run_that_nobody_drives_and_that_shall_stop():
 
 def test_a_foreign_reassignment_is_named():
     found = status_of(
-        cluster(partition(0, (3, 1, 2)), requested=(ReassignmentEntry("t", 0, (3,)),)), NOTHING
+        cluster(partition(0, (3, 1, 2), (1, 2)), requested=(ReassignmentEntry("t", 0, (3,)),)),
+        NOTHING,
     )
     assert found.waits == (Wait(WaitReason.FOREIGN_REQUEST, partitions=(TopicPartition("t", 0),)),)
 

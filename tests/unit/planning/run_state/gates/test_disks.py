@@ -68,12 +68,24 @@ R = WaitReason
             id="it-has-begun-and-has-nothing-yet",
         ),
         pytest.param(
-            TargetDisks(EMPTY, copied={(T0, 3): 0}, age_ms=disks.EMPTY_MS),
-            (Wait(R.COPY_EMPTY, brokers=(3,), partitions=(T0,)),),
+            TargetDisks(EMPTY, copied={(T0, 3): 0}, age_ms=disks.STILL_MS),
+            (Wait(R.COPY_STANDS_STILL, brokers=(3,), partitions=(T0,)),),
             id="it-has-had-nothing-for-long",
         ),
         pytest.param(
-            TargetDisks(EMPTY, copied={(T0, 3): 1}, age_ms=disks.EMPTY_MS), (), id="it-is-slow"
+            TargetDisks(
+                EMPTY,
+                copied={(T0, 3): 1},
+                age_ms=disks.STILL_MS,
+                still_ms={(T0, 3): disks.STILL_MS},
+            ),
+            (Wait(R.COPY_STANDS_STILL, brokers=(3,), partitions=(T0,)),),
+            id="it-stopped-long-ago",
+        ),
+        pytest.param(
+            TargetDisks(EMPTY, copied={(T0, 3): 1}, age_ms=disks.STILL_MS, still_ms={(T0, 3): 9}),
+            (),
+            id="it-is-slow",
         ),
         pytest.param(TargetDisks(age_ms=disks.NOT_BEGUN_MS), (), id="the-broker-does-not-answer"),
         pytest.param(
@@ -164,3 +176,12 @@ def test_whose_free_space_nobody_knows(
     wanted = builders.desired(builders.pool_spec("p", 3, capacity=capacity))
     cluster = builders.cluster([Broker(1), Broker(2), Broker(3, log_dirs=log_dirs)])
     assert disks.unknown_targets((MOVE,), wanted, cluster) == unknown
+
+
+def test_for_how_long_copies_hold_the_same() -> None:
+    copies = {(T0, 3): 5, (T0, 4): 5}
+    first = disks.SeenDisks(1_000, TargetDisks(copied=copies))
+    still = disks.still_ms_of(first, {(T0, 3): 5, (T0, 4): 6, (T0, 5): 0}, 16_000)
+    assert still == {(T0, 3): 15_000, (T0, 4): 0, (T0, 5): 0}
+    second = disks.SeenDisks(16_000, TargetDisks(copied=copies, still_ms=still))
+    assert disks.still_ms_of(second, copies, 31_000) == {(T0, 3): 30_000, (T0, 4): 15_000}

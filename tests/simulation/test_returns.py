@@ -227,6 +227,23 @@ def test_a_return_that_the_controller_takes_for_done_is_carried_out_by_another(k
     assert not cluster.exists(RUN)
 
 
+@pytest.mark.parametrize("kafka", ["0.10.2.2", "2.0.1", "2.3.1"])
+def test_a_run_that_is_lost_while_its_throttle_is_lowered_goes_on(kafka: str) -> None:
+    """Its request goes on: neither may it arrive at next to nothing, nor is it asked to return."""
+    cluster, executor = moving(kafka)
+    ask(cluster, StopRequest(at_once=True, allow_failover=True))
+    executor.at_rest = lambda _: cluster.read(RUN)["rates"] == [FROZEN_BYTES_PER_S]
+    executor.finish()
+    cluster.delete_all(RUN)
+    executor.at_rest = converged
+    executor.finish(passes_max=400)
+    assert kinds(executor).count(ActionKind.RUN_TAKEN_UP) == 1
+    for id_ in cluster.simulation.brokers:
+        assert (cluster.read(f"/config/brokers/{id_}") or {}).get("config", {}) == {}
+    assert (cluster.read("/config/topics/t") or {}).get("config", {}) == {}
+    assert {broker for ids in cluster.replicas("t").values() for broker in ids} == {4, 5}
+
+
 def test_a_rollback_over_which_many_controllers_were_elected_goes_on_after_a_while() -> None:
     cluster, executor = moving("2.0.1", ALLOWED, dead=4)
     ask(cluster, StopRequest(at_once=True, allow_failover=True))

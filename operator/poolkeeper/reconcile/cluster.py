@@ -205,7 +205,8 @@ def _follow_plan(
     left, lost = observed.left, observed.lost_run
     if lost.in_flight and authority.resumes:
         name, health = observed.cluster.name, gates.health(observed.cluster)
-        return lost_runs.take_up(context, name, lost, health)
+        rate = desired.cluster.execution.throttle.rate_bytes_per_s
+        return lost_runs.take_up(context, name, lost, health, rate)
     closed = (*gates.controller(observed.cluster), *lost.waits(), *_foreign(context, observed))
     if closed:
         cured = stall_recovery.recover_foreign(context, desired, authority, observed)

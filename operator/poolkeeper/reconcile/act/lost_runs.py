@@ -5,21 +5,34 @@ How such a request is recognised: `planning.run_state.reassignments.lost_runs`.
 
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.runs import Ending, Health, Phase, Run, RunDocument, Saved
+from poolkeeper.model.execution.runs import (
+    Ending,
+    Health,
+    Phase,
+    Run,
+    RunDocument,
+    Saved,
+    ThrottleValues,
+)
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.reassignments.lost_runs import LostRun
+from poolkeeper.planning.run_state.throttling.throttles import FROZEN_BYTES_PER_S
 from poolkeeper.reconcile.context import PassContext, progress_outcome
 
 
-def take_up(context: PassContext, name: str, lost: LostRun, health: Health) -> Outcome:
+def take_up(
+    context: PassContext, name: str, lost: LostRun, health: Health, declared_rate: int
+) -> Outcome:
     """Record a run of the moves in flight, which ends once these have arrived or are cancelled.
 
-    It sets no throttles. Those of the lost run stay, as they are accounted for, until it has ended.
+    It sets no throttles. Those of the lost run stay, as they are accounted for, until it has ended;
+    only a rate that a cancelling had brought down is raised to the declared one.
     """
     record, moves = lost.record, lost.in_flight
     assert record is not None, "something of it is in flight"
     plan = Plan(name, plan_json.plan_hash(moves, ()), record.fingerprint, moves=moves)
+    frozen = _frozen(context, record.plan)
     now_ms = context.now_ms()
     run = Run(
         plan=plan.hash,
@@ -35,9 +48,22 @@ def take_up(context: PassContext, name: str, lost: LostRun, health: Health) -> O
         ending=Ending.REPLACED,
         approved_by=record.approved_by,
         resumes=record.plan,
+        rates=(declared_rate, FROZEN_BYTES_PER_S) if frozen else (),
+        declared_rate=declared_rate if frozen else 0,
     )
     context.trail.concern(record.plan, approved_by=record.approved_by)
     context.memory.forget_run()
-    run = context.access.resume_lost_run(run, RunDocument(plan, Saved(), health))
+    document = RunDocument(plan, Saved(brokers=frozen), health)
+    run = context.access.resume_lost_run(run, document)
     taken = Action(ActionKind.RUN_TAKEN_UP, hash=record.plan, count=len(moves))
     return progress_outcome(context, run, plan, taken)
+
+
+def _frozen(context: PassContext, plan: str) -> dict[int, ThrottleValues]:
+    """Return what was before on brokers whose rate a cancelling of that plan's moves lowered."""
+    recorded = context.access.read_throttle_records().brokers
+    return {
+        id_: each.record.original
+        for id_, each in recorded.items()
+        if each.record.plan == plan and str(FROZEN_BYTES_PER_S) in each.record.ours.values()
+    }

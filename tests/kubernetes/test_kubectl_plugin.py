@@ -184,6 +184,7 @@ def test_a_stage_is_rolled_back_and_a_request_for_another_run_is_not_carried_out
     assert "is cancelled" in say("rollback", "--allow-controller-failover")
     scene.wait(lambda: not scene.exists("/poolkeeper/run"), "the run ends", DEADLINE_S)
     assert scene.assignment("t") == {0: (1, 2), 1: (2, 3), 2: (3, 1)}
+    scene.wait(lambda: scene.status("cluster").get("runs"), "the run that ended is told of")
     assert say("history").count("\n") == 2
 
 

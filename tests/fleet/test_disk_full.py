@@ -52,7 +52,12 @@ def test_no_file_may_be_longer(made: Path, whole: Path, tmp_path: Path, without_
         text=True,
         check=False,
         timeout=120,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, IMPORTED), *sys.path[1:]])},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([*map(str, IMPORTED), *sys.path[1:]]),
+            # Python would leave the first bytes of bytecode, for everybody to import.
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
     )
     assert ran.returncode == 0, ran.stderr
     for length, code, err in json.loads(ran.stdout):

@@ -285,6 +285,7 @@ class BrokerClient:
         """Ask side by side; return answers and failures by broker, in ascending order."""
         answers: dict[int, Answer] = {}
         failures: dict[int, str] = {}
+        refused = False
         deadline = time.monotonic() + deadline_s
         pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="brokers")
         asked = {
@@ -302,8 +303,9 @@ class BrokerClient:
                 answers[broker] = future.result()
             except (kafka_errors.KafkaError, Unavailable, OSError, RuntimeError) as error:
                 failures[broker] = connections.reason(error)
+                refused |= isinstance(error, kafka_errors.SaslAuthenticationFailedError)
         if answers or failures:
-            self.is_refused = not answers or connections.WRONG_CREDENTIALS in failures.values()
+            self.is_refused = refused or not answers
         return answers, failures
 
     def _logs(self, broker: int) -> BrokerLogs:

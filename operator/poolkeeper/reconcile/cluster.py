@@ -50,6 +50,7 @@ from poolkeeper.reconcile.decide import approval, cool_down, external_plan, hand
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
+from poolkeeper.reconcile.known_answers import Question
 from poolkeeper.reconcile.observe.gone_brokers import gone_brokers, lost_log_dirs
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 from poolkeeper.reconcile.observe.run_view import RunGuard, document_of, observe_run
@@ -279,7 +280,7 @@ def _foreign(context: PassContext, observed: Observation) -> tuple[Wait, ...]:
         return gates.foreign(cluster, owned, requests.known_brokers(cluster, recorded))
 
     about = (cluster, owned, frozenset(recorded))
-    return context.memory.pending.known.find("what others move", about, find)
+    return context.memory.pending.known.find(Question.FOREIGN_MOVES, about, find)
 
 
 def _make_plan(

@@ -7,18 +7,31 @@ pass (`zk.kept_readings`), and to compare it costs nothing.
 """
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
+
+
+class Question(StrEnum):
+    """What a pass asks about values that may be those of the last pass."""
+
+    FRESH_PLAN = "fresh plan"
+    IS_REST_LAWFUL = "is the rest lawful"
+    PLAN_TO_ASK_ABOUT = "plan to ask about"
+    FOREIGN_MOVES = "foreign moves"
+    DISAGREEMENTS = "disagreements"
 
 
 class KnownAnswers:
     """The last answer to each question, and the values that it was asked about; for one thread."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[tuple[Any, ...], Any]] = {}
+        self._known: dict[Question, tuple[tuple[Any, ...], Any]] = {}
 
-    def find(self, question: str, about: tuple[Any, ...], find: Callable[[], Answer]) -> Answer:
+    def find(
+        self, question: Question, about: tuple[Any, ...], find: Callable[[], Answer]
+    ) -> Answer:
         """Return the last answer if it was about equal values; else find it, and keep it.
 
         `find` depends on nothing that is not in `about`. What it raises is not kept.
@@ -31,6 +44,6 @@ class KnownAnswers:
         self._known[question] = about, answer
         return answer
 
-    def keep(self, question: str, about: tuple[Any, ...], answer: object) -> None:
+    def keep(self, question: Question, about: tuple[Any, ...], answer: object) -> None:
         """Keep an answer that was found on the way to another."""
         self._known[question] = about, answer

@@ -39,7 +39,7 @@ from poolkeeper.reconcile.context import ENDED_STATES, PassContext
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import DoNothing
-from poolkeeper.reconcile.known_answers import KnownAnswers
+from poolkeeper.reconcile.known_answers import KnownAnswers, Question
 from poolkeeper.reconcile.observe.observation import Observation
 
 
@@ -210,7 +210,7 @@ def enforce_rest(plan: Plan, desired: Desired, observed: Observation, known: Kno
         if violations:
             raise audit.refusal(violations)
 
-    known.find("is the rest lawful", (observed.circumstances(desired), plan), enforce)
+    known.find(Question.IS_REST_LAWFUL, (observed.circumstances(desired), plan), enforce)
 
 
 def lawful(
@@ -224,11 +224,11 @@ def lawful(
     def judge(plan: Plan, wanted: Desired) -> tuple[Violation, ...]:
         found = violations_of_rest(plan, wanted, observed, fresh=True)
         if not found:
-            known.keep("is the rest lawful", (observed.circumstances(wanted), plan), None)
+            known.keep(Question.IS_REST_LAWFUL, (observed.circumstances(wanted), plan), None)
         return found
 
     about = (observed.circumstances(desired),)
-    return known.find("fresh plan", about, lambda: lawful_plan(desired, planned, judge))
+    return known.find(Question.FRESH_PLAN, about, lambda: lawful_plan(desired, planned, judge))
 
 
 def violations_of_rest(

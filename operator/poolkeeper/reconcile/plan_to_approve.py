@@ -19,7 +19,7 @@ from poolkeeper.planning.parts.split import Circumstances, known_parts, with_par
 from poolkeeper.planning.planner import Planner, make_plan
 from poolkeeper.planning.proposals import plan_json, reuse
 from poolkeeper.reconcile.context import PassContext, PendingPlan
-from poolkeeper.reconcile.known_answers import KnownAnswers
+from poolkeeper.reconcile.known_answers import KnownAnswers, Question
 from poolkeeper.reconcile.observe.observation import Observation
 
 _NOTHING = plan_json.plan_hash((), ())
@@ -67,11 +67,11 @@ def renew(
     at = observed.circumstances(desired)
     about = (new_plan, pending.plan, at)
     plan = pending.known.find(
-        "plan to ask about", about, lambda: _renew(pending, new_plan, at, planner)
+        Question.PLAN_TO_ASK_ABOUT, about, lambda: _renew(pending, new_plan, at, planner)
     )
     pending.plan = plan
     # The next pass asks about the plan that is pending then.
-    pending.known.keep("plan to ask about", (new_plan, plan, at), plan)
+    pending.known.keep(Question.PLAN_TO_ASK_ABOUT, (new_plan, plan, at), plan)
     return plan
 
 
@@ -116,5 +116,5 @@ def _still_valid(shown: Plan, new_plan: Plan, at: Circumstances, planner: Planne
 def _is_unlawful(plan: Plan, at: Circumstances, known: KnownAnswers) -> bool:
     violations = audit.check_plan(plan, at.desired, at.cluster, at.records, at.gone)
     if not violations and rest_of(plan, at.cluster) is plan:
-        known.keep("is the rest lawful", (at, plan), None)
+        known.keep(Question.IS_REST_LAWFUL, (at, plan), None)
     return bool(violations)

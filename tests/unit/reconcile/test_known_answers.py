@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkeeper.reconcile.known_answers import KnownAnswers
+from poolkeeper.reconcile.known_answers import KnownAnswers, Question
 
 
 def test_a_question_about_equal_values_is_asked_once() -> None:
@@ -12,11 +12,11 @@ def test_a_question_about_equal_values_is_asked_once() -> None:
         asked.append(list(of))
         return [each // 2 for each in of]
 
-    first = known.find("half", ([4],), lambda: half([4]))
-    assert known.find("half", ([4],), lambda: half([4])) is first
-    assert known.find("half", ([6],), lambda: half([6])) == [3]
-    assert known.find("half", ([4],), lambda: half([4])) == [2]
-    assert known.find("quarter", ([4],), lambda: half([2])) == [1]
+    first = known.find(Question.FRESH_PLAN, ([4],), lambda: half([4]))
+    assert known.find(Question.FRESH_PLAN, ([4],), lambda: half([4])) is first
+    assert known.find(Question.FRESH_PLAN, ([6],), lambda: half([6])) == [3]
+    assert known.find(Question.FRESH_PLAN, ([4],), lambda: half([4])) == [2]
+    assert known.find(Question.DISAGREEMENTS, ([4],), lambda: half([2])) == [1]
     assert asked == [[4], [6], [4], [2]]
 
 
@@ -29,12 +29,12 @@ def test_an_error_is_no_answer() -> None:
 
     for _ in range(2):
         with pytest.raises(ValueError, match="unknown"):
-            known.find("x", (1,), fail)
+            known.find(Question.FRESH_PLAN, (1,), fail)
     assert len(asked) == 2
 
 
 def test_an_answer_that_was_found_on_the_way_is_kept() -> None:
     known = KnownAnswers()
-    known.keep("x", (1,), "kept")
-    assert known.find("x", (1,), lambda: "found") == "kept"
-    assert known.find("x", (2,), lambda: "found") == "found"
+    known.keep(Question.FRESH_PLAN, (1,), "kept")
+    assert known.find(Question.FRESH_PLAN, (1,), lambda: "found") == "kept"
+    assert known.find(Question.FRESH_PLAN, (2,), lambda: "found") == "found"

@@ -23,7 +23,7 @@ from poolkeeper.planning.run_state.reassignments.orphans import Orphans
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile.access import ClusterView
 from poolkeeper.reconcile.context import Enrich
-from poolkeeper.reconcile.known_answers import KnownAnswers
+from poolkeeper.reconcile.known_answers import KnownAnswers, Question
 from poolkeeper.reconcile.observe.gone_brokers import (
     gone_brokers,
     updated_records,
@@ -132,7 +132,7 @@ def last_observation_of(
 ) -> LastObservation:
     """Return what statuses report; topics that changed during the reading appear as before."""
     whole = observed.cluster
-    disagreements = known.find("disagreements", (whole,), lambda: gates.disagreements(whole))
+    disagreements = known.find(Question.DISAGREEMENTS, (whole,), lambda: gates.disagreements(whole))
     cluster = observed.cluster
     kept = {
         name: before.cluster.topics[name]

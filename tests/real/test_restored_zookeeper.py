@@ -143,3 +143,44 @@ def test_a_leader_that_ignores_the_controller_is_named(
         assert executor.end().code == 0, executor.said()
     assert {*assignment(sandbox, "t")[0]} == {3, 4}
     assert_nothing_left(sandbox, "t")
+
+
+@pytest.mark.parametrize("version", soak("3.9.2", "2.8.2", "2.0.1"))
+def test_an_epoch_that_was_deleted_is_raised(fresh_kafka, tmp_path: Path, version: str) -> None:
+    """Somebody elects another controller as a page on the web says: by deleting both nodes."""
+    sandbox, folder = fresh_kafka(version, brokers=4), tmp_path / "manifests"
+    with kazoo(sandbox.connect) as zookeeper:
+        for _ in range(3):
+            elect_another(zookeeper)
+            sandbox.await_ready()
+        create(sandbox, "t", (1, 2))
+        until(lambda: body(zookeeper, STATE)["isr"] == [1, 2], "t-0 is in sync")
+        written = body(zookeeper, STATE)["controller_epoch"]
+        assert written > 3
+        declare(folder, sandbox, POOLS, TOPICS)
+        zookeeper.delete("/controller_epoch")
+        zookeeper.delete("/controller")
+        until(lambda: zookeeper.exists("/controller_epoch"), "a controller counts anew")
+        until(lambda: zookeeper.exists("/controller"), "there is one")
+        before = body(zookeeper, "/brokers/topics/t")
+        mend = ("repair", "-f", folder, "--yes", "--backup", tmp_path / "backup.json")
+        mend = (*mend, "--allow-controller-failover")
+
+        said = f"1 partition (such as t-0) was written under controller epochs up to {written}"
+        for code, words in ((2, ("plan",)), (0, ("status",))):
+            told = run(*words, "-f", folder)
+            assert (told.code, said in " ".join(told.out.split())) == (code, True), told
+        with applying(folder) as executor:
+            executor.await_said(said)
+            refused = run(*mend)
+            assert (refused.code, "PlanOnly" in refused.err) == (1, True), refused
+            assert body(zookeeper, "/brokers/topics/t") == before
+            assert not zookeeper.exists(REQUEST)
+        mended = run(*mend)
+        assert mended.code == 0, mended
+        assert int(zookeeper.get("/controller_epoch")[0]) > written
+        done = run("apply", "--yes", "-f", folder)
+        assert done.code == 0, done
+        assert {*assignment(sandbox, "t")[0]} == {3, 4}
+        assert body(zookeeper, STATE)["controller_epoch"] > written
+    assert_nothing_left(sandbox, "t")

@@ -118,6 +118,39 @@ def test_a_list_that_lacks_what_is_in_sync_is_mended_for_good(repair: Repair, ka
     assert starts_again(cluster)
 
 
+@pytest.mark.parametrize("moment", ["before-a-move", "in-the-crash-loop"])
+@pytest.mark.parametrize("kafka", ERAS)
+def test_an_epoch_that_was_restored_is_raised(repair: Repair, kafka: str, moment: str) -> None:
+    """Controllers leave alone what one of a later epoch wrote, and from 2.4 on fail over it."""
+    cluster = cluster_of(kafka)
+    path = "/brokers/topics/t/partitions/0/state"
+    cluster.set(path, {**cluster.read(path), "controller_epoch": 50_000})
+    if moment == "in-the-crash-loop":
+        cluster.request({("t", 0): [3, 4]})
+        assert cluster.clock.run_until(lambda: not cluster.exists(REQUEST), 30_000)
+        assert cluster.state("t")[1] == [1, 2]
+        cluster.delete("/controller")
+        cluster.clock.advance(4_000)
+        assert (cluster.epoch() > 10) is (kafka != "2.0.1")
+    tree = tree_of(cluster)
+    shown = repair(tree)
+    assert shown.code == 4
+    assert "1 state of partitions, such as t-0, name epochs up to 50000" in shown.out
+    assert repair(tree, "--yes").code == 4
+    epoch = cluster.epoch()
+    assert epoch < 50_000
+
+    said = repair(tree, "--yes", "--allow-controller-failover")
+    assert said.code == 0, said
+    assert "mended  /controller_epoch" in said.out
+    assert cluster.epoch() == 50_001
+    assert repair(tree).code == 0
+    assert starts_again(cluster)
+    cluster.settle()
+    cluster.request({("t", 0): [3, 4]})
+    assert cluster.clock.run_until(lambda: cluster.replicas("t")["0"] == [3, 4], 30_000)
+
+
 @pytest.mark.parametrize("kafka", ERAS)
 def test_a_failover_that_is_allowed_makes_it_mended_at_once(repair: Repair, kafka: str) -> None:
     cluster = cluster_of(kafka)

@@ -143,6 +143,8 @@ class ProblemReason(StrEnum):
     """A log directory has almost no space left."""
     TOPICS_DAMAGED = "TopicsDamaged"
     """The znode of a topic cannot be read."""
+    CONTROLLER_EPOCH_BEHIND = "ControllerEpochBehind"
+    """States of partitions name a later controller epoch than /controller_epoch holds."""
 
     DEMOTED_BROKER_LEADS = "DemotedBrokerLeads"
     """Partitions keep a demoted broker as preferred leader."""

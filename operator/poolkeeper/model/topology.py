@@ -177,18 +177,38 @@ class RequestDamage:
 
 
 @frozen
+class LaterEpochs:
+    """States of partitions that name a later controller epoch than `/controller_epoch` holds.
+
+    That node was deleted, or restored from an earlier backup. The controller neither elects a
+    leader for such a partition nor begins a move of it, up to 2.3 it forgets the move, from 2.4 on
+    no controller can start while one is under way; and brokers that heard of the later epoch do
+    nothing of what a controller of an earlier one tells them.
+
+    `highest`: the epoch that `/controller_epoch` must have at least; `count`: how many partitions;
+    `first`: one of them.
+    """
+
+    highest: int
+    count: int
+    first: TopicPartition
+
+
+@frozen
 class Controller:
     """The elected controller and its epoch.
 
     `broker`: `None` if no controller is elected.
     `kraft`: a migration to KRaft is under way or done, so nothing may be written.
     `epoch_version`: the data version of `/controller_epoch`, for fencing.
+    `later`: what was written under epochs that this cluster has not reached yet.
     """
 
     broker: int | None = None
     epoch: int | None = None
     epoch_version: int | None = None
     kraft: bool = False
+    later: LaterEpochs | None = None
 
 
 @frozen

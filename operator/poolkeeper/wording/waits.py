@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait
+from poolkeeper.model.topology import LaterEpochs
+from poolkeeper.planning.facts.health import ControllerEpochBehind
 from poolkeeper.text import few, listed, more, named, size
 from poolkeeper.wording.actions import action_text
 from poolkeeper.wording.log_dirs import LOG_DIRS
@@ -254,6 +256,9 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     **THROTTLES,
     _R.NO_CONTROLLER: _told("no controller is elected"),
+    _R.CONTROLLER_EPOCH_BEHIND: lambda wait: str(
+        ControllerEpochBehind(LaterEpochs(wait.of, wait.count, wait.partitions[0]))
+    ),
     _R.KRAFT_MIGRATION: _told(
         "the cluster is migrating to KRaft: nothing is written to ZooKeeper any more"
     ),

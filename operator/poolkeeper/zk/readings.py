@@ -16,10 +16,12 @@ from poolkeeper.model.topology import (
     Broker,
     Cluster,
     Controller,
+    LaterEpochs,
     Partition,
     ReassignmentEntry,
     RequestDamage,
     Topic,
+    TopicPartition,
 )
 from poolkeeper.zk import version_inference, znodes
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
@@ -113,7 +115,8 @@ def cluster_reading(name: str, reading: ZnodeReading) -> ClusterReading:
     gone = {n for n, node in zip(reading.topics, reading.after, strict=True) if node is None}
     torn = (_changed(reading) | (_unsettled(earlier, admin) & set(reading.topics))) - gone
     damaged = {n: node for n, node in reading.nodes.items() if isinstance(node, str)}
-    topics = _topics(reading, damaged)
+    controller = _controller(admin, notes)
+    topics, later = _topics(reading, damaged, controller.epoch or 0)
     left_out = gone | torn
     brokers, formats = _brokers(reading, notes)
     version = version_inference.kafka_version(_traces(reading, formats))
@@ -126,7 +129,7 @@ def cluster_reading(name: str, reading: ZnodeReading) -> ClusterReading:
             topics={n: topic for n, topic in topics.items() if n not in left_out},
             id=_cluster_id(reading, notes),
             kafka_version=version,
-            controller=_controller(admin, notes),
+            controller=replace(controller, later=later),
             reassignment=requested,
             request_damage=damage,
             electing=admin.nodes[znodes.PREFERRED_ELECTION] is not None,
@@ -161,16 +164,23 @@ def _unsettled(earlier: Admin, later: Admin) -> frozenset[str]:
     return frozenset(entry.topic for entry in before ^ after) | (earlier.deleting ^ later.deleting)
 
 
-def _topics(reading: ZnodeReading, damaged: dict[str, str]) -> dict[str, Topic]:
-    """Build the topics; those with a damaged state or config are added to `damaged` instead."""
+def _topics(
+    reading: ZnodeReading, damaged: dict[str, str], epoch: int
+) -> tuple[dict[str, Topic], LaterEpochs | None]:
+    """Build the topics; those with a damaged state or config are added to `damaged` instead.
+
+    And tell of the states that were written under a later controller epoch than `epoch`.
+    """
     found = StateNode.decode_many([None if node is None else node.data for node in reading.states])
     configs = dict(zip(reading.topics, reading.configs, strict=True))
     stats = dict(zip(reading.topics, reading.before, strict=True))
     topics: dict[str, Topic] = {}
+    later: list[tuple[TopicPartition, int]] = []
     for name, node in reading.nodes.items():
         if not isinstance(node, TopicNode):
             continue
         states = list(islice(found, len(node.partitions)))
+        later += _later(name, node, states, epoch)
         if damage := _state_damage(name, node, states):
             damaged[name] = damage
             continue
@@ -183,7 +193,22 @@ def _topics(reading: ZnodeReading, damaged: dict[str, str]) -> dict[str, Topic]:
         stat = stats[name]
         assert stat is not None, "it was decoded"
         topics[name] = Topic(name, partitions, node.topic_id, config, stat.version, stat.czxid)
-    return topics
+    highest = max((each for _, each in later), default=0)
+    return topics, LaterEpochs(highest, len(later), later[0][0]) if later else None
+
+
+def _later(
+    name: str, node: TopicNode, states: Sequence[StateNode | str | None], epoch: int
+) -> list[tuple[TopicPartition, int]]:
+    """Return the partitions whose states name a later controller epoch, and that epoch.
+
+    The epoch was read after the states, so no election under way looks like one.
+    """
+    return [
+        (TopicPartition(name, number), state.controller_epoch)
+        for number, state in zip(node.partitions, states, strict=True)
+        if isinstance(state, StateNode) and state.controller_epoch > epoch
+    ]
 
 
 def _state_damage(
@@ -203,7 +228,11 @@ def _partitions(node: TopicNode, states: Sequence[StateNode | str | None]) -> tu
             Partition(number, replicas, adding.get(number, ()), removing.get(number, ()))
             if state is None
             else Partition(
-                number, replicas, adding.get(number, ()), removing.get(number, ()), *state
+                number,
+                replicas,
+                adding.get(number, ()),
+                removing.get(number, ()),
+                *state[:3],
             )
             for (number, replicas), state in zip(node.partitions.items(), states, strict=True)
         ]

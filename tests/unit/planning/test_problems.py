@@ -83,6 +83,7 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "MinIsrUnreachable",
         "DiskFull",
         "TopicsDamaged",
+        "ControllerEpochBehind",
         "DemotedBrokerLeads",
         "RatesUnknown",
         "GainTooSmall",

@@ -56,6 +56,10 @@ DETAILS: dict[WaitReason, list[Wait]] = {
     ],
     R.THROTTLE_CONFLICT: [Wait(R.THROTTLE_CONFLICT, topics=("t",), brokers=(1, 2, 3, 4, 5))],
     R.FOREIGN_REQUEST: [Wait(R.FOREIGN_REQUEST, partitions=T)],
+    R.CONTROLLER_EPOCH_BEHIND: [
+        Wait(R.CONTROLLER_EPOCH_BEHIND, partitions=T[:1], count=1, of=57),
+        Wait(R.CONTROLLER_EPOCH_BEHIND, partitions=T[:1], count=12, of=57),
+    ],
     R.ISR_OUTSIDE_REPLICAS: [
         Wait(R.ISR_OUTSIDE_REPLICAS, partitions=T[:1], brokers=(3,)),
         Wait(R.ISR_OUTSIDE_REPLICAS, partitions=T, brokers=(3, 4)),

@@ -20,8 +20,9 @@ from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import printing
 from poolkeeper.controller.audit_notes import noting
-from poolkeeper.errors import OtherCluster, Refused, Unavailable
+from poolkeeper.errors import HolderActive, OtherCluster, Refused, Unavailable
 from poolkeeper.frozen import frozen
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.text import count
 from poolkeeper.zk import journal, observe, znodes
@@ -29,7 +30,7 @@ from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import Journal
 from poolkeeper.zk.repair import mend, next_controller, throttle_findings
 from poolkeeper.zk.repair.next_controller import InCharge
-from poolkeeper.zk.repair.values import Examined, Finding, Remedy
+from poolkeeper.zk.repair.values import FAILOVER_FLAG, Examined, Finding, Remedy
 
 TO_MEND = 2
 LEFT = 4
@@ -59,7 +60,7 @@ class RepairOptions:
 @options.by_address
 @click.option("--yes", is_flag=True, help="Mend what can be mended, without a question.")
 @click.option(
-    "--allow-controller-failover",
+    FAILOVER_FLAG,
     "allow_failover",
     is_flag=True,
     help="Elect another controller where the present one may write the damage back.",
@@ -93,7 +94,7 @@ def repair(
 
     Shows everything first, and writes only with consent: each node in one transaction, if it is
     still as it was shown. The old nodes are written to a file before. Refuses while an executor is
-    active. CLUSTER as for `status`.
+    active: end it, or let the operator let go by `spec.mode: PlanOnly`. CLUSTER as for `status`.
 
     Exit code 0: nothing is wrong any more. 2: something can be mended, and was only shown. 4:
     something is left that cannot be mended here.
@@ -102,7 +103,11 @@ def repair(
     trail = AuditTrail(audit_log, target.name, "repair")
     command = RepairOptions(target, yes, allow_failover, unset_throttles, backup, output, trail)
     with cluster_reading.session(command.target) as session:
-        return _repair(command, session)
+        try:
+            return _repair(command, session)
+        except HolderActive as active:
+            way = "end it first; an operator lets go under spec.mode: PlanOnly"
+            raise HolderActive(f"{active.holder}: {way}") from None
 
 
 def _repair(command: RepairOptions, session: Session) -> int:
@@ -139,7 +144,8 @@ def _examined(command: RepairOptions, session: Session) -> Examined:
     if cluster.controller.kraft:
         raise Refused("the cluster is migrating to KRaft: nothing is written to ZooKeeper any more")
     now_ms = time.time_ns() // 1_000_000
-    return Examined(session, reading, desired, now_ms, command.unset_throttles)
+    unset, failover = command.unset_throttles, command.allow_failover
+    return Examined(session, reading, desired, now_ms, unset, failover)
 
 
 def _has_consent(command: RepairOptions) -> bool:
@@ -176,8 +182,17 @@ def _mend(
         done = [
             finding
             for finding in wanted
-            if finding.remedy is Remedy.TAKE_OVER or mend.carry_out(held, finding)
+            if finding.remedy not in (Remedy.ELECT, Remedy.TAKE_OVER)
+            and mend.carry_out(held, finding)
         ]
+        done += [finding for finding in wanted if finding.remedy is Remedy.TAKE_OVER]
+        for finding in wanted:
+            if finding.remedy is Remedy.ELECT and finding.data is not None:
+                mended_at = int(finding.data)
+                hazards = next_controller.elect_above(held, command.target.name, mended_at)
+                if hazards:
+                    return done, [_unsafe(hazards)]
+                done.append(finding)
         in_memory = [finding.path for finding in done if finding.in_memory]
         return done, _under_a_later_controller(command, held, in_memory, mended_at)
 
@@ -197,8 +212,7 @@ def _under_a_later_controller(
     if found is InCharge.EARLIER and command.allow_failover:
         hazards = next_controller.elect(held, command.target.name)
         if hazards:
-            reasons = "; ".join(wording.sentences(hazards))
-            return [f"no other controller is elected, as it would not start: {reasons}"]
+            return [_unsafe(hazards)]
         found = next_controller.in_charge(session, mended_at, look)
     if found is InCharge.LATER:
         return []
@@ -206,8 +220,13 @@ def _under_a_later_controller(
         return ["no controller stays: look at the controller's log"]
     return [
         f"the controller was elected before, and may write {', '.join(in_memory[:5])} back from"
-        " memory: elect another with --allow-controller-failover, or restart its broker"
+        f" memory: elect another with {FAILOVER_FLAG}, or restart its broker"
     ]
+
+
+def _unsafe(hazards: Iterable[Wait]) -> str:
+    reasons = "; ".join(wording.sentences(tuple(hazards)))
+    return f"no other controller is elected, as it would not start: {reasons}"
 
 
 def _look(session: Session) -> Callable[[float], None]:

@@ -30,6 +30,7 @@ _NEEDS_REPAIR = frozenset(
         WaitReason.NODE_DAMAGED,
         WaitReason.THROTTLED_CONFIG_DAMAGED,
         WaitReason.ISR_OUTSIDE_REPLICAS,
+        WaitReason.CONTROLLER_EPOCH_BEHIND,
     )
 )
 

@@ -126,6 +126,8 @@ class WaitReason(StrEnum):
     # How the cluster is.
     NO_CONTROLLER = "NoController"
     """No controller is elected."""
+    CONTROLLER_EPOCH_BEHIND = "ControllerEpochBehind"
+    """States of `count` partitions, of `partitions` first, are of later epochs, up to `of`."""
     KRAFT_MIGRATION = "KRaftMigration"
     """The cluster is migrating to KRaft; ZooKeeper is not written to any more."""
     ISR_OUTSIDE_REPLICAS = "IsrOutsideReplicas"

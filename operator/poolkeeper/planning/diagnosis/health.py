@@ -173,6 +173,8 @@ def _of_cluster(
     observed = cluster.controller.epoch is not None
     if observed and cluster.controller.broker is None:
         yield facts.NoController()
+    if cluster.controller.later is not None:
+        yield facts.ControllerEpochBehind(cluster.controller.later)
     for kind, partitions in unhealthy.items():
         yield _facts(kind, partitions)
     wanted = {b for pool in desired.pools for b in pool.brokers if b not in pool.drain}

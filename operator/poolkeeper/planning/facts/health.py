@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import ProblemReason
+from poolkeeper.model.topology import LaterEpochs
 from poolkeeper.planning.facts.phrases import Names, brokers, counted, joined
 
 
@@ -158,6 +159,25 @@ class TopicsDamaged:
         return (
             f"the znode of {counted(total, 'topic')} cannot be read: {self.topics}: the next"
             " controller may not start; `poolkeeper repair` says what is wrong"
+        )
+
+
+@frozen
+class ControllerEpochBehind:
+    """States of partitions were written under later controller epochs than there have been."""
+
+    reason: ClassVar = ProblemReason.CONTROLLER_EPOCH_BEHIND
+    later: LaterEpochs
+
+    def __str__(self) -> str:
+        later = self.later
+        verb = "was" if later.count == 1 else "were"
+        return (
+            f"/controller_epoch was deleted or restored: {_counted(later.count)} (such as"
+            f" {later.first}) {verb} written under controller epochs up to {later.highest}, which"
+            " it has not reached: no leader is elected for them, no move of them begins, and"
+            " brokers may ignore the controller: `poolkeeper repair --allow-controller-failover`"
+            " sets it"
         )
 
 

@@ -28,9 +28,11 @@ class _PlainState(msgspec.Struct, gc=False):
     leader: _Integer
     isr: tuple[_BrokerId, ...]
     leader_epoch: _Integer
+    controller_epoch: _Integer = 0
 
 
 _PLAIN_STATES = msgspec.json.Decoder(list[_PlainState])
+_CONTROLLER_EPOCH = "controller_epoch"
 _FRACTION = re.compile(rb"[0-9][.eE]")
 
 
@@ -49,11 +51,15 @@ def _plain_states(bodies: bytes) -> list[_PlainState] | None:
 
 
 class StateNode(NamedTuple):
-    """A partition's leader (-1: none, -2: being deleted), ISR and leader epoch."""
+    """A partition's leader (-1: none, -2: being deleted), ISR and leader epoch.
+
+    `controller_epoch`: of the controller that wrote it, or let the leader write it; 0 if not told.
+    """
 
     leader: int
     isr: Replicas
     leader_epoch: int
+    controller_epoch: int = 0
 
     @classmethod
     def decode(cls, data: bytes) -> "StateNode":
@@ -72,7 +78,10 @@ class StateNode(NamedTuple):
             together = b"[%b]" % b",".join(there)
             plain = _plain_states(together)
             if plain is not None and len(plain) == len(some):
-                yield from (cls(each.leader, each.isr, each.leader_epoch) for each in plain)
+                yield from (
+                    cls(each.leader, each.isr, each.leader_epoch, each.controller_epoch)
+                    for each in plain
+                )
                 continue
             try:
                 parsed = json.loads(together)
@@ -95,4 +104,5 @@ class StateNode(NamedTuple):
             raise Refused(f"the node is {json_bodies.shown(body)} (expected a JSON object)")
         leader = json_bodies.integer(body, "leader")
         epoch = json_bodies.integer(body, "leader_epoch")
-        return cls(leader, json_bodies.replicas("isr", body.get("isr")), epoch)
+        written_in = json_bodies.integer({_CONTROLLER_EPOCH: 0, **body}, _CONTROLLER_EPOCH)
+        return cls(leader, json_bodies.replicas("isr", body.get("isr")), epoch, written_in)

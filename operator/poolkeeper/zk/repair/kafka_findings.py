@@ -7,7 +7,8 @@ write it back from memory. The next controller reads what is mended.
 from collections.abc import Iterator, Sequence
 
 from poolkeeper.errors import Refused
-from poolkeeper.model.topology import Cluster, ReassignmentEntry, Replicas
+from poolkeeper.model.topology import Cluster, LaterEpochs, ReassignmentEntry, Replicas
+from poolkeeper.text import count
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
 from poolkeeper.zk.client.session import Session
@@ -21,7 +22,7 @@ from poolkeeper.zk.codecs.kafka_nodes import (
 )
 from poolkeeper.zk.codecs.state_nodes import StateNode
 from poolkeeper.zk.repair import topic_bodies
-from poolkeeper.zk.repair.values import Examined, Finding, Remedy
+from poolkeeper.zk.repair.values import FAILOVER_FLAG, Examined, Finding, Remedy
 
 
 def findings(examined: Examined) -> Iterator[Finding]:
@@ -30,7 +31,7 @@ def findings(examined: Examined) -> Iterator[Finding]:
     yield from _configs(examined)
     yield from _requests(examined)
     yield from _registrations(examined.session)
-    yield from _controller(examined.session)
+    yield from _controller(examined)
 
 
 # Topics
@@ -241,12 +242,35 @@ def _registrations(session: Session) -> Iterator[Finding]:
             yield Finding(path, str(damage), Remedy.NONE, "the broker writes it when it starts")
 
 
-def _controller(session: Session) -> Iterator[Finding]:
-    paths = (znodes.CONTROLLER, znodes.CONTROLLER_EPOCH, znodes.MIGRATION)
-    data = [None if node is None else node.data for node in session.read_many(paths)]
+def _controller(examined: Examined) -> Iterator[Finding]:
+    session = examined.session
+    later = examined.reading.cluster.controller.later
+    node = session.read(znodes.CONTROLLER_EPOCH)
+    if later is not None:
+        yield _epoch(node, later, allowed=examined.allow_failover)
+    paths = (znodes.CONTROLLER, znodes.MIGRATION)
+    controller, migration = (None if n is None else n.data for n in session.read_many(paths))
+    epoch = None if later is not None or node is None else node.data
     try:
-        ControllerNode.decode(*data)
+        ControllerNode.decode(controller, epoch, migration)
     except Refused as damage:
         both = f"{znodes.CONTROLLER} or {znodes.CONTROLLER_EPOCH}"
         effect = "controllers write these nodes: restart the broker that is the controller"
         yield Finding(both, str(damage), Remedy.NONE, effect)
+
+
+def _epoch(node: Node | None, later: LaterEpochs, *, allowed: bool) -> Finding:
+    path, highest = znodes.CONTROLLER_EPOCH, later.highest
+    now = "it is not there" if node is None else f"it is {node.data.decode(errors='replace')[:80]}"
+    states = count(later.count, "state")
+    found = f"{now}, and {states} of partitions, such as {later.first}, name epochs up to {highest}"
+    effect = (
+        f"it is set to {highest}, and in the same transaction another controller is elected, with"
+        " a later epoch"
+    )
+    if not allowed:
+        effect = f"to be mended, another controller must be elected: {FAILOVER_FLAG}"
+        return Finding(path, found, Remedy.NONE, effect)
+    data = str(highest).encode()
+    version = None if node is None else node.version
+    return Finding(path, found, Remedy.ELECT, effect, version, data, in_memory=True)

@@ -8,12 +8,15 @@ Otherwise somebody must elect another one.
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import Refused, Stale
 from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.plans import Move
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.zk import observe, znodes
+from poolkeeper.zk.client.operations import Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperAccess
 from poolkeeper.zk.codecs.kafka_nodes import ControllerNode
@@ -21,6 +24,7 @@ from poolkeeper.zk.journal import Journal, read_status
 
 LOOKS = 12
 LOOK_S = 1.0
+TRIES = 50
 STEADY_LOOKS = 3
 """A controller that cannot start is gone within a tenth of a second."""
 
@@ -73,11 +77,51 @@ def in_charge(
 
 def elect(journal: Journal, name: str) -> tuple[Wait, ...]:
     """Elect another controller, unless something would stop it from starting: then say what."""
-    access = ZooKeeperAccess(journal)
     cluster = observe.cluster(journal.session, name, want_configs=False).cluster
-    document = read_status(journal.session).document
-    moves = () if document is None else document.plan.moves
-    hazards = gates.hazards(cluster, moves)
+    hazards = gates.hazards(cluster, _moves(journal))
     if not hazards:
-        access.elect_controller(cluster)
+        ZooKeeperAccess(journal).elect_controller(cluster)
     return hazards
+
+
+def elect_above(journal: Journal, name: str, epoch: int) -> tuple[Wait, ...]:
+    """Elect another controller with an epoch above this one; or say what would stop it.
+
+    Both are one transaction: a controller whose epoch's node is written by others can write nothing
+    any more (2.1 and later). Raises `Stale` where controllers come and go too fast for it.
+    """
+    cluster = observe.cluster(journal.session, name, want_configs=False).cluster
+    reached = replace(cluster, controller=replace(cluster.controller, later=None))
+    hazards = gates.hazards(reached, _moves(journal))
+    if hazards:
+        return hazards
+    for _ in range(TRIES - 1):
+        try:
+            _elect_above(journal, epoch)
+        except Stale:
+            continue
+        return ()
+    _elect_above(journal, epoch)
+    return ()
+
+
+def _elect_above(journal: Journal, wanted: int) -> None:
+    session = journal.session
+    node, elected = session.read_many((znodes.CONTROLLER_EPOCH, znodes.CONTROLLER))
+    if epoch(session) >= wanted:
+        return  # controllers that failed one after another came this far
+    data = str(wanted).encode()
+    operations: list[Operation] = [
+        Create(znodes.CONTROLLER_EPOCH, data)
+        if node is None
+        else SetData(znodes.CONTROLLER_EPOCH, data, node.version)
+    ]
+    if elected is not None:
+        operations.append(Delete(znodes.CONTROLLER, elected.version))
+    journal.commit(*operations)
+
+
+def _moves(journal: Journal) -> tuple[Move, ...]:
+    """Return the moves of the recorded run, whose request may be gone."""
+    document = read_status(journal.session).document
+    return () if document is None else tuple(document.plan.moves)

@@ -10,6 +10,8 @@ from poolkeeper.zk import throttle_records
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.throttle_records import Entity
 
+FAILOVER_FLAG = "--allow-controller-failover"
+
 
 class Remedy(StrEnum):
     """How a finding is mended; scripts may name them."""
@@ -18,6 +20,8 @@ class Remedy(StrEnum):
     """The node and its children are removed."""
     WRITE = "Write"
     """The node is written anew."""
+    ELECT = "Elect"
+    """The controller's epoch is set and another controller is elected, in one transaction."""
     TAKE_OVER = "TakeOver"
     """The journal is taken over with a new epoch."""
     RESTORE = "Restore"
@@ -65,7 +69,8 @@ class Finding:
 class Examined:
     """What findings are made from; `desired` is None without manifests.
 
-    `unset_throttles`: throttles that no run accounts for are to be unset.
+    `unset_throttles`: throttles that no run accounts for are to be unset. `allow_failover`: another
+    controller may be elected.
     """
 
     session: Session
@@ -73,6 +78,7 @@ class Examined:
     desired: Desired | None
     now_ms: int
     unset_throttles: bool = False
+    allow_failover: bool = False
 
 
 Source = Callable[[Examined], Iterator[Finding]]

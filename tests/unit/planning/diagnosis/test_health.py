@@ -8,12 +8,21 @@ from builders import cluster, desired, partition, pool_spec, topic, topic_spec
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
-from poolkeeper.model.topology import Broker, Cluster, Controller, LogDir, ReassignmentEntry
+from poolkeeper.model.topology import (
+    Broker,
+    Cluster,
+    Controller,
+    LaterEpochs,
+    LogDir,
+    ReassignmentEntry,
+    TopicPartition,
+)
 from poolkeeper.planning.diagnosis.health import cluster_health, problems
 
 R = ProblemReason
 SIX = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
 FAST, SLOW = pool_spec("p", 1, 2, 3), pool_spec("q", 4, 5, 6)
+LATER = LaterEpochs(57, 1, TopicPartition("t", 0))
 HOMES = {"t": "p", "u": "q", "v": ""}
 T = topic("t", (1, 2, 3), (2, 3, 1), config={"min.insync.replicas": "2"})
 U = topic("u", (4, 5), (5, 6))
@@ -68,6 +77,13 @@ def without(*dead: int, **fields: object) -> Cluster:
         ),
         pytest.param(
             replace(WELL, damaged={"v": "empty"}), [R.TOPICS_DAMAGED], {}, {}, id="a-damaged-topic"
+        ),
+        pytest.param(
+            replace(WELL, controller=replace(WELL.controller, later=LATER)),
+            [R.CONTROLLER_EPOCH_BEHIND],
+            {},
+            {},
+            id="an-epoch-that-was-restored",
         ),
         pytest.param(
             replace(without(3), deleting=frozenset({"t"})),

@@ -14,8 +14,8 @@ RECOVERING = STATE[:-1] + b',"leader_recovery_state":1}'
 
 
 def test_states() -> None:
-    assert StateNode.decode(STATE) == StateNode(1, (1, 3), 2)
-    assert StateNode.decode(RECOVERING) == StateNode(1, (1, 3), 2)
+    assert StateNode.decode(STATE) == StateNode(1, (1, 3), 2, 7)
+    assert StateNode.decode(RECOVERING) == StateNode(1, (1, 3), 2, 7)
 
 
 @pytest.mark.parametrize(
@@ -34,20 +34,25 @@ def test_states() -> None:
     ],
 )
 def test_a_damaged_state_among_others_is_told_and_spoils_none(bad: bytes) -> None:
-    good = StateNode(1, (1, 3), 2)
+    good = StateNode(1, (1, 3), 2, 7)
     found = list(StateNode.decode_many([STATE, None, bad, STATE, None]))
     assert isinstance(found.pop(2), str)
     assert found == [good, None, good, None]
 
 
 states = st.builds(
-    StateNode, st.integers(-2, 9), st.lists(st.integers(0, 9)).map(tuple), st.integers(0, 99)
+    StateNode,
+    st.integers(-2, 9),
+    st.lists(st.integers(0, 9)).map(tuple),
+    st.integers(0, 99),
+    st.integers(0, 9),
 )
 
 
 def written(state: StateNode) -> bytes:
     body = {"leader": state.leader, "leader_epoch": state.leader_epoch, "isr": state.isr}
-    return json.dumps(body).encode()
+    epoch = {"controller_epoch": state.controller_epoch} if state.controller_epoch else {}
+    return json.dumps(body | epoch).encode()
 
 
 @given(st.lists(st.none() | states, max_size=30), st.integers(0, 30))
@@ -62,7 +67,14 @@ odd = st.one_of(
     st.integers(-3, 9),
 )
 bodies = st.fixed_dictionaries(
-    {}, optional={"leader": odd, "leader_epoch": odd, "isr": odd | st.lists(odd), "version": odd}
+    {},
+    optional={
+        "leader": odd,
+        "leader_epoch": odd,
+        "controller_epoch": odd,
+        "isr": odd | st.lists(odd),
+        "version": odd,
+    },
 )
 
 

@@ -61,7 +61,11 @@ from poolkeeper.zk.journal import JournalView
 
 OPERATOR = "run"
 UNDONE_MAX = 10
-_STAYING = (WaitReason.TOPIC_DAMAGED, WaitReason.ISR_OUTSIDE_REPLICAS)
+_STAYING = (
+    WaitReason.TOPIC_DAMAGED,
+    WaitReason.ISR_OUTSIDE_REPLICAS,
+    WaitReason.CONTROLLER_EPOCH_BEHIND,
+)
 """What no pass of `apply` ends."""
 
 

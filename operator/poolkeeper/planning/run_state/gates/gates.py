@@ -102,7 +102,16 @@ def controller(cluster: Cluster) -> tuple[Wait, ...]:
         return (Wait(WaitReason.KRAFT_MIGRATION),)
     if cluster.controller.broker is None:
         return (Wait(WaitReason.NO_CONTROLLER),)
-    return ()
+    return epoch_behind(cluster)
+
+
+def epoch_behind(cluster: Cluster) -> tuple[Wait, ...]:
+    """Tell of states that were written under later epochs than the controller's (`LaterEpochs`)."""
+    later = cluster.controller.later
+    if later is None:
+        return ()
+    reason, named = WaitReason.CONTROLLER_EPOCH_BEHIND, (later.first,)
+    return (Wait(reason, partitions=named, count=later.count, of=later.highest),)
 
 
 def foreign(
@@ -142,12 +151,14 @@ def hazards(cluster: Cluster, moves: Sequence[Move] = ()) -> tuple[Wait, ...]:
     A topic node that cannot be decoded, or a partition without target replicas, stops every next
     controller while it starts; a request may make such nodes, or lose data. A replica in sync that
     is not in its list would be forgotten, and so, on 2.3 and earlier, would a move without its
-    request. `moves`: those of a plan whose request may be gone.
+    request. Where states are of later epochs, controllers fail over every move under way. `moves`:
+    those of a plan whose request may be gone.
     """
     reasons = [
         Wait(WaitReason.TOPIC_DAMAGED, topic=name, detail=why)
         for name, why in sorted(cluster.damaged.items())
     ]
+    reasons += epoch_behind(cluster)
     reasons += requests.hazards(cluster)
     reasons += disagreements(cluster)
     empty = sorted(

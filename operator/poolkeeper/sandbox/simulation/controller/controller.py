@@ -175,8 +175,20 @@ class ActiveController:
         self.states[tp] = state
         return state
 
+    def was_overtaken(self, tp: Tp, state: PartitionState) -> bool:
+        """Whether a controller of a later epoch wrote the state: this one then leaves it alone."""
+        overtaken = state.controller_epoch > self.epoch
+        if overtaken:
+            self.note(f"the state of {tp} was written by another controller")
+        return overtaken
+
     def write_state(self, tp: Tp, state: PartitionState) -> None:
-        """Write a partition's state over the one that was read, and tell its brokers."""
+        """Write a partition's state over the one that was read, and tell its brokers.
+
+        Raises ValueError if a controller of a later epoch wrote it.
+        """
+        if self.was_overtaken(tp, state):
+            raise ValueError(f"{tp}: aborting the state change")
         state = replace(state, controller_epoch=self.epoch)
         self.write(WriteNode(codecs.state_path(tp), codecs.encode_state(state)))
         self.states[tp] = replace(state, version=state.version + 1)

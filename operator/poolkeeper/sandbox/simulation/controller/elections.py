@@ -57,6 +57,8 @@ def _elect_preferred(controller: ActiveController, tp: Tp) -> Steps:
     if state.leader == assignment.replicas[0] and controller.profile.skips_elections:
         return
     after = election_rules.elect_preferred(assignment.replicas, state, controller.live)
+    if controller.was_overtaken(tp, state):
+        return
     if after is None:
         controller.note(f"the preferred leader of {tp} cannot lead")
     else:
@@ -82,7 +84,7 @@ def elect_leaderless(controller: ActiveController, partitions: Iterable[Tp] | No
 def _elect_offline(controller: ActiveController, tp: Tp) -> Steps:
     assignment = controller.assignment(tp)
     state = controller.read_state(tp)
-    if assignment is None or state is None:
+    if assignment is None or state is None or controller.was_overtaken(tp, state):
         return
     after = election_rules.elect_offline(
         assignment.replicas, state, controller.live, unclean=_allows_unclean(controller, tp.topic)
@@ -109,7 +111,7 @@ def take_offline(controller: ActiveController, broker: int, partitions: Iterable
     others = [id_ for id_ in controller.live if id_ != broker]
     for tp in partitions:
         assignment, state = controller.assignment(tp), controller.read_state(tp)
-        if assignment is None or state is None:
+        if assignment is None or state is None or controller.was_overtaken(tp, state):
             continue
         if state.leader == broker:
             after = election_rules.elect_offline(
@@ -127,6 +129,8 @@ def shut_down(controller: ActiveController, broker: int, done: Callable[[], None
         assignment = controller.assignment(tp)
         state = controller.read_state(tp)
         if assignment is None or state is None or len(assignment.replicas) == 1:
+            continue
+        if controller.was_overtaken(tp, state):
             continue
         if state.leader == broker:
             after = election_rules.elect_for_shutdown(

@@ -143,7 +143,7 @@ def _remove(controller: ActiveController, tp: Tp, replica: int) -> Steps:
 def leave_isr(controller: ActiveController, tp: Tp, replica: int) -> Steps:
     """Take a replica out of the ISR, if it is in it; the last one stays listed."""
     state = controller.read_state(tp)
-    if state is not None and replica in state.isr:
+    if state is not None and replica in state.isr and not controller.was_overtaken(tp, state):
         controller.write_state(tp, state.without(replica))
         yield
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from builders import cluster_spec, pool_spec
+from builders import cluster_spec, pool_spec, topic_spec
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import has
 from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode, TopicSpec
-from poolkeeper.reconcile.decide.stalls import STALL_MS
+from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX, IGNORED_PAUSE_MS, STALL_MS
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.executors import Executor, converged
@@ -114,6 +114,38 @@ def test_a_move_whose_target_is_dead_ends_on_what_is_in_sync() -> None:
     executor.finish()
     assert cluster.replicas("t")["0"] == [4, 2]  # of two racks
     assert sorted(cluster.state("t")[1]) == [2, 4]
+
+
+@pytest.mark.parametrize("kafka", OLD)
+@pytest.mark.parametrize("fails_over", [False, True])
+def test_a_controller_that_takes_it_for_done_is_not_asked_for_ever(
+    kafka: str, fails_over: bool
+) -> None:
+    """Somebody wrote the union into the topic's node, which up to 2.3 no controller reads again."""
+    cluster = cluster_of(kafka)
+    cluster.create_topic("u", [1, 2])
+    body = cluster.read("/brokers/topics/t")
+    cluster.set("/brokers/topics/t", {**body, "partitions": {**LISTS, "0": [1, 2, 4]}})
+    wider = topic_spec("u", replication_factor=3)
+    remedies = Remedies(finish_orphaned_moves=True, allow_controller_failover=fails_over)
+    epoch, until_ms = cluster.epoch(), cluster.clock.now_ms() + 2 * IGNORED_PAUSE_MS
+    executor = Executor(
+        cluster,
+        desired(replace(ALLOWED, remedies=remedies), kafka, wider),
+        at_rest=lambda _: cluster.clock.now_ms() > until_ms,
+    )
+    executor.finish(passes_max=5_000)
+    assert len(cluster.replicas("u")["0"]) == 3
+    if fails_over:
+        assert cluster.replicas("t") == LISTS
+        assert cluster.epoch() == epoch + 1
+        assert len(finished(executor)) == ATTEMPTS_MAX + 1
+    else:
+        assert cluster.replicas("t")["0"] == [1, 2, 4]
+        assert cluster.epoch() == epoch
+        assert ATTEMPTS_MAX < len(finished(executor)) <= ATTEMPTS_MAX + 2
+        told = [wait for outcome in executor.seen for wait in outcome.waits]
+        assert has(tuple(told), WaitReason.REQUEST_IGNORED)
 
 
 def test_nothing_is_finished_while_brokers_are_restarted() -> None:

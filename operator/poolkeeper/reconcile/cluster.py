@@ -217,7 +217,7 @@ def _follow_plan(
         taken = writes.clear_after_lost_run(context, left)
         return Outcome(State.PROGRESSED, taken.did, plan=confirmed_plan)
     finished = stall_recovery.finish_orphans(context, desired, authority, observed, confirmed_plan)
-    if finished.did or finished.waits:
+    if stall_recovery.holds_others(finished):
         state = State.PROGRESSED if finished.did else State.WAITING
         return Outcome(state, finished.did, finished.waits, confirmed_plan)
     if confirmed_plan is None:
@@ -252,7 +252,7 @@ def _follow_plan(
         if outcome.did:
             context.memory.told_approval = plan.hash
             plan_to_approve.carried_out(context).add(plan.hash)
-    waits = due.waits if outcome.state is State.WAITING else ()
+    waits = (*(due.waits if outcome.state is State.WAITING else ()), *finished.waits)
     until_ms = due.cooled.waits_until_ms
     return replace(outcome, waits=(*outcome.waits, *waits), balance_waits_until_ms=until_ms)
 

@@ -26,7 +26,7 @@ from poolkeeper.planning.run_state import unclean_elections
 from poolkeeper.planning.run_state.gates.disks import SeenDisks, TargetDisks
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyProgress, CopyState, copies_of
 from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState
-from poolkeeper.planning.run_state.reassignments.orphans import Orphan
+from poolkeeper.planning.run_state.reassignments.orphans import SeenOrphans
 from poolkeeper.planning.run_state.reassignments.requests import SeenStall
 from poolkeeper.planning.run_state.throttling.adaptive_rate import LOOKS, SizeLook
 from poolkeeper.planning.run_state.throttling.throttles import ThrottleWatch
@@ -130,8 +130,7 @@ class PassMemory:
     wrote_early: bool = False
     """Whether the last pass wrote creations, partitions or configs, and so came to nothing else."""
     stall: SeenStall | None = None
-    orphans: tuple[tuple[Orphan, ...], int] = ((), 0)
-    """The orphaned moves that can be finished, and since when these are the same."""
+    orphans: SeenOrphans = field(default_factory=SeenOrphans)
     disks: SeenDisks = field(default_factory=SeenDisks)
     copies: CopyMemory = field(default_factory=CopyMemory)
     configs: ConfigMemory = field(default_factory=ConfigMemory)
@@ -158,7 +157,7 @@ class PassMemory:
         self.looks.clear()
         self.throttles = replace(self.throttles, checked_ms=0)
         self.stall = None
-        self.orphans = ((), 0)
+        self.orphans = SeenOrphans()
         self.disks = SeenDisks()
         self.copies = CopyMemory()
         self.configs = ConfigMemory()

@@ -22,20 +22,23 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.execution.waits import Wait, has
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.reassignments import orphans, requests
+from poolkeeper.planning.run_state.reassignments.orphans import SeenOrphans
 from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, SeenStall, Stall
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, outcome_of
 from poolkeeper.reconcile.decide.decisions import RunSituation
 from poolkeeper.reconcile.decide.stalls import (
+    ATTEMPTS_MAX,
     FAILED_OVER,
     FOREIGN_IGNORED_MS,
+    IGNORED_PAUSE_MS,
     STALL_MS,
     foreign_stall_of,
     unreachable_of,
@@ -90,23 +93,45 @@ def finish_orphans(
 ) -> Result:
     """Request moves of others that lost their request, once nobody can be working on them.
 
-    What a person's plan moves is left to that plan.
+    What a person's plan moves is left to that plan. A controller that drops the request takes the
+    move for done, as it does not read the lists that others write: after some attempts another one
+    is elected, if that is allowed, and then it is requested once in ten minutes. The work on other
+    partitions goes on meanwhile, beside the wait `REQUEST_IGNORED`.
     """
     planned = () if confirmed is None else confirmed.moves
     named = {move.name for move in planned}
     due = tuple(each for each in observed.orphans.due() if each.partition not in named)
-    before, since_ms = context.memory.orphans
-    if due != before:
-        since_ms = context.now_ms()
-        context.memory.orphans = (due, since_ms)
-    held = gates.at_this_time(desired, observed.cluster, context.now_ms())
+    now_ms, seen = context.now_ms(), context.memory.orphans
+    if due != seen.due:
+        seen = context.memory.orphans = SeenOrphans(due, now_ms)
+    held = gates.at_this_time(desired, observed.cluster, now_ms)
     if not due or not authority.steps or held:
         return Result()
-    if context.now_ms() - since_ms < STALL_MS:
-        return Result(waits=replace(observed.orphans, found=due).waits())
+    remedies = desired.cluster.execution.remedies
+    fails_over = seen.attempts == ATTEMPTS_MAX and remedies.allow_controller_failover
+    is_tried_out = seen.attempts >= ATTEMPTS_MAX and seen.attempts != FAILED_OVER
+    pause_ms = IGNORED_PAUSE_MS if is_tried_out and not fails_over else STALL_MS
+    if now_ms - seen.since_ms < pause_ms:
+        ignored = Wait(WaitReason.REQUEST_IGNORED, count=seen.attempts)
+        awaited = replace(observed.orphans, found=due).waits()
+        return Result(waits=(ignored,) if is_tried_out else awaited)
+    context.memory.orphans = replace(seen, since_ms=now_ms)
+    if fails_over:
+        elected = _fail_over(context, observed.cluster.name, remedies)
+        if elected.did:
+            context.memory.orphans = replace(seen, since_ms=now_ms, attempts=FAILED_OVER)
+        return elected
     context.access.request_moves(orphans.entries(due), observed.cluster)
+    attempts = seen.attempts if is_tried_out else seen.attempts + 1
+    context.memory.orphans = SeenOrphans(due, now_ms, attempts)
     names = tuple(each.partition for each in due)
     return Result((Action(ActionKind.ORPHANED_MOVES_FINISHED, partitions=names),))
+
+
+def holds_others(finished: Result) -> bool:
+    """Whether nothing else is done until orphaned moves are finished; see `finish_orphans`."""
+    ignored = has(finished.waits, WaitReason.REQUEST_IGNORED)
+    return bool(finished.did or (finished.waits and not ignored))
 
 
 def _has_lasted(

@@ -80,6 +80,18 @@ class Orphans:
         return (Wait(reason, partitions=names, brokers=tuple(behind)),)
 
 
+@frozen
+class SeenOrphans:
+    """Orphaned moves that can be finished: since when these are the same, or were requested last.
+
+    `attempts`: how often they were requested, with the elections of another controller over them.
+    """
+
+    due: tuple[Orphan, ...] = ()
+    since_ms: int = 0
+    attempts: int = 0
+
+
 def find(
     cluster: Cluster,
     declared: Mapping[str, int] | None = None,

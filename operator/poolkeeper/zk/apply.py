@@ -33,21 +33,21 @@ from poolkeeper.zk.codecs.kafka_nodes import (
     ReassignmentNode,
     TopicNode,
 )
-from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.journal import Journal, topic_record
 
 
 def create_topic(journal: Journal, step: CreateTopic, record: TopicRecord | None) -> None:
     """Create a topic with its config, and record its owner."""
-    session = journal.session
-    if session.read(znodes.deletion(step.topic)) is not None:
-        raise Stale(f"topic {step.topic} is still being deleted", znodes.deletion(step.topic))
+    path, marker = znodes.topic_config(step.topic), znodes.deletion(step.topic)
+    read = (marker, path, znodes.record_of_topic(step.topic))
+    deletion, orphan, recorded = journal.session.read_many(read)
+    if deletion is not None:
+        raise Stale(f"topic {step.topic} is still being deleted", marker)
     config = ConfigNode({}).encode_with(step.config)
-    path = znodes.topic_config(step.topic)
-    orphan = session.read(path)
     journal.commit(
         Create(path, config) if orphan is None else SetData(path, config, orphan.version),
         Create(znodes.topic(step.topic), TopicNode.encode_new(step.replicas)),
-        *_recorded(journal, step.topic, record),
+        *_recorded(step.topic, record, recorded),
     )
 
 
@@ -68,19 +68,10 @@ def add_partitions(journal: Journal, step: AddPartitions) -> None:
 
 def set_config(journal: Journal, step: SetConfig, record: TopicRecord | None) -> None:
     """Set and unset topic config keys, foreign keys kept, and notify the brokers."""
-    operations = config_operations(journal, znodes.topic_config(step.topic), step.set, step.unset)
-    journal.commit(*operations, *_recorded(journal, step.topic, record))
-
-
-def config_operations(
-    journal: Journal, path: str, changed: Mapping[str, str], unset: Collection[str]
-) -> tuple[Operation, ...]:
-    """Return the write of a topic's or broker's config node and its notification.
-
-    Other keys stay as they are. A topic that is gone gets nothing: a config node without its topic
-    would be taken over by a later one.
-    """
-    return config_write(journal, path, journal.session.read(path), changed, unset)
+    path = znodes.topic_config(step.topic)
+    config, recorded = journal.session.read_many((path, znodes.record_of_topic(step.topic)))
+    operations = config_write(journal, path, config, step.set, step.unset)
+    journal.commit(*operations, *_recorded(step.topic, record, recorded))
 
 
 def config_write(
@@ -90,7 +81,11 @@ def config_write(
     changed: Mapping[str, str],
     unset: Collection[str],
 ) -> tuple[Operation, ...]:
-    """Return the same as `config_operations` for a config node that has been read."""
+    """Return the write of a topic's or broker's config node, as read, and its notification.
+
+    Other keys stay as they are. A topic that is gone gets nothing: a config node without its topic
+    would be taken over by a later one.
+    """
     notify = Create(znodes.CONFIG_CHANGE, ConfigChangeNode.encode(path), sequence=True)
     if node is not None:
         data = ConfigNode.read(path, node.data).encode_with(changed, unset)
@@ -209,6 +204,7 @@ def _refuse_traps(requested: Sequence[ReassignmentEntry], cluster: Cluster) -> N
             )
 
 
-def _recorded(journal: Journal, topic: str, record: TopicRecord | None) -> tuple[Operation, ...]:
-    operation = None if record is None else journal.topic_record(topic, record)
+def _recorded(topic: str, record: TopicRecord | None, node: Node | None) -> tuple[Operation, ...]:
+    """Return the write of a record over the node that was read."""
+    operation = None if record is None else topic_record(topic, record, node)
     return () if operation is None else (operation,)

@@ -30,7 +30,7 @@ from poolkeeper.zk import (
 from poolkeeper.zk import records as zk_records
 from poolkeeper.zk.client.operations import Check, Delete, Operation
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.journal import Journal, topic_record
 from poolkeeper.zk.kept_readings import KeptReadings
 from poolkeeper.zk.runs import digest_of, encode_document
 
@@ -172,10 +172,12 @@ class ZooKeeperAccess(ZooKeeperView):
 
     def remember_owners(self, owners: Mapping[str, TopicRecord | None]) -> None:
         """Record the owners of topics; `None` removes a record."""
-        operations: list[Operation] = []
-        for topic, record in sorted(owners.items()):
-            operation = self._journal.topic_record(topic, record)
-            operations.extend(() if operation is None else (operation,))
+        nodes = self._session.read_many([znodes.record_of_topic(topic) for topic in sorted(owners)])
+        found = (
+            topic_record(topic, owners[topic], node)
+            for topic, node in zip(sorted(owners), nodes, strict=True)
+        )
+        operations = [operation for operation in found if operation is not None]
         for start in range(0, len(operations), RECORDS_BATCH):
             self._journal.commit(*operations[start : start + RECORDS_BATCH])
 

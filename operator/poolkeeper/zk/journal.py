@@ -42,6 +42,7 @@ from poolkeeper.model.execution.runs import (
 )
 from poolkeeper.model.execution.throttles import ThrottleReading
 from poolkeeper.zk import fencing, records, runs, throttle_records, znodes
+from poolkeeper.zk.client.nodes import Node
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import json_bodies, our_nodes
@@ -163,17 +164,6 @@ class Journal(FencedSession):
         if node is not None:
             self.commit(Delete(znodes.APPROVALS, node.version))
 
-    def topic_record(self, topic: str, record: TopicRecord | None) -> Operation | None:
-        """Return the operation that writes the record, or `None` if it is unchanged."""
-        path = znodes.record_of_topic(topic)
-        node = self.session.read(path)
-        if record is None:
-            return None if node is None else Delete(path, node.version)
-        body = records.encode_topic(record)
-        if node is None:
-            return Create(path, body)
-        return None if node.data == body else SetData(path, body, node.version)
-
     def remember_brokers(self, records: Records) -> None:
         """Record the brokers' racks and absences and the cluster's id, if they changed."""
         brokers = {
@@ -227,6 +217,17 @@ def hold(
         session, what, now_ms, patience_s=patience_s, waiting=waiting, wake=wake, lost=lost
     ) as epoch_version:
         yield Journal(session, epoch_version)
+
+
+def topic_record(topic: str, record: TopicRecord | None, node: Node | None) -> Operation | None:
+    """Return the write of a topic's record over the node that was read; None if it is unchanged."""
+    path = znodes.record_of_topic(topic)
+    if record is None:
+        return None if node is None else Delete(path, node.version)
+    body = records.encode_topic(record)
+    if node is None:
+        return Create(path, body)
+    return None if node.data == body else SetData(path, body, node.version)
 
 
 def read_run(session: Session) -> Run | None:

@@ -1,7 +1,8 @@
 """Writes statuses to the API server: the latest one of each object, until it is accepted.
 
 `put` only queues a status. A few threads write it by server-side apply, so that fields that are no
-longer set disappear. A status that is already live is not written:
+longer set disappear. One that tells of work under way is held for a second: what has passed by then
+is not written at all. A status that is already live is not written:
 
 | compared with | when |
 |---|---|
@@ -41,6 +42,8 @@ MANAGER = "poolkeeper"
 WRITERS = 4
 VIEW_LAG_S = 10.0
 """A watch shows our own write well within this time; until then our own copy is newer."""
+PASSING_S = 1.0
+"""A status that is likely to pass is held for so long: most Topics are Ready within it."""
 REMEMBERED_MAX = 20_000
 LOG_EVERY_S = 60.0
 
@@ -120,9 +123,9 @@ class StatusWriter:
         """
         at = self._now()
         said = canonical(with_transitions(status, live, at))
-        if not self._queue.put(
-            replace(reference, uid=""), _PendingStatus(reference, said, live, at)
-        ):
+        pending = _PendingStatus(reference, said, live, at)
+        delay_s = PASSING_S if _is_passing(status) else 0.0
+        if not self._queue.put(replace(reference, uid=""), pending, delay_s=delay_s):
             logger.warning("too many statuses wait to be written: that of %s is dropped", reference)
 
     def forget(self, reference: Reference) -> None:
@@ -238,6 +241,12 @@ class StatusWriter:
             last: Status = json.loads(written.sent)
             return last
         return live
+
+
+def _is_passing(status: Status) -> bool:
+    """Whether the operator is at work on the object, so that another status follows."""
+    conditions = status.get("conditions") or ()
+    return any((c.get("type"), c.get("status")) == ("Reconciling", "True") for c in conditions)
 
 
 def _body(reference: Reference, sent: bytes) -> dict[str, Any]:

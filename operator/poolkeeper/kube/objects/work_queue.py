@@ -1,5 +1,7 @@
 """A work queue for a few threads: it holds the latest value of each key, with back-off.
 
+A value that is likely to be outdated soon is put with a delay; a newer one may make it due at once.
+
 One thread at a time works on a key; a value put meanwhile waits for it. `again` retries a key after
 a pause of its own (1 s doubling to 30 s). If the cause seems common to all keys, they also share a
 pause (0.5 s doubling to 5 s). Then one thread probes, and all continue once it succeeded. A key
@@ -25,6 +27,7 @@ Value = TypeVar("Value")
 class _Entry(Generic[Value]):
     value: Value
     since_s: float
+    due_s: float
     failures: int = 0
     dropped: bool = False
 
@@ -51,18 +54,24 @@ class WorkQueue(Generic[Key, Value]):
         with self._condition:
             return len(self._waiting.keys() | self._processing.keys())
 
-    def put(self, key: Key, value: Value) -> bool:
-        """Set the value of a key; false if the queue is full."""
+    def put(self, key: Key, value: Value, *, delay_s: float = 0.0) -> bool:
+        """Set the value of a key; false if the queue is full.
+
+        `delay_s`: how long it may be held, as a newer value may take its place; it makes none later
+        that waits already.
+        """
         with self._condition:
-            entry = self._waiting.get(key)
+            now_s = self._clock()
+            due_s, entry = now_s + delay_s, self._waiting.get(key)
             if entry is not None:
                 entry.value = value
+                self._make_due(key, entry, due_s)
                 return True
             if len(self._waiting) >= KEYS_MAX:
                 return False
-            self._waiting[key] = _Entry(value, self._clock())
+            self._waiting[key] = _Entry(value, now_s, due_s)
             if key not in self._processing:
-                self._push(key, self._clock())
+                self._push(key, due_s)
             return True
 
     def drop(self, key: Key) -> None:
@@ -91,8 +100,8 @@ class WorkQueue(Generic[Key, Value]):
         with self._condition:
             self._failures, self._probing = 0, False
             del self._processing[key]
-            if key in self._waiting:
-                self._push(key, self._clock())
+            if (entry := self._waiting.get(key)) is not None:
+                self._push(key, entry.due_s)
             self._condition.notify_all()
 
     def again(self, key: Key, *, shared: bool) -> None:
@@ -111,8 +120,10 @@ class WorkQueue(Generic[Key, Value]):
             if newer is not None:
                 newer.since_s, newer.failures = entry.since_s, entry.failures
             elif not entry.dropped:
-                self._waiting[key] = entry
-            self._push(key, self._clock() + pause_s)
+                newer = self._waiting[key] = entry
+            if newer is not None:
+                newer.due_s = self._clock() + pause_s
+                self._push(key, newer.due_s)
             self._condition.notify_all()
 
     def oldest_s(self) -> float:
@@ -123,8 +134,10 @@ class WorkQueue(Generic[Key, Value]):
             return max((now_s - entry.since_s for entry in entries), default=0.0)
 
     def wait_empty(self, deadline_s: float) -> bool:
-        """Wait until the queue is empty; return whether it is."""
+        """Wait until the queue is empty, holding nothing back; return whether it is."""
         with self._condition:
+            for key, entry in self._waiting.items():
+                self._make_due(key, entry, self._clock())
             return self._condition.wait_for(
                 lambda: not self._waiting and not self._processing, deadline_s
             )
@@ -143,6 +156,13 @@ class WorkQueue(Generic[Key, Value]):
             self._closed_until_s = now_s + pause_s
             self._failures += 1
 
+    def _make_due(self, key: Key, entry: _Entry[Value], due_s: float) -> None:
+        """Make a value due earlier, unless it pauses after a failure."""
+        if due_s < entry.due_s and not entry.failures:
+            entry.due_s = due_s
+            if key not in self._processing:
+                self._push(key, due_s)
+
     def _push(self, key: Key, ready_s: float) -> None:
         self._sequence += 1
         heapq.heappush(self._ready, (ready_s, self._sequence, key))
@@ -156,10 +176,11 @@ class WorkQueue(Generic[Key, Value]):
         return max(0.0, until_s - self._clock())
 
     def _pop(self) -> tuple[Key, Value] | None:
-        _, _, key = heapq.heappop(self._ready)
-        if key in self._processing or key not in self._waiting:
-            return None
-        entry = self._processing[key] = self._waiting.pop(key)
+        ready_s, _, key = heapq.heappop(self._ready)
+        entry = self._waiting.get(key)
+        if entry is None or key in self._processing or ready_s < entry.due_s:
+            return None  # a key is queued once more whenever its value becomes due at another time
+        self._processing[key] = self._waiting.pop(key)
         self._probing = self._failures > 0
         return key, entry.value
 

@@ -42,6 +42,39 @@ def test_the_latest_value_wins_and_keeps_its_place(queue):
     assert taken(queue) == [("a", 2), ("b", 1)]
 
 
+def test_a_delayed_value_is_held_unless_a_newer_one_is_due(queue, clock):
+    queue.put("a", 1, delay_s=1)
+    queue.put("b", 1, delay_s=1)
+    assert taken(queue) == []
+    queue.put("a", 2)
+    assert taken(queue) == [("a", 2)]
+    queue.put("a", 3, delay_s=5)  # while the one before is being written
+    queue.done("a")
+    clock.now_s += 1
+    queue.put("b", 2, delay_s=1)  # that it is renewed makes it no later
+    assert taken(queue) == [("b", 2)]
+    clock.now_s += 4
+    assert taken(queue) == [("a", 3)]
+
+
+def test_a_failed_value_is_not_made_due_by_newer_ones(queue, clock):
+    queue.put("a", 1, delay_s=0.5)
+    queue.put("a", 2)
+    taken(queue)
+    queue.again("a", shared=False)
+    queue.put("a", 3)
+    clock.now_s += 0.9
+    assert taken(queue) == []
+    clock.now_s += 0.2
+    assert taken(queue) == [("a", 3)]
+
+
+def test_who_waits_until_all_is_written_makes_all_due(queue):
+    queue.put("a", 1, delay_s=60)
+    assert queue.wait_empty(0) is False
+    assert taken(queue) == [("a", 1)]
+
+
 def test_a_key_is_in_one_hand_at_a_time(queue):
     queue.put("a", 1)
     assert taken(queue) == [("a", 1)]
@@ -167,11 +200,11 @@ class NothingIsLost(RuleBasedStateMachine):
         self.in_hand: dict[str, int] = {}
         self.number = 0
 
-    @rule(key=st.sampled_from("abc"))
-    def put(self, key):
+    @rule(key=st.sampled_from("abc"), delay_s=st.sampled_from([0.0, 0.0, 0.2, 2.0]))
+    def put(self, key, delay_s):
         self.number += 1
         self.put_last[key] = self.number
-        self.queue.put(key, self.number)
+        self.queue.put(key, self.number, delay_s=delay_s)
 
     @rule(seconds=st.sampled_from([0.3, 1.0, 40.0]))
     def time_passes(self, seconds):

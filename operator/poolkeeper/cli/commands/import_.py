@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,19 +100,17 @@ def imported(
 ) -> Imported:
     """Write manifests and plan them; AsFound where spreading over racks would move more."""
     files = import_cluster.manifests_of(cluster, connect, bootstrap)
-    spread = _moves(files, cluster)
+    desired = folder.load_texts(files).desired()
+    spread = make_plan(desired, cluster).moves
     if not spread:
         return Imported(files, RackPolicy.SPREAD, spread, spread)
-    policy = RackPolicy.AS_FOUND
-    still = import_cluster.manifests_of(cluster, connect, bootstrap, rack_policy=policy)
-    left = _moves(still, cluster)
+    (pool,) = desired.pools
+    still = replace(pool, rack_policy=RackPolicy.AS_FOUND)
+    left = make_plan(replace(desired, pools=(still,)), cluster).moves
     if len(left) == len(spread):
         return Imported(files, RackPolicy.SPREAD, spread, spread)
-    return Imported(still, policy, left, spread)
-
-
-def _moves(files: Mapping[str, str], cluster: Cluster) -> tuple[Move, ...]:
-    return make_plan(folder.load_texts(files).desired(), cluster).moves
+    kept = {**files, import_cluster.POOLS: import_cluster.pool_text(still)}
+    return Imported(kept, RackPolicy.AS_FOUND, left, spread)
 
 
 def _moved(moves: Sequence[Move]) -> str:

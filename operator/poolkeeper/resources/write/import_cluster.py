@@ -27,6 +27,7 @@ from poolkeeper.resources.write import manifests
 from poolkeeper.resources.write.names import resource_name
 
 _AS_FOUND = "rackPolicy: partitions that are not spread over racks stay so; Spread moves them."
+POOLS = "pools.yaml"
 UNKNOWN_CONNECT = "change-me:2181"
 
 
@@ -35,25 +36,24 @@ def manifests_of(
     connect: str | None = None,
     bootstrap: Sequence[str] = (),
     namespace: str = DEFAULT_NAMESPACE,
-    rack_policy: RackPolicy = RackPolicy.SPREAD,
 ) -> dict[str, str]:
-    """The manifests by file name; without `connect` (from a snapshot) with a placeholder.
-
-    `rack_policy`: AsFound keeps partitions still that are not spread over racks.
-    """
+    """The manifests by file name; without `connect` (from a snapshot) with a placeholder."""
     version = _version(cluster.kafka_version)
     name = resource_name(cluster.name)
-    pool = f"{name[:240].rstrip('-.')}-default"
     files = {"cluster.yaml": _cluster(cluster, name, version, connect, bootstrap)}
-    brokers = _brokers(cluster)
-    if brokers:
-        spec = ResourcePoolSpec(pool, name, brokers, goals=(), rack_policy=rack_policy)
-        comment = "All brokers. Nothing is balanced until `balance` is removed or names goals."
-        if rack_policy is RackPolicy.AS_FOUND:
-            comment += f"\n{_AS_FOUND}"
-        files["pools.yaml"] = manifests.text_of([manifests.pool_body(spec)], comment)
-        files["topics.yaml"] = _topics(cluster, pool, namespace, version)
+    if brokers := _brokers(cluster):
+        pool = ResourcePoolSpec(f"{name[:240].rstrip('-.')}-default", name, brokers, goals=())
+        files[POOLS] = pool_text(pool)
+        files["topics.yaml"] = _topics(cluster, pool.name, namespace, version)
     return {file: text for file, text in files.items() if text}
+
+
+def pool_text(pool: ResourcePoolSpec) -> str:
+    """Return the manifest of the pool with all brokers, with comments on what keeps it still."""
+    comment = "All brokers. Nothing is balanced until `balance` is removed or names goals."
+    if pool.rack_policy is RackPolicy.AS_FOUND:
+        comment += f"\n{_AS_FOUND}"
+    return manifests.text_of([manifests.pool_body(pool)], comment)
 
 
 def _cluster(

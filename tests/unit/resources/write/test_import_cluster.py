@@ -6,6 +6,7 @@ from poolkeeper.cli.commands import import_
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.specs import RackPolicy
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.planning.planner import make_plan
 from poolkeeper.resources.checks import folder
 from poolkeeper.resources.write import import_cluster
 
@@ -51,6 +52,7 @@ def observed(draw):
 def test_the_plan_of_what_is_imported_moves_nothing(cluster):
     found = import_.imported(cluster)
     assert found.moves == ()
+    assert make_plan(folder.load_texts(found.files).desired(), cluster).moves == ()
     assert (found.rack_policy is RackPolicy.AS_FOUND) == bool(found.moves_if_spread)
 
 

@@ -269,8 +269,7 @@ def _offline(cluster: Cluster) -> tuple[TopicPartition, ...]:
             TopicPartition(topic.name, partition.partition)
             for topic in cluster.topics.values()
             for partition in topic.partitions
-            if partition.leader == -1
-            or gates.lost_sources(cluster, TopicPartition(topic.name, partition.partition))
+            if partition.leader == -1 or gates.lost_in_sync(cluster, partition)
         )
     )
 

@@ -50,11 +50,11 @@ def health(cluster: Cluster) -> Health:
             if partition.isr is None:
                 continue
             in_sync = 0 if partition.leader == -1 else len(partition.isr)
-            name = TopicPartition(topic.name, partition.partition)
-            if _missing(partition):
-                under_replicated.append(name)
+            whole = all(broker in partition.isr for broker in partition.replicas)
+            if not whole and _missing(partition):
+                under_replicated.append(TopicPartition(topic.name, partition.partition))
             if in_sync < min(needed, len(partition.replicas) - len(partition.adding)):
-                under_min_isr.append(name)
+                under_min_isr.append(TopicPartition(topic.name, partition.partition))
     return Health(frozenset(under_replicated), frozenset(under_min_isr))
 
 
@@ -283,9 +283,16 @@ def lost_sources(cluster: Cluster, name: TopicPartition) -> Replicas:
     """Return the brokers that held the partition in sync last, if none of them is live; else ()."""
     topic = cluster.topics.get(name.topic)
     partition = None if topic is None else topic.partition(name.partition)
-    if partition is None or not partition.isr or set(partition.isr) & set(cluster.brokers):
-        return ()
-    return tuple(sorted(partition.isr))
+    return () if partition is None else lost_in_sync(cluster, partition)
+
+
+def lost_in_sync(cluster: Cluster, partition: Partition) -> Replicas:
+    """Return the partition's in-sync replicas, in ascending order, if none of them is live."""
+    isr = partition.isr or ()
+    for broker in isr:
+        if broker in cluster.brokers:
+            return ()
+    return tuple(sorted(isr))
 
 
 def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:

@@ -12,12 +12,18 @@ from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.errors import BrokersUnreachable, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory
-from poolkeeper.model.credentials import BrokerCredentials, ZooKeeperCredentials
+from poolkeeper.model.credentials import (
+    BrokerCredentials,
+    ClientConfig,
+    ZooKeeperCredentials,
+)
 from poolkeeper.model.specs import KafkaClusterSpec, Tls
 from poolkeeper.model.topology import Cluster
 from poolkeeper.resources.parse import secret_config
 from poolkeeper.resources.parse.secret_config import Secret
 from poolkeeper.zk.client.session import Session
+
+_ZOOKEEPER, _BROKERS = "zookeeper", "brokers"
 
 ReadSecret = Callable[[str], Secret]
 """Reads a Secret by name; raises `Unavailable` where that fails or it does not exist."""
@@ -56,16 +62,23 @@ class ClusterConnector:
             lambda: self._session(spec), lambda: self._brokers(spec), LoadHistory(lambda: spec.load)
         )
 
+    def client_config(self, spec: KafkaClusterSpec) -> ClientConfig:
+        """Return the identity and TLS that the Secrets hold now; TLS files are written.
+
+        Raises `Unavailable` for a Secret that cannot be read, `Refused` for what it lacks.
+        """
+        return ClientConfig(
+            self._zookeeper_credentials(spec),
+            self._tls(_ZOOKEEPER, spec.zookeeper.tls),
+            self._broker_credentials(spec),
+            None if spec.brokers is None else self._tls(_BROKERS, spec.brokers.tls),
+        )
+
     def _session(self, spec: KafkaClusterSpec) -> Session:
-        way = spec.zookeeper
-        credentials: ZooKeeperCredentials | None = None
-        if way.credentials_secret:
-            secret = self.read_secret(way.credentials_secret)
-            credentials = secret_config.zookeeper_credentials(way.credentials_secret, secret)
         return Session.open(
-            way.connect,
-            credentials=credentials,
-            tls=self._tls("zookeeper", way.tls),
+            spec.zookeeper.connect,
+            credentials=self._zookeeper_credentials(spec),
+            tls=self._tls(_ZOOKEEPER, spec.zookeeper.tls),
             timeout_s=self.timeout_s,
             deadline_s=self.deadline_s,
         )
@@ -75,15 +88,19 @@ class ClusterConnector:
         way = spec.brokers
         if way is None:
             return None
-        credentials: BrokerCredentials | None = None
-        if way.credentials_secret:
-            secret = self.read_secret(way.credentials_secret)
-            credentials = secret_config.broker_credentials(way.credentials_secret, secret)
-        tls = self._tls("brokers", way.tls)
+        credentials, tls = self._broker_credentials(spec), self._tls(_BROKERS, way.tls)
         try:
             return BrokerClient.open(way.bootstrap_servers, credentials, tls, self.deadline_s)
         except Unavailable as error:
             raise BrokersUnreachable(str(error)) from error
+
+    def _zookeeper_credentials(self, spec: KafkaClusterSpec) -> ZooKeeperCredentials | None:
+        name = spec.zookeeper.credentials_secret
+        return secret_config.zookeeper_credentials(name, self.read_secret(name)) if name else None
+
+    def _broker_credentials(self, spec: KafkaClusterSpec) -> BrokerCredentials | None:
+        name = None if spec.brokers is None else spec.brokers.credentials_secret
+        return secret_config.broker_credentials(name, self.read_secret(name)) if name else None
 
     def _tls(self, part: str, tls: Tls | None) -> Tls | None:
         if tls is None or tls.secret is None:

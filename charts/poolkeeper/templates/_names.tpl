@@ -39,6 +39,12 @@ app.kubernetes.io/part-of: poolkeeper
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
+{{/* Of the pod of live pages: not the operator's, whose Deployment does not count it. */}}
+{{- define "poolkeeper.uiLabels" -}}
+app.kubernetes.io/name: {{ printf "%s-ui" (include "poolkeeper.name" .) | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
 {{- define "poolkeeper.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create }}
 {{- default (include "poolkeeper.fullname" .) .Values.serviceAccount.name }}

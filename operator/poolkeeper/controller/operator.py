@@ -27,10 +27,9 @@ from poolkeeper.controller.reporting.reporter import Reporter, finalizer_writer
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.watch import KINDS, ResourceWatch
 from poolkeeper.frozen import frozen
-from poolkeeper.kube.client import discovery, secrets
+from poolkeeper.kube.client import discovery, listing, secrets
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.policies import ApproverPolicy
-from poolkeeper.kube.client.references import NAMESPACED, collection
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
 from poolkeeper.kube.leadership.leader_election import DURATION_S, LeaderRole, pace_of
 from poolkeeper.kube.leadership.leader_elector import LeaderElector
@@ -110,15 +109,11 @@ class KubernetesSource:
 
     def bodies(self, kind: str) -> Iterable[Mapping[str, Any]]:
         """List the resources of a kind in the namespaces that this operator manages."""
-        if kind not in NAMESPACED or not self.watched:
-            yield from self.api.list(collection(kind))
-            return
-        for namespace in self.watched:
-            yield from self.api.list(collection(kind, namespace))
+        return listing.bodies(self.api, kind, self.watched)
 
     def namespaces(self) -> Iterable[Mapping[str, Any]]:
         """List the namespaces."""
-        return self.api.list("/api/v1/namespaces")
+        return listing.namespaces(self.api)
 
 
 class Operator:

@@ -1,4 +1,4 @@
-"""Who may see the pages: whoever has the token, from this machine, by this machine's own name.
+"""Who may see the pages: whoever has the token; a person's own server, from this machine only.
 
 Other users and other pages in the same browser can reach a port of 127.0.0.1. So every request
 needs the token, which only the person who started the command has seen. It is in the address once,
@@ -8,6 +8,7 @@ whose name leads to 127.0.0.1 (DNS rebinding) is told by its Host header. Pure.
 
 import hmac
 import secrets
+from collections.abc import Sequence
 from urllib.parse import parse_qs
 
 from poolkeeper.frozen import frozen
@@ -26,10 +27,15 @@ def new_token() -> str:
 
 @frozen
 class Access:
-    """The token of one server. `port` tells its cookie from those of others on this machine."""
+    """The token of one server. `port` tells its cookie from those of others on this machine.
+
+    `by_any_name`: the server is reached under names that it does not know, as that of a Service. A
+    page elsewhere whose name leads to it still has no cookie, which is of another host.
+    """
 
     token: str
     port: int
+    by_any_name: bool = False
 
     @property
     def cookie(self) -> str:
@@ -40,6 +46,10 @@ class Access:
     def set_cookie(self) -> str:
         """The header that gives the token to a browser until it is closed."""
         return f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+
+    def admits(self, hosts: Sequence[str]) -> bool:
+        """Whether the Host headers of a request are one that this server answers as."""
+        return len(hosts) == 1 and (self.by_any_name or is_this_host(hosts[0]))
 
     def is_in_query(self, query: str) -> bool:
         """Whether an address carries the token."""

@@ -154,7 +154,7 @@ class LivePages:
     def __init__(self, clusters: tuple[LiveCluster, ...], fleet: FleetFiles | None = None) -> None:
         self.fleet = fleet
         beside = (PageLink("Fleet", "/fleet"),) if fleet else ()
-        overview = _overview(clusters) if len(clusters) > 1 else None
+        overview = _overview(clusters) if len(clusters) != 1 else None
         first = (PageLink("Clusters", "/clusters"),) if overview else ()
         self.views: dict[str, View] = {}
         self._watches = {page.watch for cluster in clusters for page in cluster.pages}

@@ -1,4 +1,4 @@
-"""Serves the pages on 127.0.0.1, read-only, to whoever has the token.
+"""Serves the pages, read-only, to whoever has the token: on 127.0.0.1 unless told otherwise.
 
 Every request is checked in this order: its method (GET or HEAD), its Host, its token, its address.
 An address with the token answers with the cookie and leads on without the token: so that it is
@@ -30,6 +30,8 @@ SEND_S = 10.0
 END_S = 3.0
 HTML = "text/html; charset=utf-8"
 FLEET = "/fleet"
+ALIVE = "/healthz"
+"""Answered to everybody: a kubelet has no token."""
 
 CLOSED_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 FILE_POLICY = f"{CLOSED_POLICY}; style-src 'unsafe-inline'; script-src {digest(SCRIPT)}"
@@ -55,9 +57,10 @@ class _Handler(BoundedHandler):
 
     def answer(self) -> None:
         path, _, query = self.path.partition("?")
-        hosts = self.headers.get_all("Host", [])
-        if len(hosts) != 1 or not access.is_this_host(hosts[0]):
+        if not self.server.access.admits(self.headers.get_all("Host", [])):
             self._send(_OTHER_HOST)
+        elif path == ALIVE:
+            self._send(Page(200, b"serving\n"))
         elif self.server.access.is_in_query(query):
             known = path in self.server.site.views  # else a link could lead to another host
             to = path if known else self.server.site.home
@@ -137,16 +140,28 @@ def _onward(path: str) -> Page:
 class LiveServer(BoundedServer):
     """Serves until closed; `url` is the address to open, with the token."""
 
-    def __init__(self, listener: socket.socket, site: LivePages, token: str) -> None:
+    def __init__(
+        self, listener: socket.socket, site: LivePages, token: str, *, by_any_name: bool = False
+    ) -> None:
         super().__init__(listener, _Handler, "pages", PATIENCE_S)
         self.site = site
-        self.access = Access(token, self.address[1])
+        self.access = Access(token, self.address[1], by_any_name)
         self._ending = False
 
     @classmethod
     def listening(cls, port: int, site: LivePages) -> Self:
         """Start to serve on a port of 127.0.0.1, 0 for any; raises `Unavailable`."""
         return cls(listener_on(f"{HOST}:{port}"), site, access.new_token()).begin()
+
+    @classmethod
+    def open_to_others(cls, listen: str, site: LivePages, token: str) -> Self:
+        """Start to serve on `HOST:PORT` whoever has this token; raises as `listener_on`."""
+        return cls(listener_on(listen), site, token, by_any_name=True).begin()
+
+    def show(self, site: LivePages) -> None:
+        """Show other pages from now on, and end the looks of those before."""
+        before, self.site = self.site, site
+        before.close(END_S)
 
     @property
     def url(self) -> str:

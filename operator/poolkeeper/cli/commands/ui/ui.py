@@ -1,18 +1,36 @@
 """`poolkeeper ui`."""
 
+import os
+import re
+import tempfile
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from poolkeeper import bounded_http
 from poolkeeper.cli.commands.ui import ui_looks
 from poolkeeper.cli.input import interrupts, options
 from poolkeeper.cli.input.files import fleet_files
-from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import printing
-from poolkeeper.ui.registry import LivePages
+from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.ui.registry import FleetFiles, LivePages
 from poolkeeper.ui.server import LiveServer
 
+if TYPE_CHECKING:
+    from poolkeeper.cli.commands.ui.kubernetes_looks import KubernetesResources
+
 CHECK_S = 0.5
+LOOKS_FOR_CLUSTERS = 20
+"""On Kubernetes it is looked every so many checks whether other clusters are declared."""
+_WORDS = {"where": "CLUSTER", "folders": "-f", "watched": "--watch-namespace"}
+TOKEN_MIN, TOKEN_MAX = 32, 4096
+_TOKEN = re.compile(f"[A-Za-z0-9._~-]{{{TOKEN_MIN},{TOKEN_MAX}}}")
+LISTEN = "0.0.0.0:8470"
+DEADLINE_S = 10.0
 
 
 @click.command(
@@ -24,12 +42,12 @@ CHECK_S = 0.5
       poolkeeper ui -f manifests/ --out s3a://bucket/fleet
     """
 )
-@options.by_address
+@click.argument("where", metavar="[CLUSTER]", required=False)
+@options.address_options
 @click.option(
     "--port",
     metavar="N",
     type=click.IntRange(0, 65535),
-    default=0,
     help="The port of 127.0.0.1 to serve on; default: any that is free.",
 )
 @click.option(
@@ -37,7 +55,25 @@ CHECK_S = 0.5
     metavar="URI|FILE",
     help="Show the fleet's reports as well: the --out of `fleet report`, or one file of it.",
 )
-def ui(address: ClusterSelection, port: int, out: str | None) -> None:
+@click.option("--kubernetes", is_flag=True, help="Show the clusters of a Kubernetes, in a pod.")
+@click.option("--namespace", metavar="NS", help="With --kubernetes: of the Secrets [the pod's].")
+@click.option(
+    "--watch-namespace",
+    "watched",
+    metavar="NS",
+    multiple=True,
+    help="With --kubernetes: only Topics of this namespace. Repeatable.",
+)
+@click.option("--listen", metavar="HOST:PORT", help=f"With --kubernetes [{LISTEN}].")
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --kubernetes: holds the token that viewers need, 32 characters or more.",
+)
+def ui(
+    where: str | None, port: int | None, out: str | None, kubernetes: bool, **given: Any
+) -> None:
     """Show clusters in a browser, live: the run, the pools, the plan, the history.
 
     CLUSTER as for `status`; without it all clusters of the manifests are shown.
@@ -45,10 +81,110 @@ def ui(address: ClusterSelection, port: int, out: str | None) -> None:
     Prints one line, the address to open, and serves until Ctrl-C. Only this machine can reach it,
     and only with that address. It reads, and changes nothing: what approves a plan is shown as a
     line for a shell. While nobody looks at the pages, nothing is read.
+
+    With --kubernetes it shows the KafkaClusters of the API server, by the pod's service account or
+    KUBECONFIG, to whoever has the token of --token-file.
     """
-    site = LivePages(ui_looks.all_pages(address), fleet_files.fleet_files(out) if out else None)
-    with interrupts.raise_once() as check, LiveServer.listening(port, site) as server:
+    fleet = fleet_files.fleet_files(out) if out else None
+    of_pod = {name: given.pop(name) for name in ("namespace", "watched", "listen", "token_file")}
+    if kubernetes:
+        _refuse(port=port, where=where, **given)
+        _serve_others(of_pod, fleet)
+        return
+    _refuse_without_kubernetes(of_pod)
+    address = options.address_of(where, **given)
+    site = LivePages(ui_looks.all_pages(address), fleet)
+    with LiveServer.listening(port or 0, site) as server:
         printing.emit(server.url)
-        ended = threading.Event()
+        _until_ended(lambda: None)
+
+
+def _until_ended(act: Callable[[], None]) -> None:
+    """Wait for Ctrl-C; `act` is called now and then."""
+    ended, checks = threading.Event(), 0
+    with interrupts.raise_once() as check:
         while not ended.wait(CHECK_S):
             check()
+            checks += 1
+            if checks % LOOKS_FOR_CLUSTERS == 0:
+                act()
+
+
+def _serve_others(given: dict[str, Any], fleet: FleetFiles | None) -> None:
+    """Serve what is declared on a Kubernetes; clusters that come or go change the pages."""
+    from poolkeeper.cli.commands.ui.kubernetes_looks import DeclaredOnKubernetes
+
+    listen, token = given["listen"] or LISTEN, _token(given["token_file"])
+    bounded_http.parse_listen(listen)
+    with _resources(given) as resources:
+        shown = resources.names()
+
+        def site() -> LivePages:
+            declared = (DeclaredOnKubernetes(resources, name) for name in shown)
+            return LivePages(
+                tuple(ui_looks.cluster_pages(each, each.name) for each in declared), fleet
+            )
+
+        with LiveServer.open_to_others(listen, site(), token) as server:
+            host, number = server.address[:2]
+            printing.emit(f"serving on {host}:{number}, with ?token= and what --token-file holds")
+
+            def renew() -> None:
+                nonlocal shown
+                try:
+                    names = resources.names()
+                except PoolkeeperError:
+                    return  # the pages say so, which ask the same
+                if names != shown:
+                    shown = names
+                    server.show(site())
+
+            _until_ended(renew)
+
+
+@contextmanager
+def _resources(given: dict[str, Any]) -> Iterator["KubernetesResources"]:
+    # Other commands do not import the client: tens of megabytes.
+    from poolkeeper.cli.commands.ui.kubernetes_looks import KubernetesResources
+    from poolkeeper.kube.client.client import Api
+
+    api = Api.connect(deadline_s=DEADLINE_S)
+    namespace = given["namespace"] or os.environ.get("POD_NAMESPACE") or api.namespace
+    if not namespace:
+        raise Refused("the namespace of the Secrets is not known (expected --namespace)")
+    try:
+        with tempfile.TemporaryDirectory(prefix="poolkeeper-") as folder:
+            yield KubernetesResources(api, namespace, given["watched"], Path(folder))
+    finally:
+        api.close()
+
+
+def _token(file: Path | None) -> str:
+    """Read the token; raises Refused for one that could be guessed."""
+    if file is None:
+        raise click.UsageError("--kubernetes needs --token-file: others reach the server")
+    try:
+        token = file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as failed:
+        raise Refused(f"{file}: cannot be read as a token: {failed}") from failed
+    if not _TOKEN.fullmatch(token):
+        raise Refused(
+            f"{file}: holds {len(token)} characters (expected {TOKEN_MIN} to {TOKEN_MAX} letters,"
+            " digits, - . _ or ~)"
+        )
+    return token
+
+
+def _refuse(**given: Any) -> None:
+    """Raise a usage error for what says where clusters are."""
+    given.pop("timeout_s")  # has a default
+    if wrong := [name for name, value in given.items() if value not in (None, ())]:
+        words = ", ".join(_WORDS.get(name, f"--{name.replace('_', '-')}") for name in wrong)
+        raise click.UsageError(f"--kubernetes takes clusters from the API server: not {words}")
+
+
+def _refuse_without_kubernetes(given: dict[str, Any]) -> None:
+    for name, value in given.items():
+        if value not in (None, ()):
+            word = _WORDS.get(name, f"--{name.replace('_', '-')}")
+            raise click.UsageError(f"{word} goes with --kubernetes")

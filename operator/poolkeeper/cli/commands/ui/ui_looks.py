@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from threading import Lock, Semaphore
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from poolkeeper.cli import timing
 from poolkeeper.cli.commands.plans.current_plan import current_plan
@@ -37,8 +37,19 @@ PLAN_REFRESH_S = 30
 _SLOTS = Semaphore(LOOKS_AT_ONCE)
 
 
+class Declared(Protocol):
+    """Where the pages find what is declared of a cluster."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The options that name the manifests, for a line of a shell; none without manifests."""
+
+    def target(self) -> Target:
+        """Return the cluster's target; raises InvalidInput, Refused and Unavailable."""
+
+
 @dataclass(slots=True)
-class Declared:
+class DeclaredInFolder:
     """The cluster's target; its manifests are read again when a file of theirs has changed."""
 
     address: ClusterSelection
@@ -102,9 +113,8 @@ def plan(declared: Declared) -> PlanSeen:
     return current_plan(declared.target(), declared.words)
 
 
-def cluster_pages(address: ClusterSelection, name: str) -> LiveCluster:
+def cluster_pages(declared: Declared, name: str) -> LiveCluster:
     """The pages of one cluster. A page more is a line more."""
-    declared = Declared(address)
     status = StatusLook(declared)
     whose = shlex.quote(name)
     run = SharedLook(
@@ -136,9 +146,11 @@ def all_pages(address: ClusterSelection) -> tuple[LiveCluster, ...]:
     Raises InvalidInput with all problems of the manifests, Refused for an unknown name.
     """
     if address.zookeeper is not None or address.cluster is not None:
-        return (cluster_pages(address, targets.target(address).name),)
-    names = targets.names(address)
-    return tuple(cluster_pages(replace(address, cluster=name), name) for name in names)
+        return (cluster_pages(DeclaredInFolder(address), targets.target(address).name),)
+    return tuple(
+        cluster_pages(DeclaredInFolder(replace(address, cluster=name)), name)
+        for name in targets.names(address)
+    )
 
 
 def _in_turn(look: Callable[[], T]) -> Callable[[], T]:

@@ -8,7 +8,7 @@ import pytest
 
 import manifests
 from poolkeeper.cli.commands.ui import ui_looks
-from poolkeeper.cli.commands.ui.ui_looks import Declared
+from poolkeeper.cli.commands.ui.ui_looks import DeclaredInFolder
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.errors import InvalidInput, Refused, Unavailable
 from poolkeeper.ui.registry import LivePages
@@ -52,7 +52,7 @@ def test_wrong_manifests_are_refused_at_the_start(tmp_path: Path) -> None:
 
 def test_manifests_that_change_are_read_again(tmp_path: Path) -> None:
     declare(tmp_path, "main")
-    declared = Declared(ClusterSelection((tmp_path,), "main"))
+    declared = DeclaredInFolder(ClusterSelection((tmp_path,), "main"))
     first = declared.target()
     assert declared.target() is first
     declare(tmp_path, "main", connect="other:2181")
@@ -66,7 +66,7 @@ def test_manifests_that_change_are_read_again(tmp_path: Path) -> None:
 
 
 def refused_by_all(folder: Path) -> None:
-    declared = Declared(ClusterSelection((folder,), "main", timeout_s=0.2))
+    declared = DeclaredInFolder(ClusterSelection((folder,), "main", timeout_s=0.2))
     for look in (
         ui_looks.StatusLook(declared).look,
         lambda: ui_looks.history(declared),

@@ -1,0 +1,29 @@
+"""Lists resources and namespaces on the API server, in the namespaces that are followed."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from poolkeeper.kube.client.references import NAMESPACED, collection
+
+Body = Mapping[str, Any]
+
+
+class ListingApi(Protocol):
+    """The method of `client.Api` that this module needs."""
+
+    def list(self, path: str) -> Iterator[dict[str, Any]]:
+        """Yield all objects of a collection."""
+
+
+def bodies(api: ListingApi, kind: str, watched: Sequence[str]) -> Iterator[Body]:
+    """Yield the resources of a kind; those with a namespace in `watched`, or (empty) in all."""
+    if kind not in NAMESPACED or not watched:
+        yield from api.list(collection(kind))
+        return
+    for namespace in watched:
+        yield from api.list(collection(kind, namespace))
+
+
+def namespaces(api: ListingApi) -> Iterable[Body]:
+    """Return the namespaces."""
+    return api.list("/api/v1/namespaces")

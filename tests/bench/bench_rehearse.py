@@ -1,4 +1,7 @@
-"""How much a rehearsal costs; partitions (and moves at a time) as arguments, such as 12000:200.
+"""How much a rehearsal costs; cases as arguments, such as 12000:200 or 200000:4000:10.
+
+A case is partitions, moves at a time (0: the default limits), and how many of the brokers are new
+and empty, beside 60 others; 4 if nothing is said.
 
 One row per case: partitions, moves, stages, seconds of the rehearsed run, CPU seconds of the whole
 rehearsal with its plan, peak memory. Asserted is that it ends, and that each broker copied what the
@@ -20,7 +23,10 @@ from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.rehearsal.results.outcomes import Subject
 from poolkeeper.rehearsal.values import MIB, End, Settings
 
-CASES = ("3000:200", "12000:200", "12000:2000")
+CASES = ("3000:200", "12000:0", "12000:200", "200000:4000:10")
+LARGEST_TOPIC = 1000
+"""A request names ten partitions at most of a topic of many thousands: such plans have as many
+stages."""
 ROW = "{:>12}{:>10}{:>8}{:>8}{:>12}{:>10}{:>10}"
 
 
@@ -29,11 +35,9 @@ def main(cases: tuple[str, ...]) -> None:
     heads = ("partitions", "at a time", "moves", "stages", "seconds", "cpu s", "MiB")
     print(ROW.format(*heads))
     for case in cases:
-        partitions, at_a_time = map(int, case.split(":"))
-        desired, cluster = (
-            _limited(clusters.desired(64), at_a_time),
-            clusters.cluster(partitions, joined=4),
-        )
+        partitions, at_a_time, joined = map(int, (*case.split(":"), 4)[:3])
+        desired = _limited(clusters.desired(60 + joined), at_a_time)
+        cluster = clusters.cluster(partitions, joined=joined, largest_topic=LARGEST_TOPIC)
         begin = time.process_time()
         subject = Subject(cluster, desired, partial(audited_plan, prune=False))
         found = subject.rehearse(Settings())
@@ -54,12 +58,11 @@ def main(cases: tuple[str, ...]) -> None:
 
 
 def _limited(desired: Desired, at_a_time: int) -> Desired:
-    execution = replace(
-        desired.cluster.execution,
-        max_moves=at_a_time,
-        max_moves_per_broker=max(10, at_a_time // 6),
-        throttle=Throttle(ThrottleMode.FIXED, 100 * MIB),
-    )
+    execution = desired.cluster.execution
+    execution = replace(execution, throttle=Throttle(ThrottleMode.FIXED, 100 * MIB))
+    if at_a_time:
+        per_broker = max(10, at_a_time // 6)
+        execution = replace(execution, max_moves=at_a_time, max_moves_per_broker=per_broker)
     return replace(desired, cluster=replace(desired.cluster, execution=execution))
 
 

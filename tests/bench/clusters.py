@@ -48,10 +48,14 @@ def cluster(
     racks: int = RACKS,
     *,
     capped: bool = True,
+    largest_topic: int | None = None,
 ) -> Cluster:
-    """A cluster of that many partitions; brokers above `brokers` (`joined` of them) are empty."""
+    """A cluster of that many partitions; brokers above `brokers` (`joined` of them) are empty.
+
+    `largest_topic`: the most partitions of a topic, if not a tenth of all or so.
+    """
     dice = np.random.default_rng(seed)
-    counts = _partition_counts(partitions, min(2000, max(1, partitions // 10)))
+    counts = _partition_counts(partitions, min(2000, max(1, partitions // 10)), largest_topic)
     lists = _lists(dice, counts, brokers, racks)
     sizes = (dice.pareto(1.2, partitions) + 0.05) * 40 * MIB
     if capped:
@@ -191,10 +195,16 @@ def _small(name: str) -> bool:
     return int(name.removeprefix("topic-")) % 5 == 0
 
 
-def _partition_counts(partitions: int, topics: int) -> np.ndarray:
+def _partition_counts(partitions: int, topics: int, largest: int | None = None) -> np.ndarray:
     share = 1 / np.arange(1, topics + 1) ** 0.9
     counts = np.maximum(1, np.floor(share / share.sum() * partitions)).astype(np.int64)
     counts[0] += partitions - counts.sum()
+    if largest is not None:
+        surplus = int(np.maximum(counts - largest, 0).sum())
+        counts = np.minimum(counts, largest)
+        small = np.flatnonzero(counts < largest / 2)
+        counts[small] += surplus // len(small)
+        counts[small[0]] += surplus % len(small)
     return counts
 
 

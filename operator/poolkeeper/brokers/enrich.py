@@ -93,7 +93,7 @@ def with_sizes(cluster: Cluster, sizes: Sizes) -> Cluster:
     strays = _stray_logs(cluster, sizes)
     return replace(
         cluster,
-        brokers={n: _broker(broker, sizes, strays) for n, broker in cluster.brokers.items()},
+        brokers={n: with_logs(broker, sizes, strays) for n, broker in cluster.brokers.items()},
         topics={name: _topic(topic, sizes) for name, topic in cluster.topics.items()},
     )
 
@@ -126,9 +126,10 @@ def _leader_bytes(name: TopicPartition, cluster: Cluster, sizes: Sizes) -> int |
     return None if held is None else held.size_bytes
 
 
-def _broker(
+def with_logs(
     broker: Broker, sizes: Sizes, strays: Mapping[int, Mapping[TopicPartition, StrayLog]]
 ) -> Broker:
+    """Fill in a broker's log directories and the stray logs in them, as it answered."""
     logs = sizes.logs.get(broker.id)
     if not logs:
         return broker

@@ -3,7 +3,8 @@
 A loop over a real cluster looks every second, and at each sign of news. Here nothing can happen
 between two events of the simulation, so the looks are spaced out while a request is in flight: from
 `first_pause_s` up to `longest_pause_s`. The end of a request, a broker that comes or goes and a new
-controller end a pause at once.
+controller end a pause at once. Where a look could change nothing, because no fault is to come and
+the throttle is not adapted, it is `calm_pause_s` until the next one.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +21,6 @@ from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.executor import Executor, NeverEnds
 from poolkeeper.rehearsal.recorder import Recorder
 from poolkeeper.sandbox.fake_zookeeper import Faults
-from poolkeeper.sandbox.fake_zookeeper.tree import Znode
 from poolkeeper.text import duration
 from poolkeeper.zk.client.nodes import Node
 
@@ -30,7 +30,10 @@ READ_NODE_MS = 0.005
 
 
 class RehearsedSession(FakeSession):
-    """A session whose bulk reads take the time of bulk reads."""
+    """A session whose bulk reads take the time of bulk reads.
+
+    A node that was not written since it was read before is the same object.
+    """
 
     def read_many(
         self, paths: Sequence[str], *, unreadable: Node | None = None
@@ -39,12 +42,7 @@ class RehearsedSession(FakeSession):
         self.sync()  # one round trip, which faults may strike as any other
         self.reads += len(paths)
         self.clock.advance(READ_NODE_MS * len(paths))
-        find = self.fake.server.tree.find
-        return [None if (node := find(path)) is None else _node(node) for path in paths]
-
-
-def _node(node: Znode) -> Node:
-    return Node(node.data, node.version, node.czxid, node.mzxid, node.owner, node.children)
+        return self.fake.server.tree.read_many(paths)
 
 
 @dataclass(slots=True)
@@ -73,6 +71,7 @@ class Driver(Executor):
     open_session: Callable[[Faults], FakeSession] = field(kw_only=True)
     first_pause_s: float = PAUSE_S
     longest_pause_s: float = 30.0
+    calm_pause_s: float = 0.0
     quiet_max_s: float = 6 * 3600.0
     longest_s: float = 60 * 86_400.0
     stages: list[StageTimes] = field(default_factory=list)
@@ -120,14 +119,18 @@ class Driver(Executor):
         if seen != self._news:
             self._news, self._lively_s = seen, recorder.now_s()
         self._require_life()
-        progress = None if self.last is None else self.last.progress
-        throttling = progress is not None and progress.phase is Phase.THROTTLING
-        clock.run_until(
-            lambda: recorder.news != seen[0],
-            1000 * (PAUSE_S / 5 if throttling else self._pause_s),
-        )
+        clock.run_until(lambda: recorder.news != seen[0], 1000 * self._length_s())
         quiet_s = recorder.now_s() - self._lively_s
         self._pause_s = min(2 * self._pause_s, max(self.longest_pause_s, quiet_s / 20))
+
+    def _length_s(self) -> float:
+        """How long to pause: shortly while throttles settle, long while only copies go on."""
+        progress = None if self.last is None else self.last.progress
+        if progress is not None and progress.phase is Phase.THROTTLING:
+            return PAUSE_S / 5
+        waits = {wait.reason for wait in self.last.waits} if self.last is not None else ()
+        calm = self.calm_pause_s if waits == {WaitReason.STAGE_IN_FLIGHT} else 0.0
+        return max(self._pause_s, calm)
 
     def _require_life(self) -> None:
         now_s = self.recorder.now_s()

@@ -5,17 +5,23 @@ out by the same passes. The copy's brokers have begun before the rehearsal does:
 `poolkeeper apply` is confirmed.
 """
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
 from poolkeeper.errors import PoolkeeperError, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.context import Enrich
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 from poolkeeper.rehearsal.cluster_copy import loading
+from poolkeeper.rehearsal.cluster_copy.kept_sizes import KeptSizes
 from poolkeeper.rehearsal.cluster_copy.rehearsed_brokers import RehearsedBrokers
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.rehearsal.driving import PAUSE_S, Driver, RehearsedSession, StageTimes, told
@@ -41,6 +47,7 @@ QUANTA = 600
 """How many times in a run, at most, the network is divided anew among those that copy."""
 PASSES_MAX = 1_000_000
 PROCESSES_MAX = 200
+YOUNG_OBJECTS = 200_000
 
 
 @frozen
@@ -50,6 +57,7 @@ class RehearsedCluster:
     cluster: SimulatedCluster
     recorder: Recorder
     brokers: RehearsedBrokers
+    sizes: KeptSizes
     injection: Injection
 
 
@@ -57,13 +65,35 @@ def rehearse(
     cluster: Cluster, desired: Desired, settings: Settings, make_plan: MakePlan
 ) -> Rehearsal:
     """Rehearse the plan for a cluster; an empty plan ends at second 0."""
+    with _seldom_collecting():
+        return _rehearse(cluster, desired, settings, make_plan)
+
+
+@contextmanager
+def _seldom_collecting() -> Iterator[None]:
+    """Look for garbage in cycles seldom: the copy is one cycle of millions of values, which stay.
+
+    Afterwards the copy is garbage, and others may follow.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(YOUNG_OBJECTS, 50, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.collect()
+
+
+def _rehearse(
+    cluster: Cluster, desired: Desired, settings: Settings, make_plan: MakePlan
+) -> Rehearsal:
     copy = _copy(cluster, desired, settings)
-    observed = _observe(copy, cluster, desired)
+    observed = _observe(copy, desired)
     plan = make_plan(observed)
     copy.recorder.begin()
     if plan.empty:
         return _traced(copy, settings, plan, None, End.FINISHED, "")
-    driver = _driver(copy, cluster, desired, plan, settings)
+    driver = _driver(copy, desired, plan, settings)
     copy.injection.begin()
     end, reason = _drive(driver, copy)
     return _traced(copy, settings, plan, driver, end, reason)
@@ -89,25 +119,31 @@ def _copy(cluster: Cluster, desired: Desired, settings: Settings) -> RehearsedCl
     before = {id_: broker.log_dirs or {} for id_, broker in cluster.brokers.items()}
     brokers = RehearsedBrokers(copy, True, before)
     brokers.note_used()
-    return RehearsedCluster(copy, recorder, brokers, injection)
+    sizes = KeptSizes(simulation, cluster)
+    return RehearsedCluster(copy, recorder, brokers, sizes, injection)
 
 
-def _enriched(copy: RehearsedCluster, known: Cluster) -> Callable[[Cluster], Cluster]:
-    return lambda cluster: copy.brokers.enrich_with_rates(cluster, known)
+def _enriched(copy: RehearsedCluster) -> Enrich:
+    """What adds to a cluster, as it was read, what brokers tell, with the snapshot's rates."""
+    kafka = copy.cluster.simulation.spec.kafka
+
+    def enrich(cluster: Cluster) -> Cluster:
+        found = copy.sizes.complete(cluster, copy.brokers.sizes(cluster.brokers))
+        return replace(found, kafka_version=kafka)
+
+    return enrich
 
 
-def _observe(copy: RehearsedCluster, known: Cluster, desired: Desired) -> Observation:
+def _observe(copy: RehearsedCluster, desired: Desired) -> Observation:
     session = RehearsedSession(copy.cluster.server, copy.cluster.clock)
     try:
         view = ZooKeeperView(session)
-        return observe_cluster(view, desired, copy.cluster.clock.now_ms(), _enriched(copy, known))
+        return observe_cluster(view, desired, copy.cluster.clock.now_ms(), _enriched(copy))
     finally:
         session.close()
 
 
-def _driver(
-    copy: RehearsedCluster, known: Cluster, desired: Desired, plan: Plan, settings: Settings
-) -> Driver:
+def _driver(copy: RehearsedCluster, desired: Desired, plan: Plan, settings: Settings) -> Driver:
     authority = Authority(
         steps=True,
         plans=frozenset({plan.hash}),
@@ -115,6 +151,7 @@ def _driver(
     )
     predicted_s = plan.makespan.seconds if plan.makespan is not None else 60.0
     longest_stage_s = max((stage.seconds for stage in plan.stages), default=60.0)
+    adapts = desired.cluster.execution.throttle.mode is ThrottleMode.ADAPTIVE
     copy.cluster.simulation.transfers.quantum_ms = max(10.0, 1000 * predicted_s / QUANTA)
     return Driver(
         copy.cluster,
@@ -122,11 +159,12 @@ def _driver(
         authority,
         lambda outcome: outcome.state in (State.CONVERGED, State.STOPPED),
         plan,
-        enrich=_enriched(copy, known),
+        enrich=_enriched(copy),
         brokers=copy.brokers,
         recorder=copy.recorder,
         first_pause_s=min(30.0, max(PAUSE_S, predicted_s / 200)),
         longest_pause_s=min(120.0, max(PAUSE_S, predicted_s / 20)),
+        calm_pause_s=0.0 if settings.faults or adapts else longest_stage_s / 2,
         quiet_max_s=max(3 * 3600.0, 10 * longest_stage_s),
         longest_s=settings.longest_s,
         open_session=copy.injection.open_session,

@@ -25,6 +25,7 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Faults, faults
 from poolkeeper.zk import journal
 from poolkeeper.zk.cluster_access import ZooKeeperAccess
+from poolkeeper.zk.kept_readings import DecodedTopics
 
 POLL_S = 1.0
 AWAY_MS = 1000
@@ -58,6 +59,7 @@ class Executor:
     brokers: Any = None
     pause_s: Callable[[], float] = lambda: POLL_S
     plan: Planner = field(default_factory=planner_of_a_loop)
+    decoded: DecodedTopics = field(default_factory=DecodedTopics)
     passes: int = 0
     writes: int = 0
     seen: list[Outcome] = field(default_factory=list)
@@ -114,7 +116,7 @@ class Executor:
     def _hold(self, session: FakeSession, passes_max: int, lost: set[int]) -> None:
         now_ms, news = self._now_ms, NewsBudget()
         with journal.hold(session, "apply", now_ms(), patience_s=30, lost=lost) as held:
-            access = ZooKeeperAccess(held)
+            access = ZooKeeperAccess(held, self.decoded)
             context = PassContext(access, now_ms, self.brokers, self.enrich, plan=self.plan)
             while True:
                 self.passes += 1

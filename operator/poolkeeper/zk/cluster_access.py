@@ -31,18 +31,19 @@ from poolkeeper.zk import records as zk_records
 from poolkeeper.zk.client.operations import Check, Delete, Operation
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import Journal, topic_record
-from poolkeeper.zk.kept_readings import KeptReadings
+from poolkeeper.zk.kept_readings import DecodedTopics, KeptReadings
 from poolkeeper.zk.runs import digest_of, encode_document
 
 RECORDS_BATCH = 200
 
 
 class ZooKeeperView:
-    """Reads of a cluster, allowed to any process."""
+    """Reads of a cluster, allowed to any process; `decoded`: topics as they were decoded before."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, decoded: DecodedTopics | None = None) -> None:
         self._session = session
         self._kept = KeptReadings(session)
+        self._decoded = decoded
 
     def observe(
         self,
@@ -61,6 +62,7 @@ class ZooKeeperView:
                 topics=topics,
                 want_configs=want_configs,
                 restart_lock=restart_lock,
+                decoded=self._decoded,
             )
 
         if topics is not None or not want_configs:
@@ -115,9 +117,10 @@ class ZooKeeperView:
 class ZooKeeperAccess(ZooKeeperView):
     """Reads and writes of the one executor that holds the cluster's journal."""
 
-    def __init__(self, journal: Journal) -> None:
-        super().__init__(journal.session)
+    def __init__(self, journal: Journal, decoded: DecodedTopics | None = None) -> None:
+        super().__init__(journal.session, decoded)
         self._journal = journal
+        self._lists = throttling.KnownLists()
 
     # The journal
 
@@ -254,7 +257,9 @@ class ZooKeeperAccess(ZooKeeperView):
         self, document: RunDocument, rates: Sequence[int], topics: Collection[str]
     ) -> ThrottleConflicts:
         """Return how live throttles differ from the run's; of topics, those of `topics`."""
-        return throttling.write(self._journal, document, rates, topics, dry=True)
+        return throttling.write(
+            self._journal, document, self._lists.of(document), rates, topics, dry=True
+        )
 
     def write_throttles(
         self,
@@ -266,11 +271,11 @@ class ZooKeeperAccess(ZooKeeperView):
 
         Returns the topics and brokers whose throttles somebody else has set.
         """
-        return throttling.write(self._journal, document, rates, topics)
+        return throttling.write(self._journal, document, self._lists.of(document), rates, topics)
 
     def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> None:
         """Restore the saved throttle values wherever the live ones are still ours."""
-        throttling.restore(self._journal, document, rates)
+        throttling.restore(self._journal, document, self._lists.of(document), rates)
 
     def take_off_throttles(self, left: LeftThrottles) -> None:
         """Restore what was before the throttles that runs of ours left."""

@@ -9,12 +9,26 @@ anybody, anywhere in the ensemble: what was read then is what would be read now.
 A session that ends or begins is a transaction too. Pings and reads are none. A server that was
 restored from a backup may count up to Z again, but no connection outlives that: what is kept
 belongs to one connection.
+
+What a topic's nodes decode to is kept by what the nodes hold (`DecodedTopics`), for somebody who
+reads a cluster in memory again and again.
 """
 
-from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
+from poolkeeper.errors import Refused
+from poolkeeper.frozen import frozen
+from poolkeeper.model.topology import Topic
+from poolkeeper.zk import znodes
+from poolkeeper.zk.client.nodes import Node
 from poolkeeper.zk.client.session import Moment, Session
+from poolkeeper.zk.codecs.kafka_nodes import TopicNode
+
+TopicNodes: TypeAlias = Mapping[str, TopicNode | str]
+"""By topic: the assignment, or why it cannot be decoded."""
+NodesOfTopic: TypeAlias = tuple[Node, tuple[Node | None, ...], Node | None]
+"""A topic's node, the states of its partitions, and its config."""
 
 Reading = TypeVar("Reading")
 
@@ -39,3 +53,63 @@ class KeptReadings:
         else:
             self._kept.pop(kind, None)
         return found
+
+
+@frozen
+class _DecodedNode:
+    """A topic node, what it decodes to, and the paths of the states that it asks for."""
+
+    node: Node
+    decoded: TopicNode | str
+    states: tuple[str, ...]
+
+
+@frozen
+class _DecodedTopic:
+    """A topic, the nodes of which it was made, and the latest controller epoch in its states."""
+
+    nodes: NodesOfTopic
+    epoch: int
+    topic: Topic
+
+
+class DecodedTopics:
+    """Topics as they were decoded last; what was not written since is not decoded again."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, _DecodedNode] = {}
+        self._topics: dict[str, _DecodedTopic] = {}
+
+    def decode(self, names: Sequence[str], nodes: Sequence[Node | None]) -> TopicNodes:
+        """Decode each topic node that is there."""
+        found: dict[str, TopicNode | str] = {}
+        for name, node in zip(names, nodes, strict=True):
+            if node is not None:
+                known = self._nodes.get(name)
+                if known is None or known.node != node:
+                    known = self._nodes[name] = _decoded(name, node)
+                found[name] = known.decoded
+        return found
+
+    def state_paths(self, nodes: TopicNodes) -> list[str]:
+        """Return the paths of all states, by topic and partition in their order."""
+        return [path for name in nodes for path in self._nodes[name].states]
+
+    def find(self, name: str, epoch: int, nodes: NodesOfTopic) -> Topic | None:
+        """Return the topic that these nodes made before, unless a state is of a later epoch."""
+        known = self._topics.get(name)
+        if known is None or known.epoch > epoch or known.nodes != nodes:
+            return None
+        return known.topic
+
+    def keep(self, topic: Topic, epoch: int, nodes: NodesOfTopic) -> None:
+        """Keep the topic that these nodes make; `epoch`: the latest one in its states."""
+        self._topics[topic.name] = _DecodedTopic(nodes, epoch, topic)
+
+
+def _decoded(name: str, node: Node) -> _DecodedNode:
+    try:
+        found = TopicNode.decode(node.data)
+    except Refused as damage:
+        return _DecodedNode(node, f"{znodes.topic(name)}: {damage}", ())
+    return _DecodedNode(node, found, tuple(znodes.state(name, p) for p in found.partitions))

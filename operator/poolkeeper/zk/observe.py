@@ -27,6 +27,7 @@ from poolkeeper.zk import readings, znodes
 from poolkeeper.zk.client import gc_pause
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.kept_readings import DecodedTopics
 from poolkeeper.zk.readings import ADMIN_PATHS, TRACE_PATHS, Admin, ZnodeReading
 
 CLOSINGS_MAX = 3
@@ -39,24 +40,28 @@ def cluster(
     topics: Collection[str] | None = None,
     want_configs: bool = True,
     restart_lock: str | None = None,
+    decoded: DecodedTopics | None = None,
 ) -> ClusterReading:
     """Observe the cluster; `name` is ours for it.
 
     `topics` restricts topics, and `torn` and `damaged`, to these names; everything else is read in
     full. Without `want_configs` topics' configs stay unknown. `restart_lock` is a path in the
-    cluster's chroot. Raises `Unavailable` only for what concerns the session.
+    cluster's chroot. `decoded`: topics as they were decoded before. Raises `Unavailable` only for
+    what concerns the session.
     """
+    known = DecodedTopics() if decoded is None else decoded
     with gc_pause.collector_paused():
-        reading = _read(session, topics, want_configs=want_configs, restart_lock=restart_lock)
-        return readings.cluster_reading(name, reading)
+        reading = _read(session, topics, known, want_configs=want_configs, lock=restart_lock)
+        return readings.cluster_reading(name, reading, decoded)
 
 
 def _read(
     session: Session,
     topics: Collection[str] | None,
+    decoded: DecodedTopics,
     *,
     want_configs: bool,
-    restart_lock: str | None,
+    lock: str | None,
 ) -> ZnodeReading:
     session.sync()
     admin = _read_admin(session)
@@ -64,15 +69,15 @@ def _read(
     names = listed if topics is None else tuple(sorted(set(topics).intersection(listed)))
     paths = [znodes.topic(topic) for topic in names]
     before = session.read_many(paths)
-    nodes = readings.decode_topics(names, before)
+    nodes = decoded.decode(names, before)
     configs = _read_configs(session, names) if want_configs else [UNREADABLE] * len(names)
     registrations = session.read_many([znodes.broker(id_) for id_ in admin.brokers])
     broker_configs = session.read_many(
         [znodes.broker_config(id_) for id_ in admin.brokers], unreadable=UNREADABLE
     )
     traces = session.read_many(TRACE_PATHS, unreadable=UNREADABLE)
-    locked = restart_lock is not None and session.exists(restart_lock)
-    states = session.read_many(readings.state_paths(nodes))
+    locked = lock is not None and session.exists(lock)
+    states = session.read_many(decoded.state_paths(nodes))
     after, admins = _close(session, paths, admin)
     return ZnodeReading(
         topics=names,

@@ -7,7 +7,6 @@ with the path and the reason; other undecodable nodes count as unknown and give 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TypeAlias
 
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
@@ -34,6 +33,7 @@ from poolkeeper.zk.codecs.kafka_nodes import (
     TopicNode,
 )
 from poolkeeper.zk.codecs.state_nodes import StateNode
+from poolkeeper.zk.kept_readings import DecodedTopics, TopicNodes
 from poolkeeper.zk.version_inference import Traces
 
 ADMIN_PATHS = (
@@ -51,8 +51,6 @@ TRACE_PATHS = (
     znodes.FEATURES,
 )
 BROKER_ID_MAX = 2**31 - 1
-TopicNodes: TypeAlias = Mapping[str, TopicNode | str]
-"""By topic: the assignment, or why it cannot be decoded."""
 
 
 @frozen
@@ -86,29 +84,9 @@ class ZnodeReading:
     locked: bool = False
 
 
-def decode_topics(names: Sequence[str], nodes: Sequence[Node | None]) -> TopicNodes:
-    """Decode each topic node that is there."""
-    found: dict[str, TopicNode | str] = {}
-    for name, node in zip(names, nodes, strict=True):
-        if node is not None:
-            try:
-                found[name] = TopicNode.decode(node.data)
-            except Refused as damage:
-                found[name] = f"{znodes.topic(name)}: {damage}"
-    return found
-
-
-def state_paths(nodes: TopicNodes) -> list[str]:
-    """Return the paths of all states, by topic and partition in their order."""
-    return [
-        znodes.state(name, partition)
-        for name, node in nodes.items()
-        if isinstance(node, TopicNode)
-        for partition in node.partitions
-    ]
-
-
-def cluster_reading(name: str, reading: ZnodeReading) -> ClusterReading:
+def cluster_reading(
+    name: str, reading: ZnodeReading, decoded: DecodedTopics | None = None
+) -> ClusterReading:
     """Make the Cluster from a reading; topics that changed during the reading are left out."""
     notes: list[str] = []
     earlier, admin = reading.admins
@@ -116,7 +94,7 @@ def cluster_reading(name: str, reading: ZnodeReading) -> ClusterReading:
     torn = (_changed(reading) | (_unsettled(earlier, admin) & set(reading.topics))) - gone
     damaged = {n: node for n, node in reading.nodes.items() if isinstance(node, str)}
     controller = _controller(admin, notes)
-    topics, later = _topics(reading, damaged, controller.epoch or 0)
+    topics, later = _topics(reading, damaged, controller.epoch or 0, decoded)
     left_out = gone | torn
     brokers, formats = _brokers(reading, notes)
     version = version_inference.kafka_version(_traces(reading, formats))
@@ -165,19 +143,36 @@ def _unsettled(earlier: Admin, later: Admin) -> frozenset[str]:
 
 
 def _topics(
-    reading: ZnodeReading, damaged: dict[str, str], epoch: int
+    reading: ZnodeReading, damaged: dict[str, str], epoch: int, decoded: DecodedTopics | None
 ) -> tuple[dict[str, Topic], LaterEpochs | None]:
     """Build the topics; those with a damaged state or config are added to `damaged` instead.
 
     And tell of the states that were written under a later controller epoch than `epoch`.
     """
-    found = StateNode.decode_many([None if node is None else node.data for node in reading.states])
     configs = dict(zip(reading.topics, reading.configs, strict=True))
     stats = dict(zip(reading.topics, reading.before, strict=True))
+    left = iter(reading.states)
+    nodes = {name: node for name, node in reading.nodes.items() if isinstance(node, TopicNode)}
+    states_of = {name: tuple(islice(left, len(node.partitions))) for name, node in nodes.items()}
     topics: dict[str, Topic] = {}
     later: list[tuple[TopicPartition, int]] = []
-    for name, node in reading.nodes.items():
-        if not isinstance(node, TopicNode):
+    if decoded is not None:
+        for name, read in states_of.items():
+            stat = stats[name]
+            assert stat is not None, "it was decoded"
+            topic = decoded.find(name, epoch, (stat, read, configs[name]))
+            if topic is not None:
+                topics[name] = topic
+    found = StateNode.decode_many(
+        [
+            None if state is None else state.data
+            for name, read in states_of.items()
+            if name not in topics
+            for state in read
+        ]
+    )
+    for name, node in nodes.items():
+        if name in topics:
             continue
         states = list(islice(found, len(node.partitions)))
         later += _later(name, node, states, epoch)
@@ -192,7 +187,15 @@ def _topics(
         partitions = _partitions(node, states)
         stat = stats[name]
         assert stat is not None, "it was decoded"
-        topics[name] = Topic(name, partitions, node.topic_id, config, stat.version, stat.czxid)
+        made = Topic(name, partitions, node.topic_id, config, stat.version, stat.czxid)
+        topics[name] = made
+        if decoded is not None:
+            newest = max(
+                (s.controller_epoch for s in states if isinstance(s, StateNode)), default=0
+            )
+            decoded.keep(made, newest, (stat, states_of[name], configs[name]))
+    if decoded is not None:
+        topics = {name: topics[name] for name in nodes if name in topics}
     highest = max((each for _, each in later), default=0)
     return topics, LaterEpochs(highest, len(later), later[0][0]) if later else None
 

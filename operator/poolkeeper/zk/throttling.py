@@ -77,11 +77,28 @@ class _Read:
     damage: NodeDamage | None
 
 
-def lists_of(document: RunDocument) -> dict[str, dict[str, str]]:
+Lists = Mapping[str, Mapping[str, str]]
+"""The throttle lists of topics, by config key."""
+
+
+def lists_of(document: RunDocument) -> Lists:
     """Return the throttle lists of a run; of the topics whose values were saved at its start."""
     if not document.saved.topics:
         return {}
     return throttles.lists_of(document.plan.moves)
+
+
+class KnownLists:
+    """The throttle lists of the run that was asked about last: every pass asks for the same."""
+
+    def __init__(self) -> None:
+        self._known: tuple[RunDocument, Lists] | None = None
+
+    def of(self, document: RunDocument) -> Lists:
+        """Return the throttle lists of a run."""
+        if self._known is None or self._known[0] is not document:
+            self._known = document, lists_of(document)
+        return self._known[1]
 
 
 def save(journal: Journal, topics: Iterable[str], brokers: Mapping[int, Sequence[str]]) -> Saved:
@@ -100,23 +117,20 @@ def save(journal: Journal, topics: Iterable[str], brokers: Mapping[int, Sequence
 def write(
     journal: Journal,
     document: RunDocument,
+    lists: Lists,
     rates: Sequence[int],
     topics: Collection[str] | None = None,
     *,
     dry: bool = False,
 ) -> ThrottleConflicts:
-    """Write the lists and the rate (the first of `rates`) wherever they are not yet set.
+    """Write the run's lists and its rate (the first of `rates`) wherever they are not yet set.
 
     `topics` restricts the topics; `dry` writes nothing and tells what would be written. A key whose
     value is neither the saved one nor ours was changed by somebody else. It is not written, and the
     result names its topic or broker. A key that was removed is written again.
     """
     saved, plan = document.saved, document.plan.hash
-    chosen = {
-        topic: values
-        for topic, values in lists_of(document).items()
-        if topics is None or topic in topics
-    }
+    chosen = {topic: values for topic, values in lists.items() if topics is None or topic in topics}
     by_topic = {
         topic: _setting(plan, values, saved.topics[topic], [values])
         for topic, values in chosen.items()
@@ -134,9 +148,9 @@ def write(
     )
 
 
-def restore(journal: Journal, document: RunDocument, rates: Sequence[int]) -> None:
+def restore(journal: Journal, document: RunDocument, lists: Lists, rates: Sequence[int]) -> None:
     """Restore the saved values wherever the live ones are still ours, and remove the records."""
-    saved, lists = document.saved, lists_of(document)
+    saved = document.saved
     topics = {
         topic: _restoring(values, [lists[topic]] if topic in lists else [])
         for topic, values in saved.topics.items()

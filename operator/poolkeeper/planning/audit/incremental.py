@@ -76,6 +76,43 @@ def leaves_worse(
     return max(gained) > Excesses()
 
 
+def lists_leave_worse(
+    rules: Rules,
+    before: Mapping[tuple[str, int], Replicas],
+    after: Mapping[tuple[str, int], Replicas],
+) -> bool:
+    """Whether the whole cluster's laws, in their order, are worse once some lists change.
+
+    `before`: all lists of the cluster; `after`: those that change. No partition comes or goes.
+    """
+    changes = [_Change(*name, before[name], replicas) for name, replicas in after.items()]
+    growth: list[Counter[str]] = [Counter(), Counter()]
+    if _is_bounded(rules, Plan("", "", "")):
+        counts = _counts_of(rules, before)
+        for sign, each in ((-1, counts), (1, _count_after(rules, counts, changes))):
+            for name in rules.pools:
+                growth[0][name] += sign * capacity_excess(rules, name, each.held, each.mib)
+            for name, excess in quota_excess(rules, each.partitions, each.held).items():
+                growth[1][name] += sign * excess
+    common, *pools = _gains(rules, changes, (growth[0], growth[1]), ())
+    nothing = Excesses(*(-excess for excess in common))
+    total = common
+    for gained in pools:  # each of them has what no pool owns in it
+        total = total.plus(gained).plus(nothing)
+    return total > Excesses()
+
+
+def _counts_of(rules: Rules, state: Mapping[tuple[str, int], Replicas]) -> _Counts:
+    mib: Counter[int] = Counter()
+    if rules.declares_disks:
+        for name, replicas in state.items():
+            size = rules.mib.get(name, 0)
+            for broker in replicas:
+                mib[broker] += size
+    partitions = Counter(topic for topic, _ in state)
+    return _Counts(Counter(chain.from_iterable(state.values())), mib, partitions)
+
+
 _Excess = Counter[str]
 
 

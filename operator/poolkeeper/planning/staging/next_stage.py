@@ -19,6 +19,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.audit.excess import LAWS, State, excesses
+from poolkeeper.planning.audit.incremental import lists_leave_worse
 from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.staging.candidates import entry_for, packer_for
 from poolkeeper.planning.staging.forecast import Forecast as Forecast
@@ -104,6 +105,9 @@ def assert_lawful(
     before: State, after: State, desired: Desired, cluster: Cluster, gone: Iterable[int] = ()
 ) -> None:
     """Raise `Refused` if `after` is worse than `before` by the laws in their order."""
+    changed = {name: replicas for name, replicas in after.items() if before[name] != replicas}
+    if not lists_leave_worse(Rules(desired, cluster, frozenset(gone)), before, changed):
+        return
     was = excesses(before, desired, cluster, gone)
     becomes = excesses(after, desired, cluster, gone)
     if becomes > was:

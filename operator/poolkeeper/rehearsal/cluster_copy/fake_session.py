@@ -55,9 +55,14 @@ class Answer:
             self._clock.advance(min(self._late_ms, limit_ms))
             if self._late_ms > limit_ms:
                 raise KazooTimeoutError("no answer in time")
-        if isinstance(self._value, Exception):
-            raise self._value
-        return self._value
+        value = self._value
+        if not isinstance(value, Exception):
+            return value
+        try:
+            raise value
+        finally:
+            # An error that its own frame holds would keep all that the pass has read.
+            del self, value
 
 
 class FakeTransaction:

@@ -5,10 +5,10 @@ have. So an answer is a view: a log is looked up when somebody asks for it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from poolkeeper.brokers.sizes import BrokerLogs, ReplicaLog, Sizes
-from poolkeeper.model.topology import Cluster, LogDir, TopicPartition
+from poolkeeper.model.topology import LogDir, TopicPartition
 from poolkeeper.rehearsal.cluster_copy.broker_client import SimulatedBrokerClient
 from poolkeeper.sandbox.simulation.broker.log_dirs import Disk
 from poolkeeper.sandbox.simulation.codecs import Tp
@@ -80,23 +80,3 @@ class RehearsedBrokers(SimulatedBrokerClient):
             return known
         came = int(used - self.used_before.get((id_, path), used))
         return LogDir(known.total_bytes, max(0, known.usable_bytes - came))
-
-    def enrich_with_rates(self, cluster: Cluster, known: Cluster) -> Cluster:
-        """Add sizes, directories and the snapshot's rates and sizes."""
-        return _with_known(self.enrich(cluster), known)
-
-
-def _with_known(cluster: Cluster, known: Cluster) -> Cluster:
-    topics = {}
-    for name, topic in cluster.topics.items():
-        before = known.topics.get(name)
-        if before is None:
-            topics[name] = topic
-            continue
-        rates = {p.partition: (p.size_bytes, p.in_bytes_per_s) for p in before.partitions}
-        filled = []
-        for p in topic.partitions:
-            size, rate = rates.get(p.partition, (p.size_bytes, None))
-            filled.append(p._replace(size_bytes=size, in_bytes_per_s=rate))
-        topics[name] = replace(topic, partitions=tuple(filled))
-    return replace(cluster, topics=topics)

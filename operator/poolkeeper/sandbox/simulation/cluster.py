@@ -313,7 +313,7 @@ class Simulation:
                 continue
             missing = max(0.0, source.bytes - log.bytes)
             route, growth = self._route(leader, follower, log, tp), self.surroundings.ingest(tp)
-            found["fetch", id_, tp, leader.id] = ByteFlow(missing, route, growth)
+            found["fetch", id_, tp, leader.id] = ByteFlow(missing, route, growth, source.bytes)
         return found
 
     def _route(
@@ -345,8 +345,10 @@ class Simulation:
         return ByteFlow(max(0.0, log.bytes - log.future_bytes), tuple(route))
 
     def _term(self) -> ActiveController | None:
-        terms = [b.term for b in self.brokers.values() if b.alive and b.term is not None]
-        return terms[-1] if terms else None
+        terms = self.world.in_office
+        if len(terms) < 2:
+            return next(iter(terms.values()), None)
+        return next(terms[id_] for id_ in reversed(self.brokers) if id_ in terms)
 
     def _log_deleted(self, broker: int, tp: Tp) -> None:
         term = self._term()

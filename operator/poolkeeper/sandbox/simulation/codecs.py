@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from poolkeeper.frozen import frozen
@@ -172,17 +173,35 @@ def cluster_id(id_: str) -> bytes:
 
 def encode_topic(profile: Profile, body: TopicBody) -> bytes:
     """Encode a topic node as that release does, in an order of its own."""
-    keys = sorted(body.partitions, key=lambda p: (p * 7 + 3) % 11)
-    partitions = {str(p): list(body.partitions[p].replicas) for p in keys}
+    texts = [list_text(p, body.partitions[p].replicas) for p in written_order(body.partitions)]
+    moving = {p: a for p, a in body.partitions.items() if a.moving}
+    return topic_of_lists(profile, ",".join(texts), moving, body.topic_id)
+
+
+def written_order(partitions: Iterable[int]) -> list[int]:
+    """Return the partitions in the order in which their lists are written; ties as given."""
+    return sorted(partitions, key=lambda p: (p * 7 + 3) % 11)
+
+
+def list_text(partition: int, replicas: Ids) -> str:
+    """Return a partition and its replicas as a member of a JSON object."""
+    return f'"{partition}":{json.dumps(replicas, separators=(",", ":"))}'
+
+
+def topic_of_lists(
+    profile: Profile, lists: str, moving: Mapping[int, Assignment], topic_id: str | None
+) -> bytes:
+    """Encode a topic node whose lists are JSON already; `moving`: the partitions that move."""
+    partitions = f'"partitions":{{{lists}}}'
     if profile.era is not Era.RECORDED:
-        return _dump({"version": 1, "partitions": partitions})
-    adding = {str(p): list(a.adding) for p, a in body.partitions.items() if a.adding}
-    removing = {str(p): list(a.removing) for p, a in body.partitions.items() if a.removing}
-    moves = {"adding_replicas": adding, "removing_replicas": removing}
+        return f'{{"version":1,{partitions}}}'.encode()
+    adding = ",".join(list_text(p, a.adding) for p, a in moving.items() if a.adding)
+    removing = ",".join(list_text(p, a.removing) for p, a in moving.items() if a.removing)
+    moves = f'"adding_replicas":{{{adding}}},"removing_replicas":{{{removing}}}'
     if not profile.has_topic_ids:
-        return _dump({"version": 2, "partitions": partitions, **moves})
-    id_ = {} if body.topic_id is None else {"topic_id": body.topic_id}
-    return _dump({"partitions": partitions, **id_, **moves, "version": 3})
+        return f'{{"version":2,{partitions},{moves}}}'.encode()
+    id_ = "" if topic_id is None else f'"topic_id":{json.dumps(topic_id)},'
+    return f'{{{partitions},{id_}{moves},"version":3}}'.encode()
 
 
 def decode_topic(profile: Profile, data: bytes) -> TopicBody:
@@ -222,34 +241,55 @@ def encode_state(state: PartitionState) -> bytes:
 
 def decode_state(data: bytes, version: int) -> PartitionState:
     """Read a state node."""
+    return PartitionState(*_state_of(data), version)
+
+
+@lru_cache(maxsize=4096)
+def _state_of(data: bytes) -> tuple[int, Ids, int, int]:
+    """Read leader, ISR and epochs; whoever wrote a state reads it again and again."""
     body = json.loads(data)
-    return PartitionState(
-        body["leader"],
-        tuple(body["isr"]),
-        body["leader_epoch"],
-        body["controller_epoch"],
-        version,
-    )
+    return body["leader"], tuple(body["isr"]), body["leader_epoch"], body["controller_epoch"]
+
+
+class RequestEntries(dict[Tp, Ids]):
+    """The entries of a request that was written or read, and the text of each of them.
+
+    A controller writes a request again for each partition that completes: the rest is as before.
+    """
+
+    def __init__(self, entries: Mapping[Tp, Ids], texts: dict[Tp, bytes]) -> None:
+        super().__init__(entries)
+        self.texts = texts
+
+    def without(self, gone: Iterable[Tp] = ()) -> "RequestEntries":
+        """Return the other entries."""
+        rest = RequestEntries(self, self.texts.copy())
+        for tp in gone:
+            del rest[tp], rest.texts[tp]
+        return rest
 
 
 def encode_request(entries: Mapping[Tp, Ids]) -> bytes:
     """Encode a reassignment request."""
-    data = b'{"version":1,"partitions":[%s]}' % b",".join(
-        _entry(tp, replicas) if all(type(id_) is int for id_ in replicas) else _plain(tp, replicas)
-        for tp, replicas in entries.items()
-    )
-    _written.append((data, dict(entries)))
+    if not isinstance(entries, RequestEntries):
+        entries = RequestEntries(entries, {tp: _entry(tp, ids) for tp, ids in entries.items()})
+    data = b'{"version":1,"partitions":[%s]}' % b",".join(entries.texts.values())
+    _written.append((data, entries))
     return data
 
 
-def _plain(tp: Tp, replicas: Ids) -> bytes:
+def _entry(tp: Tp, replicas: Ids) -> bytes:
+    plain = all(type(id_) is int for id_ in replicas)
+    return _known_entry(tp, replicas) if plain else _new_entry(tp, replicas)
+
+
+def _new_entry(tp: Tp, replicas: Ids) -> bytes:
     entry = {"topic": tp.topic, "partition": tp.partition, "replicas": list(replicas)}
     return _dump(entry)
 
 
-_entry = lru_cache(maxsize=20_000)(_plain)
-"""A controller writes a request again for each partition that completes: the rest is as before."""
-_written: deque[tuple[bytes, dict[Tp, Ids]]] = deque(maxlen=2)
+_known_entry = lru_cache(maxsize=20_000)(_new_entry)
+_written: deque[tuple[bytes, RequestEntries]] = deque(maxlen=2)
 """The requests written last: whoever wrote one reads it next."""
 
 
@@ -257,7 +297,7 @@ def decode_request(profile: Profile, data: bytes) -> dict[Tp, Ids]:
     """Read a reassignment request; the last of two entries wins. Ids may be no numbers."""
     for ours, entries in _written:
         if ours == data:
-            return dict(entries)
+            return entries.without()
     known = {"topic", "partition", "replicas"}
     found: dict[Tp, Ids] = {}
     for entry in json.loads(data)["partitions"]:
@@ -278,13 +318,14 @@ def encode_partitions(partitions: Iterable[Tp]) -> bytes:
     return _dump({"version": 1, "partitions": entries})
 
 
-def decode_config(data: bytes) -> dict[str, str]:
-    """Read a config node; TypeError if a value is no string."""
+@lru_cache(maxsize=512)
+def decode_config(data: bytes) -> Mapping[str, str]:
+    """Read a config node, which many brokers do; TypeError if a value is no string."""
     config = json.loads(data)["config"] if data else {}
     for key, value in config.items():
         if not isinstance(value, str):
             raise TypeError(f"config {key} cannot be cast to a string")
-    return dict(config)
+    return MappingProxyType(config)
 
 
 def decode_change(data: bytes) -> str:

@@ -84,6 +84,7 @@ class World:
         self.notes: list[str] = []
         self.listeners: dict[int, Listener] = {}
         self.gathering: set[int] = set()
+        self.in_office: dict[int, ActiveController] = {}
         self.on_deleted: Callable[[int, Tp], None] = lambda broker, tp: None
         self.on_flow: Callable[[], None] = lambda: None
         self.office: Callable[[], ActiveController | None] = lambda: None

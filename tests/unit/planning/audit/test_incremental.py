@@ -20,8 +20,8 @@ from poolkeeper.model.specs import (
 from poolkeeper.model.topology import Cluster, Partition, Topic
 from poolkeeper.planning.audit import fast_path
 from poolkeeper.planning.audit.audit import state_after, worsened
-from poolkeeper.planning.audit.excess import live_state, partition_excess
-from poolkeeper.planning.audit.incremental import leaves_worse
+from poolkeeper.planning.audit.excess import excesses, live_state, partition_excess
+from poolkeeper.planning.audit.incremental import leaves_worse, lists_leave_worse
 from poolkeeper.planning.audit.moves import move_violations
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.rules import Rules
@@ -96,6 +96,21 @@ def test_changes_say_what_whole_states_say(data: st.DataObject) -> None:
     )
     worse = list(worsened(rules, before, state_after(plan, before), forgiven))
     assert leaves_worse(rules, plan, plan.moves, forgiven) == bool(worse)
+
+
+@examples(18)
+@given(st.data())
+def test_lists_that_change_say_what_whole_states_say(data: st.DataObject) -> None:
+    desired, cluster, gone = data.draw(bounded())
+    before = live_state(cluster)
+    ids = sorted({*cluster.brokers, *(b for lists in before.values() for b in lists)})
+    lists = st.lists(st.sampled_from(ids), min_size=1, max_size=4, unique=True).map(tuple)
+    changing = data.draw(st.sets(st.sampled_from(sorted(before)), max_size=6))
+    after = {name: data.draw(lists) for name in sorted(changing)}
+    worse = excesses({**before, **after}, desired, cluster, gone) > excesses(
+        before, desired, cluster, gone
+    )
+    assert lists_leave_worse(Rules(desired, cluster, gone), before, after) == worse
 
 
 @examples(18)

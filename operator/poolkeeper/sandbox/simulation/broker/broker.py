@@ -193,7 +193,7 @@ class SimulatedBroker:
         term = candidate.run(self, self._world, self._on_office)
         if term is None:
             return
-        self.term = term
+        self.term = self._world.in_office[self.id] = term
         yield
         try:
             yield from membership.begin(term)
@@ -207,6 +207,7 @@ class SimulatedBroker:
         if self.term is not None:
             self.term.active = False
             self.term = None
+            self._world.in_office.pop(self.id, None)
             self._office.clear()
 
     def _on_failure(self, failure: Exception) -> None:

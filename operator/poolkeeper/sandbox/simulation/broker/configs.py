@@ -114,10 +114,12 @@ class ConfigReader:
     def _purge(self, names: tuple[str, ...]) -> None:
         client = self._broker.client
         oldest_ms = self._world.clock.now_ms() - KEPT_MS
-        for name in names:
+        for name in names:  # the oldest come first
             path = f"{CHANGES}/{name}"
             stat = client.exists(path)
-            if stat is not None and stat.ctime < oldest_ms:
+            if stat is not None and stat.ctime >= oldest_ms:
+                return
+            if stat is not None:
                 client.commit_many([[DeleteNode(path)]])
 
 

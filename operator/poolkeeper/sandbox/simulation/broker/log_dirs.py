@@ -8,6 +8,7 @@ the others. The replicas of a failed directory are *offline*: they are not made 
 cannot be brought back from another broker, until the directory is there again.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from poolkeeper.sandbox.simulation.codecs import Tp
@@ -43,16 +44,22 @@ class Disk:
     offline: set[Tp] = field(default_factory=set)
     used: list[float] = field(init=False)
     _counts: list[int] = field(init=False)
+    _on_placed: Callable[[Tp], None] = lambda tp: None
 
     def __post_init__(self) -> None:
         self._counts = [0] * len(self.directories)
         self.used = [0.0] * len(self.directories)
+
+    def watch(self, on_placed: Callable[[Tp], None]) -> None:
+        """Tell of every log that comes, goes, or lies in another directory from now on."""
+        self._on_placed = on_placed
 
     def put(self, tp: Tp, log: Log) -> None:
         """Have a log that was there before."""
         self.logs[tp] = log
         self._counts[log.directory] += 1
         self.used[log.directory] += log.bytes
+        self._on_placed(tp)
 
     def hold(self, log: Log, bytes_: float) -> None:
         """Let a log have that many bytes."""
@@ -72,6 +79,7 @@ class Disk:
             log = Log(self.requested_dirs.pop(tp, self._emptiest()), topic_id=topic_id)
             self.logs[tp] = log
             self._counts[log.directory] += 1
+            self._on_placed(tp)
         elif log.topic_id is None:
             log.topic_id = topic_id
         return log
@@ -84,6 +92,7 @@ class Disk:
             self.hold_copy(log, 0.0)
             self.hold(log, 0.0)
             self._counts[log.directory] -= 1
+            self._on_placed(tp)
 
     def fail(self, directory: int) -> tuple[Tp, ...]:
         """Let a directory fail; its logs are offline, copies to it are dropped.
@@ -127,6 +136,7 @@ class Disk:
         self.used[log.directory] -= log.bytes
         log.directory, log.future, log.future_bytes = log.future, None, 0.0
         self.moving.discard(tp)
+        self._on_placed(tp)
 
     def index(self, directory: str) -> int:
         """Return the number of a directory; ValueError if it is none of this broker's."""

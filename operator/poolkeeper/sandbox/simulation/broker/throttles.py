@@ -7,6 +7,7 @@ broker's log and the one before stays; a value that is no string spoils the whol
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from poolkeeper.sandbox.simulation.codecs import Tp
 
@@ -18,6 +19,18 @@ FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 RATES = (LEADER_RATE, FOLLOWER_RATE, DIRECTORY_RATE)
 LISTS = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 _PAIRS = re.compile(r"(?:[0-9]+:[0-9]+(?:,[0-9]+:[0-9]+)*)?")
+
+
+@lru_cache(maxsize=512)
+def _partitions_by_broker(text: str) -> Mapping[int, frozenset[int]] | None:
+    """Read a list, which every broker does; None for one that makes no sense."""
+    if not _PAIRS.fullmatch(text):
+        return None
+    found: dict[int, set[int]] = {}
+    for pair in text.split(",") if text else ():
+        partition, broker = pair.split(":")
+        found.setdefault(int(broker), set()).add(int(partition))
+    return {broker: frozenset(partitions) for broker, partitions in found.items()}
 
 
 @dataclass(slots=True)
@@ -54,14 +67,14 @@ class Throttles:
             text = config.get(key, "").strip()
             if text == "*":
                 self.lists[key][topic] = None
-            elif not _PAIRS.fullmatch(text):
+                continue
+            by_broker = _partitions_by_broker(text)
+            if by_broker is None:
                 wrong.append(f"{key} of {topic}: {text!r} is no list")
-            else:
-                pairs = [pair.split(":") for pair in text.split(",") if pair]
-                ours = frozenset(int(p) for p, broker in pairs if int(broker) == self.broker)
-                self.lists[key].pop(topic, None)
-                if ours:
-                    self.lists[key][topic] = ours
+                continue
+            self.lists[key].pop(topic, None)
+            if self.broker in by_broker:
+                self.lists[key][topic] = by_broker[self.broker]
         return tuple(wrong)
 
     def limit(self, rate_key: str, list_key: str, tp: Tp) -> int | None:

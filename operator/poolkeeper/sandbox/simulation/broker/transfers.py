@@ -17,6 +17,7 @@ slows no healthy replication here, as in Kafka.
 """
 
 from collections.abc import Callable, Hashable, Mapping
+from math import inf
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -34,12 +35,14 @@ END_BYTES = 1.0
 class ByteFlow:
     """Bytes on their way: how many are missing, over which resources.
 
-    `growth_bytes_per_s`: how fast more becomes missing.
+    `growth_bytes_per_s`: how fast more becomes missing, but never more than `whole_bytes`: what is
+    older than that is gone from the source as well.
     """
 
     missing_bytes: float
     resources: tuple[Resource, ...]
     growth_bytes_per_s: float = 0.0
+    whole_bytes: float = inf
 
 
 class FlowSource(Protocol):
@@ -104,8 +107,9 @@ class Transfers:
             return
         copied: dict[Hashable, Copied] = {}
         for name, rate in self._rates.items():
-            grown = self._flows[name].growth_bytes_per_s * passed_s
-            net = min(rate * passed_s - grown, self._missing[name])
+            flow, missing = self._flows[name], self._missing[name]
+            grown = flow.growth_bytes_per_s * passed_s
+            net = min(max(rate * passed_s - grown, missing - flow.whole_bytes), missing)
             copied[name] = (net, grown)
             if net:
                 self._missing[name] -= net

@@ -18,6 +18,7 @@ from kazoo.exceptions import BadVersionError
 from poolkeeper.sandbox.simulation import codecs
 from poolkeeper.sandbox.simulation.codecs import Assignment, Ids, PartitionState, TopicBody, Tp
 from poolkeeper.sandbox.simulation.controller.event_queue import Work
+from poolkeeper.sandbox.simulation.profiles import Profile
 from poolkeeper.sandbox.simulation.world import News, World
 from poolkeeper.sandbox.simulation.zookeeper.session import (
     CheckNode,
@@ -48,10 +49,36 @@ class Host(Protocol):
 
 @dataclass(slots=True)
 class ControllerTopic:
-    """A topic in the controller's memory."""
+    """A topic in the controller's memory. `written`: its node as this controller wrote it last.
+
+    A controller writes a node twice for each move, whole: what stays as it was is not made again.
+    """
 
     partitions: dict[int, Assignment] = field(default_factory=dict)
     topic_id: str | None = None
+    written: bytes = b""
+    _texts: dict[int, str] = field(default_factory=dict)
+    _moving: dict[int, Assignment] = field(default_factory=dict)
+
+    def assign(self, partition: int, assignment: Assignment) -> None:
+        """Change a partition's assignment."""
+        self.partitions[partition] = assignment
+        if partition in self._texts:
+            self._texts[partition] = codecs.list_text(partition, assignment.replicas)
+            self._moving.pop(partition, None)
+            if assignment.moving:
+                self._moving[partition] = assignment
+
+    def encode(self, profile: Profile) -> bytes:
+        """Return the topic's node."""
+        if len(self._texts) != len(self.partitions):
+            order = codecs.written_order(sorted(self.partitions))
+            self._texts = {p: codecs.list_text(p, self.partitions[p].replicas) for p in order}
+            self._moving = {p: a for p, a in self.partitions.items() if a.moving}
+        moving = dict(sorted(self._moving.items()))
+        lists = ",".join(self._texts.values())
+        self.written = codecs.topic_of_lists(profile, lists, moving, self.topic_id)
+        return self.written
 
 
 class ActiveController:
@@ -101,7 +128,7 @@ class ActiveController:
 
     def remember(self, tp: Tp, assignment: Assignment) -> None:
         """Change a partition's assignment in memory."""
-        self.topics[tp.topic].partitions[tp.partition] = assignment
+        self.topics[tp.topic].assign(tp.partition, assignment)
 
     def partitions(self) -> Iterable[tuple[Tp, Assignment]]:
         """Return all partitions of all topics, in no order that means anything."""
@@ -156,14 +183,14 @@ class ActiveController:
 
     def rewritten(self, name: str) -> WriteNode:
         """Return the write of a topic node as remembered."""
-        topic = self.topics[name]
-        body = TopicBody(dict(sorted(topic.partitions.items())), topic.topic_id)
-        return WriteNode(codecs.topic_path(name), codecs.encode_topic(self.profile, body))
+        return WriteNode(codecs.topic_path(name), self.topics[name].encode(self.profile))
 
     def read_topic(self, name: str, watch: Watch | None = None) -> TopicBody | None:
-        """Read a topic node; None if there is none."""
-        found = self.client.get(codecs.topic_path(name), watch)
-        return None if found is None else codecs.decode_topic(self.profile, found[0])
+        """Read a topic node; None if there is none, or if it is as this controller wrote it."""
+        found, known = self.client.get(codecs.topic_path(name), watch), self.topics.get(name)
+        if found is None or (known is not None and found[0] == known.written):
+            return None
+        return codecs.decode_topic(self.profile, found[0])
 
     def read_state(self, tp: Tp, watch: Watch | None = None) -> PartitionState | None:
         """Read a partition's state, and remember it."""

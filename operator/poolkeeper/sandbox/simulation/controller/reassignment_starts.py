@@ -52,7 +52,7 @@ def _take_up_recorded(controller: ActiveController, entries: Mapping[Tp, Ids]) -
             controller.note(f"reassignment of {tp} failed: {failure}")
             failed.add(tp)
     if failed:
-        yield from forget_recorded(controller, lambda tp, _: tp in failed)
+        yield from forget_recorded(controller, dict.fromkeys(failed))
 
 
 def begin(controller: ActiveController, entries: Collection[Tp]) -> Steps:
@@ -93,7 +93,7 @@ def resume(controller: ActiveController) -> Steps:
 
 def alter(controller: ActiveController, targets: Mapping[Tp, Ids | None]) -> Steps:
     """Do what a call of the brokers' API asks for: new targets, or None to cancel (2.4+)."""
-    yield from forget_recorded(controller, lambda tp, _: tp in targets)
+    yield from forget_recorded(controller, dict.fromkeys(targets))
     for tp in controller.order("alter", targets):
         assignment, target = controller.assignment(tp), targets[tp]
         if assignment is None or (target is None and not assignment.moving):

@@ -57,9 +57,7 @@ def pursue_recorded(controller: ActiveController, tp: Tp, wanted: Assignment) ->
         return
     yield from _complete(controller, tp, wanted.target, wanted.removing)
     controller.moving.discard(tp)
-    yield from request_node.forget_recorded(
-        controller, lambda other, replicas: other == tp and replicas == wanted.target
-    )
+    yield from request_node.forget_recorded(controller, {tp: wanted.target})
 
 
 def pursue_union(controller: ActiveController, tp: Tp, target: Ids) -> Steps:

@@ -10,7 +10,7 @@ every change is looked at.
 from collections.abc import Callable, Collection, Mapping
 
 from poolkeeper.sandbox.simulation import codecs
-from poolkeeper.sandbox.simulation.codecs import REQUEST, Ids, Tp
+from poolkeeper.sandbox.simulation.codecs import REQUEST, Ids, RequestEntries, Tp
 from poolkeeper.sandbox.simulation.controller.controller import ActiveController
 from poolkeeper.sandbox.simulation.controller.event_queue import Steps
 from poolkeeper.sandbox.simulation.profiles import Era
@@ -79,12 +79,19 @@ def _subtract(controller: ActiveController, done: Collection[Tp]) -> Steps:
     yield
 
 
-def forget_recorded(controller: ActiveController, done: Callable[[Tp, Ids], bool]) -> Steps:
-    """Take entries out of the request (2.4 and later); an unreadable one is deleted."""
+def forget_recorded(controller: ActiveController, done: Mapping[Tp, Ids | None]) -> Steps:
+    """Take entries out of the request (2.4 and later); an unreadable one is deleted.
+
+    `done`: the target with which an entry goes; None for any.
+    """
     found = read(controller)
     if found is None:
         return
-    rest = {tp: ids for tp, ids in found.items() if not done(tp, ids)}
+    gone = {tp for tp, target in done.items() if tp in found and target in (None, found[tp])}
+    if isinstance(found, RequestEntries):
+        rest: Mapping[Tp, Ids] = found.without(gone)
+    else:
+        rest = {tp: ids for tp, ids in found.items() if tp not in gone}
     if rest:
         _put(controller, rest)
     else:

@@ -340,7 +340,7 @@ def _move_bytes_done(
     move = plan.moves[m]
     if progress.state in (MoveState.DONE, MoveState.GONE):
         return move.bytes
-    if progress.at < 0:
+    if progress.at < 0 or (not progress.at and progress.state not in IN_FLIGHT_STATES):
         return 0
     added, size = move.replicas_added, move.replica_bytes
     done, part = sum(added[: progress.at]), 0

@@ -9,6 +9,7 @@ the throttle is not adapted, it is `calm_pause_s` until the next one.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from poolkeeper import wording
 from poolkeeper.controller.news import NewsBudget
@@ -35,6 +36,10 @@ class RehearsedSession(FakeSession):
     A node that was not written since it was read before is the same object.
     """
 
+    def __init__(self, *asked: Any, **options: Any) -> None:
+        super().__init__(*asked, **options)
+        self._groups: dict[str, tuple[tuple[str, ...], int, tuple[Node | None, ...]]] = {}
+
     def read_many(
         self, paths: Sequence[str], *, unreadable: Node | None = None
     ) -> list[Node | None]:
@@ -43,6 +48,28 @@ class RehearsedSession(FakeSession):
         self.reads += len(paths)
         self.clock.advance(READ_NODE_MS * len(paths))
         return self.fake.server.tree.read_many(paths)
+
+    def read_groups(self, groups: Sequence[tuple[str, ...]]) -> list[tuple[Node | None, ...]]:
+        """Return the nodes of each group, whose paths belong to one topic.
+
+        A group of which nothing was written since is the same tuple.
+        """
+        self.sync()
+        count = sum(map(len, groups))
+        self.reads += count
+        self.clock.advance(READ_NODE_MS * count)
+        return [self._read_group(group) for group in groups]
+
+    def _read_group(self, group: tuple[str, ...]) -> tuple[Node | None, ...]:
+        if not group:
+            return ()
+        tree, known = self.fake.server.tree, self._groups.get(group[0])
+        changed = tree.changed(group[0])
+        if known is not None and known[0] is group and known[1] == changed:
+            return known[2]
+        found = tuple(tree.read_many(group))
+        self._groups[group[0]] = group, changed, found
+        return found
 
 
 @dataclass(slots=True)

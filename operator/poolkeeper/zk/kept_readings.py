@@ -91,9 +91,11 @@ class DecodedTopics:
                 found[name] = known.decoded
         return found
 
-    def state_paths(self, nodes: TopicNodes) -> list[str]:
-        """Return the paths of all states, by topic and partition in their order."""
-        return [path for name in nodes for path in self._nodes[name].states]
+    def state_paths(self, nodes: TopicNodes) -> list[tuple[str, ...]]:
+        """Return the paths of the states of each topic that could be decoded, in their order."""
+        return [
+            self._nodes[name].states for name, node in nodes.items() if isinstance(node, TopicNode)
+        ]
 
     def find(self, name: str, epoch: int, nodes: NodesOfTopic) -> Topic | None:
         """Return the topic that these nodes made before, unless a state is of a later epoch."""

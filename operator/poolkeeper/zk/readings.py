@@ -64,7 +64,7 @@ class Admin:
 
 @frozen
 class ZnodeReading:
-    """Everything read, in the order of `topics` and `brokers`; `states` as `state_paths` says.
+    """Everything read, in the order of `topics` and `brokers`; `states` by decoded topic.
 
     `before` and `after` are the topic nodes at the start and at the end, `nodes` what `before`
     decodes to, `admins` the administrative nodes just before and after `after`.
@@ -75,7 +75,7 @@ class ZnodeReading:
     after: Sequence[Node | None]
     nodes: TopicNodes
     configs: Sequence[Node | None]
-    states: Sequence[Node | None]
+    states: Sequence[tuple[Node | None, ...]]
     brokers: Sequence[str]
     registrations: Sequence[Node | None]
     broker_configs: Sequence[Node | None]
@@ -151,9 +151,8 @@ def _topics(
     """
     configs = dict(zip(reading.topics, reading.configs, strict=True))
     stats = dict(zip(reading.topics, reading.before, strict=True))
-    left = iter(reading.states)
     nodes = {name: node for name, node in reading.nodes.items() if isinstance(node, TopicNode)}
-    states_of = {name: tuple(islice(left, len(node.partitions))) for name, node in nodes.items()}
+    states_of = dict(zip(nodes, reading.states, strict=True))
     topics: dict[str, Topic] = {}
     later: list[tuple[TopicPartition, int]] = []
     if decoded is not None:

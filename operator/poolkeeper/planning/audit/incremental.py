@@ -76,19 +76,19 @@ def leaves_worse(
     return max(gained) > Excesses()
 
 
-def lists_leave_worse(
-    rules: Rules,
-    before: Mapping[tuple[str, int], Replicas],
-    after: Mapping[tuple[str, int], Replicas],
-) -> bool:
+def lists_leave_worse(rules: Rules, after: Mapping[tuple[str, int], Replicas]) -> bool:
     """Whether the whole cluster's laws, in their order, are worse once some lists change.
 
-    `before`: all lists of the cluster; `after`: those that change. No partition comes or goes.
+    `after`: the lists that change. No partition comes or goes.
     """
-    changes = [_Change(*name, before[name], replicas) for name, replicas in after.items()]
+    changes = []
+    for (topic, number), replicas in after.items():
+        live = rules.cluster.topics[topic].partition(number)
+        assert live is not None, "no partition comes"
+        changes.append(_Change(topic, number, live.replicas, replicas))
     growth: list[Counter[str]] = [Counter(), Counter()]
     if _is_bounded(rules, Plan("", "", "")):
-        counts = _counts_of(rules, before)
+        counts = _count(rules)
         for sign, each in ((-1, counts), (1, _count_after(rules, counts, changes))):
             for name in rules.pools:
                 growth[0][name] += sign * capacity_excess(rules, name, each.held, each.mib)
@@ -100,17 +100,6 @@ def lists_leave_worse(
     for gained in pools:  # each of them has what no pool owns in it
         total = total.plus(gained).plus(nothing)
     return total > Excesses()
-
-
-def _counts_of(rules: Rules, state: Mapping[tuple[str, int], Replicas]) -> _Counts:
-    mib: Counter[int] = Counter()
-    if rules.declares_disks:
-        for name, replicas in state.items():
-            size = rules.mib.get(name, 0)
-            for broker in replicas:
-                mib[broker] += size
-    partitions = Counter(topic for topic, _ in state)
-    return _Counts(Counter(chain.from_iterable(state.values())), mib, partitions)
 
 
 _Excess = Counter[str]

@@ -18,7 +18,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning.audit.excess import LAWS, State, excesses
+from poolkeeper.planning.audit.excess import LAWS, State, excesses, live_state
 from poolkeeper.planning.audit.incremental import lists_leave_worse
 from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.staging.candidates import entry_for, packer_for
@@ -74,12 +74,18 @@ def next_stage(
     return Stage(tuple(sorted((entry.move, entry.step) for entry in entries)), room.bytes)
 
 
-def with_live_bytes(moves: Sequence[Move], cluster: Cluster) -> tuple[Move, ...]:
+def with_live_bytes(
+    moves: Sequence[Move], at: Sequence[int | None], cluster: Cluster
+) -> tuple[Move, ...]:
     """Return the moves with the bytes that they copy now; the planned ones of unknown sizes.
 
-    Partitions grow and shrink while a plan waits, and it is now that a disk must have room.
+    Partitions grow and shrink while a plan waits, and it is now that a disk must have room. `at`:
+    as in `next_stage`; moves that are left out are returned as they are.
     """
-    return tuple(_with_live_bytes(move, cluster) for move in moves)
+    return tuple(
+        move if place is None else _with_live_bytes(move, cluster)
+        for move, place in zip(moves, at, strict=True)
+    )
 
 
 def _with_live_bytes(move: Move, cluster: Cluster) -> Move:
@@ -87,7 +93,8 @@ def _with_live_bytes(move: Move, cluster: Cluster) -> Move:
     partition = None if topic is None else topic.partition(move.partition)
     if partition is None or partition.size_bytes is None:
         return move
-    return move._replace(bytes=partition.size_bytes * sum(move.replicas_added))
+    size = partition.size_bytes * sum(move.replicas_added)
+    return move if size == move.bytes else move._replace(bytes=size)
 
 
 def after_stage(
@@ -101,13 +108,26 @@ def after_stage(
     return done
 
 
+def assert_lawful_stage(
+    stage: Stage,
+    moves: Sequence[Move],
+    desired: Desired,
+    cluster: Cluster,
+    gone: Iterable[int] = (),
+) -> None:
+    """Raise `Refused` if the stage leaves the cluster worse by the laws in their order."""
+    gone = frozenset(gone)
+    done = ((moves[index], step) for index, step in stage.entries)
+    after = {(move.topic, move.partition): move.path[step] for move, step in done}
+    if lists_leave_worse(Rules(desired, cluster, gone), after):
+        before = live_state(cluster)
+        assert_lawful(before, after_stage(before, moves, stage), desired, cluster, gone)
+
+
 def assert_lawful(
     before: State, after: State, desired: Desired, cluster: Cluster, gone: Iterable[int] = ()
 ) -> None:
     """Raise `Refused` if `after` is worse than `before` by the laws in their order."""
-    changed = {name: replicas for name, replicas in after.items() if before[name] != replicas}
-    if not lists_leave_worse(Rules(desired, cluster, frozenset(gone)), before, changed):
-        return
     was = excesses(before, desired, cluster, gone)
     becomes = excesses(after, desired, cluster, gone)
     if becomes > was:

@@ -204,7 +204,7 @@ def complete_view(
             states = tuple(None if m in held else place for m, place in enumerate(states))
             gone = guard.gone()
             with context.timed("stage"):
-                moves = next_stage.with_live_bytes(at.plan.moves, sized)
+                moves = next_stage.with_live_bytes(at.plan.moves, states, sized)
                 stage = next_stage.next_stage(moves, states, sized, at.desired, gone=gone)
             return replace(
                 view, stage_computed=True, stage=stage, cluster_with_sizes=sized, gone=gone

@@ -33,7 +33,6 @@ from poolkeeper.model.execution.waits import Wait, in_order
 from poolkeeper.model.plans import Move, MoveLogDir, Plan
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.audit import excess
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
 from poolkeeper.planning.run_state.progress import log_dir_copies, step_progress
@@ -222,11 +221,8 @@ def _request_stage_if_lawful(
         if _is_outlived(at, waits):
             return EnterPhase(Phase.RESTORING, Ending.REPLACED, found)
         return DoNothing(waits[:WAITS_MAX], found)
-    before = excess.live_state(cluster)
-    after = next_stage.after_stage(before, moves, stage)
-    next_stage.assert_lawful(
-        before, after, at.desired, at.view.cluster_with_sizes or cluster, at.view.gone
-    )
+    sized = at.view.cluster_with_sizes or cluster
+    next_stage.assert_lawful_stage(stage, moves, at.desired, sized, at.view.gone)
     attempts = at.run.attempts if stage.entries == at.run.step else 0
     if not _is_tried_out(attempts):
         return _request_if_throttled(at, RequestStage(stage, attempts + 1, found))

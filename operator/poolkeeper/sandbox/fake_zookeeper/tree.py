@@ -103,6 +103,7 @@ class Tree:
         self._names: dict[str, set[str]] = {"/": set()}
         self._history: deque[Undo] = deque(maxlen=HISTORY_MAX)
         self._touched: dict[str, int] = {}  # the last change of a node or of its children
+        self._changed: dict[str, int] = {}  # the last change in a branch
 
     def find(self, path: str) -> Znode | None:
         """Return the node."""
@@ -124,6 +125,13 @@ class Tree:
         """Return the names of a node's children."""
         self.get(path)
         return frozenset(self._names.get(path, ()))
+
+    def changed(self, path: str) -> int:
+        """Return the last transaction that changed a node in the branch of that path.
+
+        A branch is all below the third name: all nodes of a topic.
+        """
+        return self._changed.get(branch_of(path), 0)
 
     def owned_by(self, session: int) -> tuple[str, ...]:
         """Return the paths of a session's ephemeral nodes, in the order of their creation."""
@@ -243,7 +251,7 @@ class Tree:
 
     def _put(self, path: str, node: Znode | None, zxid: int) -> None:
         self._history.append(Undo(zxid, path, self._nodes.get(path)))
-        self._touched[path] = zxid
+        self._touched[path] = self._changed[branch_of(path)] = zxid
         self._place(path, node)
 
     def _place(self, path: str, node: Znode | None) -> None:
@@ -256,6 +264,11 @@ class Tree:
             self._nodes[path] = node
             if path != "/":
                 self._names.setdefault(above, set()).add(name)
+
+
+def branch_of(path: str) -> str:
+    """Return the path up to its third name, such as `/brokers/topics/orders`."""
+    return "/".join(path.split("/", 4)[:4])
 
 
 def parent_of(path: str) -> str:

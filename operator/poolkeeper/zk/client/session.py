@@ -13,6 +13,7 @@ All methods may be called from several threads.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from threading import Event
 from typing import Any, Self, TypeAlias
 
@@ -147,6 +148,11 @@ class Session:
         if multiread.all_there(found):
             return found
         return [multiread.known(p, n, unreadable) for p, n in zip(paths, found, strict=True)]
+
+    def read_groups(self, groups: Sequence[tuple[str, ...]]) -> list[tuple[Node | None, ...]]:
+        """Return the nodes of each group of paths, all read as by `read_many`."""
+        found = iter(self.read_many([path for group in groups for path in group]))
+        return [tuple(islice(found, len(group))) for group in groups]
 
     def commit(self, transaction: Sequence[Operation]) -> tuple[str, ...]:
         """Do all operations or none, in one transaction; return the paths of creates, else "".

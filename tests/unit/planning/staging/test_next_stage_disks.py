@@ -69,10 +69,10 @@ def test_a_copy_is_as_large_as_the_partition_is_now(now_gib, bytes_) -> None:
     size = None if now_gib is None else now_gib * GIB
     observed = cluster(t=[partition(0, 1, 2, 3, size_bytes=size)])
     planned = move("t", 0, (1, 2, 3), (4, 5, 3), gib=10)
-    (live,) = next_stage.with_live_bytes([planned], observed)
+    (live,) = next_stage.with_live_bytes([planned], [0], observed)
     assert live == planned._replace(bytes=bytes_)
     gone = move("u", 0, (1, 2, 3), (4, 5, 3), gib=10)
-    assert next_stage.with_live_bytes([gone], observed) == (gone,)
+    assert next_stage.with_live_bytes([gone], [0], observed) == (gone,)
 
 
 def test_what_a_stage_frees_counts_only_after_it() -> None:

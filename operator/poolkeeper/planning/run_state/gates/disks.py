@@ -217,6 +217,8 @@ def failed_targets(
     2.3 a broker with a failed directory never makes a replica that is moved to it: the request
     would hang.
     """
+    if not any(broker.failed_log_dirs for broker in cluster.brokers.values()):
+        return {}
     passes = (Urgency.HEAL, Urgency.DRAIN) if _takes_replicas(cluster) else ()
     found: dict[int, tuple[Wait, ...]] = {}
     for m, (move, at) in enumerate(zip(moves, places, strict=True)):

@@ -47,7 +47,7 @@ def health(cluster: Cluster) -> Health:
             continue
         needed = min_insync(topic)
         for partition in topic.partitions:
-            if partition.isr is None:
+            if partition.isr is None or _is_whole(partition):
                 continue
             in_sync = 0 if partition.leader == -1 else len(partition.isr)
             whole = all(broker in partition.isr for broker in partition.replicas)
@@ -235,6 +235,8 @@ def blocks(
     blocked = {}
     for i, (move, state) in enumerate(zip(moves, progress, strict=True)):
         if state.state in (MoveState.PENDING, MoveState.ORPHANED):
+            if _may_plainly_go(move, state.at, cluster):
+                continue
             wait = _block(move, state.at, cluster)
             if wait is not None:
                 blocked[i] = wait
@@ -295,6 +297,19 @@ def lost_in_sync(cluster: Cluster, partition: Partition) -> Replicas:
     return tuple(sorted(isr))
 
 
+def _may_plainly_go(move: Move, at: int, cluster: Cluster) -> bool:
+    """Whether all replicas before and after the step are live, and those before are in sync."""
+    topic, live = cluster.topics[move.topic], cluster.brokers
+    partition = topic.partition(move.partition)
+    return (
+        partition is not None
+        and partition.isr == partition.replicas == move.path[at]
+        and partition.leader != -1
+        and move.topic not in cluster.deleting
+        and all([broker in live for broker in (*partition.replicas, *move.path[at + 1])])
+    )
+
+
 def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:
     named = (move.name,)
     if move.topic in cluster.deleting:
@@ -320,6 +335,12 @@ def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:
         lost = lost_sources(cluster, named[0])
         return Wait(WaitReason.NO_LIVE_REPLICA_IN_SYNC, partitions=named, brokers=lost)
     return None
+
+
+def _is_whole(partition: Partition) -> bool:
+    """Whether it plainly has all its replicas in sync, as nearly every partition has."""
+    isr = partition.isr
+    return isr == partition.replicas and partition.leader != -1 and not partition.adding
 
 
 def _missing(partition: Partition) -> frozenset[int]:

@@ -52,6 +52,7 @@ class MoveProgress:
     at: int = -1
 
 
+DONE_IN_ONE = MoveProgress(MoveState.DONE, 1)
 NOT_BEGUN = MoveProgress(MoveState.PENDING, 0)
 """Where most moves of a fresh plan stand."""
 
@@ -73,25 +74,25 @@ def classified(moves: Iterable[Move], cluster: Cluster) -> Iterator[MoveProgress
     entries = entries_of(cluster)
     if entries:
         return (_classify(move, cluster, entries) for move in moves)
-    return (
-        NOT_BEGUN if _has_not_begun(move, cluster) else _classify(move, cluster, entries)
-        for move in moves
-    )
+    return (_at_rest(move, cluster) or _classify(move, cluster, entries) for move in moves)
 
 
-def _has_not_begun(move: Move, cluster: Cluster) -> bool:
-    """Whether it plainly is the first row of the table, without a request: so are most moves."""
+def _at_rest(move: Move, cluster: Cluster) -> MoveProgress | None:
+    """Where a move stands that plainly has not begun, or is done in one step: so are most moves.
+
+    For clusters without a request.
+    """
     topic = cluster.topics.get(move.topic)
     if topic is None or move.partition >= len(topic.partitions) or move.topic in cluster.torn:
-        return False
-    live = topic.partitions[move.partition]
-    return (
-        live.replicas == move.path[0]
-        and live.partition == move.partition
-        and not live.moving
-        and len(move.path) > 1
-        and (not move.topic_id or not topic.topic_id or move.topic_id == topic.topic_id)
-    )
+        return None
+    live, path = topic.partitions[move.partition], move.path
+    if live.partition != move.partition or live.adding or live.removing or len(path) < 2:
+        return None
+    if move.topic_id and topic.topic_id and move.topic_id != topic.topic_id:
+        return None
+    if live.replicas == path[0]:
+        return NOT_BEGUN
+    return DONE_IN_ONE if len(path) == 2 and live.replicas == path[1] else None
 
 
 def _classify(move: Move, cluster: Cluster, entries: Entries) -> MoveProgress:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from builders import GIB, MIB
 from laws import examples
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
+from poolkeeper.rehearsal.cluster_copy.loading import THROTTLED_PART
 from poolkeeper.rehearsal.results import document
 from poolkeeper.rehearsal.results.outcomes import Rehearsed
 from poolkeeper.rehearsal.values import End, Hardware, Rehearsal
@@ -44,7 +45,7 @@ def test_it_ends_and_takes_what_the_plan_predicts_and_the_throttle_s_settling():
     found = plain()
     assert found.end is End.FINISHED
     assert found.plan.makespan is not None
-    beside_s = found.seconds - found.plan.makespan.seconds
+    beside_s = found.seconds - found.plan.makespan.seconds / THROTTLED_PART
     assert 5 < beside_s < 5 + 10 * len(found.stages)
 
 

@@ -47,7 +47,7 @@ class RehearsedSession(FakeSession):
         self.sync()  # one round trip, which faults may strike as any other
         self.reads += len(paths)
         self.clock.advance(READ_NODE_MS * len(paths))
-        return self.fake.server.tree.read_many(paths)
+        return self._read_now(paths)
 
     def read_groups(self, groups: Sequence[tuple[str, ...]]) -> list[tuple[Node | None, ...]]:
         """Return the nodes of each group, whose paths belong to one topic.
@@ -60,6 +60,11 @@ class RehearsedSession(FakeSession):
         self.clock.advance(READ_NODE_MS * count)
         return [self._read_group(group) for group in groups]
 
+    def _read_now(self, paths: Sequence[str]) -> list[Node | None]:
+        found: Any = self.fake.server.tree.read_many(paths)  # tuples of what a Node has
+        nodes: list[Node | None] = found
+        return nodes
+
     def _read_group(self, group: tuple[str, ...]) -> tuple[Node | None, ...]:
         if not group:
             return ()
@@ -67,7 +72,7 @@ class RehearsedSession(FakeSession):
         changed = tree.changed(group[0])
         if known is not None and known[0] is group and known[1] == changed:
             return known[2]
-        found = tuple(tree.read_many(group))
+        found = tuple(self._read_now(group))
         self._groups[group[0]] = group, changed, found
         return found
 

@@ -35,6 +35,13 @@ from poolkeeper.sandbox.simulation.codecs import (
 from poolkeeper.sandbox.simulation.profiles import Profile
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode
 
+THROTTLED_PART = 0.87
+"""How much of the rate of a throttle brokers let through, measured by `tests/bench/bench_truth.py`.
+
+A broker counts eleven samples of a second as ten seconds. A follower that is above the rate pauses
+for a second, so that its copies come in one burst a second, each in a sample of its own: at ten
+elevenths of the rate they count as all of it. What a pause takes longer than a second is lost too.
+"""
 LATEST = "3.9.2"
 _RELEASE = re.compile(r"[0-9]+(?:\.[0-9]+){1,3}")
 
@@ -57,6 +64,7 @@ def spec_of(cluster: Cluster, kafka: str, hardware: Hardware, seed: int) -> Simu
         network_bytes_per_s=hardware.network_bytes_per_s,
         disk_bytes_per_s=hardware.disk_bytes_per_s,
         directories=1,
+        throttled_part=THROTTLED_PART,
         directories_of={id_: paths_of(b, cluster) for id_, b in cluster.brokers.items()},
     )
 

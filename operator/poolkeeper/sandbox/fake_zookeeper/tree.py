@@ -32,10 +32,20 @@ from poolkeeper.sandbox.simulation.zookeeper.session import (
     Operation,
     WriteNode,
 )
-from poolkeeper.zk.client.nodes import Node
 
 HISTORY_MAX = 20_000
 OPEN: tuple[Any, ...] = tuple(OPEN_ACL_UNSAFE)
+
+
+class ReadNode(NamedTuple):
+    """What a bulk read tells of a node."""
+
+    data: bytes
+    version: int
+    czxid: int
+    mzxid: int
+    ephemeral_owner: int
+    children: int
 
 
 @dataclass(frozen=True)
@@ -56,9 +66,9 @@ class Znode:
     children: int = 0
 
     @cached_property
-    def read(self) -> Node:
-        """The node as Poolkeeper reads it in bulk; the same object until it is written."""
-        return Node(self.data, self.version, self.czxid, self.mzxid, self.owner, self.children)
+    def read(self) -> ReadNode:
+        """The node as it is read in bulk; the same object until it is written."""
+        return ReadNode(self.data, self.version, self.czxid, self.mzxid, self.owner, self.children)
 
     @cached_property
     def stat(self) -> Any:
@@ -109,7 +119,7 @@ class Tree:
         """Return the node."""
         return self._nodes.get(path)
 
-    def read_many(self, paths: Sequence[str]) -> list[Node | None]:
+    def read_many(self, paths: Sequence[str]) -> list[ReadNode | None]:
         """Return each node, as it is now."""
         find = self._nodes.get
         return [None if (node := find(path)) is None else node.read for path in paths]

@@ -30,7 +30,8 @@ class SimulationSpec:
     """A cluster to simulate. Rates are bytes per second, of each broker's network and disk.
 
     `directories` is how many log directories each broker has, but for the brokers of
-    `directories_of`, whose paths are given; `seed` decides what is chance.
+    `directories_of`, whose paths are given; `seed` decides what is chance. `throttled_part`: how
+    much of the rate of a throttle brokers let through.
     """
 
     brokers: tuple[BrokerSpec, ...] = spread(3)
@@ -40,6 +41,7 @@ class SimulationSpec:
     disk_bytes_per_s: int = 200 * MIB
     directories: int = 2
     directories_of: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    throttled_part: float = 1.0
 
 
 @dataclass(slots=True)
@@ -331,7 +333,7 @@ class Simulation:
         ):
             rate = broker.throttles.limit(rate_key, list_key, tp)
             if rate is not None:
-                route.append((kind, broker.id, rate))
+                route.append((kind, broker.id, rate * self.spec.throttled_part))
         return tuple(route)
 
     def _directory_move(self, broker: SimulatedBroker, log: Log) -> ByteFlow:

@@ -88,6 +88,15 @@ def _rehearse(
     cluster: Cluster, desired: Desired, settings: Settings, make_plan: MakePlan
 ) -> Rehearsal:
     copy = _copy(cluster, desired, settings)
+    try:
+        return _carried_out(copy, desired, settings, make_plan)
+    finally:
+        copy.cluster.server.close()
+
+
+def _carried_out(
+    copy: RehearsedCluster, desired: Desired, settings: Settings, make_plan: MakePlan
+) -> Rehearsal:
     observed = _observe(copy, desired)
     plan = make_plan(observed)
     copy.recorder.begin()
@@ -102,7 +111,8 @@ def _rehearse(
 def _copy(cluster: Cluster, desired: Desired, settings: Settings) -> RehearsedCluster:
     kafka = loading.release_of(cluster, desired.cluster.kafka_version)
     spec = loading.spec_of(cluster, kafka, settings.hardware, settings.seed)
-    copy = SimulatedCluster(spec, now_ms=settings.begin_ms)
+    stored_at = settings.new_zookeeper() if settings.new_zookeeper else ""
+    copy = SimulatedCluster(spec, now_ms=settings.begin_ms, stored_at=stored_at)
     injection = Injection(copy, settings)
     copy.simulation.world.choices = injection.choices
     loading.load(cluster, copy)

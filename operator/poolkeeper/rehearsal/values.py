@@ -1,6 +1,6 @@
 """What a rehearsal is told, and what it tells. Bytes, seconds from its start, rates per second."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from enum import StrEnum
 
@@ -51,7 +51,8 @@ class RehearsedFault:
 class Settings:
     """How to rehearse. `begin_ms`: the time at which the rehearsal begins, for windows.
 
-    `longest_s`: how long a rehearsal may last in its own time.
+    `longest_s`: how long a rehearsal may last in its own time. `new_zookeeper` gives the connect
+    string of a real, empty ZooKeeper for each rehearsal; without it the copy is in process.
     """
 
     hardware: Hardware = Hardware()
@@ -59,6 +60,7 @@ class Settings:
     begin_ms: int = 1_700_000_000_000
     seed: int = 0
     longest_s: float = 60 * 86_400.0
+    new_zookeeper: Callable[[], str] | None = None
 
 
 class End(StrEnum):

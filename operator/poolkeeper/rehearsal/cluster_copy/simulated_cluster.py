@@ -7,6 +7,7 @@ from typing import Any
 
 from poolkeeper.sandbox.clock import EPOCH_MS, VirtualClock
 from poolkeeper.sandbox.fake_zookeeper import FakeClient, FakeZooKeeper
+from poolkeeper.sandbox.fake_zookeeper.stored import StoredZooKeeper
 from poolkeeper.sandbox.simulation import Randomness, Simulation, SimulationSpec
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode, WriteNode
 
@@ -15,13 +16,22 @@ SESSION_MS = 4000
 
 
 class SimulatedCluster:
-    """`client` is a session without faults; paths are without a chroot."""
+    """`client` is a session without faults; paths are without a chroot.
+
+    `stored_at`: the connect string of a real ZooKeeper in which the nodes lie; else in process.
+    """
 
     def __init__(
-        self, spec: SimulationSpec, choices: Randomness | None = None, now_ms: int = EPOCH_MS
+        self,
+        spec: SimulationSpec,
+        choices: Randomness | None = None,
+        now_ms: int = EPOCH_MS,
+        stored_at: str = "",
     ) -> None:
         self.clock = VirtualClock(now_ms)
-        self.server = FakeZooKeeper(self.clock)
+        self.server: FakeZooKeeper = (
+            StoredZooKeeper(self.clock, stored_at) if stored_at else FakeZooKeeper(self.clock)
+        )
         self.client = FakeClient(self.server)
         self.simulation = Simulation(
             spec, lambda: FakeClient(self.server, timeout_ms=SESSION_MS), self.clock, choices

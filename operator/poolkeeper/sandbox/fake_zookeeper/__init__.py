@@ -8,7 +8,7 @@
 
 It behaves as a real server does in what is listed in `tree`, `server`, `watches`, `acl` and
 `connection`, and no further: no quotas, containers, reconfiguration or persistent watches. `faults`
-says what goes wrong with the n-th call of a client.
+says what goes wrong with the n-th call of a client. `stored` has its nodes in a real ZooKeeper.
 """
 
 from poolkeeper.sandbox.fake_zookeeper.connection import FakeClient

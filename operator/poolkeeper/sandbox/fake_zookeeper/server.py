@@ -109,11 +109,10 @@ class FakeZooKeeper:
         self.zxid += 1
         moment = Moment(self.zxid, self.clock.now_ms(), session)
         told: list[WatchEvent] = []
-        paths = self.tree.owned_by(session)
+        paths = self.owned_by(session)
+        self._end_nodes(session, paths)
         for path in paths:
-            delete = DeleteNode(path)
-            self.tree.apply(delete, moment)
-            told.extend(self._watches.after(delete, path))
+            told.extend(self._watches.after(DeleteNode(path), path))
         deletes = tuple(Logged(TransactionKind.DELETE, path) for path in paths)
         self.log.append(
             Transaction(
@@ -161,26 +160,48 @@ class FakeZooKeeper:
         The one that failed answers its own error, those before it `RolledBackError`, those after
         it `RuntimeInconsistency`.
         """
-        identities = self.identities(session)
+        self._session(session)
         self.zxid += 1
         moment = Moment(self.zxid, self.clock.now_ms(), session)
-        answers: list[Any] = []
-        told: list[tuple[Operation, str]] = []
-        for operation in operations:
-            try:
-                fake_zookeeper_acl.require_operation(self.tree, operation, identities)
-                answer = self.tree.apply(operation, moment)
-            except KazooException as failure:
-                self.tree.undo(self.zxid)
-                return self._failed(moment, operations, len(answers), failure)
-            answers.append(answer)
-            told.append(
-                (operation, answer if isinstance(operation, CreateNode) else operation.path)
-            )
+        answers = self._apply(session, operations)
+        failed = next((n for n, each in enumerate(answers) if is_cause(each)), None)
+        if failed is not None:
+            return self._failed(moment, operations, failed, answers[failed])
+        told = [
+            (o, answer if isinstance(o, CreateNode) else o.path)
+            for o, answer in zip(operations, answers, strict=True)
+        ]
         logged = [_logged(o, a) for o, a in zip(operations, answers, strict=True)]
         self._log(moment, logged)
         self._deliver([one for o, path in told for one in self._watches.after(o, path)])
         return answers
+
+    def _apply(self, session: int, operations: Sequence[Operation]) -> list[Any]:
+        """Do all operations or none; the answers end with the failure of the first that fails."""
+        identities = self.identities(session)
+        moment = Moment(self.zxid, self.clock.now_ms(), session)
+        answers: list[Any] = []
+        for operation in operations:
+            try:
+                fake_zookeeper_acl.require_operation(self.tree, operation, identities)
+                answers.append(self.tree.apply(operation, moment))
+            except KazooException as failure:
+                self.tree.undo(self.zxid)
+                return [*answers, failure]
+        return answers
+
+    def owned_by(self, session: int) -> tuple[str, ...]:
+        """Return the paths of a session's ephemeral nodes, in the order of their creation."""
+        return self.tree.owned_by(session)
+
+    def _end_nodes(self, session: int, paths: Sequence[str]) -> None:
+        """Delete the ephemeral nodes of a session that ends."""
+        moment = Moment(self.zxid, self.clock.now_ms(), session)
+        for path in paths:
+            self.tree.apply(DeleteNode(path), moment)
+
+    def close(self) -> None:
+        """End; what is in memory needs no end."""
 
     def load(self, operations: Iterable[Operation]) -> None:
         """Do operations as of one transaction, before anybody looks: no log, no watches, no ACL."""
@@ -221,6 +242,12 @@ class FakeZooKeeper:
     def _record(self, session: int, kind: TransactionKind, operations: tuple[Logged, ...]) -> None:
         self.zxid += 1
         self.log.append(Transaction(self.zxid, session, self.clock.now_ms(), kind, operations))
+
+
+def is_cause(answer: Any) -> bool:
+    """Whether the answer says why a transaction failed, not only that another operation did."""
+    echoes = (RolledBackError, RuntimeInconsistency)
+    return isinstance(answer, KazooException) and not isinstance(answer, echoes)
 
 
 def _logged(operation: Operation, answer: Any) -> Logged:

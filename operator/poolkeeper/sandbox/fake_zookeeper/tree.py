@@ -261,8 +261,13 @@ class Tree:
 
     def _put(self, path: str, node: Znode | None, zxid: int) -> None:
         self._history.append(Undo(zxid, path, self._nodes.get(path)))
-        self._touched[path] = self._changed[branch_of(path)] = zxid
+        self._touched[path] = zxid
+        self.note_change(path, zxid)
         self._place(path, node)
+
+    def note_change(self, path: str, zxid: int) -> None:
+        """Note that a transaction changed the branch of that path."""
+        self._changed[branch_of(path)] = zxid
 
     def _place(self, path: str, node: Znode | None) -> None:
         above, name = parent_of(path), path.rpartition("/")[2]

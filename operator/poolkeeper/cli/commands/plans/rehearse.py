@@ -1,5 +1,8 @@
 """`poolkeeper rehearse`."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -104,6 +107,11 @@ def _percent(context: click.Context, option: click.Parameter, word: str | None) 
     help="Bytes per second of a log directory.",
 )
 @click.option(
+    "--real-zookeeper",
+    is_flag=True,
+    help="Copy the cluster into a real ZooKeeper, started for this (needs Java and Maven).",
+)
+@click.option(
     "--out",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -138,6 +146,18 @@ def rehearse(
     printing.warn(look.warnings)
     settings = Settings(Hardware(network, disk), begin_ms=looks.now_ms(), seed=asked["seed"])
     subject = subject_of(look.observed.cluster, desired)
+    with _zookeeper_of(subject.cluster, real=asked["real_zookeeper"]) as new_zookeeper:
+        settings = replace(settings, new_zookeeper=new_zookeeper)
+        return _rehearse(address, subject, settings, output, asked)
+
+
+def _rehearse(
+    address: ClusterSelection,
+    subject: Subject,
+    settings: Settings,
+    output: str,
+    asked: dict[str, Any],
+) -> int:
     if asked["suggest"]:
         return _suggest(subject, settings, output, asked)
     other = None
@@ -145,7 +165,7 @@ def rehearse(
         other = other_manifests.desired_of(address, asked["against"])
     found = outcomes.with_faults(subject, settings, asked["faults"])
     if other is not None:
-        beside = subject_of(look.observed.cluster, other)
+        beside = subject_of(subject.cluster, other)
         return _compare(found, outcomes.with_faults(beside, settings, asked["faults"]), output)
     if found.plain.plan.empty:
         return _nothing(found, output)
@@ -154,6 +174,18 @@ def rehearse(
         storm = outcomes.storm(subject, settings, found.plain, asked["storm"], asked["seed"])
     _show(found, storm, output, asked["out"])
     return BADLY if _is_bad(found, storm) else 0
+
+
+@contextmanager
+def _zookeeper_of(cluster: Cluster, *, real: bool) -> Iterator[Callable[[], str] | None]:
+    """Give what makes a chroot of a real ZooKeeper for each rehearsal; None for none."""
+    if not real:
+        yield None
+        return
+    from poolkeeper.rehearsal.cluster_copy import embedded  # brings what starts servers
+
+    with embedded.zookeeper(cluster) as new_chroot:
+        yield new_chroot
 
 
 def subject_of(cluster: Cluster, desired: Desired) -> Subject:

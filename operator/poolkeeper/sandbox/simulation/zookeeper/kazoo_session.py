@@ -105,6 +105,17 @@ class KazooSession:
         answer = self._ask(lambda: self._send(operations))
         return _answers(operations, answer)
 
+    def transact(self, operations: Sequence[Operation]) -> list[Any]:
+        """Do all or nothing; return an answer for each, failures as kazoo's exceptions."""
+        try:
+            answer = self._ask(lambda: self._send(operations))
+        except (ConnectionLoss, SessionExpiredError, ConnectionClosedError):
+            raise
+        except KazooException as failure:
+            return [failure]
+        one = len(operations) == 1 and not isinstance(operations[0], CheckNode)
+        return [answer] if one else list(answer)
+
     def commit_many(
         self, transactions: Sequence[Sequence[Operation]]
     ) -> list[tuple[Any, ...] | Exception]:

@@ -76,7 +76,7 @@ def test_a_live_page_is_for_everybody(browser, audited, server, page, scheme):
         for width in (360, 1280):
             looks.check_layout(tab, width)
         reached = looks.walk_focus(tab)
-        places = ["a Run", "a Pools", "a Plan", "a History"]
+        places = ["a Run", "a Pools", "a Plan", "a Rehearsal", "a History"]
         assert reached[: 1 + len(places)] == ["a Skip to the page", *places]
         check_is_alone(tab, server)
 

@@ -6,7 +6,10 @@ import builders
 from builders import pool_spec
 from matrices import soak
 from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.outcomes import Outcome
+from poolkeeper.model.execution.punctuality import LateReason, Punctuality
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode, TopicSpec
+from poolkeeper.rehearsal.cluster_copy.broker_client import SimulatedBrokerClient
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Script, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
@@ -82,5 +85,27 @@ def test_random_trouble_is_lived_through(seed: int) -> None:
     executor = Executor(cluster, wanted)
     script = Script(seed, rate=0.02).plan()
     executor.finish(lambda n: script)
+    cluster.settle()
+    assert_migrated(cluster)
+
+
+def test_a_run_tells_how_it_goes_beside_its_prediction_and_why_it_is_late() -> None:
+    cluster, wanted = migration("3.9.2")
+    brokers = SimulatedBrokerClient(cluster, tells_logs=True)
+    told: list[Punctuality] = []
+
+    class Watched(Executor):
+        def note(self, outcome: Outcome) -> None:
+            if outcome.progress is not None and outcome.progress.punctuality is not None:
+                told.append(outcome.progress.punctuality)
+                if len(told) == 1:
+                    cluster.simulation.kill(5)
+                elif told[-1].reason is not None and not cluster.simulation.brokers[5].alive:
+                    cluster.simulation.start_broker(5)
+
+    Watched(cluster, wanted, brokers=brokers, enrich=brokers.enrich).finish()
+    assert 5 < told[0].predicted_s < 30
+    assert told[0].reason is None
+    assert LateReason.HELD_UP in {each.reason for each in told}
     cluster.settle()
     assert_migrated(cluster)

@@ -16,8 +16,8 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, Result, State
-from poolkeeper.model.execution.runs import Run, RunDocument
-from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.execution.runs import Phase, Run, RunDocument
+from poolkeeper.model.execution.waits import Wait, blocks
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.layout.known_layouts import KnownLayouts
@@ -26,6 +26,7 @@ from poolkeeper.planning.run_state import unclean_elections
 from poolkeeper.planning.run_state.gates.disks import SeenDisks, TargetDisks
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyProgress, CopyState, copies_of
 from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.progress.punctuality import punctuality
 from poolkeeper.planning.run_state.reassignments.orphans import SeenOrphans
 from poolkeeper.planning.run_state.reassignments.requests import SeenStall
 from poolkeeper.planning.run_state.throttling.adaptive_rate import LOOKS, SizeLook
@@ -288,6 +289,15 @@ def outcome_of(
 ) -> Outcome:
     """Return the outcome of a pass over this run."""
     progress = progress_of(context.memory, run, plan)
+    if run.phase is Phase.MOVING:
+        beside = punctuality(
+            plan,
+            max(0, context.now_ms() - run.started_ms) / 1000,
+            progress.bytes_done,
+            rate=progress.throttle_bytes_per_s,
+            blocked=any(map(blocks, result.waits)),
+        )
+        progress = replace(progress, punctuality=beside)
     return Outcome(
         state,
         result.did,

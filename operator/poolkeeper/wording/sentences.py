@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import Why
+from poolkeeper.model.execution.punctuality import LateReason, Punctuality
 from poolkeeper.model.execution.refusals import Refusal, refusal_of
 from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.planning.run_state.progress.punctuality import LateReason, Punctuality
 from poolkeeper.text import duration
 from poolkeeper.wording.actions import action_text
 from poolkeeper.wording.refusals import refusal_text
@@ -45,8 +45,13 @@ def punctuality_text(found: Punctuality) -> str:
     """Return how a run goes beside its prediction, and why it is late if it is."""
     gone = f"{duration(found.elapsed_s)} of {duration(found.predicted_s)} predicted"
     if found.reason is not None:
-        return f"{gone}; {duration(found.late_s)} late: {_LATE[found.reason]}"
+        return f"{gone}; {duration(found.late_s)} late: {late_text(found.reason)}"
     return gone
+
+
+def late_text(reason: LateReason) -> str:
+    """Return why a run is late."""
+    return _LATE[reason]
 
 
 _LATE: Mapping[LateReason, str] = {

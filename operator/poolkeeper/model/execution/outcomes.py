@@ -8,6 +8,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.person_requests import RequestAnswer
+from poolkeeper.model.execution.punctuality import Punctuality
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.refusals import Refusal
 from poolkeeper.model.execution.runs import Phase, RateReason
@@ -29,6 +30,7 @@ class Progress:
     `arrived`: the positions, in the plan, of the moves that are done.
     `bytes_in_flight`: what the present request has still to copy.
     `still_s`: for how long nothing has moved, once that is long; no time left is known then.
+    `punctuality`: how it goes beside the plan's prediction, while it moves.
     """
 
     plan: str
@@ -47,6 +49,7 @@ class Progress:
     arrived: frozenset[int] = frozenset()
     bytes_in_flight: int = 0
     still_s: float | None = None
+    punctuality: Punctuality | None = None
 
 
 class State(StrEnum):

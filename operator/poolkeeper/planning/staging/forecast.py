@@ -11,6 +11,7 @@ makespan names it.
 """
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -40,6 +41,20 @@ class Forecast(NamedTuple):
     stages: tuple[PlannedStage, ...] = ()
     makespan: Makespan | None = None
     halt: Wait | None = None
+
+
+PREDICTED_MOVES_MAX = 20_000
+"""Runs of more moves begin without a prediction: it takes seconds that others wait for."""
+
+
+def with_stages(
+    plan: Plan, cluster: Cluster, desired: Desired, *, gone: Collection[int] = ()
+) -> Plan:
+    """Return the plan with its predicted stages, unless it has them, or too many moves for that."""
+    if plan.stages or not 0 < len(plan.moves) <= PREDICTED_MOVES_MAX:
+        return plan
+    found = predict(plan, cluster, desired, gone=gone)
+    return replace(plan, stages=found.stages, makespan=found.makespan)
 
 
 def predict(

@@ -24,6 +24,7 @@ from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.staging.candidates import entry_for, packer_for
 from poolkeeper.planning.staging.forecast import Forecast as Forecast
 from poolkeeper.planning.staging.forecast import predict as predict
+from poolkeeper.planning.staging.forecast import with_stages as with_stages
 from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds
 from poolkeeper.planning.staging.queues import Backlog
 

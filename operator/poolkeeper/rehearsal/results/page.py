@@ -40,6 +40,11 @@ _HEATS = (0.02, 0.1, 0.25, 0.5, 0.8)
 
 def render(found: Rehearsed, storm: Storm | None = None) -> str:
     """The whole page."""
+    return render_report(report(found, storm))
+
+
+def report(found: Rehearsed, storm: Storm | None = None) -> Report:
+    """The page as a report."""
     shown = found.shown
     made = shown.plan.makespan
     bound = "" if made is None else f", predicted {fine_duration(made.seconds)}"
@@ -69,7 +74,7 @@ def render(found: Rehearsed, storm: Storm | None = None) -> str:
     title = f"Rehearsal of {shown.plan.cluster}"
     foot = f"Plan {shown.plan.hash}. Nothing was written to the cluster."
     kept = tuple(section for section in sections if section is not None)
-    return render_report(Report(title, lead, tiles, kept, foot, scrubbed=True))
+    return Report(title, lead, tiles, kept, foot, scrubbed=True)
 
 
 def _tone(good: bool) -> str:

@@ -19,6 +19,7 @@ from poolkeeper.errors import (
     Unavailable,
 )
 from poolkeeper.model.execution.outcomes import Outcome, Progress
+from poolkeeper.model.execution.punctuality import Punctuality
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, in_order
@@ -29,7 +30,15 @@ from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
 from poolkeeper.resources.status.health import in_place_condition
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs
-from poolkeeper.resources.status.wording import about, approval_line, count, few, size, summary
+from poolkeeper.resources.status.wording import (
+    about,
+    approval_line,
+    coarse_seconds,
+    count,
+    few,
+    size,
+    summary,
+)
 from poolkeeper.text import named
 
 BALANCE_WAITS = "balanceWaitsUntil"
@@ -118,6 +127,7 @@ def _run_condition(
         parts += [f"{size(left)} left"] if left else []
         parts += [about(plan["secondsLeft"])] if "secondsLeft" in plan and not paused else []
         parts += ["nothing has moved for a while"] if progress.still_s is not None else []
+        parts += [plan["late"]["message"]] if "late" in plan and not paused else []
         message = ", ".join(parts)
     elif progress.phase in (Phase.STORING, Phase.THROTTLING):
         what = f"{count(plan['moves'], 'partition')} ({size(plan['bytes'])})"
@@ -225,3 +235,16 @@ def _waits(outcome: Outcome) -> list[str]:
         for wait in in_order(outcome.waits)
         if wait.reason not in UNREPORTED_WAITS
     ]
+
+
+def late(found: Punctuality) -> str:
+    """How late a run is, and why: "about 40 min late: something blocks it"; else nothing."""
+    if found.reason is None:
+        return ""
+    return f"{about(coarse_seconds(found.late_s))} late: {wording.late_text(found.reason)}"
+
+
+def late_run(progress: Progress) -> str:
+    """What Topics and ResourcePools say of a run that is late; nothing if it is not."""
+    why = "" if progress.punctuality is None else late(progress.punctuality)
+    return f"the run is {why}" if why else ""

@@ -12,6 +12,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress
 from poolkeeper.model.execution.person_requests import TEXT_MAX, RequestAnswer
+from poolkeeper.model.execution.punctuality import Punctuality
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import in_order
 from poolkeeper.model.plans import Part, PartKind
@@ -21,6 +22,7 @@ from poolkeeper.resources.status.cluster_conditions import (
     BALANCE_WAITS,
     UNREPORTED_WAITS,
     has_only_elections,
+    late,
     ready_condition,
 )
 from poolkeeper.resources.status.conditions import conditions
@@ -191,6 +193,20 @@ def _part(part: Part, approved: frozenset[str]) -> dict[str, Any]:
     return {**found, "after": list(part.after[:PARTS_MAX])} if part.after else found
 
 
+def _beside_prediction(known: Punctuality | None) -> dict[str, Any]:
+    """How long the run was to take, and how late it is and why."""
+    if known is None:
+        return {}
+    found: dict[str, Any] = {"predictedSeconds": coarse_seconds(known.predicted_s)}
+    if known.reason is not None:
+        found["late"] = {
+            "seconds": coarse_seconds(known.late_s),
+            "reason": known.reason.value,
+            "message": late(known),
+        }
+    return found
+
+
 def _run(progress: Progress, approval: str, before: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "hash": progress.plan,
@@ -201,6 +217,7 @@ def _run(progress: Progress, approval: str, before: dict[str, Any]) -> dict[str,
         "bytesDone": coarse(progress.bytes_done, progress.bytes_total),
         "stage": progress.stage,
     }
+    found |= _beside_prediction(progress.punctuality)
     if progress.still_s is not None:
         return found
     known = {name: value for name, value in before.items() if name in found}

@@ -9,6 +9,7 @@ from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import Mode, ResourcePoolSpec
 from poolkeeper.planning.run_state.progress.convergence import PoolStanding
 from poolkeeper.resources.kinds.custom_resource import CustomResource
+from poolkeeper.resources.status.cluster_conditions import late_run
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
 from poolkeeper.resources.status.health import in_place_condition
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs, TopicWork
@@ -109,7 +110,9 @@ def _progress_condition(
     if running.needed and running.arrived < running.moves:
         done = coarse(running.arrived, running.moves, STEPS)
         message = f"moving: {done} of {count(running.moves, 'partition')}"
-        return ReadyCondition(ReadyStatus.RECONCILING, "Moving", "; ".join([message, *emptying]))
+        why = "" if outcome.progress is None else late_run(outcome.progress)
+        said = [message, *emptying, *([why] if why else ())]
+        return ReadyCondition(ReadyStatus.RECONCILING, "Moving", "; ".join(said))
     if not emptying and not planned.needed:
         problems = [*inputs.health.pools.get(pool, ()), *_pool_problems(outcome, pool)]
         return in_place_condition(["in place"], problems)

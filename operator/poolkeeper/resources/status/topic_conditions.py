@@ -23,6 +23,7 @@ from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.planning.run_state.progress.convergence import TopicStanding
 from poolkeeper.resources.kinds import resource_pool
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
+from poolkeeper.resources.status.cluster_conditions import late_run
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, condition_of
 from poolkeeper.resources.status.health import in_place_condition
 from poolkeeper.resources.status.status_inputs import (
@@ -32,7 +33,14 @@ from poolkeeper.resources.status.status_inputs import (
     blocking_problem,
     is_owned,
 )
-from poolkeeper.resources.status.wording import about, coarse, coarse_seconds, count, few, size
+from poolkeeper.resources.status.wording import (
+    about,
+    coarse,
+    coarse_seconds,
+    count,
+    few,
+    size,
+)
 
 STEPS = 20
 """The number of steps in which one topic's progress is reported."""
@@ -259,7 +267,10 @@ def _if_moving(at: TopicSituation) -> ReadyCondition | None:
     progress = at.outcome.progress
     if progress is not None and progress.seconds_left is not None:
         parts.append(about(coarse_seconds(progress.seconds_left)))
-    return ReadyCondition(ReadyStatus.RECONCILING, "Moving", ", ".join(parts))
+    message = ", ".join(parts)
+    if progress is not None and (why := late_run(progress)):
+        message = f"{message}; {why}"
+    return ReadyCondition(ReadyStatus.RECONCILING, "Moving", message)
 
 
 def _if_blocked(at: TopicSituation) -> ReadyCondition | None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from builders import plan
+from builders import MIB, plan
 from poolkeeper.errors import (
     DamagedNode,
     HolderActive,
@@ -16,6 +16,7 @@ from poolkeeper.errors import (
     Unavailable,
 )
 from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.punctuality import LateReason, Punctuality
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
@@ -235,6 +236,34 @@ def test_a_cluster_that_moves_tells_how_far() -> None:
             "approval": "Approved",
         },
     )
+
+
+PREDICTED = Punctuality(predicted_s=1000.0, elapsed_s=900.0, late_s=20.0, assumed_rate=MIB)
+
+
+def test_a_run_beside_its_prediction() -> None:
+    objects = (MANUAL, *POOLS, WANTED)
+    what = seen(kafka([IN_SLOW]))
+    outcome = running(assemble(objects)["main"], what, 1, punctuality=PREDICTED)
+    plan = told(objects, what, outcome)[MAIN]["plan"]
+    assert (plan["predictedSeconds"], "late" in plan) == (1200, False)
+
+
+def test_a_run_that_is_late_says_so_and_why_everywhere() -> None:
+    objects = (MANUAL, *POOLS, WANTED)
+    what = seen(kafka([IN_SLOW]))
+    late = replace(PREDICTED, late_s=2400.0, reason=LateReason.RATE_LOWERED)
+    found = told(objects, what, running(assemble(objects)["main"], what, 1, punctuality=late))
+    why = "about 40 min late: the throttle is lower than the plan assumed"
+    assert found[MAIN]["plan"]["late"] == {
+        "seconds": 2400,
+        "reason": "RateLowered",
+        "message": why,
+    }
+    messages = {key: status["conditions"][0]["message"] for key, status in found.items()}
+    assert messages[MAIN] == f"stage 2: 1 of 4 moves done, 6 GiB left, about 15 min, {why}"
+    assert messages[ORDERS].endswith(f"6 GiB left, about 15 min; the run is {why}")
+    assert messages[FAST] == f"moving: 1 of 4 partitions; the run is {why}"
 
 
 def test_what_a_run_waits_for_is_said_and_its_other_phases_too() -> None:

@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 from poolkeeper.cli import timing
 from poolkeeper.cli.commands.plans.current_plan import current_plan
 from poolkeeper.cli.commands.run.run_folder import stamp_of
+from poolkeeper.cli.commands.ui import rehearsal_look
 from poolkeeper.cli.input.clusters import cluster_reading, status_reading, targets
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.options import ClusterSelection
@@ -126,10 +127,23 @@ def cluster_pages(declared: Declared, name: str) -> LiveCluster:
     ended = SharedLook(
         Looking(_in_turn(lambda: history(declared))), HISTORY_EVERY_S, f"the history of {whose}"
     )
+    rehearsed = SharedLook(
+        Looking(_in_turn(lambda: rehearsal_look.look(declared.target(), declared.words))),
+        rehearsal_look.REHEARSE_EVERY_S,
+        f"the rehearsal of {whose}",
+    )
     pages = (
         LivePage("run", "Run", run, run_page.report),
         LivePage("pools", "Pools", planned, plan_page.pools, False, PLAN_REFRESH_S),
         LivePage("plan", "Plan", planned, plan_page.report, False, PLAN_REFRESH_S),
+        LivePage(
+            "rehearsal",
+            "Rehearsal",
+            rehearsed,
+            rehearsal_look.report,
+            False,
+            round(rehearsal_look.REHEARSE_EVERY_S),
+        ),
         LivePage(
             "history",
             "History",

@@ -7,10 +7,10 @@ from poolkeeper import wording
 from poolkeeper.cli.output import left_undone
 from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.runs.status_values import RunStatus, Status
+from poolkeeper.model.execution.punctuality import Punctuality
 from poolkeeper.model.execution.waits import Wait, blocks, in_order
 from poolkeeper.model.plans import Move
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.planning.run_state.progress.punctuality import Punctuality
 from poolkeeper.text import count, cut, few, moment, more, size
 from poolkeeper.zk import znodes
 

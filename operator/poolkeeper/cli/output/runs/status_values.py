@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from poolkeeper.errors import NodeDamage
 from poolkeeper.frozen import frozen
+from poolkeeper.model.execution.punctuality import Punctuality
 from poolkeeper.model.execution.runs import Phase, RateReason
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, blocks
@@ -25,7 +26,7 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import (
     copies_of,
 )
 from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState, classify
-from poolkeeper.planning.run_state.progress.punctuality import Punctuality, punctuality
+from poolkeeper.planning.run_state.progress.punctuality import punctuality
 from poolkeeper.planning.run_state.reassignments import lost_runs, orphans, requests
 from poolkeeper.planning.run_state.reassignments.requests import Owned
 from poolkeeper.planning.run_state.throttling import left_throttles

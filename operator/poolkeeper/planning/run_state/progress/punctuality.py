@@ -4,44 +4,15 @@ The predicted stages of a plan say when its bytes would have arrived if nothing 
 The bytes that have arrived are looked up in them. The time that has passed, less the time at which
 they would have been there, is how late the run is. Within a stage bytes arrive evenly.
 
-Plans of the command line carry their predicted stages; nothing is known of a run whose plan has
-none, or moves nothing.
+Plans carry their predicted stages; nothing is known of a run whose plan has none, or moves nothing.
 """
 
-from enum import StrEnum
-
-from poolkeeper.frozen import frozen
+from poolkeeper.model.execution.punctuality import LateReason, Punctuality
 from poolkeeper.model.plans import Makespan, Plan
 
 LATE_MIN_S = 30.0
 LATE_PART = 0.2
 """A run is late from 30 s on, and from a fifth of the predicted time."""
-
-
-class LateReason(StrEnum):
-    """Why a run is later than its plan predicted, the first that holds."""
-
-    HELD_UP = "HeldUp"
-    """Something blocks it."""
-    RATE_LOWERED = "RateLowered"
-    """The throttle is lower than the plan assumed."""
-    SLOWER = "Slower"
-    """Neither: replicas are copied at less than the throttle allows, or more was written."""
-
-
-@frozen
-class Punctuality:
-    """How a run goes beside its prediction; seconds.
-
-    `late_s`: negative if the run is ahead. `reason`: `None` unless it is late.
-    `assumed_rate`: bytes per second and broker that the plan assumed.
-    """
-
-    predicted_s: float
-    elapsed_s: float
-    late_s: float
-    assumed_rate: int
-    reason: LateReason | None = None
 
 
 def punctuality(

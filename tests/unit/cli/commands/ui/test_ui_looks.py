@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import manifests
-from poolkeeper.cli.commands.ui import ui_looks
+from poolkeeper.cli.commands.ui import rehearsal_look, ui_looks
 from poolkeeper.cli.commands.ui.ui_looks import DeclaredInFolder
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.errors import InvalidInput, Refused, Unavailable
@@ -37,7 +37,10 @@ def test_the_clusters_that_are_shown(
     address = ClusterSelection(**{"folders": (tmp_path,), **selection})
     clusters = ui_looks.all_pages(address)
     assert [each.name for each in clusters] == expected
-    pages = [f"/clusters/{expected[0]}/{name}" for name in ("run", "pools", "plan", "history")]
+    pages = [
+        f"/clusters/{expected[0]}/{name}"
+        for name in ("run", "pools", "plan", "rehearsal", "history")
+    ]
     assert [path for path in LivePages(clusters).views if expected[0] in path] == pages
 
 
@@ -71,6 +74,7 @@ def refused_by_all(folder: Path) -> None:
         ui_looks.StatusLook(declared).look,
         lambda: ui_looks.history(declared),
         lambda: ui_looks.plan(declared),
+        lambda: rehearsal_look.look(declared.target(), declared.words),
     ):
         with pytest.raises(Unavailable):
             look()

@@ -88,7 +88,7 @@ def test_the_page_shows_when_a_fault_begins(capsys, folder):
     assert code == 0
     (begins,) = set(re.findall("<title>broker=7@40%,for=10m, at ([^<]+)</title>", page))
     (moment,) = re.findall("<li>([^<]+); broker=7@40%,for=10m begins; ", page)
-    assert (begins, moment) == ("3 min 6 s", "2 min 36 s: stage 1")
+    assert (begins, moment) == ("3 min 6 s", "3 min: stage 1")
     assert '</ol></div><div class="scroll"><svg' in page, "the slider does not scroll away"
 
 

@@ -17,7 +17,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, Result, State
 from poolkeeper.model.execution.runs import Phase, Run, RunDocument
-from poolkeeper.model.execution.waits import Wait, blocks
+from poolkeeper.model.execution.waits import Wait, holds_up
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.layout.known_layouts import KnownLayouts
@@ -295,7 +295,7 @@ def outcome_of(
             max(0, context.now_ms() - run.started_ms) / 1000,
             progress.bytes_done,
             rate=progress.throttle_bytes_per_s,
-            blocked=any(map(blocks, result.waits)),
+            blocked=any(map(holds_up, result.waits)),
         )
         progress = replace(progress, punctuality=beside)
     return Outcome(

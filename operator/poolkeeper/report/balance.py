@@ -41,6 +41,11 @@ class PoolBalance:
     imbalances: tuple[tuple[float, float], ...]
 
     @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures that are known: no bytes where no size is."""
+        return MEASURES if all(each.sized for each in self.brokers) else MEASURES[:-1]
+
+    @property
     def changes(self) -> int:
         """The sum of the changes in replica counts over its brokers."""
         return sum(abs(each.replicas_after - each.replicas_before) for each in self.brokers)

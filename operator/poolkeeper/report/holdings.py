@@ -1,7 +1,7 @@
 """What the brokers of one cluster hold before and after a plan.
 
 Leaders are first replicas: the state once elections are done. Partitions of unknown size count no
-bytes, and neither do new ones.
+bytes, and neither do new ones; if no size is known at all, that is told (`Holding.sized`).
 """
 
 from collections import Counter
@@ -32,6 +32,7 @@ def holdings(plan: Plan, desired: Desired, cluster: Cluster) -> tuple[Holding, .
     """All brokers that are live, in a pool or in a replica list, by id."""
     columns = columns_of([topic.partitions for topic in cluster.topics.values()])
     size = np.where(columns.bytes == UNKNOWN, 0, columns.bytes)
+    sized = not len(size) or bool((columns.bytes != UNKNOWN).any())
     before = _count_replicas((columns.replicas, size))
     after = _count_replicas(*_placed_after(plan, cluster, columns, size))
     pool_of = {broker: pool for pool in desired.pools for broker in pool.brokers}
@@ -53,6 +54,7 @@ def holdings(plan: Plan, desired: Desired, cluster: Cluster) -> tuple[Holding, .
                 after.leaders[broker],
                 before.bytes[broker],
                 after.bytes[broker],
+                sized,
             )
         )
     return tuple(found)

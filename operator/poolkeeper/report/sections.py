@@ -83,7 +83,10 @@ def balances_table(
     """The imbalance of pools before and after, as numbers on their colour."""
     rows = []
     for pool in pools:
-        cells = [share(value, heat(value)) for pair in pool.imbalances for value in pair]
+        known = 2 * len(pool.measures)
+        values = [value for pair in pool.imbalances for value in pair]
+        cells = [share(value, heat(value)) for value in values[:known]]
+        cells += [number("unknown")] * (len(values) - known)
         whose = (name(pool.cluster),) if clusters else ()
         rows.append((*whose, name(pool.pool), number(len(pool.brokers)), *cells))
     heads = [head for measure in MEASURES for head in (measure.name, "then")]
@@ -104,8 +107,8 @@ def brokers_table(brokers: Iterable[Holding], rows_max: int) -> tuple[ReportTabl
             number(each.replicas_after),
             number(each.leaders_before),
             number(each.leaders_after),
-            byte_count(each.bytes_before),
-            byte_count(each.bytes_after),
+            byte_count(each.bytes_before if each.sized else None),
+            byte_count(each.bytes_after if each.sized else None),
         )
         for each in brokers
     ]

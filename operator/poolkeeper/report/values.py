@@ -19,7 +19,7 @@ class Holding(NamedTuple):
     """A broker, and what it holds before and after a plan; `pool` is empty without a pool.
 
     `weight` is its weight in the pool; 0 for a broker that is drained, dead or in no pool.
-    `leaders` counts first replicas.
+    `leaders` counts first replicas. `sized`: whether any size is known; without, bytes are 0.
     """
 
     pool: str
@@ -33,6 +33,7 @@ class Holding(NamedTuple):
     leaders_after: int
     bytes_before: int
     bytes_after: int
+    sized: bool = True
 
 
 class Gap(StrEnum):

@@ -6,12 +6,16 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
+import builders
+from builders import pool_spec, topic
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import DeleteTopic, Plan
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.progress.after_plan import after_plan
+from poolkeeper.report import pools_report
 from poolkeeper.report.holdings import holdings
+from poolkeeper.report.html.page import content
 from unit.planning.instances import instances
 
 Counts = dict[int, tuple[int, int, int]]
@@ -58,3 +62,16 @@ def test_by_columns_as_by_partitions(instance, data: st.DataObject) -> None:
         assert (each.replicas_after, each.leaders_after, each.bytes_after) == later.get(
             each.broker, nothing
         )
+
+
+def test_bytes_are_unknown_where_no_size_is_known() -> None:
+    """Zero bytes would read as empty brokers."""
+    wanted, nothing = builders.desired(pool_spec("p", 1, 2)), builders.plan()
+    unsized = builders.cluster((1, 2), topic("t", (1, 2), size_bytes=None))
+    assert not any(each.sized for each in holdings(nothing, wanted, unsized))
+    shown = content(pools_report.document(nothing, wanted, unsized))
+    assert "Bytes are unknown." in shown
+    assert "0 B" not in shown
+    assert shown.count(">unknown<") == 2 + 2 * 2
+    sized = builders.cluster((1, 2), topic("t", (1, 2)))
+    assert ">unknown<" not in content(pools_report.document(nothing, wanted, sized))

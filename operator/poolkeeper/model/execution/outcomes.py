@@ -1,6 +1,7 @@
 """What one pass of the loop did and what it waits for: values for status, metrics and people."""
 
 from collections.abc import Callable
+from dataclasses import field
 from enum import StrEnum
 
 from poolkeeper.errors import PoolkeeperError
@@ -30,7 +31,7 @@ class Progress:
     `arrived`: the positions, in the plan, of the moves that are done.
     `bytes_in_flight`: what the present request has still to copy.
     `still_s`: for how long nothing has moved, once that is long; no time left is known then.
-    `punctuality`: how it goes beside the plan's prediction, while it moves.
+    `punctuality`: how it goes beside the plan's prediction, while it moves; time alone changes it.
     """
 
     plan: str
@@ -49,7 +50,7 @@ class Progress:
     arrived: frozenset[int] = frozenset()
     bytes_in_flight: int = 0
     still_s: float | None = None
-    punctuality: Punctuality | None = None
+    punctuality: Punctuality | None = field(default=None, compare=False)
 
 
 class State(StrEnum):

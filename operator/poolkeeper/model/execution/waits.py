@@ -112,6 +112,11 @@ def blocks(wait: Wait) -> bool:
     return wait.reason not in _AWAITED and wait.reason not in _IN_COURSE
 
 
+def holds_up(wait: Wait) -> bool:
+    """Whether work stands still until the wait ends, be it that a person or a window has it so."""
+    return wait.reason not in _IN_COURSE
+
+
 def in_order(waits: Iterable[Wait]) -> tuple[Wait, ...]:
     """Return what blocks first, then what is awaited, then what passes; each thing once.
 

@@ -52,8 +52,9 @@ def brokers_picture(balance: PoolBalance, cluster: str = "") -> Picture:
     """
     brokers = balance.brokers
     places = _places(brokers)
-    panels = [_panel(n, measure, brokers, places) for n, measure in enumerate(MEASURES)]
-    bottom = _TOP + _STEP * (len(MEASURES) - 1) + _PANEL
+    measures = balance.measures
+    panels = [_panel(n, measure, brokers, places) for n, measure in enumerate(measures)]
+    bottom = _TOP + _STEP * (len(measures) - 1) + _PANEL
     labels = _labels(brokers, places, bottom + 14)
     racks = _racks(brokers, places, bottom + 30)
     title = f"Pool {balance.pool}" if balance.pool else "Brokers of no pool"
@@ -65,11 +66,13 @@ def brokers_picture(balance: PoolBalance, cluster: str = "") -> Picture:
 
 def _balance_text(balance: PoolBalance) -> str:
     parts = [f"{count(len(balance.brokers), 'broker')}."]
-    for measure, (before, after) in zip(MEASURES, balance.imbalances, strict=True):
+    known = balance.measures
+    for measure, (before, after) in zip(known, balance.imbalances[: len(known)], strict=True):
         parts.append(
             f"{measure.name} off their shares: {percent(100 * before)} before,"
             f" {percent(100 * after)} after."
         )
+    parts += [f"{each.name} are unknown." for each in MEASURES if each not in known]
     return " ".join(parts)
 
 

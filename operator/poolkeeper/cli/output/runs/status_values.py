@@ -14,7 +14,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.punctuality import Punctuality
 from poolkeeper.model.execution.runs import Phase, RateReason
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import Wait, blocks
+from poolkeeper.model.execution.waits import Wait, holds_up
 from poolkeeper.model.plans import Move, PlanProblem
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
@@ -215,7 +215,7 @@ def _punctuality(
         max(0, context.now_ms - run.started_ms) / 1000,
         bytes_done,
         rate=run.rates[0] if run.rates else None,
-        blocked=any(map(blocks, waits)),
+        blocked=any(map(holds_up, waits)),
     )
 
 

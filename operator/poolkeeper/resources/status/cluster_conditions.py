@@ -245,6 +245,11 @@ def late(found: Punctuality) -> str:
 
 
 def late_run(progress: Progress) -> str:
-    """What Topics and ResourcePools say of a run that is late; nothing if it is not."""
-    why = "" if progress.punctuality is None else late(progress.punctuality)
-    return f"the run is {why}" if why else ""
+    """What Topics and ResourcePools say of a run that is late; nothing if it is not.
+
+    By how much is told by the KafkaCluster alone: each Topic would be written again and again.
+    """
+    found = progress.punctuality
+    if found is None or found.reason is None:
+        return ""
+    return f"the run is late: {wording.late_text(found.reason)}"

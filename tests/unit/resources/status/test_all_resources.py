@@ -262,8 +262,9 @@ def test_a_run_that_is_late_says_so_and_why_everywhere() -> None:
     }
     messages = {key: status["conditions"][0]["message"] for key, status in found.items()}
     assert messages[MAIN] == f"stage 2: 1 of 4 moves done, 6 GiB left, about 15 min, {why}"
-    assert messages[ORDERS].endswith(f"6 GiB left, about 15 min; the run is {why}")
-    assert messages[FAST] == f"moving: 1 of 4 partitions; the run is {why}"
+    short = "the run is late: the throttle is lower than the plan assumed"
+    assert messages[ORDERS].endswith(f"6 GiB left, about 15 min; {short}")
+    assert messages[FAST] == f"moving: 1 of 4 partitions; {short}"
 
 
 def test_what_a_run_waits_for_is_said_and_its_other_phases_too() -> None:

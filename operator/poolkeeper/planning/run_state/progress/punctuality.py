@@ -4,7 +4,8 @@ The predicted stages of a plan say when its bytes would have arrived if nothing 
 The bytes that have arrived are looked up in them. The time that has passed, less the time at which
 they would have been there, is how late the run is. Within a stage bytes arrive evenly.
 
-Plans carry their predicted stages; nothing is known of a run whose plan has none, or moves nothing.
+Plans carry their predicted stages; nothing is known of a run whose plan has none, or copies
+nothing as far as sizes are known.
 """
 
 from poolkeeper.model.execution.punctuality import LateReason, Punctuality
@@ -24,7 +25,7 @@ def punctuality(
     blocks the run now.
     """
     makespan = plan.makespan
-    if makespan is None or not plan.stages:
+    if makespan is None or not plan.stages or makespan.seconds <= 0:
         return None
     late_s = elapsed_s - _predicted_at(plan, bytes_done)
     late = late_s > max(LATE_MIN_S, LATE_PART * makespan.seconds)

@@ -72,6 +72,7 @@ def test_seconds_do_not_make_a_short_run_late(late_s, is_late):
     [
         pytest.param(replace(PLAN, makespan=None), id="no prediction"),
         pytest.param(replace(PLAN, stages=()), id="no stages"),
+        pytest.param(replace(PLAN, makespan=Makespan(0.0, 0.0, RATE)), id="sizes unknown"),
     ],
 )
 def test_nothing_is_known_of_a_plan_that_predicts_nothing(plan):

@@ -1,22 +1,26 @@
-"""Spark's part of a fleet's steps, done by this process: the same functions, the same files.
+"""Spark's part of a fleet's steps, done by this process: the same functions, the same rows.
 
-What Spark itself does (partitions, lost tasks) is tested in `test_spark`; both give the same, which
-is tested there as well.
+What Spark itself does (partitions, lost tasks, files) is tested in `test_spark`, where both are
+compared as well.
 """
 
+import io
 import pickle
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from poolkeeper.fleet.engines import results
 from poolkeeper.fleet.engines.histories import HistoryJob
-from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
-from poolkeeper.fleet.lake.attempts import Destination
+from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult, TableWrite
+from poolkeeper.fleet.lake.attempts import Destination, rows_of_attempt
 from poolkeeper.fleet.lake.filesystems import Storage
-from poolkeeper.fleet.lake.objects import ArrowObjects
+from poolkeeper.fleet.lake.objects import ArrowObjects, StoredObject
+from poolkeeper.fleet.storage import parquet
 
 
 class InProcess:
@@ -49,7 +53,7 @@ class InProcess:
         parts: list[StepResult] = []
         for slot, tasks in sorted(placed.items()):
             made = results.perform_all(tasks, perform, job.threads)
-            for found in results.written(made, job.into, slot):
+            for found in results.put_down(made, job.into, slot):
                 if isinstance(found, ClusterOutcome):
                     outcomes.append(found)
                 else:
@@ -57,8 +61,8 @@ class InProcess:
         for more, (cluster, task) in enumerate(sorted(job.merges.items()), max(placed) + 1):
             assert job.merge is not None
             own = [part for part in parts if part.outcome.cluster == cluster]
-            outcomes += written([job.merge(task, own)], job.into, more)
-        return by_name(outcomes)
+            outcomes += put_down([job.merge(task, own)], job.into, more)
+        return written(outcomes, job.into)
 
     def make_features(self, job: HistoryJob) -> tuple[ClusterOutcome, ...]:
         read = pickle.loads(pickle.dumps(job.read))
@@ -77,16 +81,36 @@ class InProcess:
         for slot in sorted(set(job.slots.values())):
             own = [name for name in job.clusters if job.slots[name] == slot]
             made = (job.gather(job.clusters[name], *found[name]) for name in own)
-            outcomes += written(made, job.into, slot)
-        return by_name(outcomes)
+            outcomes += put_down(made, job.into, slot)
+        return written(outcomes, job.into)
 
 
-def written(made: Iterable[StepResult], into: Destination, task: int) -> Iterator[ClusterOutcome]:
+def put_down(made: Iterable[StepResult], into: Destination, task: int) -> Iterator[ClusterOutcome]:
     """The outcomes of results none of which is a part."""
-    for outcome in results.written(made, into, task):
+    for outcome in results.put_down(made, into, task):
         assert isinstance(outcome, ClusterOutcome)
         yield outcome
 
 
-def by_name(outcomes: Iterable[ClusterOutcome]) -> tuple[ClusterOutcome, ...]:
-    return tuple(sorted(outcomes, key=lambda outcome: outcome.cluster))
+def written(outcomes: Sequence[ClusterOutcome], into: Destination) -> tuple[ClusterOutcome, ...]:
+    """Outcomes by cluster, with the files of their rows, as Spark would have written them."""
+    writes = results.table_writes(outcomes)
+    found = {write.table.name: list(files(write, into)) for write in writes}
+    ArrowObjects(into.root).delete(into.attempts)
+    return results.with_files(outcomes, writes, found)
+
+
+def files(write: TableWrite, into: Destination) -> Iterator[StoredObject]:
+    """Write a table."""
+    objects, name = ArrowObjects(into.root), write.table.name
+    for slot in sorted(set(write.slots)):
+        attempts = (a for a, s in zip(write.attempts, write.slots, strict=True) if s == slot)
+        batches = [b for attempt in attempts for b in rows_of_attempt(into, name, attempt)]
+        sink = io.BytesIO()
+        rows = pa.Table.from_batches(batches, parquet.stored(write.table))
+        pq.write_table(
+            rows, sink, compression="zstd", write_page_checksum=True, row_group_size=64 * 1024
+        )
+        path = f"{into.table(name)}/part-{slot:05d}-{secrets.token_hex(6)}.parquet"
+        objects.put(path, sink.getvalue())
+        yield StoredObject(path, bytes=len(sink.getvalue()))

@@ -17,11 +17,11 @@ import pytest
 from fleet import asking, cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
+from poolkeeper.fleet.engines import results
 from poolkeeper.fleet.engines.engines import Engine
 from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
 from poolkeeper.fleet.lake import manifests, views
 from poolkeeper.fleet.lake.attempts import AttemptFiles
-from poolkeeper.fleet.lake.entries import TableFile
 from poolkeeper.fleet.lake.filesystems import local_path, root_of
 from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import ArrowObjects
@@ -187,12 +187,12 @@ def test_a_task_whose_first_attempt_dies_leaves_its_rows_once(
     spark: Engine, lake: Lake, tmp_path: Path
 ) -> None:
     rows = parquet.from_rows(schemas.REQUESTS, [("t", n, (1,)) for n in range(3)])
-    results = [StepResult(ClusterOutcome(name), {"requests": rows}) for name in "abc"]
+    made = [StepResult(ClusterOutcome(name), {"requests": rows}) for name in "abc"]
     die = partial(die_in_the_first_attempt, mark=tmp_path / "died")
     step = Step(spark, lake, "snapshot", cases.DAY, dict.fromkeys("abc", "i"))
 
     def make(run: StepRun, names: Sequence[str]) -> Sequence[ClusterOutcome]:
-        return spark.make(Job("put", results, [0, 0, 1], die, step.destination(run)))
+        return spark.make(Job("put", made, [0, 0, 1], die, step.destination(run)))
 
     assert len(carry_out(step, make).made) == 3
     assert (tmp_path / "died").exists()
@@ -204,7 +204,7 @@ def die_when_its_files_are_whole(result: StepResult, mark: Path) -> StepResult:
     """Rows of this attempt, and its end when all of them are written but nothing is said of it."""
     close = AttemptFiles.close
 
-    def closed(files: AttemptFiles) -> dict[str, TableFile]:
+    def closed(files: AttemptFiles) -> str:
         found = close(files)
         if not mark.exists():
             mark.touch()
@@ -216,25 +216,31 @@ def die_when_its_files_are_whole(result: StepResult, mark: Path) -> StepResult:
     return replace(result, tables={"requests": rows})
 
 
-def test_files_of_an_attempt_that_said_nothing_never_come_into_a_table(
-    spark: Engine, lake: Lake, tmp_path: Path
+def test_rows_of_an_attempt_that_said_nothing_never_come_into_a_table(
+    spark: Engine, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mark = tmp_path / "died"
     perform = partial(die_when_its_files_are_whole, mark=mark)
     step = Step(spark, lake, "snapshot", cases.DAY, {"a": "i"})
     left = []
+    writes = results.table_writes
+
+    def looked_at(outcomes: Sequence[ClusterOutcome]) -> list[results.TableWrite]:
+        left.extend(lake.objects.files("attempts"))
+        return writes(outcomes)
 
     def make(run: StepRun, names: Sequence[str]) -> Sequence[ClusterOutcome]:
-        results = [StepResult(ClusterOutcome("a"))]
-        outcomes = spark.make(Job("put", results, [0], perform, step.destination(run)))
-        left.extend(lake.objects.files("attempts"))
-        return outcomes
+        return spark.make(
+            Job("put", [StepResult(ClusterOutcome("a"))], [0], perform, step.destination(run))
+        )
 
+    monkeypatch.setattr(results, "table_writes", looked_at)
     assert len(carry_out(step, make).made) == 1
     assert mark.exists()
     assert len(left) == 2
     assert cases.rows(lake, schemas.REQUESTS, "a").num_rows == 1
-    assert len(lake.objects.files("requests")) == 1
+    names = [file.name for file in lake.objects.files("requests")]
+    assert len([name for name in names if not name.startswith(".")]) == 1
     assert not lake.objects.files("attempts")
 
 

@@ -66,17 +66,6 @@ class HadoopObjects:
 
         self._call(path, "written", put, None)
 
-    def move(self, path: str, to: str) -> None:
-        """See `Objects`; in a store of objects a copy, made by the store."""
-
-        def move() -> None:
-            files = self._fs()
-            files.mkdirs(self._path(to.rpartition("/")[0]))
-            if not files.rename(self._path(path), self._path(to)):
-                raise Unavailable(f"{self._root}/{path}: cannot be moved to {to}")
-
-        self._call(path, "moved", move, None)
-
     def children(self, path: str) -> list[StoredObject]:
         """See `Objects`."""
 

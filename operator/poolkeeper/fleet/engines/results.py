@@ -1,7 +1,8 @@
 """What tasks give: rows of several tables, and one outcome for each cluster. No Spark in it.
 
-A task writes the rows of its clusters itself (`lake.attempts`), and answers with their outcomes,
-which name the files. So rows never go through a JVM, which took several times what planning takes.
+A task puts down the rows of its clusters (`lake.attempts`), and answers with their outcomes, which
+name the attempt. Then Spark writes the tables, each from the rows of attempts that have answered
+(`table_writes`).
 
 Rows that another task needs, of the parts of a giant and of features, travel as Arrow streams in a
 binary column: a row of Spark's is a *piece*, some ten thousand rows of one cluster and table.
@@ -17,13 +18,18 @@ from typing import Any
 import pyarrow as pa
 
 from poolkeeper.errors import Internal, PoolkeeperError
+from poolkeeper.fleet.engines.task_groups import runs
 from poolkeeper.fleet.lake.attempts import AttemptFiles, Destination
 from poolkeeper.fleet.lake.entries import TableFile
+from poolkeeper.fleet.lake.objects import StoredObject
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.fleet.storage.schemas import FAILED, OK
+from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
 
 PIECE_ROWS = 64 * 1024
+FILE_ROWS = 64 * 1024
+"""Rows of a file of a table, about at least: a task that writes fewer costs more than they do."""
 REASON_MAX = 2000
 OUTCOME = "outcome"
 PIECES = pa.schema(
@@ -50,7 +56,7 @@ class ClusterOutcome:
 
     `figures`: what is told of it.
     `damaged`: files that it was to be made from and that cannot be read.
-    `rows`: by table, how many there are.
+    `rows`: by table, how many there are; `attempt`: the attempt at a task that put them down.
     `files`: the files that hold them, and those that an earlier job of the run wrote of it.
     """
 
@@ -60,6 +66,7 @@ class ClusterOutcome:
     figures: Mapping[str, str] = field(default_factory=dict)
     damaged: tuple[str, ...] = ()
     rows: Mapping[str, int] = field(default_factory=dict)
+    attempt: str = ""
     files: tuple[TableFile, ...] = ()
 
     @classmethod
@@ -127,13 +134,13 @@ def perform_all(
             yield waiting.popleft().result()
 
 
-def written(
+def put_down(
     made: Iterable[StepResult], into: Destination, task: int
 ) -> Iterator[ClusterOutcome | StepResult]:
-    """Write results, and give their outcomes when all files are whole.
+    """Put down the rows of results, and give their outcomes when all of them are there.
 
     `task`: its number in the job. Results of parts are handed on as they are: whoever joins them
-    writes. Raises `Unavailable` where something cannot be written.
+    puts them down. Raises `Unavailable` where something cannot be written.
     """
     files, outcomes = AttemptFiles(into, task), []
     try:
@@ -144,13 +151,63 @@ def written(
             files.add(result.outcome.cluster, result.tables)
             rows = {name: content.num_rows for name, content in result.tables.items()}
             outcomes.append(replace(result.outcome, rows=rows))
-        closed = files.close()
+        attempt = files.close()
     except BaseException:
         files.abandon()
         raise
     for outcome in outcomes:
-        own = (closed[name] for name, rows in outcome.rows.items() if rows)
-        yield replace(outcome, files=(*own, *outcome.files))
+        yield replace(outcome, attempt=attempt)
+
+
+@frozen
+class TableWrite:
+    """A table to be written, from the rows of these attempts; `slots`: of each, which file."""
+
+    table: TableSchema
+    attempts: tuple[str, ...]
+    slots: tuple[int, ...]
+
+
+def table_writes(outcomes: Iterable[ClusterOutcome]) -> list[TableWrite]:
+    """What is to be written; attempts with few rows share a file."""
+    found: dict[str, dict[str, int]] = {}
+    for outcome in outcomes:
+        for name, rows in outcome.rows.items():
+            if rows:
+                of_table = found.setdefault(name, {})
+                of_table[outcome.attempt] = of_table.get(outcome.attempt, 0) + rows
+    writes = []
+    for name, rows_of in sorted(found.items()):
+        attempts = sorted(rows_of)
+        weights = [rows_of[attempt] for attempt in attempts]
+        slots = runs(weights, max(1, sum(weights) // FILE_ROWS))
+        writes.append(TableWrite(schemas.TABLES[name], tuple(attempts), tuple(slots)))
+    return writes
+
+
+def with_files(
+    outcomes: Iterable[ClusterOutcome],
+    writes: Iterable[TableWrite],
+    written: Mapping[str, Iterable[StoredObject]],
+) -> tuple[ClusterOutcome, ...]:
+    """Outcomes with the files of their rows, which Spark names `part-SLOT-…`, by cluster.
+
+    `written`: by table, the files that were written.
+    """
+    places: dict[tuple[str, str], TableFile] = {}
+    for write in writes:
+        name = write.table.name
+        by_slot = {
+            int(file.name.split("-")[1]): TableFile(name, file.path, file.bytes)
+            for file in written[name]
+        }
+        for attempt, slot in zip(write.attempts, write.slots, strict=True):
+            places[name, attempt] = by_slot[slot]
+    found = []
+    for outcome in outcomes:
+        own = (places[name, outcome.attempt] for name, rows in outcome.rows.items() if rows)
+        found.append(replace(outcome, files=(*own, *outcome.files)))
+    return tuple(sorted(found, key=lambda each: each.cluster))
 
 
 def pieces_of(result: StepResult, slot: int = 0) -> Iterator[pa.RecordBatch]:
@@ -217,6 +274,7 @@ def outcome_bytes(outcome: ClusterOutcome) -> bytes:
             "figures": dict(outcome.figures),
             "damaged": outcome.damaged,
             "rows": dict(outcome.rows),
+            "attempt": outcome.attempt,
             "files": outcome.files,
         }
     ).encode()

@@ -27,7 +27,7 @@ CONF: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(16 * 1024**2),
-    # Rows are tasks, outcomes and pieces, so few that a compiler of queries only costs.
+    # A query is a scan of Python's rows, and at most their writer: compiling it gains nothing.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.python.worker.reuse": "true",
@@ -35,14 +35,19 @@ CONF: Mapping[str, str] = {
 }
 LOCAL_CONF: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
-    # The JVM of one machine starts jobs and hands pieces on: it is not worth the second compiler,
-    # which takes longer than planning a million partitions, nor collectors with threads.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # All processors have Python at work: a collector with threads of its own takes them away. The
+    # second compiler halves what a row of a large table costs; methods have to be called ten times
+    # as often as it would have it, since for small tables it costs more than it gains.
+    "spark.driver.extraJavaOptions": (
+        "-XX:+UseSerialGC -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000"
+        " -XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+    ),
 }
 _CAUSE_MAX = 500
 _CLASS = re.compile(r"^(?:Caused by: )?(?:(?:java|poolkeeper)\.\S+: )?")
-# Tables are written by Python: what Java finds full is where Spark keeps rows between tasks.
+# What Java finds full is where Spark keeps rows between tasks, unless it was writing a table.
 _LOCAL_DISK_FULL = re.compile(r"(?:Caused by: )?java\.io\.IOException: No space left on device")
+_WRITING_A_TABLE = "[TASK_WRITE_FAILED]"
 LOCAL_DISK = ": make room in spark.local.dir of the executors, or name another (--conf)"
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
@@ -161,5 +166,6 @@ def cause(failed: Exception) -> str:
         if not line.startswith(noise)  # their words: the cause is among lines of the stack
     ]
     last = (causes or [type(failed).__name__])[-1]
-    remedy = LOCAL_DISK if _LOCAL_DISK_FULL.match(last) else ""
+    is_local = _LOCAL_DISK_FULL.match(last) and _WRITING_A_TABLE not in str(failed)
+    remedy = LOCAL_DISK if is_local else ""
     return _CLASS.sub("", last)[:_CAUSE_MAX] + remedy

@@ -1,22 +1,27 @@
-"""Spark: jobs whose tasks read and plan clusters, and write their rows.
+"""Spark: jobs whose tasks read and plan clusters, and the writer of all tables.
 
 **A row is a task, or what became of a cluster.** A task names a cluster; the executor opens the
-cluster's part of the tables by URI, as Arrow, and writes the rows of all its clusters to files of
-its own (`lake.attempts`). What it yields are outcomes, which name the files. The driver gets those
-of one attempt at each task, whatever Spark started twice, and only they come into tables: task N of
-a job becomes the files `part-N-…`. So a cluster's rows lie together and in their order, small
-clusters share a file, and a giant has its own.
+cluster's part of the tables by URI, as Arrow, and puts down the rows of all its clusters
+(`lake.attempts`). What it yields are outcomes, of one attempt at each task, whatever Spark started
+twice.
+
+**Tables are DataFrames** with the columns that they document, written by Spark's own writer and
+committed by its own protocol, each by a job whose tasks yield the rows of attempts that have
+answered. Partition N of it becomes the file `part-N-…`. So a cluster's rows lie together and in
+their order, and small clusters share a file. A run's folder is not looked at before the run is
+published, so that a job may write into it.
 
 **No straggler.** A hash of a task's name would not say when it starts. `repartitionById` gives
 every slot (a heavy task, or several light ones) a partition of its own, and Spark starts partitions
 in the order of their numbers: that is longest-first scheduling.
 
-A task that is lost with its executor is done again. One that has answered is not: its files are in
-the lake already.
+A task that is lost with its executor is done again. One that has answered is not: its rows are
+below the root already.
 """
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -26,6 +31,7 @@ import pyarrow as pa
 from pyspark import StorageLevel, TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
+from pyspark.util import inheritable_thread_target
 
 from poolkeeper.fleet.engines import parallelism, releases, results
 from poolkeeper.fleet.engines.hadoop import HadoopObjects
@@ -37,19 +43,31 @@ from poolkeeper.fleet.engines.results import (
     ClusterOutcome,
     Job,
     StepResult,
+    TableWrite,
 )
 from poolkeeper.fleet.engines.session import LazySession, checked
 from poolkeeper.fleet.engines.task_groups import runs
 from poolkeeper.fleet.engines.worker_garbage import worked
-from poolkeeper.fleet.lake.attempts import Destination
-from poolkeeper.fleet.lake.filesystems import Storage, local_path
-from poolkeeper.fleet.lake.objects import ArrowObjects, Objects
+from poolkeeper.fleet.lake.attempts import Destination, rows_of_attempt
+from poolkeeper.fleet.lake.filesystems import Storage, local_path, scheme_of
+from poolkeeper.fleet.lake.objects import PUT_AT_ONCE, ArrowObjects, Objects, StoredObject
+from poolkeeper.fleet.storage.table_schema import DOUBLE, LONG, TableSchema
 
 Task = TypeVar("Task")
 Done = TypeVar("Done")
 Batches = Iterable[pa.RecordBatch]
 
 TASKS_PER_SLOT = 16
+WRITES_AT_A_TIME = 4
+"""Tables that are written at one time: most of them are small."""
+WRITING: Mapping[str, str] = {
+    "compression": "zstd",
+    # A reader of one of several clusters in a file decodes no more than it must.
+    "parquet.block.row.count.limit": str(64 * 1024),
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
+COPIED_ONCE: Mapping[str, str] = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
+"""Where a rename is a copy, a task that is done moves its file to where it stays: nobody looks."""
 _TASKS = pa.schema([("slot", pa.int32()), ("place", pa.int32()), ("task", pa.binary())])
 
 
@@ -119,16 +137,17 @@ class Spark:
         perform = partial(_perform, job=replace(job, tasks=(), slots=(), merges={}), slots=slots)
         made = _mapped(self._placed(job.tasks, job.slots), perform, PIECES_DDL)
         if job.merge is None or not slots:
-            return self._outcomes(job.what, made)
+            return self._written(job.what, job.into, self._outcomes(job.what, made))
         # Clusters that are whole, and parts: to be done once, and looked at twice.
         kept = made.persist(StorageLevel.DISK_ONLY)
         try:
             merge = partial(_merge, tasks=dict(job.merges), merge=job.merge, into=job.into)
             parts = _by_slot(kept.where(col("part") != ""), len(slots))
             merged = _mapped(parts, merge, PIECES_DDL)
-            return self._outcomes(job.what, kept.where(col("part") == "").union(merged))
+            found = self._outcomes(job.what, kept.where(col("part") == "").union(merged))
         finally:
             kept.unpersist()
+        return self._written(job.what, job.into, found)
 
     def make_features(self, job: HistoryJob) -> tuple[ClusterOutcome, ...]:
         """Make features: samples in shares of clusters, exchanged, then features by cluster."""
@@ -145,14 +164,53 @@ class Spark:
         made = begun.union(_mapped(exchanged, figures, PIECES_DDL))
         gathered = _by_slot(made, max(job.slots.values(), default=0) + 1)
         gather = partial(_gather, gather=job.gather, into=job.into)
-        return self._outcomes(job.what, _mapped(gathered, gather, PIECES_DDL))
+        found = self._outcomes(job.what, _mapped(gathered, gather, PIECES_DDL))
+        return self._written(job.what, job.into, found)
 
-    def _outcomes(self, what: str, frame: DataFrame) -> tuple[ClusterOutcome, ...]:
-        """What became of every cluster, by name; this is where a job is done."""
+    def _outcomes(self, what: str, frame: DataFrame) -> list[ClusterOutcome]:
+        """What became of every cluster; this is where a job is done."""
         with described(self._session.sparkContext, what):
             found = checked(what, frame.where(col("kind") == OUTCOME).select("body").toArrow)
-        outcomes = map(results.outcome_of, found.column(0).to_pylist())
-        return tuple(sorted(outcomes, key=lambda each: each.cluster))
+        return [results.outcome_of(body) for body in found.column(0).to_pylist()]
+
+    def _written(
+        self, what: str, into: Destination, outcomes: Sequence[ClusterOutcome]
+    ) -> tuple[ClusterOutcome, ...]:
+        """Write the rows that were put down into tables; outcomes by cluster, with their files."""
+        writes = results.table_writes(outcomes)
+        context = self._session.sparkContext
+        with (
+            described(context, f"{what}: tables") as group,
+            ThreadPoolExecutor(WRITES_AT_A_TIME, "tables") as threads,
+        ):
+
+            def write(each: TableWrite) -> list[StoredObject]:
+                context.setJobGroup(group, f"{what}: {each.table.name}")
+                return self._write(into, each)
+
+            target = inheritable_thread_target(self._session)(write)
+            begun = {each.table.name: threads.submit(target, each) for each in writes}
+            written = {name: done.result() for name, done in begun.items()}
+        self.objects(into.root).delete(into.attempts)
+        return results.with_files(outcomes, writes, written)
+
+    def _write(self, into: Destination, write: TableWrite) -> list[StoredObject]:
+        """Write a table into the folder of its run; the files that this has made."""
+        table, objects = write.table, self.objects(into.root)
+        folder = into.table(table.name)
+        there = {file.path for file in objects.children(folder)}
+        yielding = partial(_rows_of_attempts, table=table.name, source=into)
+        frame = _mapped(self._placed(write.attempts, write.slots), yielding, table.ddl_of_files)
+        in_store = scheme_of(into.root) in PUT_AT_ONCE
+        settings = {**WRITING, **_no_dictionaries(table), **(COPIED_ONCE if in_store else {})}
+        writer = frame.write.mode("append").options(**settings)
+        place = f"{into.root}/{folder}"
+        checked(f"{place}: cannot be written", lambda: writer.parquet(place))
+        return [
+            file
+            for file in objects.children(folder)
+            if file.name.endswith(".parquet") and file.path not in there
+        ]
 
     def _placed(self, tasks: Sequence[Any], slots: Sequence[int]) -> DataFrame:
         """A row for each task, each slot in a partition of that number."""
@@ -160,6 +218,12 @@ class Spark:
         arrays = [pa.array(c, field.type) for c, field in zip(columns, _TASKS, strict=True)]
         rows = self._session.createDataFrame(pa.Table.from_arrays(arrays, schema=_TASKS))
         return rows.repartitionById(max(slots, default=0) + 1, col("slot"))
+
+
+def _no_dictionaries(table: TableSchema) -> dict[str, str]:
+    """Settings for columns whose values hardly repeat: a dictionary of them only costs."""
+    wide = (column.name for column in table.columns if column.type in (LONG, DOUBLE))
+    return {f"parquet.enable.dictionary#{name}": "false" for name in wide}
 
 
 def _mapped(
@@ -199,16 +263,23 @@ def _perform(batches: Batches, job: Job, slots: Mapping[str, int]) -> Iterator[p
     return _answered(results.perform_all(tasks, job.perform, job.threads), job.into, slots)
 
 
+def _rows_of_attempts(
+    batches: Batches, table: str, source: Destination
+) -> Iterator[pa.RecordBatch]:
+    for _, attempt in _tasks(batches):
+        yield from rows_of_attempt(source, table, attempt)
+
+
 def _answered(
     made: Iterable[StepResult], into: Destination, slots: Mapping[str, int] = MappingProxyType({})
 ) -> Iterator[pa.RecordBatch]:
-    """Write what a task of Spark's has made; the outcomes, and what is yet to be joined.
+    """Put down what a task of Spark's has made; the outcomes, and what is yet to be joined.
 
     `slots`: by cluster, where its parts are joined.
     """
     context = TaskContext.get()
     assert context is not None, "this is no task"
-    for found in results.written(made, into, context.partitionId()):
+    for found in results.put_down(made, into, context.partitionId()):
         if isinstance(found, ClusterOutcome):
             yield results.piece_of_outcome(found)
         else:

@@ -4,10 +4,11 @@
     ROOT/current/step=STEP/day=2026-11-21/VERSION.parquet which run counts, cluster by cluster
     ROOT/manifests/VERSION.parquet                        what is declared
     ROOT/runs/ID.json                                     runs under way, killed, replaced
-    ROOT/attempts/RUN/TABLE/*.parquet                     what tasks of a run have written
+    ROOT/attempts/RUN/TABLE/*.arrow                       rows that no table has yet
 
-Read `lake` (runs, what counts, what is swept), `attempts` (how tasks write), `entries` (a row of
-`current`), `manifests`, `objects` (small objects, whole or not there), `filesystems` (a URI and its
-credentials for Arrow), `reading` (the rows of one cluster), `damage` (a file that cannot be read),
-`steps` (which tables each writes), `views` (SQL over the rows that count).
+Read `lake` (runs, what counts, what is swept), `attempts` (rows before Spark writes them),
+`entries` (a row of `current`), `manifests`, `objects` (small objects, whole or not there),
+`filesystems` (a URI and its credentials for Arrow), `reading` (the rows of one cluster), `damage`
+(a file that cannot be read), `steps` (which tables each writes), `views` (SQL over the rows that
+count).
 """

@@ -1,29 +1,28 @@
-"""Files that tasks write, each attempt at a task its own, where nobody looks.
+"""Rows that tasks have made and that no table has yet, each attempt at a task its own.
 
-    ROOT/attempts/RUN/TABLE/00003-TOKEN.parquet      what one attempt at task 3 has written
-    ROOT/TABLE/day=D/run=RUN/part-00003-TOKEN.parquet   the same when its job is done (`Lake.adopt`)
+    ROOT/attempts/RUN/TABLE/00003-TOKEN.arrow    what one attempt at task 3 has made of a table
 
-Spark hands on the answer of one attempt at a task, and an attempt answers with the names of its
-files. Files that no answer names were written by attempts that were killed, lost or overtaken:
-they never come into a table, and are deleted with all else below `attempts`.
+A task makes rows of several tables at once, and a job of Spark's writes one. So a task puts its
+rows down as Arrow, and answers with the name of its attempt; then Spark writes table by table, from
+the rows of the attempts that it took an answer from. Rows of attempts that were killed, lost or
+overtaken are named by no answer: they never come into a table, and are deleted with all else below
+`attempts`. Whoever reads an attempt twice reads the same rows, so that a lost task of a job that
+writes is done again by Spark.
 
-Rows are written as they are made, so that a task holds those of one cluster. Small clusters share
-row groups, and a large one has its own.
+Rows are put down as they are made, so that a task holds those of one cluster.
 """
 
 import contextlib
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from poolkeeper.errors import Unavailable
-from poolkeeper.fleet.lake.entries import TableFile
-from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem, scheme_of
+from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem, scheme_of
 from poolkeeper.fleet.lake.objects import PUT_AT_ONCE
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.fleet.storage.table_schema import TableSchema
@@ -31,23 +30,35 @@ from poolkeeper.frozen import frozen
 
 T = TypeVar("T")
 ATTEMPTS = "attempts"
-OWN_GROUP_ROWS = 16 * 1024
-SHARED_GROUP_ROWS = 64 * 1024
-SHARED_GROUP_BYTES = 8 * 1024**2
+BATCH_ROWS = 16 * 1024
 
 
 @frozen
 class Destination:
-    """Where the tasks of a run write: below a root, as what they are opened with."""
+    """Where the rows of a run go: below a root, as what they are opened with, of which day."""
 
     root: str
     storage: Storage
     run: str
+    day: str
 
     @property
-    def folder(self) -> str:
+    def attempts(self) -> str:
         """The folder of all attempts, below the root."""
         return f"{ATTEMPTS}/{self.run}"
+
+    def table(self, name: str) -> str:
+        """The folder of the run in a table, below the root."""
+        return folder_of_run(name, self.day, self.run)
+
+    def attempt(self, table: str, name: str) -> str:
+        """The file of an attempt, below the root."""
+        return f"{self.attempts}/{table}/{name}.arrow"
+
+
+def folder_of_run(table: str, day: str, run: str) -> str:
+    """The folder, below a root, to which a run writes a table."""
+    return f"{table}/day={day}/run={run}"
 
 
 class AttemptFiles:
@@ -55,21 +66,23 @@ class AttemptFiles:
 
     def __init__(self, destination: Destination, task: int) -> None:
         self._destination = destination
-        self._name = f"{task:05d}-{secrets.token_hex(6)}.parquet"
-        self._files: dict[str, _TableFile] = {}
+        self._name = f"{task:05d}-{secrets.token_hex(6)}"
+        self._files: dict[str, _TableRows] = {}
 
     def add(self, cluster: str, tables: Mapping[str, pa.Table]) -> None:
-        """Write the rows of a cluster; raises `Unavailable` where that cannot be."""
+        """Put down the rows of a cluster; raises `Unavailable` where that cannot be."""
         for name, content in tables.items():
             if content.num_rows:
                 if name not in self._files:
-                    path = f"{self._destination.folder}/{name}/{self._name}"
-                    self._files[name] = _TableFile(schemas.TABLES[name], path, self._destination)
+                    path = self._destination.attempt(name, self._name)
+                    self._files[name] = _TableRows(schemas.TABLES[name], path, self._destination)
                 self._done(name, partial(self._files[name].add, cluster, content))
 
-    def close(self) -> dict[str, TableFile]:
-        """The files by table, all of them whole; raises as `add`."""
-        return {name: self._done(name, file.close) for name, file in self._files.items()}
+    def close(self) -> str:
+        """The name of the attempt, all of whose files are whole; raises as `add`."""
+        for name, file in self._files.items():
+            self._done(name, file.close)
+        return self._name
 
     def abandon(self) -> None:
         """Delete what is there, as far as that goes: it is swept otherwise."""
@@ -82,44 +95,49 @@ class AttemptFiles:
             return action()
         except (OSError, pa.ArrowException) as failed:
             said = (str(failed).splitlines() or [type(failed).__name__])[0]
-            place = f"{self._destination.root}/{self._destination.folder}/{name}/{self._name}"
+            place = f"{self._destination.root}/{self._destination.attempt(name, self._name)}"
             raise Unavailable(f"{place}: cannot be written: {said}") from failed
 
 
+def rows_of_attempt(destination: Destination, table: str, attempt: str) -> Iterator[pa.RecordBatch]:
+    """The rows of an attempt, as tables hold them; raises `Unavailable` where that cannot be."""
+    path = destination.attempt(table, attempt)
+    files, base = open_filesystem(destination.root, destination.storage)
+    try:
+        with (
+            files.open_input_stream(f"{base}/{path}", compression=None) as opened,
+            pa.ipc.open_stream(opened) as stream,
+        ):
+            yield from stream
+    except (OSError, pa.ArrowException) as failed:
+        said = str(failed).partition("\n")[0]
+        raise Unavailable(f"{destination.root}/{path}: cannot be read: {said}") from failed
+
+
 @dataclass(slots=True)
-class _TableFile:
-    """One file under way; `waiting`: rows of small clusters that will share a row group."""
+class _TableRows:
+    """One file under way; `waiting`: rows of small clusters that are put down together."""
 
     table: TableSchema
     path: str
     destination: Destination
     waiting: list[pa.Table] = field(default_factory=list)
     _sink: Any = None
-    _writer: Any = None
+    _stream: Any = None
 
     def add(self, cluster: str, content: pa.Table) -> None:
-        rows = parquet.with_cluster(self.table, cluster, content)
-        if rows.num_rows >= OWN_GROUP_ROWS:
-            self._flush()
-            self._write(rows)
-            return
-        self.waiting.append(rows)
-        if (
-            sum(each.num_rows for each in self.waiting) >= SHARED_GROUP_ROWS
-            or sum(each.nbytes for each in self.waiting) >= SHARED_GROUP_BYTES
-        ):
+        self.waiting.append(parquet.with_cluster(self.table, cluster, content))
+        if sum(each.num_rows for each in self.waiting) >= BATCH_ROWS:
             self._flush()
 
-    def close(self) -> TableFile:
+    def close(self) -> None:
         self._flush()
-        self._writer.close()
-        length = self._sink.tell()
+        self._stream.close()
         self._sink.close()
-        return TableFile(self.table.name, self.path, length)
 
     def delete(self) -> None:
         files, base = open_filesystem(self.destination.root, self.destination.storage)
-        for opened in (self._writer, self._sink):
+        for opened in (self._stream, self._sink):
             with contextlib.suppress(OSError, ValueError, pa.ArrowException):
                 if opened is not None:
                     opened.close()
@@ -129,19 +147,18 @@ class _TableFile:
         if self.waiting:
             rows = pa.concat_tables(self.waiting)
             self.waiting.clear()
-            self._write(rows)
-
-    def _write(self, rows: pa.Table) -> None:
-        if self._writer is None:
-            self._writer = self._opened(rows.schema)
-        self._writer.write_table(rows, row_group_size=parquet.GROUP_ROWS)
+            if self._stream is None:
+                self._stream = self._opened(rows.schema)
+            whole = rows if rows.num_rows >= 2 * BATCH_ROWS else rows.combine_chunks()
+            self._stream.write_table(whole, max_chunksize=BATCH_ROWS)
 
     def _opened(self, schema: pa.Schema) -> Any:
-        files, base = open_filesystem(self.destination.root, self.destination.storage)
+        root = self.destination.root
+        files, base = open_filesystem(root, self.destination.storage)
         at = f"{base}/{self.path}"
-        if scheme_of(self.destination.root) not in PUT_AT_ONCE:
+        if scheme_of(root) not in PUT_AT_ONCE:
             files.create_dir(at.rpartition("/")[0], recursive=True)
-        self._sink = files.open_output_stream(at)
-        return pq.ParquetWriter(
-            self._sink, schema, compression="zstd", write_page_checksum=True, store_schema=False
-        )
+        # Here a disk's bytes cost less than their compression; elsewhere they travel.
+        options = pa.ipc.IpcWriteOptions(compression="lz4" if local_path(root) is None else None)
+        self._sink = files.open_output_stream(at, compression=None)
+        return pa.ipc.new_stream(self._sink, schema, options=options)

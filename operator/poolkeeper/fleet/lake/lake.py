@@ -1,11 +1,10 @@
 """Runs, which of them count, and what is swept.
 
-Tasks write files where nobody looks (`attempts`). Those that count are moved into folders of the
-run, `ROOT/TABLE/day=D/run=ID`. Nobody looks there either until the run is published: by one object,
-`ROOT/current/step=S/day=D/VERSION.parquet`, with a row for every cluster of the day. It is put
-whole, under a name that was never used; the largest version counts. So a run that was killed leaves
-nothing that is seen, and hides nothing. Rows are never changed: what a run does not make again
-stays where an earlier run wrote it, and the new object says so.
+A run writes files into folders of its own: `ROOT/TABLE/day=D/run=ID`. Nobody looks there until the
+run is published: by one object, `ROOT/current/step=S/day=D/VERSION.parquet`, with a row for every
+cluster of the day. It is put whole, under a name that was never used; the largest version counts.
+So a run that was killed leaves nothing that is seen, and hides nothing. Rows are never changed:
+what a run does not make again stays where an earlier run wrote it, and the new object says so.
 
 **Sweeping.** `ROOT/runs/ID.json` says that a run has begun. It is removed when the run is
 published, and put again for a run that another one replaces altogether. What is older than the
@@ -22,7 +21,6 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Container, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -30,16 +28,15 @@ from datetime import UTC, datetime
 from poolkeeper import __version__
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake import entries as lake_entries
-from poolkeeper.fleet.lake.attempts import ATTEMPTS
+from poolkeeper.fleet.lake.attempts import ATTEMPTS, folder_of_run
 from poolkeeper.fleet.lake.damage import DamagedFile
-from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
+from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.objects import PART, Objects, StoredObject
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
 
 GRACE_S = 24 * 3600.0
-MOVES_AT_A_TIME = 8
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 """How a day is written, in folders and in options."""
 _RUNS, _CURRENT = "runs", "current"
@@ -59,7 +56,7 @@ class StepRun:
     def folder(self, table: TableSchema | str) -> str:
         """The folder, below the root, to which the run writes the table."""
         name = table if isinstance(table, str) else table.name
-        return f"{name}/day={self.day}/run={self.id}"
+        return folder_of_run(name, self.day, self.id)
 
 
 @frozen
@@ -168,19 +165,6 @@ class Lake:
             if all(there.get(file.path) == file.bytes for file in entry.files)
         }
 
-    def adopt(self, run: StepRun, files: Iterable[TableFile]) -> dict[TableFile, TableFile]:
-        """Move files of attempts into the run's folders; by file where it is then.
-
-        What is there already stays. Whatever else attempts have left is deleted.
-        """
-        found = dict.fromkeys(files)
-        moved = {file: _place_of(run, file) for file in found}
-        todo = [file for file, place in moved.items() if file.path != place]
-        with ThreadPoolExecutor(MOVES_AT_A_TIME, "adopt") as threads:
-            list(threads.map(lambda file: self.objects.move(file.path, moved[file]), todo))
-        self.objects.delete(f"{ATTEMPTS}/{run.id}")
-        return {file: file._replace(path=place) for file, place in moved.items()}
-
     def sweep(self) -> tuple[str, ...]:
         """Delete runs that do not count and are older than the grace time; returns their ids."""
         oldest = self._oldest_ms()
@@ -270,13 +254,6 @@ class Lake:
         for each in found:
             if each.modified_ms < oldest and each.name.endswith((VERSION, PART)):
                 self.objects.delete(each.path)
-
-
-def _place_of(run: StepRun, file: TableFile) -> str:
-    folder, _, name = file.path.rpartition("/")
-    if not folder.startswith(f"{ATTEMPTS}/{run.id}/"):
-        return file.path
-    return f"{run.folder(file.table)}/part-{name}"
 
 
 def input_digest(*said: str) -> str:

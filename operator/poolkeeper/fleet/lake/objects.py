@@ -53,9 +53,6 @@ class Objects(Protocol):
     def put(self, path: str, body: bytes) -> None:
         """Make an object that is not there yet: whole, or not at all."""
 
-    def move(self, path: str, to: str) -> None:
-        """Move an object to where there is none."""
-
     def children(self, path: str) -> list[StoredObject]:
         """Objects and folders in a folder, sorted; none where there is no such folder."""
 
@@ -107,15 +104,6 @@ class ArrowObjects:
                 with contextlib.suppress(OSError):
                     self._fs.delete_file(part)
             raise self._failed(path, "written", failed) from failed
-
-    def move(self, path: str, to: str) -> None:
-        """See `Objects`; in a store of objects a copy, made by the store."""
-        try:
-            if scheme_of(self._root) not in PUT_AT_ONCE:
-                self._fs.create_dir(self._at(to).rpartition("/")[0], recursive=True)
-            self._fs.move(self._at(path), self._at(to))
-        except (OSError, pa.ArrowException) as failed:
-            raise self._failed(path, "moved", failed) from failed
 
     def children(self, path: str) -> list[StoredObject]:
         """See `Objects`."""

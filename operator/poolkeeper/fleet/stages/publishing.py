@@ -1,8 +1,7 @@
 """How a step becomes what counts: what is kept, what is made, what is published at once.
 
 kept        entries made from the same input, whose files are whole
-made        all others: a job of Spark's, whose tasks write files that nobody sees yet
-adopted     the files of the attempts that count, into the folders of a new run
+made        all others: jobs of Spark's, which write into folders of a new run
 published   one object with the entries of all clusters: those kept, those made, the others
 """
 
@@ -96,7 +95,7 @@ class Step:
 
     def destination(self, run: StepRun) -> Destination:
         """Where tasks of the run write."""
-        return Destination(self.lake.root, self.engine.storage, run.id)
+        return Destination(self.lake.root, self.engine.storage, run.id, run.day)
 
 
 Make = Callable[[StepRun, Sequence[str]], Sequence[ClusterOutcome]]
@@ -125,9 +124,8 @@ def carry_out(
 def entries_of(
     step: Step, run: StepRun, outcomes: Sequence[ClusterOutcome]
 ) -> dict[str, ClusterEntry]:
-    """Entries of what a run made; from here on its files are where its tables lie."""
+    """Entries of what a run made."""
     step.lake.touch(run)
-    adopted = step.lake.adopt(run, (file for each in outcomes for file in each.files))
     versions = {table.name: str(table.version) for table in TABLES_OF[step.name]}
     return {
         each.cluster: ClusterEntry(
@@ -138,7 +136,7 @@ def entries_of(
             each.reason,
             dict(each.figures),
             versions,
-            tuple(adopted[file] for file in each.files),
+            each.files,
         )
         for each in outcomes
     }

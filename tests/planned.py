@@ -193,7 +193,8 @@ class Planning:
         jobs = self.plane.request("GET", f"/apis/batch/v1/namespaces/{self.namespace}/jobs")
         names = [job["metadata"]["name"] for job in jobs["items"]]
         maps = [each["metadata"]["name"] for each in self._items("configmaps")]
-        return [*names, *self.pods(), *(name for name in maps if name != "kube-root-ca.crt")]
+        lasting = ("kube-root-ca.crt", "poolkeeper-storage")
+        return [*names, *self.pods(), *(name for name in maps if name not in lasting)]
 
     def _items(self, plural: str) -> list[Object]:
         path = f"/api/v1/namespaces/{self.namespace}/{plural}"

@@ -66,8 +66,16 @@ def objects(s3: Bucket) -> list[str]:
     )
 
 
+def identity(planning: Planning) -> str:
+    """What tells this cluster's objects from those of others that share the store."""
+    path = f"/api/v1/namespaces/{planning.namespace}/configmaps"
+    name = {"name": "poolkeeper-storage"}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": name}
+    return planning.plane.request("POST", path, body)["metadata"]["uid"]
+
+
 def test_an_answer_is_one_object_until_nobody_needs_it(planning, question, s3, tmp_path):
-    place = f"plans/{planning.namespace}"
+    place = f"plans/{planning.namespace}/{identity(planning)}"
     left, noted = s3.folder / place / f"x-answer/{'0' * 64}.gz", s3.folder / place / "notes"
     for old in (left, noted):
         with s3.files().open_output_stream(f"{s3.name}/{old.relative_to(s3.folder)}") as stream:

@@ -1,12 +1,17 @@
 """Long texts of Rebalances: in ConfigMaps, or in an object store and named by one ConfigMap.
 
-    NAME-0, NAME-1, …              ConfigMaps: pieces of a text of at most `STORED_FROM_BYTES`
-    NAME-0                         the one ConfigMap of a longer text, where there is a store
-    URI/NAMESPACE/NAME/DIGEST.gz   and the text itself
+    NAME-0, NAME-1, …                  ConfigMaps: pieces of a text of `STORED_FROM_BYTES` at most
+    NAME-0                             the one ConfigMap of a longer text, where there is a store
+    URI/NAMESPACE/UID/NAME/DIGEST.gz   and the text itself
+    poolkeeper-storage                 the ConfigMap with that UID
 
 The API server keeps ConfigMaps in its database, which is no place for tens of megabytes. The object
 is put before its ConfigMap, so what a ConfigMap names is there. An object whose ConfigMap is gone,
 with its Job or its Rebalance, belongs to nobody: `sweep` deletes it when it is a day old.
+
+Several Kubernetes clusters may share a URI and the name of a namespace. So objects lie below a UID
+that an API server gave: each cluster sweeps its own. A ConfigMap says where its text is, so that it
+is found also where `poolkeeper-storage` was deleted and made anew.
 """
 
 import logging
@@ -30,7 +35,8 @@ STORED_FROM_BYTES = 4 * 1024**2
 """A compressed text above this goes into the store."""
 GRACE_MS = 24 * 3_600_000
 _SPARK, _PROBE = "spark.hadoop.", "probe"
-_OURS = re.compile(r"[^/]+/([^/]+)/([0-9a-f]{64}\.gz|probe)")
+_IDENTITY = "poolkeeper-storage"
+_OURS = re.compile(r"([^/]+)/([0-9a-f]{64}\.gz|probe)")
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +56,7 @@ class TextStore:
     def check(self, name: str) -> None:
         """Raise `Unavailable` or `Refused` where the store would not take the text of that name."""
         if self.open_storage is not None:
-            storage, path = self.open_storage(), f"{self.namespace}/{name}/{_PROBE}"
+            storage, path = self.open_storage(), f"{self._folder()}/{name}/{_PROBE}"
             storage.put(path, b"")
             storage.delete(path)
 
@@ -59,9 +65,9 @@ class TextStore:
     ) -> None:
         """Write a text, whose ConfigMaps belong to `owner`; raises `Unavailable`."""
         if self.open_storage and sum(map(len, text.chunks)) > self.stored_from_bytes:
-            storage = self.open_storage()
-            storage.put(self._path(name, text.digest), b"".join(text.chunks))
-            text = replace(text, chunks=(), stored_at=storage.root)
+            storage, folder = self.open_storage(), self._folder()
+            storage.put(_path(folder, name, text.digest), b"".join(text.chunks))
+            text = replace(text, chunks=(), stored_at=f"{storage.root}/{folder}")
         configmap_blob.write(self.api, self.namespace, name, owner, text, labels)
 
     def read(self, name: str) -> Text | None:
@@ -72,7 +78,8 @@ class TextStore:
         text = configmap_blob.read(self.api, self.namespace, name)
         if text is None or not text.stored_at:
             return text
-        storage, path = self._storage_of(text), self._path(name, text.digest)
+        storage, folder = self._storage_of(text)
+        path = _path(folder, name, text.digest)
         sizes = {each.path: each.bytes for each in storage.children(path.rpartition("/")[0])}
         if sizes.get(path, 0) > text_chunks.TEXT_BYTES_MAX:
             raise Refused(f"{storage.root}/{path} has {sizes[path]} bytes and is no text of ours")
@@ -90,43 +97,54 @@ class TextStore:
         """Delete what the store has of a text; what cannot be deleted now is swept in a day."""
         if text is not None:
             try:
-                self._storage_of(text).delete(self._path(name, text.digest))
+                storage, folder = self._storage_of(text)
+                storage.delete(_path(folder, name, text.digest))
             except (Unavailable, Refused) as failed:
                 logger.info("the plans of %s are left in storage for a day: %s", name, failed)
 
     def sweep(self, now_ms: int) -> tuple[str, ...]:
-        """Delete objects that are a day old and whose ConfigMap is gone; returns their paths."""
+        """Delete objects of this cluster that are a day old and whose ConfigMap is gone.
+
+        Returns their paths.
+        """
         if self.open_storage is None:
             return ()
-        storage, swept = self.open_storage(), []
-        for each in storage.files(self.namespace):
-            ours = _OURS.fullmatch(each.path)
-            if (
-                ours
-                and each.modified_ms < now_ms - GRACE_MS
-                and not self._named(ours[1], each.path)
-            ):
+        storage, folder, swept = self.open_storage(), self._folder(), []
+        for each in storage.files(folder):
+            ours = _OURS.fullmatch(each.path.removeprefix(f"{folder}/"))
+            is_old = each.modified_ms < now_ms - GRACE_MS
+            if ours and is_old and not self._named(ours[1], folder, each.path):
                 storage.delete(each.path)
                 swept.append(each.path)
         return tuple(swept)
 
-    def _named(self, name: str, path: str) -> bool:
-        text = configmap_blob.read(self.api, self.namespace, name)
-        return bool(text and text.stored_at and self._path(name, text.digest) == path)
+    def _folder(self) -> str:
+        """The folder of this cluster's namespace, below the store's URI."""
+        path = f"/api/v1/namespaces/{self.namespace}/configmaps/{_IDENTITY}"
+        metadata = {"name": _IDENTITY, "namespace": self.namespace}
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+        made = self.api.apply(path, body, configmap_blob.MANAGER)
+        return f"{self.namespace}/{made['metadata']['uid']}"
 
-    def _storage_of(self, text: Text) -> "Objects":
+    def _named(self, name: str, folder: str, path: str) -> bool:
+        text = configmap_blob.read(self.api, self.namespace, name)
+        return bool(text and text.stored_at and _path(folder, name, text.digest) == path)
+
+    def _storage_of(self, text: Text) -> tuple["Objects", str]:
+        """The store that has a text, and the folder below its URI."""
         if self.open_storage is None:
             raise Unavailable(f"plans lie in {text.stored_at}: set planner.storage of the chart")
         storage = self.open_storage()
-        if storage.root != text.stored_at:
+        if not text.stored_at.startswith(f"{storage.root}/"):
             raise Unavailable(
                 f"plans lie in {text.stored_at}, and planner.storage is {storage.root}: set it back"
                 " until the Rebalance has ended, or delete the Rebalance"
             )
-        return storage
+        return storage, text.stored_at.removeprefix(f"{storage.root}/")
 
-    def _path(self, name: str, digest: str) -> str:
-        return f"{self.namespace}/{name}/{digest.removeprefix('sha256:')}.gz"
+
+def _path(folder: str, name: str, digest: str) -> str:
+    return f"{folder}/{name}/{digest.removeprefix('sha256:')}.gz"
 
 
 def of_pods(

@@ -20,18 +20,27 @@ SHORT = secrets.token_hex(STORED_FROM_BYTES // 2)
 DAY_MS = 24 * 3_600_000
 
 
-class Maps:
-    """ConfigMaps by path."""
+IDENTITY = f"{HOME}/poolkeeper-storage"
 
-    def __init__(self):
-        self.found = {}
+
+class Maps:
+    """ConfigMaps by path, of one API server."""
+
+    def __init__(self, server="u"):
+        self.server, self.made, self.found = server, 0, {}
 
     def get(self, path):
         return self.found.get(path)
 
     def apply(self, path, body, manager):
-        self.found[path] = body
-        return body
+        before = self.found.get(path)
+        self.made += before is None
+        uid = before["metadata"]["uid"] if before else f"{self.server}{self.made}"
+        self.found[path] = {**body, "metadata": {**body["metadata"], "uid": uid}}
+        return self.found[path]
+
+    def texts(self):
+        return [body for path, body in self.found.items() if path != IDENTITY]
 
 
 @pytest.fixture
@@ -65,13 +74,13 @@ def files(store):
 
 def test_a_long_text_is_one_object_and_one_config_map_without_a_piece(store, maps, tmp_path):
     text = written(store, LONG)
-    assert files(store) == [f"ours/j-answer/{text.digest.removeprefix('sha256:')}.gz"]
-    (body,) = maps.found.values()
+    assert files(store) == [f"ours/u1/j-answer/{text.digest.removeprefix('sha256:')}.gz"]
+    (body,) = maps.texts()
     assert body["metadata"]["name"] == "j-answer-0"
     assert body["metadata"]["annotations"] == {
         "poolkeeper.dev/digest": text.digest,
         "poolkeeper.dev/chunks": "0",
-        "poolkeeper.dev/stored-at": f"file://{tmp_path}/store",
+        "poolkeeper.dev/stored-at": f"file://{tmp_path}/store/ours/u1",
     }
     assert body["data"] == {"a.json": "{}"}
     assert "binaryData" not in body
@@ -96,7 +105,7 @@ def test_without_a_store_all_is_in_config_maps(maps):
 
 def test_writing_again_completes_what_was_written_in_part(store, maps):
     written(store, LONG)
-    maps.found.clear()
+    del maps.found[f"{HOME}/j-answer-0"]
     assert store.read("j-answer") is None, "the driver died before the ConfigMap"
     written(store, LONG)
     assert store.read("j-answer").chunks
@@ -135,8 +144,8 @@ def test_what_belongs_to_nobody_is_swept_after_a_day(store, maps, tmp_path):
     written(store, LONG + "1", "j-answer")  # in the place of the first
     gone, first, last = files(store)
     del maps.found[f"{HOME}/gone-answer-0"]
-    (tmp_path / "store" / "ours" / "notes.txt").write_text("of somebody else")
-    probe = tmp_path / "store" / "ours" / "killed-answer" / "probe"
+    (tmp_path / "store" / "ours" / "u1" / "notes.txt").write_text("of somebody else")
+    probe = tmp_path / "store" / "ours" / "u1" / "killed-answer" / "probe"
     probe.parent.mkdir()
     probe.touch()
     assert last.endswith(f"{text_of(LONG + '1').digest.removeprefix('sha256:')}.gz") != (
@@ -146,8 +155,31 @@ def test_what_belongs_to_nobody_is_swept_after_a_day(store, maps, tmp_path):
     now_ms = int((tmp_path / "store" / gone).stat().st_mtime * 1000)
     assert store.sweep(now_ms + GRACE_MS - 60_000) == ()
     swept = store.sweep(now_ms + GRACE_MS + 60_000)
-    assert set(swept) == {gone, first, last, "ours/killed-answer/probe"} - {kept}
-    assert files(store) == [kept, "ours/notes.txt"]
+    assert set(swept) == {gone, first, last, "ours/u1/killed-answer/probe"} - {kept}
+    assert files(store) == [kept, "ours/u1/notes.txt"]
+
+
+def test_clusters_that_share_a_store_and_a_namespace_leave_each_others_texts_alone(store, tmp_path):
+    other = text_store.of_pods(Maps("v"), "ours", pods(tmp_path))
+    written(store, LONG)
+    written(other, LONG)
+    (ours, theirs) = files(store)
+    late_ms = int((tmp_path / "store" / ours).stat().st_mtime * 1000) + 2 * GRACE_MS
+    assert (store.sweep(late_ms), other.sweep(late_ms)) == ((), ())
+    other.delete_stored("j-answer", other.stored("j-answer"))
+    assert files(other) == [ours]
+    assert ours.split("/")[:2] == ["ours", "u1"]
+    assert theirs.split("/")[:2] == ["ours", "v1"]
+    assert store.read("j-answer").chunks
+
+
+def test_texts_are_found_where_the_clusters_own_folder_has_another_name_now(store, maps):
+    written(store, LONG)
+    del maps.found[IDENTITY]
+    written(store, SHORT + LONG, "k-answer")
+    assert len({path.split("/")[1] for path in files(store)}) == 2
+    assert store.read("j-answer").chunks
+    assert store.read("k-answer").chunks
 
 
 def test_what_is_needed_no_more_is_deleted_at_once(store, maps):
@@ -169,7 +201,9 @@ def test_what_cannot_be_deleted_now_is_left_to_be_swept(store, maps, tmp_path):
 def test_a_store_that_takes_nothing_is_told_before_anything_is_planned(maps, tmp_path):
     (tmp_path / "store").write_text("a file")
     store = text_store.of_pods(maps, "ours", pods(tmp_path))
-    with pytest.raises(Unavailable, match=r"file://\S+/store/ours/j-answer/probe: cannot be writ"):
+    with pytest.raises(
+        Unavailable, match=r"file://\S+/store/ours/u1/j-answer/probe: cannot be writ"
+    ):
         store.check("j-answer")
 
 

@@ -45,7 +45,7 @@ class ConfigMapApi(Protocol):
 class Text:
     """The chunks of a text and its digest; `files`: short texts beside the first chunk, by key.
 
-    `stored_at`: the URI of the store that has the text instead of the ConfigMaps.
+    `stored_at`: the URI of the folder that has the text instead of the ConfigMaps.
     """
 
     chunks: Sequence[bytes]

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from poolkeeper.fleet.engines import results
+from poolkeeper.fleet.engines import histories, results
 from poolkeeper.fleet.engines.histories import HistoryJob
 from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult, TableWrite
 from poolkeeper.fleet.lake.attempts import Destination, rows_of_attempt
@@ -66,23 +67,22 @@ class InProcess:
 
     def make_features(self, job: HistoryJob) -> tuple[ClusterOutcome, ...]:
         read = pickle.loads(pickle.dumps(job.read))
-        shares: dict[tuple[str, int], list[pa.Table]] = {place: [] for place in job.places}
-        found: dict[str, tuple[list, list]] = {name: ([], []) for name in job.clusters}
-        for source in job.sources:
-            for share in read(source):
-                if isinstance(share.content, str):
-                    found[share.cluster][1].append(share.content)
-                else:
-                    shares[share.cluster, share.number].append(share.content)
-        for (cluster, _), tables in shares.items():
-            if tables:
-                found[cluster][0].append(job.figures(cluster, pa.concat_tables(tables)))
+        placed = sorted(zip(job.source_slots, range(len(job.sources)), strict=True))
+        rows = [row for _, place in placed for row in read(job.sources[place])]
+        wanted = [filtered(batch, job) for batch in rows]
         outcomes: list[ClusterOutcome] = []
-        for slot in sorted(set(job.slots.values())):
-            own = [name for name in job.clusters if job.slots[name] == slot]
-            made = (job.gather(job.clusters[name], *found[name]) for name in own)
-            outcomes += put_down(made, job.into, slot)
+        grouped = histories.of_all if job.parts else histories.one_after_the_other
+        for place, found in enumerate(grouped(wanted)):
+            made = histories.features_of(found, job.figures, job.gather)
+            outcomes += put_down([made], job.into, place)
         return written(outcomes, job.into)
+
+
+def filtered(batch: pa.RecordBatch, job: HistoryJob) -> pa.RecordBatch:
+    """The samples that Spark leaves."""
+    at = pc.field("at_ms")
+    sample = pc.field("metric").isin(list(job.metrics)) & (at >= job.begin_ms) & (at < job.end_ms)
+    return batch.filter(sample | pc.field("note").is_valid())
 
 
 def put_down(made: Iterable[StepResult], into: Destination, task: int) -> Iterator[ClusterOutcome]:

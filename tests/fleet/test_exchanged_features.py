@@ -12,9 +12,8 @@ from fleet.conftest import lake_at
 from fleet.in_process import InProcess
 from poolkeeper.fleet.engines.engines import Engine
 from poolkeeper.fleet.lake.lake import Lake
-from poolkeeper.fleet.stages import features, load_features, pipeline
+from poolkeeper.fleet.stages import features, pipeline
 from poolkeeper.fleet.stages.features import coded
-from poolkeeper.fleet.stages.history_sources import SAMPLES
 from poolkeeper.fleet.stages.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import FleetOutcome
 from poolkeeper.fleet.storage import schemas
@@ -82,19 +81,6 @@ def test_shares_give_what_the_whole_gives(tmp_path: Path, monkeypatch) -> None:
 
 def test_shares_that_spark_exchanges_do(spark: Engine, tmp_path: Path, monkeypatch) -> None:
     compared(spark, tmp_path, monkeypatch)
-
-
-def test_every_series_is_in_one_share() -> None:
-    rows = samples_of(cases.separate(90, 3)[1], 1).cast(SAMPLES)
-    places: dict[tuple[str, int], set[int]] = {}
-    found = 0
-    for number, own in load_features._shared(rows, 5):
-        found += own.num_rows
-        for row in own.select(["topic", "partition"]).to_pylist():
-            places.setdefault((row["topic"], row["partition"]), set()).add(number)
-    assert found == rows.num_rows
-    assert {len(shares) for shares in places.values()} == {1}
-    assert set.union(*places.values()) == set(range(5))
 
 
 @pytest.mark.parametrize("last", [3, 2**31 - 1])

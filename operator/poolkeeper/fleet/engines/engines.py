@@ -29,6 +29,10 @@ class TaskEngine(Protocol):
     def slots(self) -> int:
         """How many tasks will be done at a time."""
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it has done something already; else the first job waits for its start."""
+
     def do(
         self,
         tasks: Sequence[T],
@@ -41,10 +45,6 @@ class TaskEngine(Protocol):
 
 class Engine(TaskEngine, Protocol):
     """Does what the steps of a fleet need."""
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it has done something already; else the first job waits for its start."""
 
     @property
     def storage(self) -> "Storage":

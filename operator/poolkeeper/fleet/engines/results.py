@@ -46,7 +46,7 @@ PIECES = pa.schema(
 PIECES_DDL = (
     "cluster string, part string, kind string, number int, rows bigint, slot int, body binary"
 )
-TASK, ROWS, FAILURE = "task", "rows", "failed"
+NOTE, ROWS = "note", "rows"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -225,35 +225,30 @@ def piece_of_outcome(outcome: ClusterOutcome) -> pa.RecordBatch:
     return _piece(_Label(outcome.cluster, kind=OUTCOME), 0, 1, outcome_bytes(outcome))
 
 
-def pieces_of_rows(cluster: str, content: pa.Table | str, slot: int) -> Iterator[pa.RecordBatch]:
-    """Samples or features of a cluster on their way; a text is the reason of a failure."""
-    if isinstance(content, str):
-        yield _piece(_Label(cluster, kind=FAILURE, slot=slot), 0, 1, content.encode())
-    else:
-        yield from _pieces(_Label(cluster, kind=ROWS, slot=slot), content)
+def pieces_of_rows(cluster: str, content: pa.Table, slot: int) -> Iterator[pa.RecordBatch]:
+    """Features of a cluster on their way to where it is gathered."""
+    yield from _pieces(_Label(cluster, kind=ROWS, slot=slot), content)
 
 
-def piece_of_task(cluster: str, task: bytes, slot: int) -> pa.RecordBatch:
-    """A task on its way to where the cluster is gathered."""
-    return _piece(_Label(cluster, kind=TASK, slot=slot), 0, 1, task)
+def piece_of_note(cluster: str, note: bytes, slot: int) -> pa.RecordBatch:
+    """A note on its way to where the cluster is gathered."""
+    return _piece(_Label(cluster, kind=NOTE, slot=slot), 0, 1, note)
 
 
 @frozen
 class Gathered:
-    """What came together of a cluster: its task, if it has come here, rows, reasons of failures."""
+    """What came together of a cluster: notes and rows."""
 
-    task: bytes
+    notes: list[bytes]
     tables: list[pa.Table]
-    failures: list[str]
 
 
 def gathered(pieces: Iterable[Mapping[str, Any]]) -> Gathered:
     """What came together of one cluster."""
-    by_kind: dict[str, list[bytes]] = {TASK: [], ROWS: [], FAILURE: []}
+    by_kind: dict[str, list[bytes]] = {NOTE: [], ROWS: []}
     for piece in pieces:
         by_kind[piece["kind"]].append(piece["body"])
-    reasons = sorted({body.decode() for body in by_kind[FAILURE]})
-    return Gathered(b"".join(by_kind[TASK]), list(map(unpacked, by_kind[ROWS])), reasons)
+    return Gathered(by_kind[NOTE], list(map(unpacked, by_kind[ROWS])))
 
 
 def results_of(pieces: Iterable[Mapping[str, Any]]) -> list[StepResult]:

@@ -33,9 +33,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 from pyspark.util import inheritable_thread_target
 
-from poolkeeper.fleet.engines import parallelism, releases, results
+from poolkeeper.fleet.engines import histories, parallelism, releases, results
 from poolkeeper.fleet.engines.hadoop import HadoopObjects
-from poolkeeper.fleet.engines.histories import HistoryJob, Share
+from poolkeeper.fleet.engines.histories import HistoryJob, SourceFailure
 from poolkeeper.fleet.engines.progress import described
 from poolkeeper.fleet.engines.results import (
     OUTCOME,
@@ -150,22 +150,26 @@ class Spark:
         return self._written(job.what, job.into, found)
 
     def make_features(self, job: HistoryJob) -> tuple[ClusterOutcome, ...]:
-        """Make features: samples in shares of clusters, exchanged, then features by cluster."""
-        places = job.places
-        read = partial(_read, read=job.read, places=places)
-        samples = _mapped(self._placed(job.sources, job.source_slots), read, PIECES_DDL)
-        exchanged = samples.repartitionById(max(len(places), 1), col("slot"))
-        figures = partial(_figures, figures=job.figures, slots=dict(job.slots))
-        tasks = self._placed(
-            [(name, job.slots[name], task) for name, task in job.clusters.items()],
-            [job.slots[name] for name in job.clusters],
+        """Make features: samples as rows, filtered, exchanged by series, then by cluster."""
+        read = _mapped(
+            self._placed(job.sources, job.source_slots),
+            partial(_read, read=job.read),
+            histories.SAMPLE_ROWS_DDL,
         )
-        begun = _mapped(tasks, _task_pieces, PIECES_DDL)
-        made = begun.union(_mapped(exchanged, figures, PIECES_DDL))
-        gathered = _by_slot(made, max(job.slots.values(), default=0) + 1)
-        gather = partial(_gather, gather=job.gather, into=job.into)
-        found = self._outcomes(job.what, _mapped(gathered, gather, PIECES_DDL))
-        return self._written(job.what, job.into, found)
+        at, metric = col("at_ms"), col("metric")
+        wanted = read.where(
+            col("note").isNotNull()
+            | (metric.isin(*job.metrics) & (at >= job.begin_ms) & (at < job.end_ms))
+        )
+        if job.parts:
+            exchanged = wanted.repartition(job.parts, *histories.SERIES)
+            figures = partial(_figures, figures=job.figures, slots=dict(job.slots))
+            found = _by_slot(_mapped(exchanged, figures, PIECES_DDL), max(job.slots.values()) + 1)
+            made = _mapped(found, partial(_gather, gather=job.gather, into=job.into), PIECES_DDL)
+        else:
+            whole = partial(_whole, figures=job.figures, gather=job.gather, into=job.into)
+            made = _mapped(wanted, whole, PIECES_DDL)
+        return self._written(job.what, job.into, self._outcomes(job.what, made))
 
     def _outcomes(self, what: str, frame: DataFrame) -> list[ClusterOutcome]:
         """What became of every cluster; this is where a job is done."""
@@ -287,14 +291,10 @@ def _answered(
 
 
 def _read(
-    batches: Batches,
-    read: Callable[[Any], Iterator[Share]],
-    places: Mapping[tuple[str, int], int],
+    batches: Batches, read: Callable[[Any], Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
     for _, task in _tasks(batches):
-        for share in read(task):
-            place = places[share.cluster, share.number]
-            yield from results.pieces_of_rows(share.cluster, share.content, place)
+        yield from read(task)
 
 
 def _merge(
@@ -313,33 +313,42 @@ def _merge(
 def _figures(
     batches: Batches, figures: Callable[[str, pa.Table], pa.Table], slots: Mapping[str, int]
 ) -> Iterator[pa.RecordBatch]:
-    """The features of a share, which is all of a partition."""
-    for cluster, pieces in _by_cluster(batches):
-        found = results.gathered(pieces)
-        del pieces[:]
-        made: list[pa.Table | str] = [*found.failures]
-        if found.tables:
-            made.append(figures(cluster, pa.concat_tables(found.tables)))
-        for content in made:
-            yield from results.pieces_of_rows(cluster, content, slots[cluster])
-
-
-def _task_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
-    for _, (cluster, slot, task) in _tasks(batches):
-        yield results.piece_of_task(cluster, pickle.dumps(task), slot)
+    """The features of series of several clusters, to where each cluster is gathered."""
+    for found in histories.of_all(batches):
+        slot = slots[found.cluster]
+        for note in found.notes:
+            yield results.piece_of_note(found.cluster, note, slot)
+        if found.samples.num_rows:
+            made = figures(found.cluster, found.samples)
+            yield from results.pieces_of_rows(found.cluster, made, slot)
 
 
 def _gather(
     batches: Batches,
-    gather: Callable[[Any, Sequence[pa.Table], Sequence[str]], StepResult],
+    gather: Callable[[Any, Sequence[pa.Table], Sequence[SourceFailure]], StepResult],
     into: Destination,
 ) -> Iterator[pa.RecordBatch]:
     def made() -> Iterator[StepResult]:
         for _, pieces in _by_cluster(batches):
             found = results.gathered(pieces)
-            yield gather(pickle.loads(found.task), found.tables, found.failures)
+            task, failures = histories.of_notes(found.notes)
+            yield gather(task, found.tables, failures)
 
     return _answered(made(), into)
+
+
+def _whole(
+    batches: Batches,
+    figures: Callable[[str, pa.Table], pa.Table],
+    gather: Callable[[Any, Sequence[pa.Table], Sequence[SourceFailure]], StepResult],
+    into: Destination,
+) -> Iterator[pa.RecordBatch]:
+    """The features of clusters all of whose samples are here."""
+    made = (
+        histories.features_of(found, figures, gather)
+        for found in histories.one_after_the_other(batches)
+    )
+    return _answered(made, into)
 
 
 def _by_cluster(batches: Batches) -> Iterator[tuple[str, list[dict[str, Any]]]]:

@@ -10,20 +10,17 @@ The window ends with the snapshot that the features are for, so that making them
 gives the same. Prometheus is asked once per snapshot and window; late samples in files are seen, as
 their files are part of what the features are made from. No Spark in it.
 
-A task makes the features of a cluster whose samples it can hold. Of a larger one it says how many
-there are; then `engines.histories` says how Spark exchanges them in shares, so that all cores have
-something of it and no task more than it can hold.
+Sizes of snapshots lie in tables by cluster already: a task opens them and makes the features of a
+cluster. All other samples, and more sizes than a task can hold, are rows of a DataFrame; of those
+the task only says how many there are. `engines.histories` says what Spark does with these rows.
 """
 
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from poolkeeper.fleet.engines.histories import Share, SourceFailure
+from poolkeeper.fleet.engines.histories import SourceFailure, note_row, sample_rows
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult, reason_of
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
@@ -47,7 +44,8 @@ from poolkeeper.resources.parse.quantities import duration_s
 SOURCE_PROMETHEUS = "Prometheus"
 NEEDED = ("topic", "partition", "bytes")
 COUNT = b"samples"
-BEYOND = "samples beyond a task"
+AS_ROWS = "samples that are rows"
+"""The figure of an outcome that is none yet: how many samples there are."""
 EMPTY = SAMPLES.empty_table()
 
 
@@ -111,7 +109,10 @@ def ask(task: FeaturesTask, windows: Mapping[str, HistoryWindow], deadline_s: fl
 
 
 def perform(task: HistoryTask, tables: Tables, storage: Storage, at_most: int) -> StepResult:
-    """The features of a cluster with so many samples at most; of others, how many there are."""
+    """The features of a cluster that snapshots alone know of, with so many samples at most.
+
+    Of others, how many there are.
+    """
     counted, failures = 0, []
     parts: list[pa.Table] = []
     for source in task.sources:
@@ -119,57 +120,45 @@ def perform(task: HistoryTask, tables: Tables, storage: Storage, at_most: int) -
             counted += rows_of_source(source, storage, task.window)
         except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
             failures.append(_failure_of(wrong))
-    if counted > at_most and not failures:
-        return StepResult(ClusterOutcome(task.cluster.cluster, figures={BEYOND: str(counted)}))
+    of_tables = all(source.snapshot is not None for source in task.sources)
+    if not failures and (counted > at_most or not of_tables):
+        return StepResult(ClusterOutcome(task.cluster.cluster, figures={AS_ROWS: str(counted)}))
     for source in () if failures else task.sources:
         try:
             parts += samples_of(source, tables, storage, task.window)
         except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
             failures.append(_failure_of(wrong))
     try:
-        found = [] if failures else [figures_of(pa.concat_tables([EMPTY, *parts]), task.window)]
+        whole = pa.concat_tables([EMPTY, *parts])
+        found = [] if failures else [figures_of(whole, task.window)]
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
         failures.append(_failure_of(wrong))
     return gather(task.cluster, found, failures, tables)
 
 
-def _failure_of(wrong: Exception) -> str:
-    damaged = wrong.path if isinstance(wrong, DamagedFile) else ""
-    return SourceFailure(reason_of(wrong), damaged).to_text()
+def _failure_of(wrong: Exception) -> SourceFailure:
+    return SourceFailure(reason_of(wrong), wrong.path if isinstance(wrong, DamagedFile) else "")
 
 
 def read(
-    task: SourceTask,
+    task: FeaturesTask | SourceTask,
     tables: Tables,
     storage: Storage,
     windows: Mapping[str, HistoryWindow],
-    shares: Mapping[str, int],
-) -> Iterator[Share]:
-    """The samples of a source in shares; of one that cannot be read, why."""
-    count = shares[task.cluster]
+) -> Iterator[pa.RecordBatch]:
+    """The samples of a source as rows, or why there are none; the task of a cluster as it is."""
+    if isinstance(task, FeaturesTask):
+        yield note_row(task.cluster, task)
+        return
     try:
         for rows in samples_of(task, tables, storage, windows[task.cluster]):
-            for number, own in _shared(rows, count):
-                yield Share(task.cluster, number, own)
+            yield from sample_rows(task.cluster, rows)
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
-        yield Share(task.cluster, 0, _failure_of(wrong))
-
-
-def _shared(rows: pa.Table, count: int) -> Iterator[tuple[int, pa.Table]]:
-    """Samples by the share that their series belongs to, whatever else is in the table."""
-    topics = features.coded(rows.column("topic"))
-    names = np.array([zlib.crc32(name.encode()) for name in topics.names], dtype=np.int64)
-    number = (names[topics.codes] + rows.column("partition").to_numpy()) % count
-    order = np.argsort(number.astype(np.int16), kind="stable")
-    ends = np.cumsum(np.bincount(number, minlength=count)).tolist()
-    ordered = rows.unify_dictionaries().combine_chunks().take(pa.array(order))
-    for share, (first, end) in enumerate(pairwise([0, *ends])):
-        if end > first:
-            yield share, ordered.slice(first, end - first)
+        yield note_row(task.cluster, _failure_of(wrong))
 
 
 def figures(cluster: str, samples: pa.Table, windows: Mapping[str, HistoryWindow]) -> pa.Table:
-    """The features of a share of a cluster's samples."""
+    """The features of some series of a cluster."""
     return figures_of(samples, windows[cluster])
 
 
@@ -181,14 +170,16 @@ def figures_of(samples: pa.Table, window: HistoryWindow) -> pa.Table:
 
 
 def gather(
-    task: FeaturesTask, parts: Sequence[pa.Table], failures: Sequence[str], tables: Tables
+    task: FeaturesTask,
+    parts: Sequence[pa.Table],
+    failures: Sequence[SourceFailure],
+    tables: Tables,
 ) -> StepResult:
     """All features of a cluster, by topic, partition and metric; and of its brokers."""
     try:
         if failures:
-            found_failures = [SourceFailure.of_text(each) for each in failures]
-            reason = "; ".join(each.reason for each in found_failures)
-            damaged = tuple(each.damaged for each in found_failures if each.damaged)
+            reason = "; ".join(each.reason for each in failures)
+            damaged = tuple(each.damaged for each in failures if each.damaged)
             return StepResult(ClusterOutcome(task.cluster, schemas.FAILED, reason, damaged=damaged))
         samples = sum(int((part.schema.metadata or {})[COUNT]) for part in parts)
         plain = parquet.arrow(schemas.FEATURES)

@@ -22,6 +22,7 @@ from poolkeeper.fleet.lake.objects import Objects, StoredObject
 from poolkeeper.fleet.stages import load_features
 from poolkeeper.fleet.stages import plan as stages_plan
 from poolkeeper.fleet.stages import snapshot as stages_snapshot
+from poolkeeper.fleet.stages.features import METRICS
 from poolkeeper.fleet.stages.history_sources import SourceTask
 from poolkeeper.fleet.stages.load_features import FeaturesTask, HistoryOptions, HistoryTask
 from poolkeeper.fleet.stages.plan import PlanTask
@@ -48,7 +49,7 @@ BYTES_PER_FILE = 512 * 1024**2
 HELD_SAMPLES = 2_000_000
 """Samples of a cluster that one task holds, at most: some 150 bytes each."""
 SHARE_SAMPLES = 1_000_000
-"""Samples of a larger cluster that are exchanged into one partition, about."""
+"""Samples of larger clusters that are exchanged into one partition, about."""
 BYTES_OF_SIZE, BYTES_OF_SAMPLE = 4, 8
 """What a partition's size takes in a snapshot, and a sample in a file, about."""
 
@@ -257,41 +258,55 @@ class _History:
             step.destination(run),
         )
         made = self._engine.make(job)
-        beyond = {
-            each.cluster: int(each.figures[load_features.BEYOND])
+        counts = {
+            each.cluster: int(each.figures[load_features.AS_ROWS])
             for each in made
-            if load_features.BEYOND in each.figures
+            if load_features.AS_ROWS in each.figures
         }
-        if not beyond:
-            return made
-        large = [each for each in whole if each.cluster.cluster in beyond]
-        return [
-            *(each for each in made if each.cluster not in beyond),
-            *self._engine.make_features(self._exchanged(step, run, large, beyond)),
-        ]
+        found = [each for each in made if each.cluster not in counts]
+        for exchanged in (False, True):
+            todo = [
+                each
+                for each in whole
+                if each.cluster.cluster in counts
+                and (counts[each.cluster.cluster] > HELD_SAMPLES) == exchanged
+            ]
+            if todo:
+                samples = sum(counts[each.cluster.cluster] for each in todo)
+                parts = -(-samples // SHARE_SAMPLES) if exchanged else 0
+                found += self._engine.make_features(self._as_rows(step, run, todo, parts))
+        return found
 
-    def _exchanged(
-        self, step: Step, run: StepRun, large: Sequence[HistoryTask], samples: Mapping[str, int]
+    def _as_rows(
+        self, step: Step, run: StepRun, todo: Sequence[HistoryTask], parts: int
     ) -> HistoryJob:
-        """How the features of clusters are made whose samples no task can hold."""
+        """How features are made of samples that are rows; `parts`: see `HistoryJob`."""
         tables, storage = step.tables(run), self._engine.storage
-        tasks = {each.cluster.cluster: each.cluster for each in large}
-        windows = {each.cluster.cluster: each.window for each in large}
-        sources = [source for each in large for source in each.sources]
-        weights = [task.weight for task in tasks.values()]
-        shares = {name: -(-count // SHARE_SAMPLES) for name, count in samples.items()}
+        windows = {each.cluster.cluster: each.window for each in todo}
+        weights = [_weight(each) for each in todo]
+        slots = runs(weights, _at_most(self._engine, weights))
+        sources = [task for each in todo for task in (each.cluster, *each.sources)]
+        if parts:
+            sizes = [task.bytes if isinstance(task, SourceTask) else 0 for task in sources]
+            source_slots = runs(sizes, TASKS_PER_SLOT * self._engine.slots)
+        else:
+            source_slots = [
+                slot
+                for each, slot in zip(todo, slots, strict=True)
+                for _ in (each.cluster, *each.sources)
+            ]
         return HistoryJob(
             f"features {self._day}",
             sources,
-            runs([source.bytes for source in sources], TASKS_PER_SLOT * self._engine.slots),
-            partial(
-                load_features.read, tables=tables, storage=storage, windows=windows, shares=shares
-            ),
-            shares,
+            source_slots,
+            partial(load_features.read, tables=tables, storage=storage, windows=windows),
+            METRICS,
+            min(window.begin_ms for window in windows.values()),
+            max(window.end_ms for window in windows.values()),
+            parts,
             partial(load_features.figures, windows=windows),
             partial(load_features.gather, tables=tables),
-            tasks,
-            dict(zip(tasks, runs(weights, _at_most(self._engine, weights)), strict=True)),
+            dict(zip(windows, slots, strict=True)),
             step.destination(run),
         )
 

@@ -23,7 +23,7 @@ from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.schedule.budget import Budget
-from poolkeeper.fleet.stages import day_report, pipeline, plan_pages, waves
+from poolkeeper.fleet.stages import day_clusters, day_report, pipeline, plan_pages, waves
 from poolkeeper.fleet.stages.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import (
     BUDGET,
@@ -96,7 +96,9 @@ def run(capsys, without_spark):
 
 
 def report_of(lake: Lake) -> FleetReport:
-    return day_report.day_report(lake, ALONE.storage, cases.DAY, OPTIONS)
+    return day_report.day_report(
+        ALONE, day_clusters.day_of(lake, ALONE.storage, cases.DAY), OPTIONS
+    )
 
 
 def rows(lake: Lake, table: table_schema.TableSchema, step: str = REPORT) -> list[dict]:

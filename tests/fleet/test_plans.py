@@ -5,12 +5,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from bench import clusters
 from fleet import cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
+from poolkeeper.errors import InvalidInput
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
@@ -268,3 +270,22 @@ def test_columns_that_are_not_read_do_not_change_a_plan(lake: Lake) -> None:
     seen = cases.plan_input(lake)
     whole = cluster_rows.cluster_of_rows("main", cluster_rows.rows_of_cluster(case[1]))
     assert stages_plan.plan_cluster(seen) == stages_plan.plan_cluster(replace(seen, cluster=whole))
+
+
+def test_rows_of_moves_in_any_order_are_the_plan_and_their_paths_lead_somewhere(
+    lake: Lake,
+) -> None:
+    cases.put(lake, cases.named(GOLDEN["separate"], "c"))
+    pipeline.plan(ALONE, lake, cases.DAY, ["c"])
+    plan = cases.kept(lake, "c")
+    tables = (schemas.PLANS, *plan_rows.BODIES)
+    rows = {table.name: cases.rows(lake, table, "c") for table in tables}
+    moves = rows["moves"]
+    assert moves.num_rows > 1
+    turned = moves.take(list(reversed(range(moves.num_rows))))
+    assert plan_rows.plan_of_rows("c", rows | {"moves": turned}) == plan
+    short = pa.array([[[1]]] * moves.num_rows, moves.schema.field("path").type)
+    place = moves.schema.get_field_index("path")
+    wrong = moves.set_column(place, moves.schema.field("path"), short)
+    with pytest.raises(InvalidInput, match=r"moves\[0\].path: has 1 replica lists \(expected at"):
+        plan_rows.plan_of_rows("c", rows | {"moves": wrong})

@@ -3,9 +3,12 @@
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from fleet import cases
+from poolkeeper.fleet.report_tables import broker_loads as loads_of_brokers
+from poolkeeper.fleet.report_tables import hottest as hottest_of
 from poolkeeper.fleet.report_tables.broker_loads import broker_loads
 from poolkeeper.fleet.report_tables.cluster_tables import ClusterTables
 from poolkeeper.fleet.report_tables.hottest import hottest
@@ -144,3 +147,22 @@ def test_a_cluster_without_topics_has_figures(clusters):
     brokers = broker_loads(tables, loads)
     assert {(each.replicas, each.bytes, each.growth) for each in brokers} == {(0, 0, None)}
     assert hottest("bench", loads, brokers) == ()
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("most", [1, 3, 20])
+def test_the_first_are_those_of_a_stable_sort(seed: int, most: int) -> None:
+    dice = np.random.default_rng(seed)
+    values = dice.integers(0, 6, int(dice.integers(0, 40))).astype(np.float64)
+    values[dice.random(len(values)) < 0.2] = np.nan
+    known = np.nan_to_num(values)
+    order = np.argsort(-known, kind="stable")[:most]
+    assert hottest_of._first(values, most) == [int(place) for place in order if known[place] > 0]
+
+
+@pytest.mark.parametrize("far", [7, loads_of_brokers.DENSE + 1])
+def test_places_of_brokers_are_alike_whether_their_ids_are_dense_or_not(far: int) -> None:
+    known, replica = np.array([5, 1]), np.array([1, far, 3, 1])
+    ids, places = loads_of_brokers._ids_and_places(known, replica)
+    assert ids.tolist() == [1, 3, 5, far]
+    assert places.tolist() == [0, 3, 1, 0]

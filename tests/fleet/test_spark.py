@@ -25,7 +25,7 @@ from poolkeeper.fleet.lake.attempts import AttemptFiles
 from poolkeeper.fleet.lake.filesystems import local_path, root_of
 from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import ArrowObjects
-from poolkeeper.fleet.stages import day_report, pipeline
+from poolkeeper.fleet.stages import day_clusters, day_report, pipeline
 from poolkeeper.fleet.stages.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import TABLES_OF, FleetOutcome, Step, carry_out
 from poolkeeper.fleet.stages.snapshot import SnapshotTask
@@ -153,7 +153,7 @@ def test_the_whole_way_as_in_this_process_and_nothing_of_it_twice(
 def assert_views(spark: Engine, lake: Lake) -> None:
     """The views hold the rows that count, and no others."""
     shown = day_report.ReportInputs({}, cases.NOW_MS, date(2026, 5, 30))
-    report = day_report.day_report(lake, HERE.storage, cases.DAY, shown)
+    report = day_report.day_report(spark, day_clusters.day_of(lake, HERE.storage, cases.DAY), shown)
     assert report.missing
     for _ in range(2):  # of which the second one counts
         day_report.publish(lake, cases.DAY, report)

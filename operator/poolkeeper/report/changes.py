@@ -95,10 +95,6 @@ def _move_counts(moves: Sequence[Move]) -> Iterator[str]:
         yield f"{count(reordered, 'partition')} to reorder"
 
 
-def _added(move: Move) -> set[int]:
-    return set(move.target) - set(move.source)
-
-
 def topic_rows(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, Row]]:
     """The changes of each topic, one row per topic."""
     for topic, (steps, moves) in _by_topic(plan).items():
@@ -121,8 +117,8 @@ def _by_topic(plan: Plan) -> Mapping[str, tuple[list[Step], list[Move]]]:
 
 
 def _reasons(changes: Sequence[Step | Move], shown_max: int = 3) -> str:
-    found = (getattr(each, "reason", "") for each in changes)
-    reasons = dict.fromkeys(reason for reason in found if reason)
+    reasons = dict.fromkeys([getattr(each, "reason", "") for each in changes])
+    reasons.pop("", None)
     return first(reasons, shown_max, "; ")
 
 
@@ -156,8 +152,11 @@ def _config_words(step: SetConfig, cluster: Cluster) -> Iterator[str]:
 def _move_words(moves: Sequence[Move]) -> Iterator[str]:
     if not moves:
         return
-    added = sum(len(_added(move)) for move in moves)
-    removed = sum(len(set(move.source) - set(move.target)) for move in moves)
+    added = removed = 0
+    for _, _, _, path, *_ in moves:
+        source, target = path[0], path[-1]
+        added += len({*target}.difference(source))
+        removed += len({*source}.difference(target))
     partitions = count(len(moves), "partition")
     if added:
         verb = "move" if removed else "are new"

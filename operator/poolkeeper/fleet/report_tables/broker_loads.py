@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 
 from poolkeeper.fleet.report_tables.cluster_tables import ClusterTables
-from poolkeeper.fleet.report_tables.partition_loads import Floats, PartitionLoads
+from poolkeeper.fleet.report_tables.partition_loads import Floats, Ints, PartitionLoads, or_zero
 from poolkeeper.fleet.storage.parquet import rows_of
 from poolkeeper.model.specs import ResourcePoolSpec
 from poolkeeper.report.values import BrokerLoad
+
+DENSE = 1_000_000
+"""Ids of brokers up to which a table of all numbers is made."""
 
 
 def broker_loads(tables: ClusterTables, loads: PartitionLoads) -> tuple[BrokerLoad, ...]:
@@ -18,8 +21,7 @@ def broker_loads(tables: ClusterTables, loads: PartitionLoads) -> tuple[BrokerLo
     pools = tables.desired.pools if tables.desired else ()
     pool_of = {broker: pool for pool in pools for broker in pool.brokers}
     known = np.array([*live, *pool_of], dtype=np.int64)
-    ids = np.union1d(known, loads.replica)
-    counts = _Counts(ids, loads)
+    counts = _Counts(*_ids_and_places(known, loads.replica), loads)
     return tuple(
         BrokerLoad(
             tables.cluster,
@@ -34,12 +36,24 @@ def broker_loads(tables: ClusterTables, loads: PartitionLoads) -> tuple[BrokerLo
     )
 
 
+def _ids_and_places(known: Ints, replica: Ints) -> tuple[Ints, Ints]:
+    """The ids of all brokers, ascending, and of each replica the place of its broker among them."""
+    every = np.append(known, replica)
+    if not len(every) or every.min() < 0 or every.max() > DENSE:
+        ids = np.unique(every)
+        return ids, np.searchsorted(ids, replica).astype(np.int64)
+    # A table of all ids is several times as fast as sorting.
+    there = np.zeros(int(every.max()) + 1, dtype=bool)
+    there[every] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[replica]
+
+
 class _Counts:
     """Sums over replicas by broker."""
 
-    def __init__(self, ids: Any, loads: PartitionLoads) -> None:
+    def __init__(self, ids: Ints, place: Ints, loads: PartitionLoads) -> None:
         self.ids = ids
-        self.place = np.searchsorted(ids, loads.replica)
+        self.place = place
         self.loads = loads
         self.size = loads.size[loads.row_of]
         self.growth = loads.growth[loads.row_of]
@@ -47,7 +61,7 @@ class _Counts:
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """By broker: the sums as fields of its load."""
-        grown = np.where(np.isnan(self.growth), np.nan, np.nan_to_num(self.size))
+        grown = np.where(np.isnan(self.growth), np.nan, or_zero(self.size))
         leaders = self.place[self.loads.first[self._with_replicas()]]
         replicas = np.bincount(self.place, minlength=len(self.ids))
         columns = {
@@ -70,8 +84,7 @@ class _Counts:
         return lengths > 0
 
     def _sum(self, values: Floats) -> Any:
-        weights = np.nan_to_num(values)
-        return np.bincount(self.place, weights=weights, minlength=len(self.ids))
+        return np.bincount(self.place, weights=or_zero(values), minlength=len(self.ids))
 
     def _known(self, values: Floats) -> Any:
         return np.bincount(self.place[~np.isnan(values)], minlength=len(self.ids))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from poolkeeper.fleet.report_tables.partition_loads import Floats, Ints, PartitionLoads
+from poolkeeper.fleet.report_tables.partition_loads import Floats, Ints, PartitionLoads, or_zero
 from poolkeeper.load.apply import WHOLE_TOPIC
 from poolkeeper.report.values import BrokerLoad, Hot, Measured
 
@@ -47,7 +47,7 @@ def _ones(loads: PartitionLoads, values: Floats, most: int) -> Iterator[tuple[in
 
 
 def _wholes(loads: PartitionLoads, values: Floats, most: int) -> Iterator[tuple[int, int, float]]:
-    weights, topics = np.nan_to_num(values), len(loads.topics)
+    weights, topics = or_zero(values), len(loads.topics)
     totals = np.bincount(loads.topic, weights=weights, minlength=topics).astype(np.float64)
     _, first_row = np.unique(loads.topic, return_index=True)
     for topic in _first(totals, most):
@@ -56,6 +56,10 @@ def _wholes(loads: PartitionLoads, values: Floats, most: int) -> Iterator[tuple[
 
 def _first(values: Floats, most: int) -> list[int]:
     """The places of the largest values, ties in the order of places."""
-    known = np.nan_to_num(values)
-    order = np.argsort(-known, kind="stable")[:most]
+    known = or_zero(values)
+    rows = np.arange(len(known))
+    if len(known) > most:
+        least = np.partition(known, -most)[-most]
+        rows = np.flatnonzero(known >= max(least, 0.0))
+    order = rows[np.argsort(-known[rows], kind="stable")][:most]
     return [int(place) for place in order if known[place] > 0]

@@ -92,8 +92,10 @@ class _Places:
 
     def _own(self, topic: Ints, number: Ints, value: Floats) -> Floats:
         mine = self.topic * _PARTITIONS_MAX + self.partition
-        order = np.argsort(mine, kind="stable")
         wanted = topic * _PARTITIONS_MAX + number
+        if np.array_equal(mine, wanted):  # features of all partitions, in their order
+            return value
+        order = np.argsort(mine, kind="stable")
         place = np.searchsorted(mine, wanted, sorter=order)
         place = order[np.minimum(place, len(mine) - 1)] if len(mine) else place
         hits = np.flatnonzero(mine[place] == wanted) if len(mine) else place[:0]
@@ -107,12 +109,17 @@ class _Places:
         whole[topic] = value
         missing = np.isnan(own)
         without = np.bincount(self.topic[missing], minlength=topics)
-        held = np.bincount(self.topic, weights=np.nan_to_num(own), minlength=topics)
+        held = np.bincount(self.topic, weights=or_zero(own), minlength=topics)
         # A growth may be negative, and its rest as well.
         rest = whole - held
         part = np.where(whole >= 0, np.maximum(rest, 0.0), rest) / np.maximum(without, 1)
         shared: Floats = part[self.topic]
         return shared
+
+
+def or_zero(values: Floats) -> Floats:
+    """Values, and 0 for those that are unknown."""
+    return np.where(np.isnan(values), 0.0, values)
 
 
 def _else(values: Floats, others: Floats) -> Floats:

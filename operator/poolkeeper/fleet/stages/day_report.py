@@ -5,23 +5,23 @@ is missing, a step that was killed: each is a gap of the report (`report.values.
 absence. A step counts as missing where this day has it for other clusters, or an earlier day had
 it: who never makes features or budgets misses none. A damaged file is a gap of its clusters; the
 next run of its step makes it again.
+
+The figures of clusters are summed up by tasks of Spark where it runs already; it is not started for
+them.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import partial
 from typing import TypeVar
 
 from poolkeeper.errors import PoolkeeperError, Refused
-from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.engines.engines import TaskEngine
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
-from poolkeeper.fleet.lake.filesystems import Storage
 from poolkeeper.fleet.lake.lake import Lake
-from poolkeeper.fleet.lake.manifests import Manifest
 from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.report_tables.broker_loads import broker_loads
 from poolkeeper.fleet.report_tables.cluster_tables import (
@@ -35,6 +35,7 @@ from poolkeeper.fleet.report_tables.hottest import hottest
 from poolkeeper.fleet.report_tables.partition_loads import partition_loads
 from poolkeeper.fleet.report_tables.snapshots import snapshot_report
 from poolkeeper.fleet.stages import waves
+from poolkeeper.fleet.stages.day_clusters import Day, day_of, each_cluster
 from poolkeeper.fleet.stages.publishing import (
     BUDGET,
     FEATURES,
@@ -69,8 +70,6 @@ from poolkeeper.report.values import (
 
 T = TypeVar("T")
 HORIZON_DAYS = 90
-READERS = 8
-"""How many clusters are read at one time."""
 
 
 @frozen
@@ -83,32 +82,7 @@ class ReportInputs:
 
 
 @frozen
-class _Day:
-    """What counts of a day, by step and cluster, and what is declared now."""
-
-    lake: Lake
-    storage: Storage
-    day: str
-    current: Mapping[str, Mapping[str, ClusterEntry]]
-    declared: Mapping[str, Manifest]
-
-    @property
-    def there(self) -> Set[str]:
-        """The clusters that were read or planned, or should have been."""
-        return self.current[SNAPSHOT].keys() | self.current[PLAN].keys()
-
-    def entry(self, step: str, name: str) -> ClusterEntry | None:
-        """What counts of a cluster in a step."""
-        return self.current[step].get(name)
-
-    def files(self, name: str) -> tuple[object, ...]:
-        """Where most of a cluster is read, which it may share with others."""
-        entries = (self.entry(step, name) for step in (SNAPSHOT, PLAN))
-        return tuple(entry.files if entry else () for entry in entries)
-
-
-@frozen
-class _ClusterFigures:
+class ClusterFigures:
     """All that a report shows of one cluster; `damaged`: files that could not be read."""
 
     report: ClusterReport
@@ -130,17 +104,19 @@ class _Budget:
     damaged: tuple[str, ...] = ()
 
 
-def day_report(lake: Lake, storage: Storage, day: str, options: ReportInputs) -> FleetReport:
+def day_report(engine: TaskEngine, known: Day, options: ReportInputs) -> FleetReport:
     """The values of the report; raises `Refused` where there is nothing of that day."""
-    known = _day_of(lake, storage, day)
+    lake, day = known.lake, known.day
     if not known.there:
         raise Refused(f"{lake.root}: holds nothing of {day} (poolkeeper fleet run makes it)")
     names = sorted(known.there | known.declared.keys())
-    found = _each(known, lambda reader, name: _figures(known, reader, name, options), names)
+    found = each_cluster(
+        engine, known, names, partial(_figures, sites=options.sites), ClusterFigures
+    )
     reports = tuple(each.report for each in found)
     budget = _budget(known, reports)
     distrust(lake, [*budget.damaged, *(path for each in found for path in each.damaged)])
-    before = _differences(known, [each.day for each in found])
+    before = _differences(engine, known, [each.day for each in found])
     loads = [load for each in found for load in each.loads]
     headrooms = {
         (each.report.name, pool): headroom
@@ -178,32 +154,9 @@ def publish(lake: Lake, day: str, report: FleetReport) -> None:
     publish_tables(lake, REPORT, day, {schemas.TABLES[name]: made[name] for name in made})
 
 
-def _day_of(lake: Lake, storage: Storage, day: str) -> _Day:
-    current = {step: lake.current(step, day) for step in (SNAPSHOT, FEATURES, PLAN)}
-    return _Day(lake, storage, day, current, manifests.read(lake))
-
-
-def _each(known: _Day, figures: Callable[[Reader, str], T], names: Sequence[str]) -> list[T]:
-    """The figures of every cluster: thousands of small tables, whose reading is mostly waiting.
-
-    Clusters that share files are read one after the other, as a reader keeps what it has of them.
-    """
-    ordered = sorted(names, key=lambda name: (known.files(name), name))
-    length = -(-len(ordered) // READERS) or 1
-    shares = [ordered[at : at + length] for at in range(0, len(ordered), length)]
-
-    def some(share: Sequence[str]) -> list[tuple[str, T]]:
-        reader = Reader(known.lake.root, known.storage)
-        return [(name, figures(reader, name)) for name in share]
-
-    with ThreadPoolExecutor(READERS) as readers:
-        found = dict(pair for part in readers.map(some, shares) for pair in part)
-    return [found[name] for name in names]
-
-
-def _figures(known: _Day, reader: Reader, name: str, options: ReportInputs) -> _ClusterFigures:
+def _figures(known: Day, reader: Reader, name: str, sites: Sites) -> ClusterFigures:
     """All of a cluster; whatever of its tables cannot be read is a gap with the reason."""
-    site = options.sites.get(name, "")
+    site = sites.get(name, "")
     try:
         return _readable(known, reader, name, site)
     except PoolkeeperError as wrong:
@@ -211,9 +164,9 @@ def _figures(known: _Day, reader: Reader, name: str, options: ReportInputs) -> _
         return replace(without, damaged=damaged_files(wrong))
 
 
-def _without(name: str, site: str, gap: Missing) -> _ClusterFigures:
+def _without(name: str, site: str, gap: Missing) -> ClusterFigures:
     told = gaps.sentence(gap)
-    return _ClusterFigures(
+    return ClusterFigures(
         ClusterReport(name, site, failed=told),
         SnapshotReport(name, site, remark=told),
         ClusterDay(name),
@@ -221,7 +174,7 @@ def _without(name: str, site: str, gap: Missing) -> _ClusterFigures:
     )
 
 
-def _readable(known: _Day, reader: Reader, name: str, site: str) -> _ClusterFigures:
+def _readable(known: Day, reader: Reader, name: str, site: str) -> ClusterFigures:
     entry = known.entry(SNAPSHOT, name)
     if entry is None:
         return _without(name, site, Missing(Gap.NO_SNAPSHOT, name))
@@ -231,7 +184,7 @@ def _readable(known: _Day, reader: Reader, name: str, site: str) -> _ClusterFigu
     loads = partition_loads(tables)
     brokers = broker_loads(tables, loads)
     report, plan_gaps = _planned(reader, known.entry(PLAN, name), name, site)
-    return _ClusterFigures(
+    return ClusterFigures(
         report,
         snapshot_report(name, site, tables.head, loads),
         _cluster_day(entry, report),
@@ -242,7 +195,7 @@ def _readable(known: _Day, reader: Reader, name: str, site: str) -> _ClusterFigu
     )
 
 
-def _tables(known: _Day, reader: Reader, entry: ClusterEntry) -> ClusterTables:
+def _tables(known: Day, reader: Reader, entry: ClusterEntry) -> ClusterTables:
     name = entry.cluster
     loaded = known.entry(FEATURES, name)
     return ClusterTables(
@@ -270,7 +223,7 @@ def _planned(
     return ClusterReport(name, site, failed=gaps.sentence(gap)), (gap,)
 
 
-def _no_features(known: _Day, name: str) -> Iterator[Missing]:
+def _no_features(known: Day, name: str) -> Iterator[Missing]:
     entry = known.entry(FEATURES, name)
     if entry is None:
         if _is_made(known.lake, FEATURES, known.day):
@@ -284,7 +237,7 @@ def _is_made(lake: Lake, step: str, day: str) -> bool:
     return any(each <= day for each in lake.days(step))
 
 
-def _budget(known: _Day, reports: Sequence[ClusterReport]) -> _Budget:
+def _budget(known: Day, reports: Sequence[ClusterReport]) -> _Budget:
     try:
         timeline = waves.timeline_of_day(known.lake, known.storage, known.day)
     except PoolkeeperError as wrong:
@@ -293,7 +246,7 @@ def _budget(known: _Day, reports: Sequence[ClusterReport]) -> _Budget:
 
 
 def _unscheduled(
-    known: _Day, reports: Sequence[ClusterReport], timeline: Timeline | None
+    known: Day, reports: Sequence[ClusterReport], timeline: Timeline | None
 ) -> Iterator[Missing]:
     moving = [each for each in reports if each.moves]
     if timeline is None:
@@ -311,20 +264,22 @@ def _unscheduled(
             yield Missing(Gap.NOT_SCHEDULED, planned.name)
 
 
-def _differences(known: _Day, now: Sequence[ClusterDay]) -> Differences | Missing | None:
+def _differences(
+    engine: TaskEngine, known: Day, now: Sequence[ClusterDay]
+) -> Differences | Missing | None:
     """What changed since the last day before; or why nobody can tell."""
     earlier = [each for each in known.lake.days(SNAPSHOT) if each < known.day]
     if not earlier:
         return None
     try:
-        before = _day_of(known.lake, known.storage, earlier[-1])
+        before = day_of(known.lake, known.storage, earlier[-1])
     except DamagedFile as wrong:
         return Missing(Gap.DAMAGED, "", wrong.line)
-    days = _each(before, partial(_earlier_day, before), sorted(before.there))
+    days = each_cluster(engine, before, sorted(before.there), _earlier_day, ClusterDay)
     return differences(before.day, days, now)
 
 
-def _earlier_day(before: _Day, reader: Reader, name: str) -> ClusterDay:
+def _earlier_day(before: Day, reader: Reader, name: str) -> ClusterDay:
     entry, plan = before.entry(SNAPSHOT, name), before.entry(PLAN, name)
     if entry is None or not entry.is_ok:
         return ClusterDay(name)

@@ -5,10 +5,11 @@ whole snapshot, so that a thousand of them would take longer than the report is 
 Where Spark runs already, its tasks write them; it is not started for them.
 """
 
-import json
 import secrets
 from dataclasses import replace
 from functools import lru_cache, partial
+
+import msgspec
 
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.fleet.engines.engines import Engine
@@ -104,7 +105,7 @@ def _write(task: PageTask, where: _Place) -> PlanPage:
     objects = ArrowObjects(where.root, where.storage)
     file = f"{folder_of(where.day)}/{name}"
     objects.put(f"{file}.html", page.encode())
-    objects.put(f"{file}.json", (json.dumps(plan) + "\n").encode())
+    objects.put(f"{file}.json", msgspec.json.encode(plan) + b"\n")
     return PlanPage(name)
 
 

@@ -1,13 +1,16 @@
 """A plan as tables, and back; and what brokers hold before it and after it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.cluster_rows import arrow_lists
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
@@ -17,8 +20,8 @@ from poolkeeper.model.columns.move_columns import MoveColumns
 from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists, distinct
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.plans import AddPartitions, CreateTopic, Move, Plan
+from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.problem.arrays import rack_name
 from poolkeeper.planning.problem.partitions import PartitionTable, places_of
 from poolkeeper.planning.proposals import plan_json, plan_reading
@@ -78,26 +81,50 @@ def rows_of_failure(reason: str) -> dict[str, pa.Table]:
 def plan_of_rows(cluster: str, rows: Mapping[str, pa.Table]) -> Plan:
     """The plan; raises `InvalidInput` if what it says of itself (its hash) is not so."""
     (head,) = rows_of(rows[schemas.PLANS.name])
-    moves = sorted(rows_of(rows[schemas.MOVES.name]), key=lambda row: row["index"])
     steps = sorted(rows_of(rows[schemas.STEPS.name]), key=lambda row: row["index"])
-    names = {"topic_id": "topicId"}
-    return plan_json.from_json(
+    certificates = [_camel(row) for row in rows_of(rows[schemas.CERTIFICATES.name])]
+    # Moves are tens of thousands, and have the types that their table has.
+    rest = plan_reading.read_json(
         {
             "version": plan_reading.VERSION,
             "cluster": cluster,
             "hash": head["hash"],
             "fingerprint": head["fingerprint"],
             "steps": [json.loads(row["body"]) for row in steps],
-            "moves": [
-                {names.get(key, key): value for key, value in row.items() if key != "index"}
-                for row in moves
-            ],
-            "certificate": {
-                "pools": [_camel(row) for row in rows_of(rows[schemas.CERTIFICATES.name])]
-            },
+            "moves": [],
+            "certificate": {"pools": certificates},
             "problems": list(rows_of(rows[schemas.PROBLEMS.name])),
         }
     )
+    return plan_reading.plan_of(rest, moves=_moves_of_rows(rows[schemas.MOVES.name]))
+
+
+def _moves_of_rows(rows: pa.Table) -> tuple[Move, ...]:
+    """The moves in their order; raises `InvalidInput` for a path that leads nowhere."""
+    index = rows.column("index").to_numpy()
+    if len(index) and (np.diff(index) <= 0).any():
+        rows = rows.take(pa.array(np.argsort(index, kind="stable")))
+    names = ("topic", "topic_id", "partition", "bytes", "reason", "urgency")
+    topic, topic_id, partition, size, reason, urgency = (
+        rows.column(name).to_pylist() for name in names
+    )
+    paths = _paths_of_rows(rows.column("path"))
+    for number, path in enumerate(paths):
+        if len(path) < 2:
+            lists = f"has {len(path)} replica lists (expected at least two)"
+            raise InvalidInput([Problem("", 0, f"moves[{number}].path", lists)])
+    return tuple(map(Move, topic, topic_id, partition, paths, size, reason, urgency))
+
+
+def _paths_of_rows(column: pa.ChunkedArray) -> list[tuple[Replicas, ...]]:
+    lists = pc.list_flatten(column)
+    ids = pc.list_flatten(lists).to_pylist()
+    replicas = [tuple(ids[first:end]) for first, end in _bounds(lists)]
+    return [tuple(replicas[first:end]) for first, end in _bounds(column)]
+
+
+def _bounds(lists: pa.ChunkedArray) -> Iterator[tuple[int, int]]:
+    return pairwise([0, *np.cumsum(pc.list_value_length(lists).to_numpy()).tolist()])
 
 
 def _camel(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -214,18 +214,26 @@ def from_json(data: object, file: str = "") -> Plan:
 
     `file` names the document in messages.
     """
-    return plan_of(typed_json.convert(data, PlanJson, file), file)
+    return plan_of(read_json(data, file), file)
 
 
-def plan_of(read: PlanJson, file: str = "") -> Plan:
-    """The plan of a document of declared types; raises `InvalidInput` with every problem of it."""
+def read_json(data: object, file: str = "") -> PlanJson:
+    """The document with its declared types; raises `InvalidInput` with every problem of it."""
+    return typed_json.convert(data, PlanJson, file)
+
+
+def plan_of(read: PlanJson, file: str = "", moves: tuple[Move, ...] = ()) -> Plan:
+    """The plan of a document of declared types; raises `InvalidInput` with every problem of it.
+
+    `moves`: those that are not in the document.
+    """
     _refuse(_ends(read), file)
     plan = Plan(
         cluster=read.cluster,
         hash=read.hash,
         fingerprint=read.fingerprint,
         steps=tuple(_same(STEPS[type(step)], step) for step in read.steps),
-        moves=tuple(map(_move, read.moves)),
+        moves=(*map(_move, read.moves), *moves),
         certificates=tuple(_same(plans.PoolCertificate, pool) for pool in read.certificate.pools),
         stages=tuple(_same(plans.PlannedStage, stage) for stage in read.stages),
         makespan=None if read.makespan is None else _same(plans.Makespan, read.makespan),

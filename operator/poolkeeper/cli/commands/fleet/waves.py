@@ -162,6 +162,7 @@ def report(
     work: "FleetWork", day: str, sites: Mapping[str, str], options: ReportOptions
 ) -> tuple[str, dict[str, Any]]:
     """Write the report of a day, the pages of its plans and its tables below the tables."""
+    day_clusters = snapshot_files.fleet("stages.day_clusters")
     day_report = snapshot_files.fleet("stages.day_report")
     plan_pages = snapshot_files.fleet("stages.plan_pages")
     from poolkeeper.report import fleet_report, gaps
@@ -172,7 +173,7 @@ def report(
     if until < date.fromisoformat(day):
         raise Refused(f"--until {until} is before the day of the report, {day}")
     shown = day_report.ReportInputs(sites, made_ms, until)
-    found = day_report.day_report(lake, storage, day, shown)
+    found = day_report.day_report(work.engine, day_clusters.day_of(lake, storage, day), shown)
     names = plan_pages.chosen(found, options.pages)
     pages = plan_pages.write_pages(work.engine, lake, storage, found, names)
     made = [each.cluster for each in pages if each.missing is None]

@@ -47,7 +47,7 @@ _CAUSE_MAX = 500
 _CLASS = re.compile(r"^(?:Caused by: )?(?:(?:java|poolkeeper)\.\S+: )?")
 # What Java finds full is where Spark keeps rows between tasks, unless it was writing a table.
 _LOCAL_DISK_FULL = re.compile(r"(?:Caused by: )?java\.io\.IOException: No space left on device")
-_WRITING_A_TABLE = "[TASK_WRITE_FAILED]"
+_WRITING_A_TABLE = re.compile(r"\[TASK_WRITE_FAILED\]")  # Spark's name of the error
 LOCAL_DISK = ": make room in spark.local.dir of the executors, or name another (--conf)"
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
@@ -166,6 +166,6 @@ def cause(failed: Exception) -> str:
         if not line.startswith(noise)  # their words: the cause is among lines of the stack
     ]
     last = (causes or [type(failed).__name__])[-1]
-    is_local = _LOCAL_DISK_FULL.match(last) and _WRITING_A_TABLE not in str(failed)
+    is_local = _LOCAL_DISK_FULL.match(last) and not _WRITING_A_TABLE.search(str(failed))
     remedy = LOCAL_DISK if is_local else ""
     return _CLASS.sub("", last)[:_CAUSE_MAX] + remedy

@@ -166,6 +166,7 @@ def cause(failed: Exception) -> str:
         if not line.startswith(noise)  # their words: the cause is among lines of the stack
     ]
     last = (causes or [type(failed).__name__])[-1]
-    is_local = _LOCAL_DISK_FULL.match(last) and not _WRITING_A_TABLE.search(str(failed))
+    is_writing = any(map(_WRITING_A_TABLE.search, lines))
+    is_local = _LOCAL_DISK_FULL.match(last) and not is_writing
     remedy = LOCAL_DISK if is_local else ""
     return _CLASS.sub("", last)[:_CAUSE_MAX] + remedy

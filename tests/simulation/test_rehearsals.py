@@ -17,6 +17,8 @@ from poolkeeper.rehearsal.results.outcomes import Rehearsed
 from poolkeeper.rehearsal.values import End, Hardware, Rehearsal
 from rehearsed import FIXED, SETTINGS, subject, wanted
 
+USUAL_WAITS = {"StageInFlight", "ThrottleSettling", "ElectionInProgress"}
+
 
 def planned_bytes(found: Rehearsal) -> Counter[int]:
     """What the plan says that each broker takes in."""
@@ -70,6 +72,7 @@ def test_margins_are_those_of_a_healthy_run():
     seventh = found.brokers[6].log_dirs[0]
     assert (seventh.before_bytes, seventh.high_bytes) == (0, found.brokers[6].copied_in)
     assert not found.bad
+    assert {wait.reason for wait in found.waits} <= USUAL_WAITS
 
 
 def test_the_curves_hold_the_bytes_that_were_copied():

@@ -1,5 +1,7 @@
 """Runs of Poolkeeper on simulated clusters of every era, without and with trouble on the way."""
 
+from dataclasses import replace
+
 import pytest
 
 import builders
@@ -8,6 +10,7 @@ from matrices import soak
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.punctuality import LateReason, Punctuality
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.rehearsal.cluster_copy.broker_client import SimulatedBrokerClient
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
@@ -109,3 +112,19 @@ def test_a_run_tells_how_it_goes_beside_its_prediction_and_why_it_is_late() -> N
     assert LateReason.HELD_UP in {each.reason for each in told}
     cluster.settle()
     assert_migrated(cluster)
+
+
+def test_copies_that_have_just_been_requested_are_not_late() -> None:
+    """What the brokers told in the stage before knows nothing of them."""
+    cluster, wanted = migration("3.9.2")
+    for partition in range(3):
+        cluster.simulation.set_size("moves", partition, 120 * MB)
+    one = replace(THROTTLED, max_moves=2)
+    wanted = replace(wanted, cluster=replace(wanted.cluster, execution=one))
+    brokers = SimulatedBrokerClient(cluster, tells_logs=True)
+    executor = Executor(cluster, wanted, brokers=brokers, enrich=brokers.enrich)
+    executor.finish()
+    reasons = {wait.reason for outcome in executor.seen for wait in outcome.waits}
+    stages = {outcome.progress.stage for outcome in executor.seen if outcome.progress}
+    assert len(stages) > 2
+    assert WaitReason.COPY_NOT_BEGUN not in reasons

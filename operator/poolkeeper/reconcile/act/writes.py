@@ -30,6 +30,7 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.planning.run_state.gates.disks import SeenDisks
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyState, copies_of
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.throttling import throttles
@@ -309,6 +310,7 @@ def _request_stage(context: PassContext, at: RunSituation, decision: RequestStag
     )
     after = context.access.request_stage(run, after, at.plan, at.view.cluster)
     context.memory.moves_in_flight = len(entries)
+    context.memory.disks = SeenDisks()  # what is known is of the copies of an earlier stage
     context.memory.reported_stage = None
     requested = Action(ActionKind.STAGE_REQUESTED, stage=after.stage, count=len(entries))
     return progress_outcome(context, after, at.plan, *decision.found, requested)

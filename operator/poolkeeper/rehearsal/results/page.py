@@ -323,7 +323,8 @@ def _faults(title: str, found: Rehearsal) -> Section:
         for fault in found.faults:
             later = "the run did not end"
             if fault.later_s is not None:
-                later = f"the run ended {fine_duration(max(0.0, fault.later_s))} later"
+                later = "" if len(found.faults) == 1 else "with all faults "
+                later += f"the run ended {fine_duration(max(0.0, fault.later_s))} later"
             stopped = "; ".join(fault.stopped) or "nothing but what it copied"
             yield (
                 name(fault.text),

@@ -26,7 +26,7 @@ def render(found: Rehearsed, storm: Storm | None = None) -> str:
     lines += _waits(shown)
     lines += _happenings(shown)
     for fault in shown.faults:
-        lines += _fault(fault)
+        lines += _fault(fault, alone=len(shown.faults) == 1)
     if storm is not None and storm.runs:
         lines += _storm(storm)
     return "\n".join(lines)
@@ -154,14 +154,15 @@ def _happenings(found: Rehearsal) -> Iterator[str]:
         yield f"  {more(len(listed) - HAPPENINGS_MAX)}"
 
 
-def _fault(fault: FaultTrace) -> Iterator[str]:
+def _fault(fault: FaultTrace, *, alone: bool) -> Iterator[str]:
     yield ""
     yield f"Fault {fault.text}"
     stopped = "nothing but what it copied" if not fault.stopped else "; ".join(fault.stopped)
     yield f"  stopped    {stopped}"
     later = "the run did not end"
     if fault.later_s is not None:
-        later = f"the run ended {fine_duration(abs(fault.later_s))}"
+        later = "" if alone else "with all faults "
+        later += f"the run ended {fine_duration(abs(fault.later_s))}"
         later += " later" if fault.later_s >= 0 else " earlier"
     yield f"  how long   no byte was copied for {fine_duration(fault.stopped_s)}; {later}"
     own = fault.own_below_min_isr
@@ -180,7 +181,7 @@ def _storm(storm: Storm) -> Iterator[str]:
     yield f"  it {ended(worst)}"
     yield f"  --storm 1 --seed {seed} replays it"
     for fault in worst.faults:
-        yield from _fault(fault)
+        yield from _fault(fault, alone=len(worst.faults) == 1)
 
 
 def compared(left: Rehearsal, right: Rehearsal, names: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from real.support import command, declare, run
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
 POOLS = {"old": {"brokers": {"ids": [1, 2]}}, "new": {"brokers": {"ids": [3, 4]}}}
-PAGES = ("run", "pools", "plan", "history")
+PAGES = ("run", "pools", "plan", "rehearsal", "history")
 TEXTS_MIN = 8
 
 

@@ -9,9 +9,8 @@ An entry is a step that may go next. In-sync replicas decide whether a step wait
   all of the target must be in sync.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from poolkeeper.model.columns.partition_columns import leaders_of, numbers_of
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
@@ -20,27 +19,34 @@ from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.run_state.gates.gates import min_insync
 from poolkeeper.planning.staging.disks.disk_reserve import Guard
 from poolkeeper.planning.staging.disks.disk_space import Disks
+from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.excess_ledger import Ledger
 from poolkeeper.planning.staging.limits import Bounds, Entry, TopicCaps
 from poolkeeper.planning.staging.packer import StagePacker
 
 
 def packer_for(
-    rules: Rules, bounds: Bounds, moves: Sequence[Move], entries: Sequence[Entry]
+    rules: Rules, bounds: Bounds, moves: Sequence[Move], table: EntryTable
 ) -> StagePacker:
-    """A packer that starts from the live state; `entries`: the next step of each such move."""
+    """A packer that starts from the live state; `table`: the next step of each such move."""
     topics = rules.cluster.topics
-    disks = Disks(rules, bounds)
-    ahead = (_ahead(rules.cluster, moves[entry.move], entry) for entry in entries)
-    chains = [tuple(map(disks.step, steps)) for steps in ahead] if disks.free else []
+    disks, ledger = Disks(rules, bounds), Ledger(rules)
+    chains = []
+    if disks.free:
+        entries = map(table.entry, range(len(table)))
+        ahead = (_ahead(rules.cluster, moves[entry.move], entry) for entry in entries)
+        chains = [tuple(map(disks.step, steps)) for steps in ahead]
+    caps = TopicCaps(topics, bounds)
     return StagePacker(
+        table,
         rules.desired.cluster.execution,
         bounds,
-        TopicCaps(topics, bounds),
-        Ledger(rules),
+        [caps.of(topic) for topic in table.topics],
+        ledger,
         disks,
         _in_sync_check(topics),
         Guard(chains),
+        ledger.changes(table),
     )
 
 
@@ -90,46 +96,6 @@ def leader_of(observed: int | None, before: Replicas, live: Collection[int]) -> 
     if observed is not None and observed in before:
         return observed
     return next((broker for broker in before if broker in live), before[0])
-
-
-def first_entries(moves: Iterable[Move], cluster: Cluster) -> list[Entry]:
-    """The first step of every move that has one; leaders are looked up topic by topic."""
-    topics, live = cluster.topics, cluster.brokers
-    leaders: dict[str, dict[int, int | None]] = {}
-    found = []
-    for index, move in enumerate(moves):
-        topic, _, partition, path, size, _, urgency = move
-        if len(path) < 2:
-            continue
-        known = leaders.get(topic)
-        if known is None:
-            parts = topics[topic].partitions if topic in topics else ()
-            known = dict(zip(numbers_of(parts), leaders_of(parts), strict=True))
-            leaders[topic] = known
-        before, after = path[0], path[1]
-        leader = known.get(partition)
-        if leader is None or leader not in before:
-            leader = leader_of(None, before, live)
-        added = tuple([broker for broker in after if broker not in before])
-        if len(path) == 2 and len(added) < 2:  # nearly all are
-            found.append(
-                Entry(
-                    urgency,
-                    size if added else 0,
-                    index,
-                    1,
-                    topic,
-                    partition,
-                    before,
-                    after,
-                    added,
-                    leader,
-                    size if added else 0,
-                )
-            )
-        else:
-            found.append(entry_for(topics, live, index, move, 1, leader))
-    return found
 
 
 def _in_sync_check(topics: Mapping[str, Topic]) -> Callable[[Entry], Wait | None]:

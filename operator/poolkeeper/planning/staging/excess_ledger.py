@@ -9,16 +9,17 @@ of the audit. Disks are no law: see `disks.disk_space`.
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 
 from poolkeeper.model.specs import LimitPolicy
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.audit.excess import Excesses, live_state, partition_excess
 from poolkeeper.planning.audit.headroom_excess import room_left
 from poolkeeper.planning.rules import MIB, Rules
+from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.limits import Entry
-
-LAWFUL = Excesses()
+from poolkeeper.planning.staging.list_changes import LAWFUL as LAWFUL
+from poolkeeper.planning.staging.list_changes import list_changes
 
 
 class Ledger:
@@ -32,8 +33,6 @@ class Ledger:
             pool.name: room_left(pool, _usable(rules, pool.brokers), rules.racks)
             for pool in rules.desired.pools
         }
-        self._usable = {pool.name: dict(rules.usable[pool.name]) for pool in rules.desired.pools}
-        self._rack_of: dict[str, Callable[[int], str | None]] = {}
         limits = rules.desired.cluster.limits
         enforced = limits.policy is LimitPolicy.ENFORCE
         self._limit = limits.replicas_per_broker if enforced else None
@@ -46,6 +45,16 @@ class Ledger:
             for name, replicas in live_state(rules.cluster).items():
                 self._add(replicas, 1, rules.mib.get(name, 0))
 
+    def changes(self, table: EntryTable) -> Sequence[Excesses]:
+        """How each step changes the laws, if no capacity or limit is counted; else nothing.
+
+        Then the change does not depend on other steps.
+        """
+        if self._counts:
+            return ()
+        before, after = table.before.wide(), table.after.wide()
+        return list_changes(self._rules, table.topics, table.topic, before, after)
+
     def clone(self) -> "Ledger":
         """An independent copy, to try a stage with."""
         other = copy.copy(self)
@@ -54,8 +63,6 @@ class Ledger:
 
     def change(self, entry: Entry) -> Excesses:
         """How the step changes the excess of every law; at most zero if it is lawful by itself."""
-        if not self._counts and self._is_even(entry):
-            return LAWFUL
         home = self._rules.home(entry.topic)
         before = partition_excess(self._rules, home, entry.before)
         after = partition_excess(self._rules, home, entry.after)
@@ -73,26 +80,6 @@ class Ledger:
             after[3] - before[3],
             capacity,
             quotas,
-        )
-
-    def _is_even(self, entry: Entry) -> bool:
-        """Whether both lists have no excess at all by themselves: a fast check of the usual case.
-
-        All their brokers are usable ones of the pool, each in a rack of its own.
-        """
-        rack_of = self._rack_of.get(entry.topic)
-        if rack_of is None:
-            home = self._rules.home(entry.topic)
-            if home.pool is None:
-                return not home.evacuate
-            rack_of = self._rack_of[entry.topic] = self._usable[home.pool].get
-        before, after = entry.before, entry.after
-        old, new = {*map(rack_of, before)}, {*map(rack_of, after)}
-        return (
-            len(new) == len(after)
-            and len(old) == len(before)
-            and None not in new
-            and None not in old
         )
 
     def apply(self, entry: Entry) -> None:

@@ -29,26 +29,27 @@ from typing import NamedTuple
 
 from poolkeeper.model.specs import Execution
 from poolkeeper.planning.staging.large_entries import large_bytes, near_bytes
-from poolkeeper.planning.staging.limits import StageCapacity
 from poolkeeper.planning.staging.makespan_bound import level_bytes
-from poolkeeper.planning.staging.queues import Cursor, Side, SideLoads, SideQueue
+from poolkeeper.planning.staging.queues import Backlog, Cursor, SideQueue
+from poolkeeper.planning.staging.side_loads import SideLoads
+from poolkeeper.planning.staging.stage_capacity import StageCapacity
 
 _LOOK_AHEAD = 12
-"""Entries tried without success at either end of a queue per stage."""
+"""Steps tried without success at either end of a queue per stage."""
 
 _HEADS = 8
-"""Entries at the large end of a queue among which the largest in all its replicas is looked for."""
+"""Steps at the large end of a queue among which the largest in all its replicas is looked for."""
 
 _SMALL = 4
-"""Entries below the span by 4 to this power count as alike."""
+"""Steps below the span by 4 to this power count as alike."""
 
 _GATHERED = 4
-"""Entries of a queue that are gathered at most, by the limit per broker."""
+"""Steps of a queue that are gathered at most, by the limit per broker."""
 
-Queues = Mapping[int, Mapping[Side, SideQueue]]
+Queues = Mapping[int, Mapping[int, SideQueue]]
 """By urgency and bottleneck."""
 
-_Key = tuple[int, int, int, int, Side]
+_Key = tuple[int, int, int, int, int]
 
 
 class StagePace(NamedTuple):
@@ -60,15 +61,19 @@ class StagePace(NamedTuple):
     level_bytes: int
     largest_bytes: int
 
-    def part(self, side: Side) -> int:
-        """Replicas that the side should give or take in one stage."""
-        return -(-self.loads.replicas_of(side) // self.stages)
-
 
 def pace_of(
-    loads: SideLoads, queues: Queues, execution: Execution, *, span_percent: int = 100
+    loads: SideLoads,
+    queues: Queues,
+    backlog: Backlog,
+    execution: Execution,
+    *,
+    span_percent: int = 100,
 ) -> StagePace:
-    """The pace for the loads that are left; `span_percent`: the span in percent of the usual."""
+    """The pace for the loads that are left; `span_percent`: the span in percent of the usual.
+
+    `queues`: those of the backlog that these loads are of.
+    """
     replicas, size = loads.busiest_replicas, loads.busiest_bytes
     stages = max(
         -(-replicas // execution.max_moves_per_broker),
@@ -76,14 +81,12 @@ def pace_of(
         -(-loads.bytes // execution.max_bytes),
         1,
     )
-    heads = (queue.entries[:_HEADS] for sides in queues.values() for queue in sides.values())
-    largest = max((entry.bytes for head in heads for entry in head if entry is not None), default=0)
+    gone, carried = backlog.gone, backlog.table.bytes
+    heads = [row for sides in queues.values() for q in sides.values() for row in q.rows[:_HEADS]]
+    largest = max([carried[row] for row in heads if not gone[row]], default=0)
     usual = max(largest, -(-size // stages) + size // max(1, replicas))
     span = usual * span_percent // 100
-    level = max(
-        level_bytes(loaded.values(), execution.max_bytes)
-        for loaded in (loads.bytes_in, loads.bytes_out)
-    )
+    level = max(level_bytes(loads.bytes_of[out::2], execution.max_bytes) for out in (0, 1))
     return StagePace(loads, stages, span, max(0, size - span, level), largest)
 
 
@@ -108,161 +111,151 @@ USUAL = Style()
 class _Turn:
     """One queue while a stage is filled, and what its side should carry.
 
-    `part`: replicas; `left`: bytes that it had when the stage began; `needs`: bytes, or the side
-    ends above the level; `least`: the size of the largest of the small entries that fill the part.
+    `part`: replicas that the side should give or take; `left`: bytes that it had when the stage
+    began; `needs`: bytes, or the side ends above the level; `least`: the size of the largest of the
+    small steps that fill the part.
     """
 
-    __slots__ = (
-        "broker",
-        "cursor",
-        "least",
-        "left",
-        "needs",
-        "out",
-        "part",
-        "queue",
-        "side",
-        "urgency",
-    )
+    __slots__ = ("cursor", "least", "left", "most", "needs", "part", "queue", "side", "urgency")
 
     def __init__(
-        self, urgency: int, side: Side, queue: SideQueue, pace: StagePace, held_bytes: int
+        self, urgency: int, side: int, queue: SideQueue, pace: StagePace, held_bytes: int
     ) -> None:
         self.urgency = urgency
         self.side = side
-        self.broker, self.out = side
         self.queue = queue
-        self.cursor = Cursor(queue, _LOOK_AHEAD)
-        self.part = pace.part(side)
-        self.left = pace.loads.bytes_of(side) + held_bytes
-        self.needs = self.left - held_bytes - pace.level_bytes
-        self.least = _least_bytes(queue, self.part - 1)
+        left = pace.loads.bytes_of[side]
+        self.part = -(-pace.loads.replicas_of[side] // pace.stages)
+        self.left = left + held_bytes
+        self.needs = left - pace.level_bytes
+        keys = queue.keys
+        self.most = -keys[0]
+        self.least = -keys[max(0, len(keys) - max(1, self.part - 1))]
+        self.cursor: Cursor
 
 
 class StageFiller:
-    """One pass over some queues; `join` takes an entry out of its queue if it may go."""
+    """One pass over some queues; `join` takes a step out of its queue if it may go."""
 
     def __init__(
         self,
+        backlog: Backlog,
         queues: Queues,
         room: StageCapacity,
         pace: StagePace,
         execution: Execution,
-        join: Callable[[SideQueue, int], bool],
+        join: Callable[[int], bool],
         style: Style = USUAL,
     ) -> None:
+        self._backlog = backlog
         self._room = room
         self._join = join
         self._limit = execution.max_moves_per_broker
         self._slots = execution.max_moves
-        self._turns = {
-            (urgency, side): _Turn(
-                urgency, side, queue, pace, room.held_bytes(side.broker, out=side.out)
-            )
+        self._turns = [
+            _Turn(urgency, side, queue, pace, room.held[side])
             for urgency in queues
             for side, queue in queues[urgency].items()
-        }
+        ]
+        for turn in self._turns:
+            turn.cursor = Cursor(turn.queue, backlog, _LOOK_AHEAD)
         self._gathers = style.gathers
-        by_side = [(turn.side, turn.queue) for turn in self._turns.values()]
-        large = large_bytes(by_side, pace.loads, pace.level_bytes, room.span_bytes, execution)
+        by_side = [(turn.side, turn.queue) for turn in self._turns]
+        large = large_bytes(
+            backlog, by_side, pace.loads, pace.level_bytes, room.span_bytes, execution
+        )
         self._first_bytes = _first_bytes(style, large, room.span_bytes, pace.largest_bytes)
         self._enough = large is None
-        self._owed = _owed_by_broker(pace, self._limit)
+        self._owed = _owed_by_side(pace, self._limit)
+        self._owed_most = sum(self._owed.values())
 
     def run(self) -> None:
         """Take what fits, large ones first; then what the kept slots were not needed for."""
         if self._gathers:
             self._gather()
-        postponed = self._sweep(self._turns.values(), keeps_slots=bool(self._owed))
+        postponed = self._sweep(self._turns, keeps_slots=bool(self._owed))
         if postponed:
             self._sweep(postponed, keeps_slots=False)
 
     def _gather(self) -> None:
-        """Take the entries that go first, those of most bytes in all their replicas first."""
+        """Take the steps that go first, those of most bytes in all their replicas first."""
+        gone, carried = self._backlog.gone, self._backlog.table.bytes
         first = [
-            (turn.urgency, -entry.bytes, turn.side, place)
-            for turn in self._turns.values()
-            for place, entry in enumerate(turn.queue.entries[: _GATHERED * self._limit])
-            if entry is not None and entry.bytes >= self._first_bytes
+            (turn.urgency, -carried[row], turn.side, place, row)
+            for turn in self._turns
+            for place, row in enumerate(turn.queue.rows[: _GATHERED * self._limit])
+            if not gone[row] and carried[row] >= self._first_bytes
         ]
-        for urgency, _, side, place in sorted(first):
-            queue = self._turns[urgency, side].queue
-            entry = queue.entries[place]
-            if entry is not None and self._room.fits(entry):
-                self._join(queue, place)
+        for _, _, _, _, row in sorted(first):
+            if not gone[row] and self._room.fits(row):
+                self._join(row)
 
     def _sweep(self, turns: Iterable[_Turn], *, keeps_slots: bool) -> list[_Turn]:
-        room, join = self._room, self._join
+        room, join, fits, limit = self._room, self._join, self._room.fits, self._limit
+        held, replicas, span = room.held, room.replicas, room.span_bytes
         postponed = []
-        waiting = [self._key(turn) for turn in turns]
+        waiting = [(self._key(turn), turn) for turn in turns]  # no two keys are equal
         heapq.heapify(waiting)
         while waiting and not room.full:
-            _, _, urgency, _, side = waiting[0]
-            turn = self._turns[urgency, side]
-            if room.replicas(turn.broker, out=turn.out) >= self._limit:
+            turn = waiting[0][1]
+            side, cursor = turn.side, turn.cursor
+            used = replicas[side]
+            if used >= limit:
                 heapq.heappop(waiting)
                 continue
-            if keeps_slots and self._is_kept_out(turn):
+            if keeps_slots and self._is_kept_out(side):
                 heapq.heappop(waiting)
                 postponed.append(turn)
                 continue
-            cursor, queue, wanted_bytes = turn.cursor, turn.queue, self._wanted_bytes(turn)
-            while (place := cursor.next(wanted_bytes, room.fits)) is not None:
-                if join(queue, place):
-                    cursor.taken(place)
-                    heapq.heapreplace(waiting, self._key(turn))
+            wanted = left = span - held[side]
+            if not used:
+                left = turn.most  # the first of a side may be larger than the span
+            elif turn.part > used + 1:
+                wanted -= turn.least * (turn.part - used - 1)
+            while (row := cursor.next(wanted, left, fits)) is not None:
+                if join(row):
+                    cursor.taken()
+                    heapq.heapreplace(waiting, (self._key(turn), turn))
                     break
             else:
                 heapq.heappop(waiting)
         return postponed
 
     def _key(self, turn: _Turn) -> _Key:
+        """The order of turns: of a queue that goes next, the least."""
         size = turn.cursor.head
         if size >= self._first_bytes:
             return 0, 0, turn.urgency, -size, turn.side
-        held = self._room.held_bytes(turn.broker, out=turn.out)
+        held = self._room.held[turn.side]
         needed = held < turn.needs
         if self._enough:
-            ratio = self._room.span_bytes // max(1, size)
-            alike = min(_SMALL, max(0, ratio.bit_length() - 1) // 2)
+            ratio = self._room.span_bytes // (size or 1)
+            alike = min(_SMALL, (ratio.bit_length() - 1) // 2) if ratio else 0
             return 2 - needed, alike, turn.urgency, -size, turn.side
         left = max(0, turn.left - 2 * held)  # a side that has begun lets others begin
         return 2 - needed, 0, turn.urgency, -left if needed else -left * size, turn.side
 
-    def _is_kept_out(self, turn: _Turn) -> bool:
+    def _is_kept_out(self, side: int) -> bool:
         """Whether all slots left are reserved for other sides that owe replicas."""
         room, owed = self._room, self._owed
-        own = 0 if turn.out else owed.get(turn.broker, 0)
-        if room.replicas(turn.broker, out=turn.out) < own:
+        if room.in_flight + self._owed_most < self._slots:
             return False
-        taken = room.replicas_in
-        kept = sum([count - taken[b] for b, count in owed.items() if count > taken[b]])
+        taken = room.replicas
+        if taken[side] < owed.get(side, 0):
+            return False
+        kept = sum([count - taken[s] for s, count in owed.items() if count > taken[s]])
         return bool(kept) and room.in_flight + kept >= self._slots
-
-    def _wanted_bytes(self, turn: _Turn) -> int:
-        """How many bytes the side may carry of the next entry."""
-        room = self._room
-        left = room.span_bytes - room.held_bytes(turn.broker, out=turn.out)
-        used = room.replicas(turn.broker, out=turn.out)
-        if not used:
-            return left
-        return left - turn.least * max(0, turn.part - used - 1)
 
 
 def _first_bytes(style: Style, large: int | None, span_bytes: int, largest_bytes: int) -> int:
-    """The size from which on entries go first; `large`: what `large_entries` names, if anything."""
+    """The size from which on steps go first; `large`: what `large_entries` names, if anything."""
     if style.large_percent is not None:
         return max(1, span_bytes * style.large_percent // 100)
     return near_bytes(min(span_bytes, largest_bytes)) if large is None else large
 
 
-def _owed_by_broker(pace: StagePace, limit: int) -> dict[int, int]:
-    """Replicas that brokers must take in, or more stages are needed; only brokers that must."""
+def _owed_by_side(pace: StagePace, limit: int) -> dict[int, int]:
+    """Replicas that sides must take in, or more stages are needed; only sides that must."""
     later = limit * (pace.stages - 1)
-    left = pace.loads.replicas_in
-    return {broker: count - later for broker, count in left.items() if count > later}
-
-
-def _least_bytes(queue: SideQueue, count: int) -> int:
-    """The size of the largest among the `count` smallest entries."""
-    return -queue.keys[max(0, len(queue.keys) - max(1, count))][0]
+    left = pace.loads.replicas_of
+    return {2 * place: n - later for place, n in enumerate(left[::2]) if n > later}

@@ -10,9 +10,8 @@ never waited, or more where the limits make it wait. Without a throttle a rate i
 makespan names it.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
-from operator import attrgetter
 from typing import NamedTuple
 
 from poolkeeper.model.desired import Desired
@@ -21,12 +20,12 @@ from poolkeeper.model.plans import Makespan, Plan, PlannedStage
 from poolkeeper.model.specs import Execution, ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.rules import Rules
-from poolkeeper.planning.staging.candidates import entry_for, first_entries, packer_for
+from poolkeeper.planning.staging.candidates import entry_for, packer_for
+from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds, Entry
 from poolkeeper.planning.staging.makespan_bound import Copy, busiest_bytes, shortest_bytes
 from poolkeeper.planning.staging.queues import Backlog
 
-_COPIED = attrgetter(*Copy._fields)
 ASSUMED_RATE_BYTES_PER_S = 100 * 1024**2
 
 
@@ -69,40 +68,42 @@ def predict(
     throttle = desired.cluster.execution.throttle
     fixed = throttle.mode is not ThrottleMode.NONE
     rate = throttle.rate_bytes_per_s if fixed else ASSUMED_RATE_BYTES_PER_S
-    first = first_entries(plan.moves, cluster)
-    packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds, plan.moves, first)
-    backlog = Backlog(first)
+    table = EntryTable(plan.moves, cluster)
+    packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds, plan.moves, table)
+    backlog = Backlog(table)
     stages: list[PlannedStage] = []
     span_bytes = 0
-    carried: list[Entry] = []
     within = True
     while backlog.queues:
-        entries, room, wait = packer.pack(backlog)
+        room, wait = packer.pack(backlog)
         if wait is not None:
             return Forecast(tuple(stages), halt=wait)
-        steps = tuple(sorted([(entry.move, entry.step) for entry in entries]))
+        steps = tuple(table.steps(room.taken))
         stages.append(PlannedStage(steps, room.bytes, room.span_used_bytes / rate))
         span_bytes += room.span_used_bytes
-        carried += entries
         within = within and room.within_limits
         if packer.disks.free:
-            for entry in entries:
-                packer.disks.release(entry)
-        for entry in entries:
-            move = plan.moves[entry.move]
-            if entry.step + 1 < len(move.path):
-                leader = entry.leader if entry.leader in entry.after else entry.after[0]
-                following = entry.move, move, entry.step + 1, leader
-                backlog.add(entry_for(cluster.topics, cluster.brokers, *following))
+            for row in room.taken:
+                packer.disks.release(table.entry(row))
+        for row in room.taken:
+            if not table.is_last(row):
+                backlog.add(_following(plan, cluster, table.entry(row)))
     if not stages:
         return Forecast()
-    shortest = _shortest_bytes(carried, desired.cluster.execution, within=within)
+    shortest = _shortest_bytes(table, desired.cluster.execution, within=within)
     return Forecast(tuple(stages), Makespan(span_bytes / rate, shortest / rate, rate))
 
 
-def _shortest_bytes(entries: Iterable[Entry], execution: Execution, *, within: bool) -> int:
+def _following(plan: Plan, cluster: Cluster, entry: Entry) -> Entry:
+    """The next step of a move, once this one is done."""
+    leader = entry.leader if entry.leader in entry.after else entry.after[0]
+    move = plan.moves[entry.move]
+    return entry_for(cluster.topics, cluster.brokers, entry.move, move, entry.step + 1, leader)
+
+
+def _shortest_bytes(table: EntryTable, execution: Execution, *, within: bool) -> int:
     """The bound on the makespan; `within`: every stage is within the limits, so these count."""
-    copies = list(map(Copy._make, map(_COPIED, entries)))
+    copies = list(map(Copy, table.out, table.into, table.size))
     if not within:
         return busiest_bytes(copies)
     return shortest_bytes(

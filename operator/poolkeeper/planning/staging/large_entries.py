@@ -7,12 +7,14 @@ last longer, and counts may then keep these sides from using that stage in full.
 `barrier_cost` for the steps that are left weighs the two: entries go first from its size on.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate
 
 from poolkeeper.model.specs import Execution
 from poolkeeper.planning.staging.barrier_cost import Barrier, LargeEntry, barrier
-from poolkeeper.planning.staging.limits import Entry
-from poolkeeper.planning.staging.queues import Side, SideLoads, SideQueue
+from poolkeeper.planning.staging.entries import EntryTable
+from poolkeeper.planning.staging.queues import Backlog, SideQueue
+from poolkeeper.planning.staging.side_loads import SideLoads
 
 _STAGES_MAX = 15
 """How far ahead is looked."""
@@ -30,81 +32,77 @@ def near_bytes(length_bytes: int) -> int:
 
 
 def large_bytes(
-    queues: Sequence[tuple[Side, SideQueue]],
+    backlog: Backlog,
+    queues: Sequence[tuple[int, SideQueue]],
     loads: SideLoads,
     level_bytes: int,
     span_bytes: int,
     execution: Execution,
 ) -> int | None:
-    """The size from which on entries go first, or `None` if the bytes of a stage suffice for all.
+    """The size from which on steps go first, or `None` if the bytes of a stage suffice for all.
 
     `queues`: by bottleneck.
     `level_bytes`: what a side may have left after this stage; the busiest have more now.
     """
     count = execution.max_moves_per_broker
-    wanted = sum(
-        min(span_bytes, sum(-size for size, _, _ in queue.keys[:count])) for _, queue in queues
-    )
+    wanted = sum([min(span_bytes, -sum(queue.keys[:count])) for _, queue in queues])
     if wanted <= execution.max_bytes:
         return None
     found = [
-        _barrier_of(queues, loads, busy, execution)
-        for out in (False, True)
-        if (busy := _busy(loads, level_bytes, out=out))
+        _barrier_of(backlog, queues, loads, busy, execution)
+        for out in (0, 1)
+        if (busy := _busy(loads, level_bytes, out))
     ]
     strongest = max(found, default=Barrier(0, 0))
     return max(strongest.large_bytes, near_bytes(span_bytes))
 
 
-def _busy(loads: SideLoads, level_bytes: int, *, out: bool) -> frozenset[Side]:
-    """The sides of a direction that must carry something now."""
-    left = loads.bytes_by(out=out)
-    return frozenset(Side(broker, out) for broker, size in left.items() if size > level_bytes)
+def _busy(loads: SideLoads, level_bytes: int, out: int) -> list[int]:
+    """The sides of a direction that must carry something now; `out`: 0 for in, 1 for out."""
+    left = loads.bytes_of
+    return [side for side in range(out, len(left), 2) if left[side] > level_bytes]
 
 
 def _barrier_of(
-    queues: Sequence[tuple[Side, SideQueue]],
+    backlog: Backlog,
+    queues: Sequence[tuple[int, SideQueue]],
     loads: SideLoads,
-    busy: frozenset[Side],
+    busy: Sequence[int],
     execution: Execution,
 ) -> Barrier:
     """The bound for the steps that are left, for these sides of one direction."""
-    count = execution.max_moves_per_broker
-    large: list[Entry] = []
-    sizes: dict[Side, list[int]] = {side: [] for side in busy}
+    count, gone, table = execution.max_moves_per_broker, backlog.gone, backlog.table
+    large: list[int] = []
+    sizes: dict[int, list[int]] = {side: [] for side in busy}
     for _, queue in queues:
-        first = [entry for entry in queue.entries[: _STAGES_MAX * count] if entry is not None]
+        first = [row for row in queue.rows[: _STAGES_MAX * count] if not gone[row]]
         large += first[: 2 * count]
-        for entry in first:
-            for side in _sides(entry, busy):
-                sizes[side].append(entry.bytes if side.out else entry.size)
-    most = [sorted(found, reverse=True) for found in sizes.values()]
+        for row in first:
+            if (found := sizes.get(table.out[row])) is not None:
+                found.append(table.bytes[row])
+            for side in table.into[row]:
+                if (found := sizes.get(side)) is not None:
+                    found.append(table.size[row])
+    most = [[0, *accumulate(sorted(found, reverse=True))] for found in sizes.values()]
     carried = [
-        sum(sum(found[: stages * count]) for found in most) for stages in range(_STAGES_MAX + 1)
+        sum([found[min(stages * count, len(found) - 1)] for found in most])
+        for stages in range(_STAGES_MAX + 1)
     ]
-    large.sort(key=lambda entry: -entry.bytes)
+    large.sort(key=lambda row: -table.bytes[row])
     return barrier(
-        _large_entries(large, busy, execution.max_bytes),
-        sum(loads.bytes_of(side) for side in busy),
+        _large_entries(table, large, sizes.keys(), execution.max_bytes),
+        sum(loads.bytes_of[side] for side in busy),
         len(busy),
         execution.max_bytes,
         lambda stages: carried[min(stages, _STAGES_MAX)],
     )
 
 
-def _sides(entry: Entry, busy: frozenset[Side]) -> Iterator[Side]:
-    """Those of the sides that carry the entry."""
-    if (side := Side(entry.leader, True)) in busy:
-        yield side
-    for broker in entry.added:
-        if (side := Side(broker, False)) in busy:
-            yield side
-
-
 def _large_entries(
-    large: Sequence[Entry], busy: frozenset[Side], bytes_max: int
+    table: EntryTable, large: Sequence[int], busy: Collection[int], bytes_max: int
 ) -> Iterator[LargeEntry]:
-    for entry in large:
-        if entry.bytes <= bytes_max:  # a larger entry goes alone
-            inside = sum(entry.bytes if side.out else entry.size for side in _sides(entry, busy))
-            yield LargeEntry(entry.bytes, entry.bytes - inside)
+    for row in large:
+        carried = table.bytes[row]
+        if carried <= bytes_max:  # a larger one goes alone
+            inside = sum(table.size[row] for side in table.into[row] if side in busy)
+            yield LargeEntry(carried, carried - inside - (carried if table.out[row] in busy else 0))

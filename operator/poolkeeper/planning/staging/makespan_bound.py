@@ -23,12 +23,14 @@ An entry with more replicas than the limit per broker goes alone as well. It is 
 so the limit counts as no less than the most replicas of an entry.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
+import numpy as np
+
+from poolkeeper.model.columns.replica_lists import Ints
 from poolkeeper.planning.staging.barrier_cost import LARGE_MAX, LargeEntry, barrier, longest_bytes
 
 _STAGES_MAX = 64
@@ -70,8 +72,8 @@ def shortest_bytes(copies: Iterable[Copy], *, replicas_max: int, bytes_max: int)
     `bytes_max`: the limit of a stage, in which each copy counts once.
     """
     found = [copy for copy in copies if copy.added]
-    sized = [copy.size * len(copy.added) for copy in found]
-    order = sorted(range(len(sized)), key=sized.__getitem__, reverse=True)
+    sized = [copy[2] * len(copy[1]) for copy in found]
+    order = np.argsort(-np.array(sized, dtype=np.int64), kind="stable").tolist()
     alone = sum([size for size in sized if size > bytes_max])
     others = [found[place] for place in order if sized[place] <= bytes_max]
     most = max(replicas_max, max(map(len, map(_ADDED, others)), default=0))
@@ -92,20 +94,29 @@ def busiest_bytes(copies: Iterable[Copy]) -> int:
 
 def _sides(copies: Sequence[Copy]) -> dict[_Side, _Load]:
     """The loads of all sides."""
-    taken: dict[int, list[int]] = defaultdict(list)
-    given: dict[int, list[int]] = defaultdict(list)
-    replicas: dict[int, list[int]] = defaultdict(list)
-    for leader, added, size in copies:
-        for broker in added:
-            taken[broker].append(size)
-        given[leader].append(size * len(added))
-        replicas[leader] += [size] * len(added)
+    if not copies:
+        return {}
+    leaders, added, sizes = zip(*copies, strict=True)
+    count = np.array(list(map(len, added)), dtype=np.int64)
+    leader, size = np.array(leaders, dtype=np.int64), np.array(sizes, dtype=np.int64)
+    each = np.repeat(size, count)
+    taken = _descending(np.fromiter(chain.from_iterable(added), np.int64, len(each)), each)
+    given = _descending(leader, size * count)
+    replicas = _descending(np.repeat(leader, count), each)
     sides = {(broker, False): _Load(found, found) for broker, found in taken.items()}
-    sides |= {(leader, True): _Load(found, replicas[leader]) for leader, found in given.items()}
-    for load in sides.values():
-        load.entries.sort(reverse=True)
-        load.replicas.sort(reverse=True)
-    return sides
+    return sides | {
+        (broker, True): _Load(found, replicas.get(broker, [])) for broker, found in given.items()
+    }
+
+
+def _descending(brokers: Ints, sizes: Ints) -> dict[int, list[int]]:
+    """The sizes by broker, the largest first."""
+    order = np.lexsort((-sizes, brokers))
+    ids, sizes = brokers[order], sizes[order]
+    begins = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
+    return {
+        int(ids[begin]): sizes[begin:end].tolist() for begin, end in pairwise(begins) if begin < end
+    }
 
 
 def _by_one_side(sides: Mapping[_Side, _Load], replicas_max: int, bytes_max: int) -> int:

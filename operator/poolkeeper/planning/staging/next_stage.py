@@ -21,7 +21,8 @@ from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.audit.excess import LAWS, State, excesses, live_state
 from poolkeeper.planning.audit.incremental import lists_leave_worse
 from poolkeeper.planning.rules import Rules
-from poolkeeper.planning.staging.candidates import entry_for, packer_for
+from poolkeeper.planning.staging.candidates import packer_for
+from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.forecast import Forecast as Forecast
 from poolkeeper.planning.staging.forecast import predict as predict
 from poolkeeper.planning.staging.forecast import with_stages as with_stages
@@ -61,18 +62,14 @@ def next_stage(
     `at[i]`: the index of move i's path where its live list is now, or `None` to leave the move out
     (it is blocked, diverged, waiting or in flight).
     """
-    waiting = [
-        entry_for(cluster.topics, cluster.brokers, index, move, place + 1)
-        for index, (move, place) in enumerate(zip(moves, at, strict=True))
-        if place is not None and place + 1 < len(move.path)
-    ]
-    if not waiting:
+    table = EntryTable(moves, cluster, at)
+    if not len(table):
         return None
-    packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds, moves, waiting)
-    entries, room, wait = packer.pack(Backlog(waiting))
+    packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds, moves, table)
+    room, wait = packer.pack(Backlog(table))
     if wait is not None:
         return NothingFits(wait)
-    return Stage(tuple(sorted((entry.move, entry.step) for entry in entries)), room.bytes)
+    return Stage(tuple(table.steps(room.taken)), room.bytes)
 
 
 def with_live_bytes(

@@ -35,10 +35,12 @@ from poolkeeper.planning.staging.disks.disk_deadlock import standstill
 from poolkeeper.planning.staging.disks.disk_order import order
 from poolkeeper.planning.staging.disks.disk_reserve import Guard
 from poolkeeper.planning.staging.disks.disk_space import Disks
+from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.excess_ledger import LAWFUL, Ledger
 from poolkeeper.planning.staging.filler import USUAL, StageFiller, StagePace, Style, pace_of
-from poolkeeper.planning.staging.limits import Bounds, Entry, StageCapacity, TopicCaps
-from poolkeeper.planning.staging.queues import Backlog, SideQueue
+from poolkeeper.planning.staging.limits import Bounds, Entry
+from poolkeeper.planning.staging.queues import Backlog
+from poolkeeper.planning.staging.stage_capacity import StageCapacity
 
 _STYLES = tuple(
     Style(part, gathers, span)
@@ -59,40 +61,43 @@ _PRUNE_MAX = 200
 
 
 _HEAL = Urgency.HEAL.value
-Item = tuple[SideQueue, int, Entry]
-"""An entry and its place in a queue."""
 
 
 @dataclass
 class StagePacker:
-    """What packing needs to know; `ledger` and `disks` are updated with every entry that joins.
+    """What packing needs to know; `ledger` and `disks` are updated with every step that joins.
 
+    `caps`: by topic of the table, how many of its partitions may be in one stage.
     `in_sync_problem`: what a step waits for because of its replicas' state, if it does.
+    `changes`: by row, how a step changes the laws, for the rows at the beginning of the table;
+    empty where that depends on the stage.
     """
 
+    table: EntryTable
     execution: Execution
     bounds: Bounds
-    caps: TopicCaps
+    caps: Sequence[int]
     ledger: Ledger
     disks: Disks
     in_sync_problem: Callable[[Entry], Wait | None]
     guard: Guard
+    changes: Sequence[Excesses]
 
-    def pack(self, backlog: Backlog) -> tuple[list[Entry], StageCapacity, Wait | None]:
+    def pack(self, backlog: Backlog) -> tuple[StageCapacity, Wait | None]:
         """Take a stage out of the backlog; if it is empty, the wait tells why."""
         pace = self._pace(backlog)
         style = self._style(backlog, pace)
         stage = self._fill(backlog, style, pace if style is USUAL else None)
-        wait = None if stage.entries else stage.rescue()
+        wait = None if stage.room.taken else stage.rescue()
         stage.settle()
-        backlog.compact()
-        return stage.entries, stage.room, wait
+        backlog.compact(stage.room.taken)
+        return stage.room, wait
 
     def _pace(self, backlog: Backlog) -> StagePace | None:
         """The usual pace; `None` if the stage heals."""
         if _HEAL in backlog.queues:
             return None
-        return pace_of(backlog.all, backlog.queues, self.execution)
+        return pace_of(backlog.all, backlog.queues, backlog, self.execution)
 
     def _style(self, backlog: Backlog, pace: StagePace | None) -> Style:
         """The style of the next stage: the one with which the plan is expected to end first.
@@ -121,68 +126,77 @@ class StagePacker:
         """
         tried, disks = backlog.clone(), self.disks.clone()
         packer = replace(self, ledger=self.ledger.clone(), disks=disks, guard=self.guard.clone())
-        first = packer._fill(tried, style)
-        if not first.entries:
+        first = packer._fill(tried, style).room
+        if not first.taken:
             return None
-        tried.compact()
-        lasting_bytes = first.room.span_used_bytes
+        lasting_bytes = first.span_used_bytes
         hopeless = enough is not None and lasting_bytes + tried.all.busiest_bytes >= enough
-        if tried.queues and not hopeless:
-            for entry in first.entries:
-                disks.release(entry)
+        if tried.all.replicas and not hopeless:
+            tried = tried.without(first.taken)
+            if disks.free:
+                for row in first.taken:
+                    disks.release(self.table.entry(row))
             lasting_bytes += packer._fill(tried, USUAL).room.span_used_bytes
         return lasting_bytes + tried.all.busiest_bytes
 
     def _fill(self, backlog: Backlog, style: Style, pace: StagePace | None = None) -> "_Stage":
-        """Fill a stage with the entries that may go by themselves; `pace`: if it is known."""
+        """Fill a stage with the steps that may go by themselves; `pace`: if it is known."""
         healing = {urgency: q for urgency, q in backlog.queues.items() if urgency == _HEAL}
         rest = {urgency: q for urgency, q in backlog.queues.items() if urgency != _HEAL}
         percent = style.span_percent
         paces = [
-            (pace or pace_of(loads, queues, self.execution, span_percent=percent), queues)
+            (pace or pace_of(loads, queues, backlog, self.execution, span_percent=percent), queues)
             for loads, queues in ((backlog.healing, healing), (backlog.all, rest))
             if queues
         ]
-        # Entries that heal set the span; the others join if the stage does not last longer by them.
-        room = StageCapacity(self.execution, self.bounds, self.caps, paces[0][0].span_bytes)
+        # Steps that heal set the span; the others join if the stage does not last longer by them.
+        span_bytes = paces[0][0].span_bytes
+        room = StageCapacity(self.table, self.execution, self.bounds, self.caps, span_bytes)
         self.guard.begin(self.disks.free)
         stage = _Stage(self, backlog, room)
         for pace, queues in paces:
-            StageFiller(queues, room, pace, self.execution, stage.try_to_join, style).run()
+            StageFiller(backlog, queues, room, pace, self.execution, stage.try_to_join, style).run()
             stage.settle()
         stage.make_up()
         stage.settle()
         return stage
 
-    def hard_problem(self, entry: Entry) -> Wait | None:
-        """What the entry waits for, other than space on disks, if anything."""
-        if self.caps.of(entry.topic) == 0:
+    def change(self, row: int) -> Excesses:
+        """How a step changes the laws, given those that joined before."""
+        if row < len(self.changes):
+            return self.changes[row]
+        return self.ledger.change(self.table.entry(row))
+
+    def hard_problem(self, row: int) -> Wait | None:
+        """What the step waits for, other than space on disks, if anything."""
+        entry = self.table.entry(row)
+        if not self.caps[self.table.topic[row]]:
             return Wait(WaitReason.TOPIC_NODE_TOO_LARGE, partitions=(entry.name,))
         return self.in_sync_problem(entry)
 
-    def possible(self, entry: Entry) -> bool:
-        """Whether disks, topic node and in-sync replicas allow the entry."""
-        return (
-            self.disks.lacking(entry) is None
-            and self.caps.of(entry.topic) > 0
-            and not self.in_sync_problem(entry)
+    def possible(self, row: int) -> bool:
+        """Whether disks, topic node and in-sync replicas allow the step."""
+        if self.disks.free and self.disks.lacking(self.table.entry(row)) is not None:
+            return False
+        return self.caps[self.table.topic[row]] > 0 and (
+            bool(self.table.into[row]) or not self.in_sync_problem(self.table.entry(row))
         )
 
-    def possible_together(self, entries: Sequence[Entry]) -> bool:
-        """Whether disks, topic nodes and in-sync replicas allow all of these entries at once."""
+    def possible_together(self, rows: Sequence[int]) -> bool:
+        """Whether disks, topic nodes and in-sync replicas allow all of these steps at once."""
         copied = []
-        for entry in entries:
-            if not self.possible(entry):
+        for row in rows:
+            if not self.possible(row):
                 break
-            self.disks.copy(entry)
-            copied.append(entry)
-        for entry in copied:
-            self.disks.cancel(entry)
-        return len(copied) == len(entries)
+            self.disks.copy(self.table.entry(row))
+            copied.append(row)
+        for row in copied:
+            self.disks.cancel(self.table.entry(row))
+        return len(copied) == len(rows)
 
 
 def _is_scarce(pace: StagePace) -> bool:
-    """Whether the largest entry sets the length of the next stage, and much of the plan's."""
+    """Whether the largest step sets the length of the next stage, and much of the plan's."""
     largest, busiest = pace.largest_bytes, pace.loads.busiest_bytes
     return largest * pace.stages >= _USUAL * busiest and largest * _PART > busiest
 
@@ -191,134 +205,152 @@ class _Stage:
     """One stage while it is packed."""
 
     def __init__(self, packer: StagePacker, backlog: Backlog, room: StageCapacity) -> None:
-        self.entries: list[Entry] = []
         self._guarded = True
         self._packer = packer
         self._backlog = backlog
         self.room = room
-        self._aside: list[Item] = []
-        self._change = LAWFUL
+        self._aside: list[int] = []
+        self._changes: list[Excesses] = []
         self._settled = 0
+        self._plain = len(packer.changes) if not packer.disks.free else 0
 
     def settle(self) -> None:
         """Count what joined out of what is left to carry."""
-        self._backlog.settle(self.entries[self._settled :])
-        self._settled = len(self.entries)
+        self._backlog.settle(self.room.taken[self._settled :])
+        self._settled = len(self.room.taken)
 
-    def try_to_join(self, queue: SideQueue, place: int) -> bool:
-        """Let an entry that fits join if it may; put it aside if only laws forbid it."""
-        entry = queue.entries[place]
-        assert entry is not None
-        if not self._may_go(entry):
+    def try_to_join(self, row: int) -> bool:
+        """Let a step that fits join if it may; put it aside if only laws forbid it."""
+        packer = self._packer
+        if row < self._plain and packer.changes[row] is LAWFUL and packer.table.into[row]:
+            if self.room.taken or packer.possible(row):
+                self._backlog.gone[row] = 1
+                self.room.take(row)
+                return True
             return False
-        change = self._packer.ledger.change(entry)
-        if change is not LAWFUL and change > LAWFUL:
-            self._aside.append((queue, place, entry))
+        if not self._may_go(row):
             return False
-        self._join(queue, place, change)
+        change = packer.change(row)
+        if change > LAWFUL:
+            self._aside.append(row)
+            return False
+        self._join(row, change)
         return True
 
-    def _may_go(self, entry: Entry) -> bool:
-        """Whether only laws and limits can forbid the entry."""
+    def _may_go(self, row: int) -> bool:
+        """Whether only laws and limits can forbid the step."""
         packer = self._packer
-        if packer.disks.free:
-            in_turn = packer.guard.admits(entry.move, entry.step, entry.added)
-            if (self._guarded and not in_turn) or packer.disks.lacking(entry) is not None:
+        if packer.disks.free and self._guarded:
+            entry = packer.table.entry(row)
+            if not packer.guard.admits(entry.move, entry.step, entry.added):
                 return False
-        return packer.caps.of(entry.topic) > 0 and not packer.in_sync_problem(entry)
+        return packer.possible(row)
 
-    def _join(self, queue: SideQueue, place: int, change: Excesses) -> None:
-        entry = self._backlog.take(queue, place)
-        self.room.take(entry)
-        self._packer.ledger.apply(entry)
-        if self._packer.disks.free:
-            self._packer.disks.copy(entry)
-            self._packer.guard.go(entry.move, entry.step, entry.added)
-        if change is not LAWFUL:
-            self._change = self._change.plus(change)
-        self.entries.append(entry)
+    def _join(self, row: int, change: Excesses) -> None:
+        packer = self._packer
+        self._backlog.take(row)
+        self.room.take(row)
+        if not packer.changes or packer.disks.free:
+            entry = packer.table.entry(row)
+            packer.ledger.apply(entry)
+            if packer.disks.free:
+                packer.disks.copy(entry)
+                packer.guard.go(entry.move, entry.step, entry.added)
+        if change != LAWFUL:
+            self._changes.append(change)
 
     def make_up(self) -> None:
-        """Let entries join that were put aside and that the stage compensates for by now."""
-        joined = bool(self.entries)
+        """Let steps join that were put aside and that the stage compensates for by now."""
+        if not self._aside or not self.room.taken:
+            return
+        total = _total(self._changes)
+        joined = True
         while joined:
             joined = False
-            for item in list(self._aside):
-                queue, place, entry = item
-                change = self._packer.ledger.change(entry)
-                lawful = change.of_lists <= LAWFUL.of_lists and self._change.plus(change) <= LAWFUL
-                if lawful and self.room.fits(entry) and self._may_go(entry):
-                    self._join(queue, place, change)
-                    self._aside.remove(item)
+            for row in list(self._aside):
+                change = self._packer.change(row)
+                lawful = change.of_lists <= LAWFUL.of_lists and total.plus(change) <= LAWFUL
+                if lawful and self.room.fits(row) and self._may_go(row):
+                    self._join(row, change)
+                    total = total.plus(change)
+                    self._aside.remove(row)
                     joined = True
 
     def rescue(self) -> Wait | None:
-        """Join single entries, else a group of them; return the wait if none may go."""
+        """Join single steps, else a group of them; return the wait if none may go."""
         for self._guarded in (True, False):
-            unlawful: list[Item] = []
-            for queue, place, entry in self._backlog.everything():
-                if not self.room.fits(entry) or not self._may_go(entry):
+            unlawful: list[int] = []
+            for row in self._backlog.everything():
+                if not self.room.fits(row) or not self._may_go(row):
                     continue
-                change = self._packer.ledger.change(entry)
+                change = self._packer.change(row)
                 if change <= LAWFUL:
-                    self._join(queue, place, change)
+                    self._join(row, change)
                 else:
-                    unlawful.append((queue, place, entry))
-            for queue, place, entry in () if self.entries else self._group(unlawful):
-                self._join(queue, place, self._packer.ledger.change(entry))
-            if self.entries:
+                    unlawful.append(row)
+            for row in () if self.room.taken else self._group(unlawful):
+                self._join(row, self._packer.change(row))
+            if self.room.taken:
                 return None
         return self._standstill()
 
     def _standstill(self) -> Wait:
-        """Why the most urgent entry cannot go; entries that wait for space are named together."""
+        """Why the most urgent step cannot go; steps that wait for space are named together."""
         packer = self._packer
-        waiting, other = [], None
-        for _, _, entry in self._backlog.everything():
+        waiting: list[Entry] = []
+        other = None
+        for row in self._backlog.everything():
+            entry = packer.table.entry(row)
             if packer.disks.lacking(entry) is not None:
                 waiting.append(entry)
             elif other is None:
-                other = entry
+                other = row
                 if not waiting:
                     break
         left, free = packer.guard.left, packer.disks.free
         if other is None or (waiting and order(left, free).blocked):
             return standstill(waiting, left, free)
-        # The disks alone would let all go in some order, so they wait for this entry.
-        return packer.hard_problem(other) or _unlawful(other, packer.ledger.change(other))
+        # The disks alone would let all go in some order, so they wait for this step.
+        return packer.hard_problem(other) or _unlawful(
+            packer.table.entry(other), packer.change(other)
+        )
 
-    def _group(self, candidates: Sequence[Item]) -> Sequence[Item]:
+    def _group(self, candidates: Sequence[int]) -> Sequence[int]:
         """The shortest lawful beginning of the candidates, without those that it can spare."""
         group = self._beginning(candidates)
-        for item in list(group) if len(group) <= _PRUNE_MAX else ():
-            rest = [other for other in group if other is not item]
+        for row in list(group) if len(group) <= _PRUNE_MAX else ():
+            rest = [other for other in group if other != row]
             if rest and self._total(rest) <= LAWFUL:
                 group = rest
-        return group if self._packer.possible_together([entry for _, _, entry in group]) else ()
+        return group if self._packer.possible_together(group) else ()
 
-    def _beginning(self, candidates: Sequence[Item]) -> Sequence[Item]:
+    def _beginning(self, candidates: Sequence[int]) -> Sequence[int]:
         """The shortest beginning that is lawful as a whole, if there is one."""
-        total, ledger = LAWFUL, self._packer.ledger
-        group: list[Item] = []
-        for item in candidates:
-            total = total.plus(ledger.change(item[2]))
-            ledger.apply(item[2])
-            group.append(item)
+        total, packer = LAWFUL, self._packer
+        group: list[int] = []
+        for row in candidates:
+            total = total.plus(packer.change(row))
+            packer.ledger.apply(packer.table.entry(row))
+            group.append(row)
             if total <= LAWFUL:
                 break
-        for _, _, entry in group:
-            ledger.undo(entry)
+        for row in group:
+            packer.ledger.undo(packer.table.entry(row))
         return group if total <= LAWFUL else ()
 
-    def _total(self, group: Sequence[Item]) -> Excesses:
+    def _total(self, group: Sequence[int]) -> Excesses:
         """The change of the laws if the whole group goes."""
-        total, ledger = LAWFUL, self._packer.ledger
-        for _, _, entry in group:
-            total = total.plus(ledger.change(entry))
-            ledger.apply(entry)
-        for _, _, entry in group:
-            ledger.undo(entry)
+        total, packer = LAWFUL, self._packer
+        for row in group:
+            total = total.plus(packer.change(row))
+            packer.ledger.apply(packer.table.entry(row))
+        for row in group:
+            packer.ledger.undo(packer.table.entry(row))
         return total
+
+
+def _total(changes: Sequence[Excesses]) -> Excesses:
+    return Excesses(*map(sum, zip(LAWFUL, *changes, strict=True)))
 
 
 def _unlawful(entry: Entry, change: Excesses) -> Wait:

@@ -4,46 +4,46 @@ from dataclasses import replace
 
 import pytest
 
+import builders
 from poolkeeper.model.specs import Execution
+from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.filler import USUAL, StageFiller, Style, pace_of
 from poolkeeper.planning.staging.large_entries import near_bytes
-from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Entry, StageCapacity, TopicCaps
+from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS
 from poolkeeper.planning.staging.queues import Backlog
+from poolkeeper.planning.staging.stage_capacity import StageCapacity
 
 EXECUTION = Execution(max_moves=100, max_moves_per_broker=10, max_bytes=100)
 
 
-def entry(number: int, leader: int, target: int, size: int) -> Entry:
-    before, after = (leader,), (target,)
-    return Entry(1, size, number, 1, f"t{number}", 0, before, after, after, leader, size)
+def table(copies: list[tuple[int, int, int]]) -> EntryTable:
+    """Steps by leader, target and size, each of a topic of its own."""
+    moves = [
+        builders.move(f"t{number:02}", 0, (leader,), (target,), bytes=size)
+        for number, (leader, target, size) in enumerate(copies)
+    ]
+    return EntryTable(moves, builders.cluster({}))
 
 
 def stage(
     copies: list[tuple[int, int, int]], execution: Execution, style: Style = USUAL
 ) -> list[int]:
-    """The sizes of the first stage, filled without laws; `copies`: leader, target, size."""
-    entries = [entry(number, *copy) for number, copy in enumerate(copies)]
+    """The sizes of the first stage, filled without laws."""
+    entries = table(copies)
     backlog = Backlog(entries)
-    pace = pace_of(backlog.all, backlog.queues, execution)
+    pace = pace_of(backlog.all, backlog.queues, backlog, execution)
+    caps = [100] * len(copies)
+    room = StageCapacity(entries, execution, DEFAULT_BOUNDS, caps, pace.span_bytes)
 
-    class Caps(TopicCaps):
-        def of(self, topic: str) -> int:
-            return 100
-
-    room = StageCapacity(execution, DEFAULT_BOUNDS, Caps({}, DEFAULT_BOUNDS), pace.span_bytes)
-    taken: list[Entry] = []
-
-    def join(queue, place) -> bool:
-        found = queue.entries[place]
-        if not room.fits(found):
+    def join(row: int) -> bool:
+        if not room.fits(row):
             return False
-        backlog.take(queue, place)
-        room.take(found)
-        taken.append(found)
+        backlog.take(row)
+        room.take(row)
         return True
 
-    StageFiller(backlog.queues, room, pace, execution, join, style).run()
-    return sorted((found.size for found in taken), reverse=True)
+    StageFiller(backlog, backlog.queues, room, pace, execution, join, style).run()
+    return sorted((entries.size[row] for row in room.taken), reverse=True)
 
 
 # Broker 9 is the busiest by far; brokers 5 and 6 have one large entry each and nothing else.
@@ -82,12 +82,24 @@ def test_a_style_says_which_entries_go_first() -> None:
 
 
 def test_a_clone_of_a_backlog_leaves_the_first_as_it_is() -> None:
-    backlog = Backlog([entry(number, *copy) for number, copy in enumerate([*IDLE, *BUSY])])
+    backlog = Backlog(table([*IDLE, *BUSY]))
     was = list(backlog.everything())
     clone = backlog.clone()
-    assert [found for _, _, found in clone.everything()] == [found for _, _, found in was]
-    queue, place, _ = next(clone.everything())
-    clone.settle([clone.take(queue, place)])
-    clone.compact()
+    assert list(clone.everything()) == was
+    clone.take(was[0])
+    clone.settle([was[0]])
+    assert list(clone.everything()) == was[1:]
     assert list(backlog.everything()) == was
     assert (backlog.all.bytes, clone.all.bytes) == (210, 190)
+
+
+def test_holes_are_closed_and_empty_queues_dropped() -> None:
+    backlog = Backlog(table([*IDLE, *BUSY]))
+    rows = list(backlog.everything())
+    for count, row in enumerate(rows, 1):
+        backlog.take(row)
+        backlog.settle([row])
+        backlog.compact([row])
+        assert list(backlog.everything()) == rows[count:]
+    assert not backlog.queues
+    assert (backlog.all.bytes, backlog.all.replicas) == (0, 0)

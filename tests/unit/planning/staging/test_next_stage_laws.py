@@ -10,13 +10,16 @@ from hypothesis import strategies as st
 from builders import desired, pool_spec
 from laws import examples
 from poolkeeper.model import plans, specs, topology
+from poolkeeper.model.columns.replica_lists import ReplicaLists
 from poolkeeper.model.desired import Desired
 from poolkeeper.planning.audit.excess import Rules, excesses, live_state, partition_excess
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.planning.staging.candidates import entry_for
 from poolkeeper.planning.staging.disks.disk_space import Disks
-from poolkeeper.planning.staging.excess_ledger import LAWFUL, Ledger
-from poolkeeper.planning.staging.limits import Bounds
+from poolkeeper.planning.staging.entries import EntryTable
+from poolkeeper.planning.staging.excess_ledger import Ledger
+from poolkeeper.planning.staging.limits import Bounds, bytes_around, line_bytes
+from poolkeeper.planning.staging.list_changes import LAWFUL, list_changes
 
 MIB = 2**20
 BROKERS = range(1, 9)
@@ -212,25 +215,57 @@ def test_the_change_of_a_step_is_that_of_the_laws(data) -> None:
         state = after
 
 
-@examples(15)
+odd_lists = st.lists(st.sampled_from((*BROKERS, 9)), min_size=1, max_size=4).map(tuple)
+
+
+@examples(60)
 @given(st.data())
-def test_the_quick_answer_is_the_slow_one(data) -> None:
+def test_changes_by_column_are_those_of_the_laws(data) -> None:
+    """Whatever the lists are: brokers twice, outside of the pool, gone, in racks that are full."""
     cluster = data.draw(clusters())
     wanted = data.draw(declared())
-    free = replace(wanted.pools[0], capacity=specs.Capacity(), headroom=None)
-    kafka = replace(wanted.cluster, limits=specs.ClusterLimits())
-    wanted = replace(wanted, cluster=kafka, pools=(free, wanted.pools[1]))
-    rules = Rules(wanted, cluster, frozenset())
-    ledger = Ledger(rules)
-    for i, move in enumerate(data.draw(moves_of(cluster))):
-        entry = entry_for(cluster.topics, cluster.brokers, i, move, 1)
-        home = rules.home(move.topic)
-        before = partition_excess(rules, home, entry.before)
-        after = partition_excess(rules, home, entry.after)
-        expected = (*(b - a for a, b in zip(before, after, strict=True)), 0, 0)
-        assert tuple(ledger.change(entry)) == expected
-        if ledger.change(entry) is LAWFUL:
-            assert after == before
+    unmanaged = data.draw(st.sampled_from(specs.UnmanagedTopics))
+    pools = data.draw(st.sampled_from([wanted.pools, wanted.pools[1:]]))
+    kafka = replace(wanted.cluster, unmanaged_topics=unmanaged, default_pool="q")
+    rules = Rules(replace(wanted, cluster=kafka, pools=pools), cluster, frozenset({4}))
+    lists = [(name, *data.draw(st.tuples(odd_lists, odd_lists))) for name in "tuvtuv"]
+    topics = ["t", "u", "v"]
+    found = list_changes(
+        rules,
+        topics,
+        [topics.index(name) for name, _, _ in lists],
+        ReplicaLists.of([before for _, before, _ in lists]).wide(),
+        ReplicaLists.of([after for _, _, after in lists]).wide(),
+    )
+    for change, (name, *pair) in zip(found, lists, strict=True):
+        before, after = (partition_excess(rules, rules.home(name), each) for each in pair)
+        assert change.of_lists == tuple(b - a for a, b in zip(before, after, strict=True))
+        assert change[4:] == (0, 0)
+        assert (change is LAWFUL) == (before == after)
+
+
+@examples(60)
+@given(st.data())
+def test_steps_by_column_are_the_steps_one_by_one(data) -> None:
+    cluster = data.draw(clusters())
+    for topic in data.draw(st.sets(st.sampled_from(sorted(cluster.topics)))):
+        unled = (p._replace(leader=None) for p in cluster.topics[topic].partitions)
+        cluster.topics[topic] = replace(cluster.topics[topic], partitions=tuple(unled))
+    moves = data.draw(moves_of(cluster))
+    at = [data.draw(st.none() | st.integers(0, len(move.path) - 1)) for move in moves]
+    table = EntryTable(moves, cluster, at)
+    expected = [
+        entry_for(cluster.topics, cluster.brokers, index, move, place + 1)
+        for index, (move, place) in enumerate(zip(moves, at, strict=True))
+        if place is not None and place + 1 < len(move.path)
+    ]
+    assert [table.entry(row) for row in range(len(table))] == expected
+    for row, entry in enumerate(expected):
+        assert table.topics[table.topic[row]] == entry.topic
+        assert table.request_bytes[row] >= line_bytes(entry) + bytes_around(entry, 0)
+        assert table.is_last(row) == (entry.step + 1 == len(moves[entry.move].path))
+    first = EntryTable(moves, cluster, [0] * len(moves))
+    assert EntryTable(moves, cluster).move == first.move
 
 
 @examples(15)

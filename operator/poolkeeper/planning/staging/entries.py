@@ -1,0 +1,195 @@
+"""The steps that may go next, by column: a row each.
+
+Packing looks at every step many times. What it asks most is in lists by row; who needs more of a
+step asks for its `Entry`.
+
+A *side* is a broker and a direction, in or out, and has a number: twice the place of the broker
+among `EntryTable.brokers`, and one more for out. A step takes its bytes out of the leader's side,
+and brings them in on the side of each broker that it adds.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
+
+import numpy as np
+
+from poolkeeper.model.columns.move_columns import MoveColumns
+from poolkeeper.model.columns.partition_columns import (
+    UNKNOWN,
+    Bools,
+    leaders_of,
+    numbers_of,
+)
+from poolkeeper.model.columns.replica_lists import NOBODY, Ints, ReplicaLists, distinct
+from poolkeeper.model.plans import Move
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.staging.limits import Entry, bytes_at_most
+from poolkeeper.planning.staging.list_changes import repeated
+
+
+class EntryTable:
+    """Steps by column. Rows are added at the end and never change.
+
+    By row: `urgency`; `move` and `step`; `size`, the bytes of one copy, and `bytes`, of all of its
+    copies; `out`, the side of its leader; `into`, the sides of the brokers that it adds; `topic`,
+    the place among `topics`; `request_bytes`, more than it adds to a stage's transaction.
+
+    `before` and `after`: the lists of the rows that were there from the beginning.
+    """
+
+    def __init__(
+        self, moves: Sequence[Move], cluster: Cluster, at: Sequence[int | None] | None = None
+    ) -> None:
+        """The next step of each move that has one.
+
+        `at[i]`: the place in move i's path where its live list is, or `None` to leave the move out;
+        if `at` is not given, every move is at the first place of its path. Raises as
+        `MoveColumns.of` does.
+        """
+        self._moves = moves
+        self._lists = [len(move[3]) for move in moves]
+        self.move, place = _next_steps(self._lists, at)
+        columns = MoveColumns.of([moves[index] for index in self.move])
+        before = np.cumsum(columns.counts) - columns.counts + place
+        self.before, self.after = columns.lists.take(before), columns.lists.take(before + 1)
+        number: dict[str, int] = {}
+        self.topic = [number.setdefault(name, len(number)) for name in columns.topic]
+        self.topics = [*number]
+        self.brokers: list[int] = distinct(columns.lists.ids).tolist()
+        olds, news = self.before.wide(), self.after.wide()
+        added = _added(olds, news)
+        count = added.sum(axis=1)
+        size = np.where(count > 0, columns.bytes // _replicas_added(columns, news, added), 0)
+        observed = _observed(cluster, self.topics, self.topic, columns.partition)
+        ids = np.array(self.brokers, dtype=np.int64)
+        out = 2 * np.searchsorted(ids, _leaders(olds, observed, cluster.brokers)) + 1
+        taken = 2 * np.searchsorted(ids, news[added])
+        self.urgency: list[int] = columns.urgency.tolist()
+        self.step: list[int] = (place + 1).tolist()
+        self.size: list[int] = size.tolist()
+        self.bytes: list[int] = [a * b for a, b in zip(self.size, count.tolist(), strict=True)]
+        self.out: list[int] = out.tolist()
+        self.into = ReplicaLists(np.append(0, np.cumsum(count)), taken).tuples()
+        most = [bytes_at_most(name, 0) for name in self.topics]
+        more = bytes_at_most("", 1) - bytes_at_most("", 0)
+        lengths = self.after.lengths.tolist()
+        self.request_bytes = [
+            most[topic] + more * count for topic, count in zip(self.topic, lengths, strict=True)
+        ]
+        self._side = {broker: 2 * place for place, broker in enumerate(self.brokers)}
+
+    def __len__(self) -> int:
+        return len(self.move)
+
+    def append(self, entry: Entry) -> int:
+        """Add a later step of one of the moves, and return its row."""
+        side = self._side
+        self.urgency.append(entry.urgency)
+        self.move.append(entry.move)
+        self.step.append(entry.step)
+        self.size.append(entry.size)
+        self.bytes.append(entry.bytes)
+        self.out.append(side[entry.leader] + 1)
+        self.into.append(tuple([side[broker] for broker in entry.added]))
+        self.topic.append(self.topics.index(entry.topic))
+        self.request_bytes.append(bytes_at_most(entry.topic, len(entry.after)))
+        return len(self.move) - 1
+
+    def entry(self, row: int) -> Entry:
+        """All that is known of a step."""
+        index, step = self.move[row], self.step[row]
+        move = self._moves[index]
+        before, after = move.path[step - 1], move.path[step]
+        return Entry(
+            self.urgency[row],
+            self.bytes[row],
+            index,
+            step,
+            move.topic,
+            move.partition,
+            before,
+            after,
+            tuple([self.brokers[side >> 1] for side in self.into[row]]),
+            self.leader(row),
+            self.size[row],
+        )
+
+    def is_last(self, row: int) -> bool:
+        """Whether it is the last step of its move."""
+        return self.step[row] + 1 == self._lists[self.move[row]]
+
+    def steps(self, rows: Iterable[int]) -> list[tuple[int, int]]:
+        """The move and the step of each of these rows, ascending."""
+        return sorted([(self.move[row], self.step[row]) for row in rows])
+
+    def leader(self, row: int) -> int:
+        """The broker from which the step copies."""
+        return self.brokers[self.out[row] >> 1]
+
+    def replicas(self) -> tuple[Ints, Ints]:
+        """By replica that a step adds: the step's row, and the side that takes it in."""
+        counts = list(map(len, self.into))
+        sides = np.fromiter(chain.from_iterable(self.into), dtype=np.int64, count=sum(counts))
+        return np.repeat(np.arange(len(self)), counts), sides
+
+
+def _next_steps(lists: Sequence[int], at: Sequence[int | None] | None) -> tuple[list[int], Ints]:
+    """The moves that have a next step, and where each of these is in its path."""
+    if at is None:
+        at = [0] * len(lists)
+    found = [
+        (index, place)
+        for index, (count, place) in enumerate(zip(lists, at, strict=True))
+        if place is not None and place + 1 < count
+    ]
+    moves, places = zip(*found, strict=True) if found else ((), ())
+    return list(moves), np.array(places, dtype=np.int64)
+
+
+def _added(olds: Ints, news: Ints) -> Bools:
+    """By slot of the new lists, whether it holds a broker that the old list does not name."""
+    found: Bools = news != NOBODY
+    for slot in range(olds.shape[1]):
+        found &= news != olds[:, slot, None]
+    return found
+
+
+def _replicas_added(columns: MoveColumns, news: Ints, added: Bools) -> Ints:
+    """By move, how many replicas all steps of its path add, at least 1 so as to divide by it.
+
+    `added`: which slots of the lists `news` hold a replica that the next step adds.
+    """
+    if (columns.counts == 2).all():  # of nearly all plans
+        total = (added & ~repeated(news)).sum(axis=1)
+    else:
+        steps = columns.steps()
+        each = (steps.added != NOBODY).sum(axis=1)
+        total = np.bincount(steps.move, weights=each, minlength=len(columns)).astype(np.int64)
+    found: Ints = np.maximum(total, 1)
+    return found
+
+
+def _observed(cluster: Cluster, topics: Sequence[str], topic: Sequence[int], numbers: Ints) -> Ints:
+    """The observed leaders of partitions, `UNKNOWN` where there is none.
+
+    `topics`: names; `topic`: the place of each partition's topic among them; `numbers`: the
+    partitions.
+    """
+    known: list[dict[int, int | None]] = []
+    for name in topics:
+        parts = cluster.topics[name].partitions if name in cluster.topics else ()
+        known.append(dict(zip(numbers_of(parts), leaders_of(parts), strict=True)))
+    found = [known[t].get(n) for t, n in zip(topic, numbers.tolist(), strict=True)]
+    if None in found:
+        found = [UNKNOWN if each is None else each for each in found]
+    return np.array(found, dtype=np.int64)
+
+
+def _leaders(olds: Ints, observed: Ints, live: Collection[int]) -> Ints:
+    """The observed leader if the list names it, else its first live replica, else its first."""
+    alive = np.isin(olds, np.array(list(live), dtype=np.int64))
+    first = olds[np.arange(len(olds)), alive.argmax(axis=1)]
+    leads = np.zeros(len(olds), dtype=bool)
+    for slot in range(olds.shape[1]):
+        leads |= olds[:, slot] == observed
+    return np.where(leads & (observed != UNKNOWN), observed, first)

@@ -184,8 +184,7 @@ def _works(
 
 def holdings_of_day(reader: Reader, entry: ClusterEntry) -> tuple[Holding, ...]:
     """The cluster's brokers before its plan and after it."""
-    columns = reader.rows(entry, schemas.BALANCES, Holding._fields)
-    return tuple(Holding(**row) for row in rows_of(columns))
+    return tuple(Holding(**row) for row in rows_of(reader.rows(entry, schemas.BALANCES)))
 
 
 def problems_of_day(reader: Reader, entry: ClusterEntry) -> tuple[PlanProblem, ...]:

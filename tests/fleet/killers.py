@@ -15,16 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from poolkeeper.cli import main
+from poolkeeper.fleet.engines import spark
 from poolkeeper.fleet.stages import load_features
 from poolkeeper.fleet.stages import plan as stages_plan
 from poolkeeper.fleet.stages import snapshot as stages_snapshot
 
 KINDS: dict[str, tuple[Any, str]] = {
     "snapshot": (stages_snapshot, "perform"),
+    "features": (load_features, "perform"),
     "read": (load_features, "read"),
     "figures": (load_features, "figures"),
     "gather": (load_features, "gather"),
     "plan": (stages_plan, "perform"),
+    "rows": (spark, "_rows_of_attempts"),
 }
 """By kind of task, the function that does it."""
 

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from fleet import killers
+from fleet import cases, killers
 from fleet.conftest import IMPORTED, lake_at
+from fleet.in_process import InProcess
 from fleet.test_damaged_tables import DAY, contents, made, whole, words
 from matrices import soak
 from poolkeeper.cli import main
+from poolkeeper.fleet.engines import engines
 from poolkeeper.fleet.lake.steps import TABLES_OF
+from poolkeeper.fleet.storage import parquet, schemas
 from standalone_spark import CONF, StandaloneSpark, standalone_spark
 
 __all__ = ["made", "standalone_spark", "whole"]
@@ -69,11 +72,38 @@ def test_a_driver_that_is_killed_at_a_step(
     assert contents(lake) == contents(lake_at(whole))
 
 
-def run_with_killers(victim: str, made: Path, folder: Path, master: str, conf: dict) -> Path:
+@pytest.fixture
+def command(made: Path, whole: Path, tmp_path: Path) -> list[str]:
+    """A run of all steps, with samples."""
+    for name in ("east", "west"):
+        topics = cases.rows(lake_at(whole), schemas.PARTITIONS, name, DAY).column("topic")
+        at = [read_ms(whole, name) - hour * 3_600_000 for hour in range(30)]
+        rows = [(topic, 0, "bytes_in_per_s", ms, 5.0) for topic in topics.to_pylist() for ms in at]
+        file = tmp_path / "samples" / f"cluster={name}" / "a.parquet"
+        parquet.write(file, parquet.from_rows(schemas.SAMPLES, rows))
+    return [*words(made, tmp_path / "out", "run"), "--samples", str(tmp_path / "samples")]
+
+
+def read_ms(lake: Path, name: str) -> int:
+    return int(cases.entry(lake_at(lake), "snapshot", name, DAY).figures["read_ms"])
+
+
+def expected(command: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict:
+    """What the same run makes in this process."""
+    with monkeypatch.context() as patched:
+        patched.setattr(engines, "open_engine", InProcess.opened)
+        apart = [str(folder / "apart") if each == str(folder / "out") else each for each in command]
+        assert main.main(apart) == 0
+    return contents(lake_at(folder / "apart"))
+
+
+def run_with_killers(
+    victim: str, command: list[str], folder: Path, master: str, conf: dict
+) -> Path:
     """A run of all steps, whose first task of every kind kills; returns its tables."""
     (folder / "killed").mkdir()
     given = [f"--conf={key}={value}" for key, value in conf.items()]
-    command = [*words(made, folder / "out", "run"), "--master", master, *given]
+    command = [*command, "--master", master, *given]
     program = [sys.executable, "-m", "fleet.killers", victim, str(folder / "killed")]
     ran = subprocess.run(
         [*program, *command],
@@ -91,24 +121,27 @@ def run_with_killers(victim: str, made: Path, folder: Path, master: str, conf: d
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_python_workers_that_are_killed_at_every_step(
-    made: Path, whole: Path, tmp_path: Path, java_options: str
+    command: list[str], tmp_path: Path, java_options: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conf = {
         "spark.driver.memory": "512m",
         "spark.driver.extraJavaOptions": java_options,
         "spark.executorEnv.PYTHONPATH": PATH,
     }
-    out = run_with_killers("worker", made, tmp_path, "local[2]", conf)
-    assert contents(lake_at(out)) == contents(lake_at(whole))
+    out = run_with_killers("worker", command, tmp_path, "local[2]", conf)
+    assert contents(lake_at(out)) == expected(command, tmp_path, monkeypatch)
     assert not lake_at(out).objects.files("attempts")
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_executors_that_are_killed_at_every_step(
-    made: Path, whole: Path, tmp_path: Path, standalone_spark: StandaloneSpark
+    command: list[str],
+    tmp_path: Path,
+    standalone_spark: StandaloneSpark,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     conf = {**CONF, "spark.executorEnv.PYTHONPATH": PATH}
-    out = run_with_killers("executor", made, tmp_path, standalone_spark.master, conf)
-    assert contents(lake_at(out)) == contents(lake_at(whole))
+    out = run_with_killers("executor", command, tmp_path, standalone_spark.master, conf)
+    assert contents(lake_at(out)) == expected(command, tmp_path, monkeypatch)
     assert not lake_at(out).objects.files("attempts")

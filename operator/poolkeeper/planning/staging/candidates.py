@@ -33,7 +33,8 @@ def packer_for(
     disks, ledger = Disks(rules, bounds), Ledger(rules)
     chains = []
     if disks.free:
-        entries = map(table.entry, range(len(table)))
+        in_turn = sorted(range(len(table)), key=table.move.__getitem__)
+        entries = map(table.entry, in_turn)
         ahead = (_ahead(rules.cluster, moves[entry.move], entry) for entry in entries)
         chains = [tuple(map(disks.step, steps)) for steps in ahead]
     caps = TopicCaps(topics, bounds)

@@ -81,6 +81,13 @@ class EntryTable:
     def __len__(self) -> int:
         return len(self.move)
 
+    def sort(self, order: Ints) -> None:
+        """Put the rows into this order, so that what is read in turn lies side by side."""
+        for name in ("urgency", "move", "step", "size", "bytes", "out", "topic", "request_bytes"):
+            setattr(self, name, np.array(getattr(self, name), dtype=np.int64)[order].tolist())
+        self.into = ReplicaLists.of(self.into).take(order).tuples()
+        self.before, self.after = self.before.take(order), self.after.take(order)
+
     def append(self, entry: Entry) -> int:
         """Add a later step of one of the moves, and return its row."""
         side = self._side

@@ -158,7 +158,7 @@ class StageFiller:
             for side, queue in queues[urgency].items()
         ]
         for turn in self._turns:
-            turn.cursor = Cursor(turn.queue, backlog, _LOOK_AHEAD)
+            turn.cursor = Cursor(turn.queue, backlog, room, _LOOK_AHEAD)
         self._gathers = style.gathers
         by_side = [(turn.side, turn.queue) for turn in self._turns]
         large = large_bytes(
@@ -191,7 +191,7 @@ class StageFiller:
                 self._join(row)
 
     def _sweep(self, turns: Iterable[_Turn], *, keeps_slots: bool) -> list[_Turn]:
-        room, join, fits, limit = self._room, self._join, self._room.fits, self._limit
+        room, join, limit = self._room, self._join, self._limit
         held, replicas, span = room.held, room.replicas, room.span_bytes
         postponed = []
         waiting = [(self._key(turn), turn) for turn in turns]  # no two keys are equal
@@ -212,7 +212,7 @@ class StageFiller:
                 left = turn.most  # the first of a side may be larger than the span
             elif turn.part > used + 1:
                 wanted -= turn.least * (turn.part - used - 1)
-            while (row := cursor.next(wanted, left, fits)) is not None:
+            while (row := cursor.next(wanted, left)) is not None:
                 if join(row):
                     cursor.taken()
                     heapq.heapreplace(waiting, (self._key(turn), turn))

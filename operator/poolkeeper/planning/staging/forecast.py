@@ -69,11 +69,12 @@ def predict(
     fixed = throttle.mode is not ThrottleMode.NONE
     rate = throttle.rate_bytes_per_s if fixed else ASSUMED_RATE_BYTES_PER_S
     table = EntryTable(plan.moves, cluster)
-    packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds, plan.moves, table)
     backlog = Backlog(table)
+    packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds, plan.moves, table)
     stages: list[PlannedStage] = []
     span_bytes = 0
     within = True
+    longer = any(len(move.path) > 2 for move in plan.moves)
     while backlog.queues:
         room, wait = packer.pack(backlog)
         if wait is not None:
@@ -85,7 +86,7 @@ def predict(
         if packer.disks.free:
             for row in room.taken:
                 packer.disks.release(table.entry(row))
-        for row in room.taken:
+        for row in room.taken if longer else ():
             if not table.is_last(row):
                 backlog.add(_following(plan, cluster, table.entry(row)))
     if not stages:

@@ -65,8 +65,9 @@ def next_stage(
     table = EntryTable(moves, cluster, at)
     if not len(table):
         return None
+    backlog = Backlog(table)
     packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds, moves, table)
-    room, wait = packer.pack(Backlog(table))
+    room, wait = packer.pack(backlog)
     if wait is not None:
         return NothingFits(wait)
     return Stage(tuple(table.steps(room.taken)), room.bytes)

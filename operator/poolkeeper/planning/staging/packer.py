@@ -89,7 +89,7 @@ class StagePacker:
         style = self._style(backlog, pace)
         stage = self._fill(backlog, style, pace if style is USUAL else None)
         wait = None if stage.room.taken else stage.rescue()
-        stage.settle()
+        backlog.settle(stage.room)
         backlog.compact(stage.room.taken)
         return stage.room, wait
 
@@ -156,9 +156,9 @@ class StagePacker:
         stage = _Stage(self, backlog, room)
         for pace, queues in paces:
             StageFiller(backlog, queues, room, pace, self.execution, stage.try_to_join, style).run()
-            stage.settle()
+            backlog.settle(room)
         stage.make_up()
-        stage.settle()
+        backlog.settle(room)
         return stage
 
     def change(self, row: int) -> Excesses:
@@ -211,13 +211,7 @@ class _Stage:
         self.room = room
         self._aside: list[int] = []
         self._changes: list[Excesses] = []
-        self._settled = 0
         self._plain = len(packer.changes) if not packer.disks.free else 0
-
-    def settle(self) -> None:
-        """Count what joined out of what is left to carry."""
-        self._backlog.settle(self.room.taken[self._settled :])
-        self._settled = len(self.room.taken)
 
     def try_to_join(self, row: int) -> bool:
         """Let a step that fits join if it may; put it aside if only laws forbid it."""

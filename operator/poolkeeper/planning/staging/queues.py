@@ -9,8 +9,9 @@ order of size and are read from both ends: large ones go first, small ones fill 
 import bisect
 import copy
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
+from operator import sub
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from poolkeeper.model.plans import Urgency
 from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.limits import Entry
 from poolkeeper.planning.staging.side_loads import SideLoads
+from poolkeeper.planning.staging.stage_capacity import StageCapacity
 
 _HEAL = Urgency.HEAL.value
 
@@ -69,6 +71,7 @@ class SideQueue:
 class Backlog:
     """All steps that wait, by urgency and bottleneck, and what every side has left.
 
+    The rows of the table are put into the order of the queues.
     `gone`: by row, whether the step was taken.
     """
 
@@ -102,16 +105,14 @@ class Backlog:
         carried = np.where(side % 2 == 1, np.array(table.bytes), np.array(table.size))
         group = np.array(table.urgency, dtype=np.int64) * sides + side
         order = np.lexsort((-carried, group))
-        ordered, places, keys = group[order], order.tolist(), (-carried[order]).tolist()
-        begins = [0, *(np.flatnonzero(np.diff(ordered)) + 1).tolist(), len(places)]
-        queue_of: list[SideQueue | None] = [None] * len(places)
+        table.sort(order)
+        ordered, keys = group[order], (-carried[order]).tolist()
+        begins = [0, *(np.flatnonzero(np.diff(ordered)) + 1).tolist(), len(table)]
         for begin, end in pairwise(begins):
             urgency, place = divmod(int(ordered[begin]), sides)
-            queue = SideQueue(keys[begin:end], places[begin:end], end - begin)
+            queue = SideQueue(keys[begin:end], list(range(begin, end)), end - begin)
             self.queues[urgency][place] = queue
-            for row in queue.rows:
-                queue_of[row] = queue
-        self._queue_of = [queue for queue in queue_of if queue is not None]
+            self._queue_of += [queue] * (end - begin)
 
     def clone(self) -> "Backlog":
         """A copy to try stages with, to which nothing can be added."""
@@ -139,7 +140,9 @@ class Backlog:
         """Add a further step of a move, once the one before it is done."""
         row = self.table.append(entry)
         self.gone.append(0)
-        self._count([row], 1)
+        self.all.count([row], 1)
+        if entry.urgency == _HEAL:
+            self.healing.count([row], 1)
         side = self._bottleneck(row)
         queue = self.queues[entry.urgency].setdefault(side, SideQueue([], [], 0))
         self._queue_of.append(queue)
@@ -153,9 +156,18 @@ class Backlog:
         """Remove a step from its queue; `settle` counts it out of the loads."""
         self.gone[row] = 1
 
-    def settle(self, taken: Sequence[int]) -> None:
-        """Count steps that were taken out of what is left to carry."""
-        self._count(taken, -1)
+    def settle(self, room: StageCapacity) -> None:
+        """Count what joined the stage since this was done last out of what is left to carry."""
+        rows, bytes_of, replicas_of = room.joined()
+        if not rows:
+            return
+        carried, into, urgency = self.table.bytes, self.table.into, self.table.urgency
+        self.all.bytes_of = list(map(sub, self.all.bytes_of, bytes_of))
+        self.all.replicas_of = list(map(sub, self.all.replicas_of, replicas_of))
+        self.all.bytes -= sum([carried[row] for row in rows])
+        self.all.replicas -= sum([len(into[row]) or 1 for row in rows])
+        if _HEAL in self.queues:
+            self.healing.count((row for row in rows if urgency[row] == _HEAL), -1)
 
     def everything(self) -> Iterator[int]:
         """All steps that wait, the most urgent first."""
@@ -198,12 +210,6 @@ class Backlog:
             self.all.replicas_of[side] / self._replicas_unit,
         )
 
-    def _count(self, rows: Sequence[int], sign: int) -> None:
-        self.all.count(rows, sign)
-        if _HEAL in self.queues:
-            urgency = self.table.urgency
-            self.healing.count((row for row in rows if urgency[row] == _HEAL), sign)
-
 
 class Cursor:
     """A way through a queue for one stage: from the large end, then from the small end.
@@ -221,11 +227,16 @@ class Cursor:
         "_low",
         "_offers_high",
         "_offers_low",
+        "_room",
         "_rows",
+        "_topic",
     )
 
-    def __init__(self, queue: SideQueue, backlog: Backlog, look_ahead: int) -> None:
+    def __init__(
+        self, queue: SideQueue, backlog: Backlog, room: StageCapacity, look_ahead: int
+    ) -> None:
         self._keys, self._rows = queue.keys, queue.rows
+        self._room, self._topic = room, backlog.table.topic
         self._gone, self._bytes = backlog.gone, backlog.table.bytes
         self._low, self._high = 0, len(queue.rows)
         self._offers_low = self._offers_high = look_ahead
@@ -238,13 +249,14 @@ class Cursor:
         row = self._rows[place]
         return -self._keys[place] if self._gone[row] else self._bytes[row]
 
-    def next(self, wanted_bytes: int, bytes_max: int, fits: Callable[[int], bool]) -> int | None:
+    def next(self, wanted_bytes: int, bytes_max: int) -> int | None:
         """The next step that fits: the largest of at most `wanted_bytes`, else the smallest.
 
         `bytes_max`: what the bottleneck can carry at all. Steps that do not fit count against
         `look_ahead`.
         """
         rows, gone, low, high = self._rows, self._gone, self._low, self._high
+        topic, full, fits = self._topic, self._room.full_topics, self._room.fits
         fitting = low
         if low < high and -self._keys[low] > wanted_bytes:
             fitting = bisect.bisect_left(self._keys, -wanted_bytes, low)
@@ -255,7 +267,7 @@ class Cursor:
                 low += 1
                 if not gone[row]:
                     self._offers_low -= 1
-                    if fits(row):
+                    if topic[row] not in full and fits(row):
                         self._low, self._is_low = low, True
                         return row
             self._low = low
@@ -264,7 +276,7 @@ class Cursor:
             row = rows[high]
             if not gone[row]:
                 self._offers_high -= 1
-                if fits(row):
+                if topic[row] not in full and fits(row):
                     self._high, self._is_low = high, False
                     return row
         self._high = high

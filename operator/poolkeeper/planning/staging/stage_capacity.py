@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Sequence
+from operator import sub
 
 from poolkeeper.algorithms.sizes import reassignment_bytes
 from poolkeeper.model.specs import Execution
@@ -17,6 +18,7 @@ class StageCapacity:
 
     `held` and `replicas`: the bytes and replicas that each side carries in it.
     `taken`: its steps, in the order in which they joined. `bytes`: what it copies in all.
+    `full_topics`: those that reach their cap.
     `in_flight`: replicas that it adds; a step that adds none counts as one.
     """
 
@@ -36,6 +38,8 @@ class StageCapacity:
         sides = 2 * len(table.brokers)
         self.held = [0] * sides
         self.replicas = [0] * sides
+        self.full_topics: set[int] = set()
+        self._counted = 0, [0] * sides, [0] * sides
         self._table = table
         self._into, self._out = table.into, table.out
         self._size, self._bytes = table.size, table.bytes
@@ -119,9 +123,18 @@ class StageCapacity:
         topic = self._topic[row]
         before = self._topics.get(topic, 0)
         self._topics[topic] = before + 1
+        if before + 1 >= self._caps[topic]:
+            self.full_topics.add(topic)
         self._unmeasured.append((row, before))
         self._bytes_at_most += self._request[row]
         self.taken.append(row)
+
+    def joined(self) -> tuple[list[int], list[int], list[int]]:
+        """The steps that joined since this was asked last; by side their bytes and replicas."""
+        count, held, replicas = self._counted
+        self._counted = len(self.taken), self.held.copy(), self.replicas.copy()
+        bytes_of = list(map(sub, self.held, held))
+        return self.taken[count:], bytes_of, list(map(sub, self.replicas, replicas))
 
     @property
     def within_limits(self) -> bool:

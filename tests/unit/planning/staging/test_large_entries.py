@@ -46,6 +46,15 @@ def stage(
     return sorted((entries.size[row] for row in room.taken), reverse=True)
 
 
+def settle(backlog: Backlog, row: int) -> None:
+    """Take a step in a stage of its own."""
+    caps = [100] * len(backlog.table)
+    room = StageCapacity(backlog.table, EXECUTION, DEFAULT_BOUNDS, caps, 100)
+    backlog.take(row)
+    room.take(row)
+    backlog.settle(room)
+
+
 # Broker 9 is the busiest by far; brokers 5 and 6 have one large entry each and nothing else.
 BUSY = [(leader, 9, 20) for leader in range(11, 17)]
 IDLE = [(21, 5, 60), (22, 6, 30)]
@@ -86,8 +95,7 @@ def test_a_clone_of_a_backlog_leaves_the_first_as_it_is() -> None:
     was = list(backlog.everything())
     clone = backlog.clone()
     assert list(clone.everything()) == was
-    clone.take(was[0])
-    clone.settle([was[0]])
+    settle(clone, was[0])
     assert list(clone.everything()) == was[1:]
     assert list(backlog.everything()) == was
     assert (backlog.all.bytes, clone.all.bytes) == (210, 190)
@@ -97,8 +105,7 @@ def test_holes_are_closed_and_empty_queues_dropped() -> None:
     backlog = Backlog(table([*IDLE, *BUSY]))
     rows = list(backlog.everything())
     for count, row in enumerate(rows, 1):
-        backlog.take(row)
-        backlog.settle([row])
+        settle(backlog, row)
         backlog.compact([row])
         assert list(backlog.everything()) == rows[count:]
     assert not backlog.queues

@@ -20,6 +20,7 @@ from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.excess_ledger import Ledger
 from poolkeeper.planning.staging.limits import Bounds, bytes_around, line_bytes
 from poolkeeper.planning.staging.list_changes import LAWFUL, list_changes
+from poolkeeper.planning.staging.queues import Backlog
 
 MIB = 2**20
 BROKERS = range(1, 9)
@@ -266,6 +267,13 @@ def test_steps_by_column_are_the_steps_one_by_one(data) -> None:
         assert table.is_last(row) == (entry.step + 1 == len(moves[entry.move].path))
     first = EntryTable(moves, cluster, [0] * len(moves))
     assert EntryTable(moves, cluster).move == first.move
+    backlog = Backlog(table)  # which puts the rows into another order
+    assert sorted(map(table.entry, backlog.everything())) == sorted(expected)
+    assert backlog.all.bytes == sum(entry.bytes for entry in expected)
+    lists = zip(table.before.tuples(), table.after.tuples(), strict=True)
+    for row, pair in enumerate(lists):
+        entry = table.entry(row)
+        assert pair == (entry.before, entry.after)
 
 
 @examples(15)

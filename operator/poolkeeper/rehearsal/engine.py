@@ -6,9 +6,9 @@ out by the same passes. The copy's brokers have begun before the rehearsal does:
 """
 
 import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
+from threading import Lock
 
 from poolkeeper.errors import PoolkeeperError, Unavailable
 from poolkeeper.frozen import frozen
@@ -65,23 +65,38 @@ def rehearse(
     cluster: Cluster, desired: Desired, settings: Settings, make_plan: MakePlan
 ) -> Rehearsal:
     """Rehearse the plan for a cluster; an empty plan ends at second 0."""
-    with _seldom_collecting():
+    with _SELDOM_COLLECTING:
         return _rehearse(cluster, desired, settings, make_plan)
 
 
-@contextmanager
-def _seldom_collecting() -> Iterator[None]:
-    """Look for garbage in cycles seldom: the copy is one cycle of millions of values, which stay.
+class _SeldomCollecting:
+    """Looks for garbage in cycles seldom: a copy is one cycle of millions of values, which stay.
 
-    Afterwards the copy is garbage, and others may follow.
+    Afterwards the copy is garbage, and others may follow. The collector counts for the process, in
+    which several rehearsals may run.
     """
-    before = gc.get_threshold()
-    gc.set_threshold(YOUNG_OBJECTS, 50, 50)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._running = 0
+        self._usual = gc.get_threshold()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._running:
+                self._usual = gc.get_threshold()
+                gc.set_threshold(YOUNG_OBJECTS, 50, 50)
+            self._running += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._running -= 1
+            if not self._running:
+                gc.set_threshold(*self._usual)
         gc.collect()
+
+
+_SELDOM_COLLECTING = _SeldomCollecting()
 
 
 def _rehearse(

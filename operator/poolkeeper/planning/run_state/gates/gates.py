@@ -68,14 +68,15 @@ def closed(
     """
     reasons = list(controller(cluster))
     reasons.extend(foreign(cluster, ours))
-    own = frozenset(ours) | {move.name for move in moves}
     mending = all(move.urgency in (Urgency.HEAL, Urgency.DRAIN) for move in moves)
     now = health(cluster)
     for sick, before, reason in (
         (now.under_replicated, baseline.under_replicated, WaitReason.UNDER_REPLICATED),
         (now.under_min_isr, baseline.under_min_isr, WaitReason.UNDER_MIN_ISR),
     ):
-        worse = sorted(sick - before - own)
+        damaged = sick - before
+        own = frozenset(ours) | {move.name for move in moves} if damaged else frozenset()
+        worse = sorted(damaged - own)
         if mending:
             worse = [name for name in worse if not _only_dead_missing(cluster, name)]
         if worse:

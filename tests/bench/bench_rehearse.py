@@ -1,4 +1,4 @@
-"""How much a rehearsal costs; cases as arguments, such as 12000:200 or 200000:4000:7.
+"""How much a rehearsal costs; cases as arguments, such as 12000:200 or 200000:4000:6.
 
 A case is partitions, moves at a time (0: the default limits), and how many of the brokers are new
 and empty, beside 60 others; 4 if nothing is said.
@@ -23,7 +23,7 @@ from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.rehearsal.results.outcomes import Subject
 from poolkeeper.rehearsal.values import MIB, End, Settings
 
-CASES = ("3000:200", "12000:0", "12000:200", "200000:4000:7")
+CASES = ("3000:200", "12000:0", "12000:200", "200000:4000:6")
 LARGEST_TOPIC = 1000
 """A request names ten partitions at most of a topic of many thousands: such plans have as many
 stages."""

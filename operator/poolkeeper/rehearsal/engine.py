@@ -189,7 +189,7 @@ def _driver(copy: RehearsedCluster, desired: Desired, plan: Plan, settings: Sett
         recorder=copy.recorder,
         first_pause_s=min(30.0, max(PAUSE_S, predicted_s / 200)),
         longest_pause_s=min(120.0, max(PAUSE_S, predicted_s / 20)),
-        calm_pause_s=0.0 if settings.faults or adapts else longest_stage_s / 2,
+        calm_pause_s=0.0 if settings.faults or adapts else 2 * longest_stage_s,
         quiet_max_s=max(3 * 3600.0, 10 * longest_stage_s),
         longest_s=settings.longest_s,
         open_session=copy.injection.open_session,

@@ -41,6 +41,7 @@ def test_how_far_it_is_can_be_seen_without_yaml(moving):
         "bytes": 12 * MIB,
         "bytesDone": 0,
         "stage": 1,
+        "predictedSeconds": 10,
     }
     assert moving.table("cluster")[1] == "main | Apply | False | Moving | 9/9 |  | 6 | 0"
     moving.says("topic", "b-light", "Moving")

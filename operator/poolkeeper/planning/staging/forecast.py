@@ -42,8 +42,11 @@ class Forecast(NamedTuple):
     halt: Wait | None = None
 
 
-PREDICTED_MOVES_MAX = 20_000
-"""Runs of more moves begin without a prediction: it takes seconds that others wait for."""
+PREDICTED_MOVES_MAX = 100_000
+"""Runs of more moves begin without a prediction, which takes seconds that others wait for.
+
+So many take one to three, once in a run of hours.
+"""
 
 
 def with_stages(

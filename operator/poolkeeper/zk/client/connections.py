@@ -5,11 +5,12 @@ created its chroot would make it look like an empty cluster. So nothing is creat
 without the brokers' nodes is refused, and the message names the chroots that have them.
 """
 
+import atexit
 import logging
 import re
 from collections.abc import Callable
 from contextlib import closing
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 from typing import Any
 
 from kazoo.client import KazooClient
@@ -21,6 +22,11 @@ from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client import failures, multiread
+
+CLOSE_S = 30.0
+"""Longer than kazoo itself waits for the end of its connection."""
+
+logger = logging.getLogger(__name__)
 
 _HOST = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\s,/:\[\]]+)(?::[0-9]{1,5})?")
 _CHROOT = re.compile(r"(?:/[^\s,/]+)*/?")
@@ -99,15 +105,35 @@ class Connection:
             callback()
 
     def close(self) -> None:
-        """End the session and release its threads and sockets; may be called again."""
+        """End the session and release its threads and sockets; may be called again.
+
+        Returns within `CLOSE_S`: kazoo waits for threads of its own without a deadline.
+        """
         with self._closing:
             if self._closed:
                 return
             self._closed = True
             # A client that stopped from within has still to be stopped from outside.
             self.client._stopped.clear()
+            failed: list[Exception] = []
+            ending = Thread(target=self._end, args=(failed,), name="closing", daemon=True)
+            ending.start()
+            ending.join(CLOSE_S)
+            if ending.is_alive():
+                # At the end of the process kazoo would wait for the same threads again.
+                atexit.unregister(self.client.handler.stop)
+                logger.warning(
+                    "kazoo did not end its threads within %.0f s; they are left", CLOSE_S
+                )
+            elif failed:
+                raise failed[0]
+
+    def _end(self, failed: list[Exception]) -> None:
+        try:
             self.client.stop()
             self.client.close()
+        except (KazooException, KazooTimeoutError, OSError) as error:
+            failed.append(error)
 
     def _on_state(self, state: str) -> None:
         self.count += state == KazooState.CONNECTED

@@ -50,8 +50,7 @@ def health(cluster: Cluster) -> Health:
             if partition.isr is None or _is_whole(partition):
                 continue
             in_sync = 0 if partition.leader == -1 else len(partition.isr)
-            whole = all(broker in partition.isr for broker in partition.replicas)
-            if not whole and _missing(partition):
+            if _missing(partition):
                 under_replicated.append(TopicPartition(topic.name, partition.partition))
             if in_sync < min(needed, len(partition.replicas) - len(partition.adding)):
                 under_min_isr.append(TopicPartition(topic.name, partition.partition))
@@ -340,8 +339,10 @@ def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:
 
 def _is_whole(partition: Partition) -> bool:
     """Whether it plainly has all its replicas in sync, as nearly every partition has."""
-    isr = partition.isr
-    return isr == partition.replicas and partition.leader != -1 and not partition.adding
+    isr = partition.isr or ()
+    if partition.leader == -1 or partition.adding:
+        return False
+    return isr == partition.replicas or all([broker in isr for broker in partition.replicas])
 
 
 def _missing(partition: Partition) -> frozenset[int]:

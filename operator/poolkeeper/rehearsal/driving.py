@@ -38,7 +38,7 @@ class RehearsedSession(FakeSession):
 
     def __init__(self, *asked: Any, **options: Any) -> None:
         super().__init__(*asked, **options)
-        self._groups: dict[str, tuple[tuple[str, ...], int, tuple[Node | None, ...]]] = {}
+        self._groups: dict[str, tuple[tuple[str, ...], int, tuple[bytes | None, ...]]] = {}
 
     def read_many(
         self, paths: Sequence[str], *, unreadable: Node | None = None
@@ -49,8 +49,8 @@ class RehearsedSession(FakeSession):
         self.clock.advance(READ_NODE_MS * len(paths))
         return self._read_now(paths)
 
-    def read_groups(self, groups: Sequence[tuple[str, ...]]) -> list[tuple[Node | None, ...]]:
-        """Return the nodes of each group, whose paths belong to one topic.
+    def read_bodies(self, groups: Sequence[tuple[str, ...]]) -> list[tuple[bytes | None, ...]]:
+        """Return the data of each group, whose paths belong to one topic.
 
         A group of which nothing was written since is the same tuple.
         """
@@ -65,14 +65,15 @@ class RehearsedSession(FakeSession):
         nodes: list[Node | None] = found
         return nodes
 
-    def _read_group(self, group: tuple[str, ...]) -> tuple[Node | None, ...]:
+    def _read_group(self, group: tuple[str, ...]) -> tuple[bytes | None, ...]:
         if not group:
             return ()
         tree, known = self.fake.server.tree, self._groups.get(group[0])
         changed = tree.changed(group[0])
         if known is not None and known[0] is group and known[1] == changed:
             return known[2]
-        found = tuple(self._read_now(group))
+        nodes = self._read_now(group)
+        found = tuple([None if node is None else node[0] for node in nodes])
         self._groups[group[0]] = group, changed, found
         return found
 

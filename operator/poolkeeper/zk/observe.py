@@ -77,7 +77,7 @@ def _read(
     )
     traces = session.read_many(TRACE_PATHS, unreadable=UNREADABLE)
     locked = lock is not None and session.exists(lock)
-    states = session.read_groups(decoded.state_paths(nodes))
+    states = session.read_bodies(decoded.state_paths(nodes))
     after, admins = _close(session, paths, admin)
     return ZnodeReading(
         topics=names,

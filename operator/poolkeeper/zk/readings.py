@@ -4,35 +4,44 @@ Damage is reported, never raised. A topic whose node or states cannot be decoded
 with the path and the reason; other undecodable nodes count as unknown and give a note.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import accumulate, chain
+
+import numpy as np
 
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.partition_columns import (
+    UNKNOWN,
+    PartitionColumns,
+    TopicPartitions,
+)
+from poolkeeper.model.columns.replica_lists import ReplicaLists
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
     Controller,
     LaterEpochs,
-    Partition,
     ReassignmentEntry,
+    Replicas,
     RequestDamage,
     Topic,
     TopicPartition,
 )
 from poolkeeper.zk import version_inference, znodes
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
+from poolkeeper.zk.codecs.assignments import Assignment
 from poolkeeper.zk.codecs.kafka_nodes import (
     BrokerNode,
     ClusterIdNode,
     ConfigNode,
     ControllerNode,
     ReassignmentNode,
-    TopicNode,
 )
-from poolkeeper.zk.codecs.state_nodes import StateNode
+from poolkeeper.zk.codecs.state_nodes import StateColumns
 from poolkeeper.zk.kept_readings import DecodedTopics, TopicNodes
 from poolkeeper.zk.version_inference import Traces
 
@@ -64,7 +73,7 @@ class Admin:
 
 @frozen
 class ZnodeReading:
-    """Everything read, in the order of `topics` and `brokers`; `states` by decoded topic.
+    """Everything read, in the order of `topics` and `brokers`; data of states by decoded topic.
 
     `before` and `after` are the topic nodes at the start and at the end, `nodes` what `before`
     decodes to, `admins` the administrative nodes just before and after `after`.
@@ -75,7 +84,7 @@ class ZnodeReading:
     after: Sequence[Node | None]
     nodes: TopicNodes
     configs: Sequence[Node | None]
-    states: Sequence[tuple[Node | None, ...]]
+    states: Sequence[tuple[bytes | None, ...]]
     brokers: Sequence[str]
     registrations: Sequence[Node | None]
     broker_configs: Sequence[Node | None]
@@ -151,93 +160,107 @@ def _topics(
     """
     configs = dict(zip(reading.topics, reading.configs, strict=True))
     stats = dict(zip(reading.topics, reading.before, strict=True))
-    nodes = {name: node for name, node in reading.nodes.items() if isinstance(node, TopicNode)}
+    nodes = {name: node for name, node in reading.nodes.items() if isinstance(node, Assignment)}
     states_of = dict(zip(nodes, reading.states, strict=True))
     topics: dict[str, Topic] = {}
-    later: list[tuple[TopicPartition, int]] = []
     if decoded is not None:
         for name, read in states_of.items():
-            stat = stats[name]
-            assert stat is not None, "it was decoded"
-            topic = decoded.find(name, epoch, (stat, read, configs[name]))
+            topic = decoded.find(name, epoch, (_there(stats[name]), read, configs[name]))
             if topic is not None:
                 topics[name] = topic
-    found = StateNode.decode_many(
-        [
-            None if state is None else state.data
-            for name, read in states_of.items()
-            if name not in topics
-            for state in read
-        ]
-    )
-    for name, node in nodes.items():
-        if name in topics:
-            continue
-        states = list(islice(found, len(node.partitions)))
-        later += _later(name, node, states, epoch)
-        if damage := _state_damage(name, node, states):
-            damaged[name] = damage
+    new = {name: node for name, node in nodes.items() if name not in topics}
+    states = StateColumns.decode(list(chain.from_iterable(states_of[name] for name in new)))
+    rows = TopicRows.of(new)
+    columns = _columns(list(new.values()), states)
+    damage = rows.first_damage(states)
+    for (name, node), first, last in zip(new.items(), rows.begins, rows.ends, strict=True):
+        if name in damage:
+            damaged[name] = damage[name]
             continue
         config_notes: list[str] = []
         config = _config(znodes.topic_config(name), configs[name], config_notes)
         if config_notes:
             damaged[name] = config_notes[0]
             continue
-        partitions = _partitions(node, states)
-        stat = stats[name]
-        assert stat is not None, "it was decoded"
+        stat = _there(stats[name])
+        partitions = TopicPartitions(columns, first, last)
         made = Topic(name, partitions, node.topic_id, config, stat.version, stat.czxid)
         topics[name] = made
         if decoded is not None:
-            newest = max(
-                (s.controller_epoch for s in states if isinstance(s, StateNode)), default=0
-            )
+            newest = int(states.controller_epoch[first:last].max(initial=0))
             decoded.keep(made, newest, (stat, states_of[name], configs[name]))
     if decoded is not None:
         topics = {name: topics[name] for name in nodes if name in topics}
-    highest = max((each for _, each in later), default=0)
-    return topics, LaterEpochs(highest, len(later), later[0][0]) if later else None
+    return topics, _later(rows, states, epoch)
 
 
-def _later(
-    name: str, node: TopicNode, states: Sequence[StateNode | str | None], epoch: int
-) -> list[tuple[TopicPartition, int]]:
-    """Return the partitions whose states name a later controller epoch, and that epoch.
+def _there(node: Node | None) -> Node:
+    assert node is not None, "it was decoded"
+    return node
+
+
+@frozen
+class TopicRows:
+    """Which rows of columns are a topic's: those from `begins` up to `ends`, by topic."""
+
+    names: tuple[str, ...]
+    numbers: tuple[Sequence[int], ...]
+    begins: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    @classmethod
+    def of(cls, nodes: Mapping[str, Assignment]) -> "TopicRows":
+        """The rows of these topics, one topic after the other."""
+        numbers = tuple(node.numbers for node in nodes.values())
+        ends = tuple(accumulate(map(len, numbers)))
+        return cls(tuple(nodes), numbers, (0, *ends)[: len(nodes)], ends)
+
+    def name_of(self, row: int) -> TopicPartition:
+        """The partition of this row."""
+        at = bisect_right(self.ends, row)
+        return TopicPartition(self.names[at], self.numbers[at][row - self.begins[at]])
+
+    def first_damage(self, states: StateColumns) -> dict[str, str]:
+        """Say by topic which state is the first that makes no sense, and why."""
+        found: dict[str, str] = {}
+        for row, why in sorted(states.damage.items()):
+            name = self.name_of(row)
+            found.setdefault(name.topic, f"{znodes.state(*name)}: {why}")
+        return found
+
+
+def _later(rows: TopicRows, states: StateColumns, epoch: int) -> LaterEpochs | None:
+    """Tell of the partitions whose states name a later controller epoch.
 
     The epoch was read after the states, so no election under way looks like one.
     """
-    return [
-        (TopicPartition(name, number), state.controller_epoch)
-        for number, state in zip(node.partitions, states, strict=True)
-        if isinstance(state, StateNode) and state.controller_epoch > epoch
-    ]
+    later = np.flatnonzero(states.controller_epoch > epoch)
+    if not len(later):
+        return None
+    highest = int(states.controller_epoch[later].max())
+    return LaterEpochs(highest, len(later), rows.name_of(int(later[0])))
 
 
-def _state_damage(
-    name: str, node: TopicNode, states: Sequence[StateNode | str | None]
-) -> str | None:
-    """Say which state is the first that makes no sense, and why."""
-    for partition, state in zip(node.partitions, states, strict=True):
-        if isinstance(state, str):
-            return f"{znodes.state(name, partition)}: {state}"
-    return None
+def _columns(nodes: Sequence[Assignment], states: StateColumns) -> PartitionColumns:
+    """Return the partitions of these topics, one topic after the other, with their states."""
 
+    def moving(lists: Sequence[Mapping[int, Replicas]]) -> ReplicaLists:
+        if not any(lists):
+            return ReplicaLists.empty(len(states))
+        found = zip(nodes, lists, strict=True)
+        return ReplicaLists.of([of.get(n, ()) for node, of in found for n in node.numbers])
 
-def _partitions(node: TopicNode, states: Sequence[StateNode | str | None]) -> tuple[Partition, ...]:
-    adding, removing = node.adding, node.removing
-    return tuple(
-        [
-            Partition(number, replicas, adding.get(number, ()), removing.get(number, ()))
-            if state is None
-            else Partition(
-                number,
-                replicas,
-                adding.get(number, ()),
-                removing.get(number, ()),
-                *state[:3],
-            )
-            for (number, replicas), state in zip(node.partitions.items(), states, strict=True)
-        ]
+    return PartitionColumns(
+        np.array(list(chain.from_iterable(node.numbers for node in nodes)), dtype=np.int64),
+        ReplicaLists.of(list(chain.from_iterable(node.replicas for node in nodes))),
+        moving([node.adding for node in nodes]),
+        moving([node.removing for node in nodes]),
+        states.leader,
+        states.isr,
+        states.known,
+        np.full(len(states), UNKNOWN),
+        np.full(len(states), np.nan),
+        leader_epoch=states.leader_epoch,
     )
 
 
@@ -325,7 +348,7 @@ def _cluster_id(reading: ZnodeReading, notes: list[str]) -> str | None:
 def _traces(reading: ZnodeReading, formats: tuple[int, ...]) -> Traces:
     admin = reading.admins[1]
     controller = admin.nodes[znodes.CONTROLLER]
-    nodes = [node for node in reading.nodes.values() if isinstance(node, TopicNode)]
+    nodes = [node for node in reading.nodes.values() if isinstance(node, Assignment)]
     return Traces(
         has_cluster_id=reading.traces[znodes.CLUSTER_ID] is not None,
         has_producer_ids=reading.traces[znodes.PRODUCER_IDS] is not None,

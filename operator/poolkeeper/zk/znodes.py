@@ -1,5 +1,7 @@
 """The paths of all znodes that Poolkeeper reads or writes; no other module writes one down."""
 
+from collections.abc import Iterable
+
 # Kafka's, without a body of their own
 
 BROKER_IDS = "/brokers/ids"
@@ -90,6 +92,12 @@ def topic(name: str) -> str:
 def state(name: str, partition: int) -> str:
     """Return the path of a partition's leader and ISR."""
     return f"{TOPICS}/{name}/partitions/{partition}/state"
+
+
+def states(name: str, partitions: Iterable[int]) -> tuple[str, ...]:
+    """Return those paths of many partitions of a topic."""
+    above = f"{TOPICS}/{name}/partitions/"
+    return tuple([f"{above}{partition}/state" for partition in partitions])
 
 
 def deletion(name: str) -> str:

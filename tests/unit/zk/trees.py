@@ -59,10 +59,11 @@ class Tree:
         }
         return tuple(sorted(below)) if below or path in self.nodes else None
 
-    def read_groups(self, groups: Sequence[tuple[str, ...]]) -> list[tuple[Node | None, ...]]:
+    def read_bodies(self, groups: Sequence[tuple[str, ...]]) -> list[tuple[bytes | None, ...]]:
         """Read as a session does: all in one go."""
         found = iter(self.read_many([path for group in groups for path in group]))
-        return [tuple(next(found) for _ in group) for group in groups]
+        nodes = [[next(found) for _ in group] for group in groups]
+        return [tuple(None if each is None else each.data for each in group) for group in nodes]
 
     def read_many(
         self, paths: Sequence[str], *, unreadable: Node | None = None

@@ -7,8 +7,9 @@ partitions say, and the other way round.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, repeat
+from dataclasses import dataclass, field
+from itertools import chain, groupby, repeat
+from operator import eq
 from typing import Any, overload
 
 import numpy as np
@@ -23,14 +24,17 @@ Floats = npt.NDArray[np.float64]
 UNKNOWN = np.iinfo(np.int64).min
 """Stands for a number that is not known; no partition has it."""
 
+BLOCK_ROWS = 1024
+"""Partitions of small topics are made so many at a time, which costs a tenth."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionColumns:
     """The fields of partitions, a row for each; see `Partition`.
 
     `leader` and `bytes` are `UNKNOWN`, and `bytes_in_per_s` is NaN, where they are not known.
-    `isr` counts only where `isr_known`. `log_dirs` is None if no directory is known at all.
-    Epochs of leaders are not kept.
+    `isr` counts only where `isr_known`, and is empty elsewhere. `log_dirs` is None if no directory
+    is known at all, `leader_epoch` if no epoch is.
     """
 
     number: Ints
@@ -43,13 +47,16 @@ class PartitionColumns:
     bytes: Ints
     bytes_in_per_s: Floats
     log_dirs: Sequence[Mapping[int, str] | None] | None = None
+    leader_epoch: Ints | None = None
+    _blocks: dict[int, tuple[Partition, ...]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, partitions: Sequence[Partition]) -> "PartitionColumns":
         """The columns of these partitions; raises `OverflowError` for what 64 bits cannot hold."""
         fields = zip(*partitions, strict=True) if partitions else [()] * len(Partition._fields)
-        number, replicas, adding, removing, leader, isr, _, size, rate, log_dirs = fields
-        return cls.of_fields(number, replicas, adding, removing, leader, isr, size, rate, log_dirs)
+        number, replicas, adding, removing, leader, isr, epoch, size, rate, log_dirs = fields
+        known = (leader, isr, size, rate, log_dirs, epoch)
+        return cls.of_fields(number, replicas, adding, removing, *known)
 
     @classmethod
     def of_fields(
@@ -59,12 +66,13 @@ class PartitionColumns:
         adding: Sequence[Replicas | None],
         *known: Sequence[Any],
     ) -> "PartitionColumns":
-        """The columns of fields by partition, in the order of `Partition`, without epochs.
+        """The columns of fields by partition.
 
-        `known`: what is removed, leader, replicas in sync, bytes, bytes per second, directories;
-        None where a value is not known. Raises `OverflowError` as `of`.
+        `known`: what is removed, leader, replicas in sync, bytes, bytes per second, directories,
+        and epochs of leaders if there are any; None where a value is not known. Raises
+        `OverflowError` as `of`.
         """
-        removing, leader, isr, size, rate, log_dirs = known
+        removing, leader, isr, size, rate, log_dirs, *epochs = known
         isr_known = [each is not None for each in isr]
         return cls(
             np.array(number, dtype=np.int64),
@@ -80,7 +88,55 @@ class PartitionColumns:
                 dtype=np.float64,
             ),
             None if all(each is None for each in log_dirs) else log_dirs,
+            _or_none_known(*epochs),
         )
+
+    @classmethod
+    def concatenated(cls, parts: Sequence["PartitionColumns"]) -> "PartitionColumns":
+        """The rows of each of these, one after the other."""
+
+        def lists(name: str) -> ReplicaLists:
+            return ReplicaLists.concatenated([getattr(part, name) for part in parts])
+
+        def whole(name: str) -> Any:
+            return np.concatenate([getattr(part, name) for part in parts])
+
+        dirs, epochs = None, None
+        if any(part.log_dirs is not None for part in parts):
+            dirs = list(chain.from_iterable(part.log_dirs or [None] * len(part) for part in parts))
+        if any(part.leader_epoch is not None for part in parts):
+            epochs = np.concatenate([part.epochs(0, len(part)) for part in parts])
+        return cls(
+            whole("number"),
+            lists("replicas"),
+            lists("adding"),
+            lists("removing"),
+            whole("leader"),
+            lists("isr"),
+            whole("isr_known"),
+            whole("bytes"),
+            whole("bytes_in_per_s"),
+            dirs,
+            epochs,
+        )
+
+    def held(self, first: int, last: int) -> Iterator[object]:
+        """What the rows from `first` up to `last` hold, column by column, as it is compared."""
+        rows = slice(first, last)
+        for each in (self.leader, self.number, self.isr_known, self.bytes, self.bytes_in_per_s):
+            yield each[rows].tobytes()
+        for lists in (self.isr, self.replicas, self.adding, self.removing):
+            ends = lists.offsets[first : last + 1]
+            yield (ends - ends[0]).tobytes()
+            yield lists.ids[ends[0] : ends[-1]].tobytes()
+        yield self.epochs(first, last).tobytes()
+        dirs = self.log_dirs
+        yield [None] * (last - first) if dirs is None else list(dirs[rows])
+
+    def epochs(self, first: int, last: int) -> Ints:
+        """The epochs of leaders of these rows, `UNKNOWN` where one is not known."""
+        known = self.leader_epoch
+        return np.full(last - first, UNKNOWN) if known is None else known[first:last]
 
     def __len__(self) -> int:
         return len(self.number)
@@ -99,10 +155,24 @@ class PartitionColumns:
             self.bytes[rows],
             self.bytes_in_per_s[rows],
             None if dirs is None else [dirs[row] for row in rows.tolist()],
+            None if self.leader_epoch is None else self.leader_epoch[rows],
         )
 
     def partitions(self, first: int, last: int) -> tuple[Partition, ...]:
-        """The partitions of the rows from `first` up to `last`."""
+        """The partitions of the rows from `first` up to `last`; small parts are made in blocks."""
+        if last - first >= BLOCK_ROWS:
+            return self._made(first, last)
+        found: list[Partition] = []
+        for block in range(first // BLOCK_ROWS, -(-last // BLOCK_ROWS)):
+            begin = block * BLOCK_ROWS
+            made = self._blocks.get(block)
+            if made is None:
+                made = self._made(begin, min(begin + BLOCK_ROWS, len(self)))
+                self._blocks[block] = made
+            found += made[max(first - begin, 0) : last - begin]
+        return tuple(found)
+
+    def _made(self, first: int, last: int) -> tuple[Partition, ...]:
         rows = slice(first, last)
         isr: list[tuple[int, ...] | None] = [*self.isr.tuples(first, last)]
         for row in np.flatnonzero(~self.isr_known[rows]).tolist():
@@ -117,7 +187,7 @@ class PartitionColumns:
                 self.removing.tuples(first, last),
                 _or_none(self.leader[rows]),
                 isr,
-                repeat(None),
+                repeat(None) if self.leader_epoch is None else _or_none(self.leader_epoch[rows]),
                 _or_none(self.bytes[rows]),
                 [each if each == each else None for each in rate],  # NaN is not itself
                 repeat(None) if self.log_dirs is None else self.log_dirs[rows],
@@ -153,6 +223,8 @@ class TopicPartitions(Sequence[Partition]):
         return iter(self._all())
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, TopicPartitions) and _same_rows(self, other):
+            return True
         return isinstance(other, TopicPartitions | tuple) and self._all() == tuple(other)
 
     def __hash__(self) -> int:
@@ -169,6 +241,9 @@ def columns_of(topics: Sequence[Sequence[Partition]]) -> PartitionColumns:
     """The columns of the partitions of these topics, one topic after the other."""
     rows = _rows_of_one(topics)
     if not rows:
+        if topics and all(isinstance(each, TopicPartitions) for each in topics):
+            alike = groupby(topics, key=_columns_id)
+            return PartitionColumns.concatenated([columns_of(list(part)) for _, part in alike])
         return PartitionColumns.of(list(chain.from_iterable(topics)))
     columns = rows[0].columns
     ends = [each.last for each in rows]
@@ -186,6 +261,19 @@ def partitions_of(
         places = zip(topic.tolist(), position.tolist(), strict=True)
         return PartitionColumns.of([topics[number][place] for number, place in places])
     return rows[0].columns.take(np.array([each.first for each in rows])[topic] + position)
+
+
+def _columns_id(partitions: Sequence[Partition]) -> int:
+    return id(partitions.columns) if isinstance(partitions, TopicPartitions) else 0
+
+
+def _same_rows(one: TopicPartitions, other: TopicPartitions) -> bool:
+    """Whether columns hold the same, number by number; where they differ, partitions may not."""
+    left, right = one.columns, other.columns
+    if left is right and (one.first, one.last) == (other.first, other.last):
+        return True
+    mine, theirs = left.held(one.first, one.last), right.held(other.first, other.last)
+    return len(one) == len(other) and all(map(eq, mine, theirs))
 
 
 def _rows_of_one(topics: Sequence[Sequence[Partition]]) -> list[TopicPartitions]:
@@ -262,6 +350,10 @@ def _or_unknown(values: Sequence[int | None]) -> Ints:
     if None in values:
         values = [UNKNOWN if each is None else each for each in values]
     return np.array(values, dtype=np.int64)
+
+
+def _or_none_known(values: Sequence[int | None] = ()) -> Ints | None:
+    return _or_unknown(values) if any(each is not None for each in values) else None
 
 
 def _or_none(values: Ints) -> list[int | None]:

@@ -37,6 +37,14 @@ class ReplicaLists:
         """So many empty lists."""
         return cls(np.zeros(count + 1, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
+    @classmethod
+    def concatenated(cls, parts: Sequence["ReplicaLists"]) -> "ReplicaLists":
+        """The lists of each of these, one after the other."""
+        lengths = [part.lengths for part in parts]
+        offsets = np.append(0, np.cumsum(np.concatenate(lengths)))
+        ids = [part.ids[part.offsets[0] : part.offsets[-1]] for part in parts]
+        return cls(offsets, np.concatenate(ids))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

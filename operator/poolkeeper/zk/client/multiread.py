@@ -15,16 +15,21 @@ follows from the size of the replies so far. A slice whose connection is lost is
 again.
 """
 
+from __future__ import annotations
+
 import struct
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple, TypeGuard
+from functools import cache
+from typing import Any, ClassVar, Generic, NamedTuple, TypeGuard, TypeVar
 
 from kazoo.exceptions import EXCEPTIONS, ConnectionLoss, NoAuthError, NoNodeError
 
 from poolkeeper.frozen import frozen
 from poolkeeper.zk.client import failures
 from poolkeeper.zk.client.nodes import Node
+
+Found = TypeVar("Found", Node, bytes)
 
 OPCODE = 22
 SINCE = (3, 6)
@@ -46,8 +51,12 @@ _ERROR = -1
 _READ_HEADER = struct.pack("!iBi", _READ, 0, -1)
 _END = struct.pack("!iBi", -1, 1, -1)
 _LENGTH = struct.Struct("!i")
+_PLAIN_READ_BYTES = len(_READ_HEADER) + _LENGTH.size + 1
+"""Of a plain read, without the name."""
 _HEADER = struct.Struct("!iB4xi")
 """Type, done, and the first number after the header: the length of data, or the error code."""
+_SHORT_HEADER = struct.Struct("!i5xi")
+"""The same without done."""
 _STAT = struct.Struct("!qq16xi8xq4xi8x")
 """czxid, mzxid, version, ephemeral owner and number of children, of eleven fields."""
 
@@ -81,18 +90,22 @@ def encode(paths: Sequence[str], chroot: str = "") -> tuple[MultiRead, int]:
     """Return a request for the first paths, and how many fit in it (at least one)."""
     parts: list[bytes] = []
     size = 0
-    count = 0
     for path in paths:
         name = (chroot + path).encode()
-        size += len(_READ_HEADER) + _LENGTH.size + len(name) + 1
-        if count and size > REQUEST_BYTES_MAX:
+        size += _PLAIN_READ_BYTES + len(name)
+        if parts and size > REQUEST_BYTES_MAX:
             break
-        parts += (_READ_HEADER, _LENGTH.pack(len(name)), name, b"\0")
-        count += 1
-    return MultiRead(b"".join((*parts, _END))), count
+        parts.append(_plain_read(len(name)) + name + b"\0")
+    return MultiRead(b"".join((*parts, _END))), len(parts)
 
 
-def decode(reply: Reply, count: int) -> list[Node | int]:
+@cache
+def _plain_read(name_bytes: int) -> bytes:
+    """Return what stands before a name of so many bytes; names are shorter than a request."""
+    return _READ_HEADER + _LENGTH.pack(name_bytes)
+
+
+def _nodes(reply: Reply, count: int) -> list[Node | int]:
     """Return a node, or ZooKeeper's (negative) error code, for each of the `count` paths."""
     buffer, offset = reply
     header, stat = _HEADER.unpack_from, _STAT.unpack_from
@@ -110,10 +123,32 @@ def decode(reply: Reply, count: int) -> list[Node | int]:
     return found
 
 
+def _bodies(reply: Reply, count: int) -> list[bytes | int]:
+    """Return a node's data, or ZooKeeper's (negative) error code, for each of the paths."""
+    buffer, offset = reply
+    header = _SHORT_HEADER.unpack_from
+    behind, stat_bytes = _HEADER.size, _STAT.size
+    found: list[bytes | int] = []
+    for _ in range(count):
+        kind, number = header(buffer, offset)
+        offset += behind
+        if kind == _ERROR:
+            found.append(number)
+            continue
+        end = offset + max(number, 0)
+        found.append(buffer[offset:end])
+        offset = end + stat_bytes
+    return found
+
+
 def read(
-    paths: Sequence[str], ask: Callable[[MultiRead], Any], timeout_s: float, chroot: str = ""
-) -> list[Node | int]:
-    """Return a node or an error code for each path.
+    paths: Sequence[str],
+    ask: Callable[[MultiRead], Any],
+    timeout_s: float,
+    form: Form[Found],
+    chroot: str = "",
+) -> list[Found | int]:
+    """Return a node or its data, as `form` says, or an error code for each path.
 
     `ask` queues a request and returns kazoo's asynchronous result, whose errors go to the caller.
     `timeout_s` bounds the wait for each reply.
@@ -142,45 +177,49 @@ def read(
         bytes_per_path = len(reply.buffer) / (stop - start)
         count_max = max(1, min(PATHS_MAX, int(REPLY_BYTES_AIM / bytes_per_path)))
     # Only now: while this thread decodes, kazoo's waits for the interpreter at every system call.
-    found: list[Node | int] = []
+    found: list[Found | int] = []
     for start, stop, reply in sorted(replies):
-        found += decode(reply, stop - start)
+        found += form.many(reply, stop - start)
     return found
 
 
 def read_singly(
-    paths: Sequence[str], ask: Callable[[str], Any], timeout_s: float, window: int = WINDOW
-) -> list[Node | int]:
+    paths: Sequence[str],
+    ask: Callable[[str], Any],
+    timeout_s: float,
+    form: Form[Found],
+    window: int = WINDOW,
+) -> list[Found | int]:
     """Do the same for servers before 3.6, with plain reads, `window` of them in flight."""
     waiting: deque[Any] = deque()
-    found: list[Node | int] = []
+    found: list[Found | int] = []
     for path in paths:
         if len(waiting) == window:
-            found.append(_plain(waiting.popleft(), timeout_s))
+            found.append(_plain(waiting.popleft(), timeout_s, form))
         waiting.append(ask(path))
-    found.extend(_plain(result, timeout_s) for result in waiting)
+    found.extend(_plain(result, timeout_s, form) for result in waiting)
     return found
 
 
-def _plain(result: Any, timeout_s: float) -> Node | int:
+def _plain(result: Any, timeout_s: float, form: Form[Found]) -> Found | int:
     try:
         data, stat = result.get(True, timeout_s)
     except (NoNodeError, NoAuthError) as answer:
         return int(answer.code)
-    return node(data, stat)
+    return form.one(data, stat)
 
 
-def all_there(found: list[Node | int]) -> TypeGuard[list[Node | None]]:
+def all_there(found: list[Found | int]) -> TypeGuard[list[Found | None]]:
     """Say whether there is no error code; much cheaper than to look at each."""
     return int not in set(map(type, found))
 
 
-def known(path: str, answer: Node | int, unreadable: Node | None) -> Node | None:
-    """Return the node, `None` for no node, `unreadable` (if given) for a forbidden one.
+def known(path: str, answer: Found | int, unreadable: Found | None) -> Found | None:
+    """Return what was found, `None` for no node, `unreadable` (if given) for a forbidden one.
 
     Raises `Unavailable` for any other error.
     """
-    if isinstance(answer, Node):
+    if not isinstance(answer, int):
         return answer
     if answer == NO_NODE:
         return None
@@ -193,3 +232,16 @@ def node(data: bytes | None, stat: Any) -> Node:
     """Return the node of kazoo's data and stat."""
     owner, children = stat.ephemeralOwner, stat.numChildren
     return Node(data or b"", stat.version, stat.czxid, stat.mzxid, owner, children)
+
+
+@frozen
+class Form(Generic[Found]):
+    """What is made of answers: of so many in a reply, or of one node's data and stat."""
+
+    many: Callable[[Reply, int], list[Found | int]]
+    one: Callable[[bytes | None, Any], Found]
+
+
+NODES = Form(_nodes, node)
+BODIES: Form[bytes] = Form(_bodies, lambda data, _stat: data or b"")
+"""Only their data, which is cheaper."""

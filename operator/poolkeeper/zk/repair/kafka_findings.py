@@ -20,7 +20,7 @@ from poolkeeper.zk.codecs.kafka_nodes import (
     ReassignmentNode,
     TopicNode,
 )
-from poolkeeper.zk.codecs.state_nodes import StateNode
+from poolkeeper.zk.codecs.state_nodes import StateColumns, StateNode
 from poolkeeper.zk.repair import topic_bodies
 from poolkeeper.zk.repair.values import FAILOVER_FLAG, Examined, Finding, Remedy
 
@@ -110,7 +110,7 @@ def _states(session: Session, name: str, node: Node) -> Iterator[Finding]:
     topic = TopicNode.decode(node.data)
     paths = [znodes.state(name, partition) for partition in topic.partitions]
     nodes = session.read_many(paths)
-    bodies = list(StateNode.decode_many([None if each is None else each.data for each in nodes]))
+    bodies = StateColumns.decode([None if each is None else each.data for each in nodes])
     yield from _disagreement(name, node, topic, bodies)
     for path, state in zip(paths, bodies, strict=True):
         if isinstance(state, str):

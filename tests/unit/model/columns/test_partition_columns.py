@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from laws import examples
 from poolkeeper.model.columns.partition_columns import (
+    BLOCK_ROWS,
     PartitionColumns,
     TopicPartitions,
     columns_of,
@@ -32,7 +33,7 @@ PARTITIONS = st.builds(
     LISTS,
     NUMBERS,
     st.none() | LISTS,
-    st.none(),
+    NUMBERS,
     NUMBERS,
     st.none() | st.floats(0, 1e12),
     st.none() | st.dictionaries(st.integers(0, 9), st.sampled_from(("/a", "/b"))),
@@ -62,6 +63,38 @@ def test_rows_equal_the_partitions_that_they_were_made_of(topics):
     assert list(map(len, rows)) == list(map(len, topics))
     assert [Topic("t", each) for each in rows] == [Topic("t", each) for each in topics]
     assert pickle.loads(pickle.dumps(rows)) == topics
+
+
+@examples(60)
+@given(TOPICS, TOPICS, st.randoms())
+def test_rows_are_equal_exactly_where_partitions_are(topics, others, dice):
+    rows = in_columns(topics)
+    again = in_columns([*others, *topics])[len(others) :]
+    assert rows == again
+    for one, other in zip(rows, dice.sample(again, len(again)), strict=True):
+        assert (one == other) == (tuple(one) == tuple(other))
+        assert (tuple(one) == other) == (tuple(one) == tuple(other))
+
+
+def test_a_zero_is_a_zero_whatever_its_sign():
+    rows = [in_columns([(Partition(0, (1,), in_bytes_per_s=rate),)])[0] for rate in (0.0, -0.0)]
+    assert rows[0] == rows[1]
+
+
+@examples(60)
+@given(st.lists(TOPICS, max_size=4), st.randoms())
+def test_columns_of_several_readings_are_those_of_their_partitions(readings, dice):
+    topics = [topic for reading in readings for topic in reading]
+    rows = [row for reading in readings for row in in_columns(reading)]
+    order = dice.sample(range(len(topics)), len(topics))
+    expected = tuple(each for at in order for each in topics[at])
+    assert read(columns_of([rows[at] for at in order])) == expected
+
+
+def test_partitions_of_small_topics_are_made_in_blocks_and_each_topic_has_its_own():
+    topics = [tuple(Partition(n, (topic, 9)) for n in range(7)) for topic in range(1000)]
+    topics.insert(5, tuple(Partition(n, (7,)) for n in range(BLOCK_ROWS + 9)))
+    assert in_columns(topics) == topics
 
 
 @examples(60)

@@ -12,7 +12,7 @@ from kazoo.protocol.states import ZnodeStat
 
 from poolkeeper.errors import Unavailable
 from poolkeeper.zk.client import multiread
-from poolkeeper.zk.client.multiread import MultiRead, Reply
+from poolkeeper.zk.client.multiread import BODIES, NODES, MultiRead, Reply
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
 
 NODE = Node(b"body", 3, 10, 11, 12, 4)
@@ -87,13 +87,15 @@ def test_kazoo_is_given_what_it_asks_of_a_request() -> None:
 
 def test_a_reply_holds_nodes_and_errors_in_order() -> None:
     nodes = (NODE, -101, Node(b"", 0, 1, 1, 0, 0), -102)
-    assert multiread.decode(reply(*nodes), 4) == list(nodes)
+    assert NODES.many(reply(*nodes), 4) == list(nodes)
 
 
 def test_a_node_without_data_reads_as_empty() -> None:
     empty = answer(NODE._replace(data=b"")).replace(struct.pack("!iBii", 4, 0, 0, 0), b"")
     body = header(4, False, 0) + struct.pack("!i", -1) + empty
-    assert multiread.decode(Reply(body, 0), 1) == [NODE._replace(data=b"")]
+    assert NODES.many(Reply(body, 0), 1) == [NODE._replace(data=b"")]
+    assert BODIES.many(Reply(body, 0), 1) == [b""]
+    assert BODIES.one(None, None) == b""
 
 
 nodes = st.builds(
@@ -108,7 +110,9 @@ nodes = st.builds(
 
 @given(st.lists(nodes | st.sampled_from([-101, -102]), max_size=30))
 def test_whatever_a_server_answers_is_read_back(found: list[Node | int]) -> None:
-    assert multiread.decode(reply(*found), len(found)) == found
+    assert NODES.many(reply(*found), len(found)) == found
+    bodies = [each if isinstance(each, int) else each.data for each in found]
+    assert BODIES.many(reply(*found), len(found)) == bodies
 
 
 def serving(
@@ -134,7 +138,7 @@ def leaf(path: str) -> Node | int:
 def test_slices_grow_while_replies_are_small() -> None:
     seen: list[int] = []
     paths = [f"/n{i}" for i in range(3000)]
-    found = multiread.read(paths, serving(leaf, seen, lambda n: False), 1)
+    found = multiread.read(paths, serving(leaf, seen, lambda n: False), 1, NODES)
     assert found == [leaf(path) for path in paths]
     assert seen[:4] == [100] * 4
     assert max(seen) == multiread.PATHS_MAX
@@ -143,7 +147,8 @@ def test_slices_grow_while_replies_are_small() -> None:
 def test_slices_shrink_where_replies_are_large() -> None:
     seen: list[int] = []
     large = NODE._replace(data=bytes(100_000))
-    found = multiread.read(["/n"] * 1000, serving(lambda path: large, seen, lambda n: False), 1)
+    ask = serving(lambda path: large, seen, lambda n: False)
+    found = multiread.read(["/n"] * 1000, ask, 1, NODES)
     assert found == [large] * 1000
     assert set(seen[4:]) == {10}
 
@@ -151,7 +156,7 @@ def test_slices_shrink_where_replies_are_large() -> None:
 def test_a_slice_that_costs_the_connection_is_halved() -> None:
     seen: list[int] = []
     paths = [f"/n{i}" for i in range(100)]
-    found = multiread.read(paths, serving(leaf, seen, lambda n: n == 1), 1)
+    found = multiread.read(paths, serving(leaf, seen, lambda n: n == 1), 1, NODES)
     assert found == [leaf(path) for path in paths]
     assert seen == [100, 50, 50]
 
@@ -159,14 +164,14 @@ def test_a_slice_that_costs_the_connection_is_halved() -> None:
 def test_a_connection_that_is_lost_again_and_again_is_not_asked_for_ever() -> None:
     seen: list[int] = []
     with pytest.raises(ConnectionLoss):
-        multiread.read(["/n1"], serving(leaf, seen, lambda n: True), 1)
+        multiread.read(["/n1"], serving(leaf, seen, lambda n: True), 1, NODES)
     assert len(seen) == multiread.ATTEMPTS
 
 
 @given(st.integers(0, 1500), st.sets(st.integers(1, 8), max_size=2))
 def test_every_path_gets_its_own_answer_whatever_is_lost(count: int, lost: set[int]) -> None:
     paths = [f"/n{i}" for i in range(count)]
-    found = multiread.read(paths, serving(leaf, [], lambda n: n in lost), 1)
+    found = multiread.read(paths, serving(leaf, [], lambda n: n in lost), 1, NODES)
     assert found == [leaf(path) for path in paths]
 
 
@@ -191,12 +196,12 @@ def test_single_reads_give_the_same_and_keep_a_window() -> None:
         return Counting((node.data, stat))
 
     paths = [f"/n{i}" for i in range(100)]
-    assert multiread.read_singly(paths, ask, 1, window=10) == [leaf(path) for path in paths]
+    assert multiread.read_singly(paths, ask, 1, NODES, window=10) == [leaf(path) for path in paths]
     assert (waiting, most) == (0, 10)
 
 
 def test_a_forbidden_node_reads_as_such_one_by_one() -> None:
-    assert multiread.read_singly(["/a"], lambda path: Result(NoAuthError()), 1) == [-102]
+    assert multiread.read_singly(["/a"], lambda path: Result(NoAuthError()), 1, NODES) == [-102]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolkeeper.errors import Refused
-from poolkeeper.zk.codecs.state_nodes import StateNode
+from poolkeeper.zk.codecs.state_nodes import StateColumns, StateNode
 
 STATE = b'{"controller_epoch":7,"leader":1,"version":1,"leader_epoch":2,"isr":[1,3]}'
 RECOVERING = STATE[:-1] + b',"leader_recovery_state":1}'
@@ -35,7 +35,7 @@ def test_states() -> None:
 )
 def test_a_damaged_state_among_others_is_told_and_spoils_none(bad: bytes) -> None:
     good = StateNode(1, (1, 3), 2, 7)
-    found = list(StateNode.decode_many([STATE, None, bad, STATE, None]))
+    found = list(StateColumns.decode([STATE, None, bad, STATE, None]))
     assert isinstance(found.pop(2), str)
     assert found == [good, None, good, None]
 
@@ -59,7 +59,7 @@ def written(state: StateNode) -> bytes:
 def test_many_states_are_what_each_of_them_is(found: list[StateNode | None], repeat: int) -> None:
     expected = found * (repeat * 10)
     data = [None if state is None else written(state) for state in expected]
-    assert list(StateNode.decode_many(data)) == expected
+    assert list(StateColumns.decode(data)) == expected
 
 
 odd = st.one_of(
@@ -88,11 +88,11 @@ def singly(data: bytes) -> StateNode | str:
 @given(st.lists(bodies, max_size=4))
 def test_what_one_is_by_itself_it_is_among_others(found: list[dict[str, object]]) -> None:
     data = [json.dumps(body).encode() for body in found]
-    assert list(StateNode.decode_many(data)) == [singly(each) for each in data]
+    assert list(StateColumns.decode(data)) == [singly(each) for each in data]
 
 
 @pytest.mark.parametrize("odd", [b"1.0", b"1e0", b"10E-1", b"NaN", b"1 2", b"01"])
 def test_no_number_is_taken_for_an_integer_that_is_none(odd: bytes) -> None:
     data = STATE.replace(b'"leader":1', b'"leader":' + odd)
-    assert list(StateNode.decode_many([data, STATE])) == [singly(data), singly(STATE)]
+    assert list(StateColumns.decode([data, STATE])) == [singly(data), singly(STATE)]
     assert isinstance(singly(data), str)

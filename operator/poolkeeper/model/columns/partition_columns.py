@@ -324,6 +324,18 @@ def surely_settled(partitions: Sequence[Partition]) -> bool:
     )
 
 
+def brokers_of(topics: Sequence[Sequence[Partition]]) -> set[int]:
+    """The brokers in the replica lists of these topics."""
+    found: set[int] = set()
+    for alike in groupby(topics, key=_columns_id):
+        parts = list(alike[1])
+        if isinstance(parts[0], TopicPartitions):
+            found.update(distinct(columns_of(parts).replicas.ids).tolist())
+        else:
+            found.update(*(partition.replicas for each in parts for partition in each))
+    return found
+
+
 def longest_of(partitions: Sequence[Partition]) -> int:
     """The length of the longest replica list; 0 of no partitions."""
     if isinstance(partitions, TopicPartitions):

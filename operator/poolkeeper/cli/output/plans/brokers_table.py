@@ -5,48 +5,20 @@ shows observed leaders where they are known. Sizes count every replica. Partitio
 count nothing, and the column then says "≥".
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
 
 from poolkeeper.cli.output.ink import PLAIN, Ink
+from poolkeeper.model.columns.broker_totals import BrokerTotals, preferred, totals_now
+from poolkeeper.model.columns.partition_columns import UNKNOWN, columns_of
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning.run_state.progress.after_plan import after_plan
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.run_state.progress.load_after import load_after
 from poolkeeper.studies.planned_leader_load import planned_leader_loads
 from poolkeeper.text import size
-
-
-@dataclass
-class _BrokerTotals:
-    """The replicas, leaders and bytes of each broker."""
-
-    replicas: Counter[int] = field(default_factory=Counter)
-    leaders: Counter[int] = field(default_factory=Counter)
-    bytes: Counter[int] = field(default_factory=Counter)
-    unknown: set[int] = field(default_factory=set)
-
-    def add(self, replicas: Replicas, leader: int | None, size_bytes: int | None) -> None:
-        """Count one partition."""
-        if leader is not None and leader >= 0:
-            self.leaders[leader] += 1
-        for broker in replicas:
-            self.replicas[broker] += 1
-            self.bytes[broker] += size_bytes or 0
-            if size_bytes is None:
-                self.unknown.add(broker)
-
-    def cells(self, brokers: Iterable[int]) -> tuple[str, str, str]:
-        """The sums of replicas, leaders and bytes over these brokers."""
-        ids = list(brokers)
-        known = size(sum(self.bytes[broker] for broker in ids))
-        at_least = "≥ " if any(broker in self.unknown for broker in ids) else ""
-        return (
-            f"{sum(self.replicas[broker] for broker in ids):,}",
-            f"{sum(self.leaders[broker] for broker in ids):,}",
-            at_least + known,
-        )
 
 
 def brokers_table(
@@ -57,7 +29,8 @@ def brokers_table(
     The brokers of a pool stand together, with a line for their sum. Brokers without a pool come
     last.
     """
-    before = _totals_now(cluster)
+    parts = [topic.partitions for topic in cluster.topics.values()]
+    before = totals_now(columns_of(parts))
     after = None if plan is None else _totals_after(cluster, plan)
     rows: list[tuple[str, ...]] = [_heading(after is not None)]
     for pool, brokers in _groups(cluster, desired, before, after):
@@ -89,13 +62,20 @@ def _heading(compares: bool) -> tuple[str, ...]:
 
 
 def _row(
-    before: _BrokerTotals, after: _BrokerTotals | None, brokers: Sequence[int]
+    before: BrokerTotals, after: BrokerTotals | None, brokers: Sequence[int]
 ) -> tuple[str, ...]:
-    now = before.cells(brokers)
+    now = _cells(before, brokers)
     if after is None:
         return now
-    then = after.cells(brokers)
+    then = _cells(after, brokers)
     return tuple(cell for pair in zip(now, then, strict=True) for cell in pair)
+
+
+def _cells(totals: BrokerTotals, brokers: Sequence[int]) -> tuple[str, str, str]:
+    """The sums of replicas, leaders and bytes over these brokers."""
+    replicas, leaders, held = totals.sums(brokers)
+    at_least = "" if totals.unknown.isdisjoint(brokers) else "≥ "
+    return f"{replicas:,}", f"{leaders:,}", at_least + size(held)
 
 
 def _broker_label(broker: int, cluster: Cluster, desired: Desired) -> str:
@@ -112,7 +92,7 @@ def _broker_label(broker: int, cluster: Cluster, desired: Desired) -> str:
 
 
 def _groups(
-    cluster: Cluster, desired: Desired, before: _BrokerTotals, after: _BrokerTotals | None
+    cluster: Cluster, desired: Desired, before: BrokerTotals, after: BrokerTotals | None
 ) -> list[tuple[str, list[int]]]:
     """The brokers of each pool that are live, or that hold replicas before or after the plan."""
     held = set(before.replicas) | (set(after.replicas) if after else set())
@@ -128,20 +108,7 @@ def _groups(
     ]
 
 
-def _totals_now(cluster: Cluster) -> _BrokerTotals:
-    held = _BrokerTotals()
-    for topic in cluster.topics.values():
-        for partition in topic.partitions:
-            replicas = partition.replicas
-            preferred = replicas[0] if replicas else None
-            leader = preferred if partition.leader is None else partition.leader
-            held.add(replicas, leader, partition.size_bytes)
-    return held
-
-
-def _totals_after(cluster: Cluster, plan: Plan) -> _BrokerTotals:
-    held = _BrokerTotals()
-    for _, partitions in after_plan(plan, cluster):
-        for replicas, size_bytes in partitions:
-            held.add(replicas, replicas[0] if replicas else None, size_bytes)
-    return held
+def _totals_after(cluster: Cluster, plan: Plan) -> BrokerTotals:
+    after = load_after(plan, cluster)
+    sizes = np.where(after.unknown, UNKNOWN, after.size)
+    return BrokerTotals.of(after.replicas, preferred(after.replicas), sizes)

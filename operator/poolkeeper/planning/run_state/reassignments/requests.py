@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.partition_columns import brokers_of
 from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import (
@@ -166,14 +167,15 @@ def known_brokers(cluster: Cluster, recorded: Collection[int]) -> frozenset[int]
 
     A partition that is named by the request does not count: its list may be of that request.
     """
-    requested = {(entry.topic, entry.partition) for entry in cluster.reassignment or ()}
-    holding = {
-        broker
-        for topic in cluster.topics.values()
-        for partition in topic.partitions
-        if (topic.name, partition.partition) not in requested
-        for broker in partition.replicas
-    }
+    requested: dict[str, set[int]] = {}
+    for entry in cluster.reassignment or ():
+        requested.setdefault(entry.topic, set()).add(entry.partition)
+    untouched = [t.partitions for name, t in cluster.topics.items() if name not in requested]
+    holding = brokers_of(untouched)
+    for name in requested.keys() & cluster.topics.keys():
+        for partition in cluster.topics[name].partitions:
+            if partition.partition not in requested[name]:
+                holding.update(partition.replicas)
     return frozenset(cluster.brokers) | set(recorded) | holding
 
 

@@ -6,6 +6,7 @@ took.
 """
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.partition_columns import leaders_of, numbers_of
 from poolkeeper.model.topology import Cluster, Replicas, TopicPartition
 from poolkeeper.planning.run_state.throttling import adaptive_rate
 from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals, SizeLook
@@ -67,10 +68,12 @@ def _look(
     asked = request.brokers & cluster.brokers.keys()
     logs = context.brokers.sizes(asked).logs
     leaders = {
-        TopicPartition(topic.name, partition.partition): partition.leader
+        TopicPartition(topic.name, number): leader
         for topic in cluster.topics.values()
-        for partition in topic.partitions
-        if partition.leader in asked
+        for number, leader in zip(
+            numbers_of(topic.partitions), leaders_of(topic.partitions), strict=True
+        )
+        if leader in asked
     }
     first = [name for name in request.origins if name in leaders]
     names = dict.fromkeys((*first, *leaders))

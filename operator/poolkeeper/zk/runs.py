@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from poolkeeper import typed_json
@@ -138,7 +139,7 @@ def encode_document(document: RunDocument, chunk_bytes: int = CHUNK_BYTES) -> tu
     """Encode to chunks of at most `chunk_bytes`; the same document gives the same bytes."""
     body = {
         "version": VERSION,
-        "plan": plan_json.to_json(document.plan),
+        "plan": plan_json.document(document.plan),
         "saved": {
             "topics": {name: dict(values) for name, values in document.saved.topics.items()},
             "brokers": {str(id_): dict(values) for id_, values in document.saved.brokers.items()},
@@ -153,13 +154,22 @@ def encode_document(document: RunDocument, chunk_bytes: int = CHUNK_BYTES) -> tu
 
 def encode_plan(plan: Plan, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]:
     """Encode a plan alone, in the same way."""
-    return _chunks(plan_json.to_json(plan), chunk_bytes)
+    return _chunks(plan_json.document(plan), chunk_bytes)
 
 
-def _chunks(body: Mapping[str, Any], chunk_bytes: int) -> tuple[bytes, ...]:
-    text = canonical(body).encode()
+def _chunks(body: Mapping[str, Any] | PlanJson, chunk_bytes: int) -> tuple[bytes, ...]:
+    text = _canonical(body)
     packed = gzip.compress(text, compresslevel=6, mtime=0)
     return tuple(packed[i : i + chunk_bytes] for i in range(0, len(packed), chunk_bytes))
+
+
+def _canonical(body: Mapping[str, Any] | PlanJson) -> bytes:
+    """Return what `canonical` writes; in a tenth of the time for texts of ASCII alone."""
+    try:
+        text = msgspec.json.encode(body, order="sorted")
+    except UnicodeEncodeError:  # half a character, which only an escape can write
+        text = b"\xff"
+    return text if text.isascii() else canonical(msgspec.to_builtins(body)).encode()
 
 
 def digest_of(chunks: Sequence[bytes]) -> str:

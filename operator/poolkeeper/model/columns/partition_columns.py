@@ -49,6 +49,7 @@ class PartitionColumns:
     log_dirs: Sequence[Mapping[int, str] | None] | None = None
     leader_epoch: Ints | None = None
     _blocks: dict[int, tuple[Partition, ...]] = field(default_factory=dict, init=False, repr=False)
+    _whole: list[Bools] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def of(cls, partitions: Sequence[Partition]) -> "PartitionColumns":
@@ -157,6 +158,18 @@ class PartitionColumns:
             None if dirs is None else [dirs[row] for row in rows.tolist()],
             None if self.leader_epoch is None else self.leader_epoch[rows],
         )
+
+    @property
+    def whole(self) -> Bools:
+        """By row, whether it is not without a leader, its replicas are in sync and none moves."""
+        if not self._whole:
+            alike = (self.replicas.lengths == self.isr.lengths) & (self.replicas.lengths > 0)
+            rows = np.flatnonzero(alike)
+            held, in_sync = (each.take(rows).wide() for each in (self.replicas, self.isr))
+            alike[rows] = (np.sort(held, axis=1) == np.sort(in_sync, axis=1)).all(axis=1)
+            moves = (self.adding.lengths > 0) | (self.removing.lengths > 0)
+            self._whole.append(alike & self.isr_known & ~moves & (self.leader != -1))
+        return self._whole[0]
 
     def partitions(self, first: int, last: int) -> tuple[Partition, ...]:
         """The partitions of the rows from `first` up to `last`; small parts are made in blocks."""
@@ -311,6 +324,17 @@ def unsettled(partitions: Sequence[Partition], live: Collection[int]) -> Iterabl
     return () if settled.all() else partitions
 
 
+def not_whole(partitions: Sequence[Partition]) -> Sequence[Partition]:
+    """The partitions without those, as far as columns tell, whose replicas are all in sync.
+
+    Of those that are left out none moves, none is known to have no leader, and each has a replica.
+    """
+    if not isinstance(partitions, TopicPartitions):
+        return partitions
+    whole = partitions.columns.whole[partitions.first : partitions.last]
+    return [] if whole.all() else [partitions[row] for row in np.flatnonzero(~whole).tolist()]
+
+
 def surely_settled(partitions: Sequence[Partition]) -> bool:
     """Whether columns tell that none moves, each has a replica, and their numbers have no gap."""
     if not isinstance(partitions, TopicPartitions):
@@ -334,6 +358,16 @@ def brokers_of(topics: Sequence[Sequence[Partition]]) -> set[int]:
         else:
             found.update(*(partition.replicas for each in parts for partition in each))
     return found
+
+
+def resting_lists(partitions: Sequence[Partition]) -> Sequence[Replicas | None]:
+    """The replicas of the partition with each id; None where one moves, or ids have a gap."""
+    if isinstance(partitions, TopicPartitions) and surely_settled(partitions):
+        return partitions.columns.replicas.tuples(partitions.first, partitions.last)
+    return [
+        None if each.moving or each.partition != number else each.replicas
+        for number, each in enumerate(partitions)
+    ]
 
 
 def longest_of(partitions: Sequence[Partition]) -> int:

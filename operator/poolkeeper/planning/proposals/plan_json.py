@@ -35,7 +35,13 @@ _STEPS: Mapping[type[Step], type[declared.Step]] = {
 
 def to_json(plan: Plan) -> Json:
     """The plan as JSON values, with keys in the order that suits people."""
-    written = declared.PlanJson(
+    json: Json = msgspec.to_builtins(document(plan))
+    return json
+
+
+def document(plan: Plan) -> PlanJson:
+    """The plan by type: what `msgspec` writes as JSON, and what a reader makes a plan of."""
+    return PlanJson(
         version=VERSION,
         cluster=plan.cluster,
         hash=plan.hash,
@@ -48,12 +54,8 @@ def to_json(plan: Plan) -> Json:
         stages=_each(declared.StageJson, plan.stages),
         makespan=None if plan.makespan is None else _same(declared.MakespanJson, plan.makespan),
         problems=tuple(map(_problem, plan.problems)),
-        parts=_each(declared.PartJson, plan.parts),
+        parts=_each(declared.PartJson, plan.parts) or msgspec.UNSET,
     )
-    json: Json = msgspec.to_builtins(written)
-    if not plan.parts:
-        del json["parts"]
-    return json
 
 
 def reassign_json(plan: Plan) -> list[Json]:

@@ -201,7 +201,7 @@ class PlanJson(JsonObject):
     stages: tuple[StageJson, ...] = ()
     makespan: MakespanJson | None = None
     problems: tuple[ProblemJson, ...] = ()
-    parts: tuple[PartJson, ...] = ()
+    parts: tuple[PartJson, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 def decode(data: bytes, file: str = "") -> Plan:
@@ -238,7 +238,7 @@ def plan_of(read: PlanJson, file: str = "", moves: tuple[Move, ...] = ()) -> Pla
         stages=tuple(_same(plans.PlannedStage, stage) for stage in read.stages),
         makespan=None if read.makespan is None else _same(plans.Makespan, read.makespan),
         problems=tuple(map(_problem, read.problems)),
-        parts=tuple(_same(plans.Part, part) for part in read.parts),
+        parts=tuple(_same(plans.Part, part) for part in read.parts or ()),
     )
     _refuse(_broken(plan), file)
     return plan

@@ -16,8 +16,10 @@ from poolkeeper.model.columns.partition_columns import (
     last_of,
     leaders_of,
     longest_of,
+    not_whole,
     numbers_of,
     partitions_of,
+    resting_lists,
     unsettled,
 )
 from poolkeeper.model.columns.replica_lists import ReplicaLists, whole_numbers
@@ -163,3 +165,37 @@ def test_partitions_that_are_led_and_in_sync_are_settled() -> None:
     columns = PartitionColumns.of([Partition(0, (1, 2), leader=1, isr=(1, 2))])
     rows = TopicPartitions(columns, 0, 1)
     assert [list(unsettled(rows, live)) for live in ({1}, {2})] == [[], list(rows)]
+
+
+@examples(200)
+@given(TOPICS)
+def test_only_plainly_whole_partitions_are_left_out(topics):
+    for topic, rows in zip(topics, in_columns(topics), strict=True):
+        assert list(not_whole(topic)) == list(topic)
+        assert list(not_whole(rows)) == [
+            each
+            for each in topic
+            if each.moving
+            or each.leader == -1
+            or not each.replicas
+            or each.isr is None
+            or sorted(each.isr) != sorted(each.replicas)
+        ]
+
+
+@examples(200)
+@given(TOPICS, st.booleans())
+def test_resting_lists_are_those_of_partitions_that_do_not_move(topics, whole):
+    if whole:
+        topics = [
+            tuple(
+                each._replace(partition=n, adding=(), removing=()) for n, each in enumerate(topic)
+            )
+            for topic in topics
+        ]
+    for topic, rows in zip(topics, in_columns(topics), strict=True):
+        expected = [
+            None if each.moving or each.partition != n else each.replicas
+            for n, each in enumerate(topic)
+        ]
+        assert list(resting_lists(topic)) == list(resting_lists(rows)) == expected

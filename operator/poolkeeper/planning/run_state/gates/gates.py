@@ -14,6 +14,7 @@ they mend that very damage.
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
+from poolkeeper.model.columns.partition_columns import not_whole
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.runs import Health
 from poolkeeper.model.execution.wait_reasons import WaitReason
@@ -46,7 +47,7 @@ def health(cluster: Cluster) -> Health:
         if topic.name in cluster.deleting:
             continue
         needed = min_insync(topic)
-        for partition in topic.partitions:
+        for partition in not_whole(topic.partitions):
             if partition.isr is None or _is_whole(partition):
                 continue
             in_sync = 0 if partition.leader == -1 else len(partition.isr)
@@ -140,7 +141,7 @@ def _moving(cluster: Cluster) -> dict[TopicPartition, Replicas]:
     return {
         TopicPartition(topic.name, partition.partition): partition.adding
         for topic in cluster.topics.values()
-        for partition in topic.partitions
+        for partition in not_whole(topic.partitions)
         if partition.moving
     }
 
@@ -164,7 +165,7 @@ def hazards(cluster: Cluster, moves: Sequence[Move] = ()) -> tuple[Wait, ...]:
     empty = sorted(
         TopicPartition(topic.name, partition.partition)
         for topic in cluster.topics.values()
-        for partition in topic.partitions
+        for partition in not_whole(topic.partitions)
         if not set(partition.replicas) - set(partition.removing)
     )
     if empty:
@@ -211,7 +212,7 @@ def disagreements(cluster: Cluster) -> tuple[Wait, ...]:
     found = {
         TopicPartition(topic.name, partition.partition): outside
         for topic in cluster.topics.values()
-        for partition in topic.partitions
+        for partition in not_whole(topic.partitions)
         if (outside := _in_sync_outside(partition))
     }
     if not found:

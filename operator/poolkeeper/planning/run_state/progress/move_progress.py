@@ -27,6 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.partition_columns import resting_lists
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition
 
@@ -74,25 +75,41 @@ def classified(moves: Iterable[Move], cluster: Cluster) -> Iterator[MoveProgress
     entries = entries_of(cluster)
     if entries:
         return (_classify(move, cluster, entries) for move in moves)
-    return (_at_rest(move, cluster) or _classify(move, cluster, entries) for move in moves)
+    lists = _RestingLists(cluster)
+    return (_at_rest(move, cluster, lists) or _classify(move, cluster, entries) for move in moves)
 
 
-def _at_rest(move: Move, cluster: Cluster) -> MoveProgress | None:
+class _RestingLists(dict[str, Sequence[Replicas | None]]):
+    """By topic, the replicas of each partition; None of one that moves. Topics made once each."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__()
+        self._cluster = cluster
+
+    def __missing__(self, name: str) -> Sequence[Replicas | None]:
+        topic = self._cluster.topics.get(name)
+        found: Sequence[Replicas | None] = ()
+        if topic is not None and name not in self._cluster.torn:
+            found = resting_lists(topic.partitions)
+        self[name] = found
+        return found
+
+
+def _at_rest(move: Move, cluster: Cluster, lists: _RestingLists) -> MoveProgress | None:
     """Where a move stands that plainly has not begun, or is done in one step: so are most moves.
 
     For clusters without a request.
     """
-    topic = cluster.topics.get(move.topic)
-    if topic is None or move.partition >= len(topic.partitions) or move.topic in cluster.torn:
+    resting, path = lists[move.topic], move.path
+    live = resting[move.partition] if move.partition < len(resting) else None
+    if live is None or len(path) < 2:
         return None
-    live, path = topic.partitions[move.partition], move.path
-    if live.partition != move.partition or live.adding or live.removing or len(path) < 2:
+    topic_id = cluster.topics[move.topic].topic_id
+    if move.topic_id and topic_id and move.topic_id != topic_id:
         return None
-    if move.topic_id and topic.topic_id and move.topic_id != topic.topic_id:
-        return None
-    if live.replicas == path[0]:
+    if live == path[0]:
         return NOT_BEGUN
-    return DONE_IN_ONE if len(path) == 2 and live.replicas == path[1] else None
+    return DONE_IN_ONE if len(path) == 2 and live == path[1] else None
 
 
 def _classify(move: Move, cluster: Cluster, entries: Entries) -> MoveProgress:

@@ -19,6 +19,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.partition_columns import not_whole
 from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition
@@ -100,8 +101,10 @@ def out_of_sync(
     `brokers` holds, or whose leader is one, count.
     """
     found = set()
+    moving = {name.topic for name in origins}
     for topic in cluster.topics.values():
-        for partition in topic.partitions:
+        parts = topic.partitions if topic.name in moving else not_whole(topic.partitions)
+        for partition in parts:
             name = TopicPartition(topic.name, partition.partition)
             if partition.isr is None or name in before:
                 continue

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolkeeper.jsontext import canonical, compact, indented
+from poolkeeper.jsontext import canonical, canonical_of, compact, indented
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -37,6 +37,23 @@ def test_numbers_that_json_does_not_have() -> None:
     assert compact([float("inf")]) == "[Infinity]"
     with pytest.raises(ValueError, match="not JSON compliant"):
         compact([float("nan")], finite=True)
+
+
+WITHOUT_FRACTIONS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(WITHOUT_FRACTIONS)
+def test_the_fast_form_is_the_same_to_the_byte(value: object) -> None:
+    assert canonical_of(value) == canonical(value).encode()
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_fraction_in_the_fast_form_is_the_same_number(value: float) -> None:
+    assert json.loads(canonical_of(value)) == value
 
 
 @given(VALUES | st.text(st.characters()), st.integers(1, 3), st.booleans())

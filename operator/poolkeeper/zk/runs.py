@@ -14,12 +14,11 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from poolkeeper import typed_json
 from poolkeeper.errors import InvalidInput, Refused
-from poolkeeper.jsontext import canonical
+from poolkeeper.jsontext import canonical, canonical_of
 from poolkeeper.model.execution.records import RequestRecord
 from poolkeeper.model.execution.runs import (
     Ending,
@@ -158,18 +157,8 @@ def encode_plan(plan: Plan, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]
 
 
 def _chunks(body: Mapping[str, Any] | PlanJson, chunk_bytes: int) -> tuple[bytes, ...]:
-    text = _canonical(body)
-    packed = gzip.compress(text, compresslevel=6, mtime=0)
+    packed = gzip.compress(canonical_of(body), compresslevel=6, mtime=0)
     return tuple(packed[i : i + chunk_bytes] for i in range(0, len(packed), chunk_bytes))
-
-
-def _canonical(body: Mapping[str, Any] | PlanJson) -> bytes:
-    """Return what `canonical` writes; in a tenth of the time for texts of ASCII alone."""
-    try:
-        text = msgspec.json.encode(body, order="sorted")
-    except UnicodeEncodeError:  # half a character, which only an escape can write
-        text = b"\xff"
-    return text if text.isascii() else canonical(msgspec.to_builtins(body)).encode()
 
 
 def digest_of(chunks: Sequence[bytes]) -> str:

@@ -15,6 +15,7 @@ that only lose or gain replicas while the others stay, with enough brokers and o
 The rest is settled one by one.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -30,6 +31,7 @@ from poolkeeper.planning.constraints.racks import (
     rack_counts,
     spread,
 )
+from poolkeeper.planning.constraints.uneven_lists import WholeLists, open_for_racks
 from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, any_slot, count_slots
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -87,18 +89,17 @@ def _open(problem: PoolProblem, load: Ints) -> OpenSlots:
     capacity = rack_capacity(problem)
     nothing = (0,) * len(capacity)
     spreads: dict[Spread, int] = {}
-    plain = {
-        int(f): spreads.setdefault(spread(int(f), capacity, nothing), len(spreads))
-        for f in distinct(problem.rf)
-    }
-    spread_of = np.array([plain.get(int(f), 0) for f in range(slots + 1)], dtype=np.int64)[
-        problem.rf
-    ]
+    plain = {int(f): spread(int(f), capacity, nothing) for f in distinct(problem.rf)}
+    number = {f: spreads.setdefault(even, len(spreads)) for f, even in plain.items()}
+    spread_of = np.array([number.get(f, 0) for f in range(slots + 1)], dtype=np.int64)[problem.rf]
     relative = load / np.maximum(problem.weight, 1e-9)
     work = _needs_work(problem, tuple(spreads), spread_of)
     simple = _simple_rows(problem, work, tuple(spreads), spread_of)
     forced += _open_simple(problem, simple, lists)
-    for row in np.flatnonzero(work & ~simple):
+    uneven = whole_but_uneven(problem, work & ~simple)
+    forced_by_racks += _open_uneven(problem, uneven, plain, lists, relative)
+    forced += forced_by_racks
+    for row in np.flatnonzero(work & ~simple & ~uneven):
         case = _Case(problem, int(row), relative, capacity)
         settled = case.settle()
         lists[row] = NONE
@@ -166,6 +167,37 @@ def _open_simple(problem: PoolProblem, simple: Bools, lists: Ints) -> Ints:
     lists[rows] = own
     opened = np.zeros(len(problem), dtype=np.int64)
     opened[rows] = (own == OPEN).sum(axis=1)
+    return opened
+
+
+def whole_but_uneven(problem: PoolProblem, work: Bools) -> Bools:
+    """Of these rows those of which nothing but the racks is wrong: all replicas may stay."""
+    usable = int(problem.eligible.sum())
+    if problem.pool.rack_policy is RackPolicy.AS_FOUND:
+        return np.zeros(len(problem), dtype=bool)
+    held = count_slots(problem.lists >= 0)
+    first = np.arange(problem.lists.shape[1]) < problem.rf[:, None]
+    found: Bools = work & (held == problem.rf) & ((problem.lists >= 0) == first).all(axis=1)
+    found &= (problem.rf > 0) & (problem.rf <= usable)
+    return found & ~any_slot(problem.leaves | problem.immovable)
+
+
+def _open_uneven(
+    problem: PoolProblem, uneven: Bools, plain: Mapping[int, Spread], lists: Ints, relative: Floats
+) -> Ints:
+    """Open the slots of these rows in place, as `_Case` would; return how many, by row."""
+    opened = np.zeros(len(problem), dtype=np.int64)
+    for factor, even in plain.items():
+        rows = np.flatnonzero(uneven & (problem.rf == factor))
+        if not len(rows):
+            continue
+        own = problem.lists[rows, :factor]
+        leader = problem.leader[rows]
+        leads = own == np.where((own == leader[:, None]).any(axis=1), leader, own[:, 0])[:, None]
+        opened[rows] = open_for_racks(
+            WholeLists(own, problem.brokers.rack[own], leads), even, relative, OPEN
+        )
+        lists[rows, :factor] = own
     return opened
 
 

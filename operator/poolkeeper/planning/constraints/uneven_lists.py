@@ -8,7 +8,7 @@ import numpy as np
 
 from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.racks import Spread
-from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints
+from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, any_slot
 
 
 @frozen
@@ -61,9 +61,11 @@ def _same_rack(racks: Ints) -> tuple[Ints, Ints]:
 
 def _giver(giving: Bools, leads: Bools, relative: Floats) -> Ints:
     """By row, the slot that gives; there is one."""
-    followers = giving & ~leads
-    only: Bools = np.where(followers.any(axis=1)[:, None], followers, giving)
+    followers: Bools = giving & ~leads
+    any_follower: Bools = any_slot(followers)
+    only: Bools = np.where(any_follower[:, None], followers, giving)
     load = np.where(only, relative, -np.inf)
-    fullest: Bools = only & (load == load.max(axis=1, initial=-np.inf)[:, None])
+    most: Floats = load.max(axis=1, initial=-np.inf)
+    fullest: Bools = only & (load == most[:, None])
     last: Ints = giving.shape[1] - 1 - np.argmax(fullest[:, ::-1], axis=1)
     return last

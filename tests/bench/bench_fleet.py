@@ -37,7 +37,7 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench import clusters
+from bench import fleets
 from bench.measuring import Measured, heads, measured, together
 from fleet import cases
 from fleet.in_process import InProcess
@@ -63,7 +63,6 @@ from poolkeeper.zk.client.gc_pause import collector_paused
 from unit.fleet.slots import makespan
 
 GROWTH_MAX = 2.2
-KINDS = 4
 TINY = 20
 SAMPLES_PER_SERIES = 336
 """A week, half-hourly."""
@@ -88,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             return
         with engines.open_engine(f"local[{options.slots}]") as engine:
             begin = time.perf_counter()
-            tiny = {f"t{n:04d}": _case(20, 0) for n in range(TINY)}
+            tiny = {f"t{n:04d}": fleets.case(20, 0) for n in range(TINY)}
             lake, tasks = _prepared(folder / "tiny", tiny)
             pipeline.snapshot(engine, lake, cases.DAY, tasks)
             print(f"Spark's workers are ready after {time.perf_counter() - begin:.1f} s")
@@ -100,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _planning(engine: Engine, folder: Path, count: int, partitions: int) -> None:
-    names, total = _names(count), count * partitions
+    names, total = fleets.names(count), count * partitions
     heads("partitions/s")
     # A process of its own: what it holds is none of the memory of a run.
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as apart:
@@ -120,13 +119,9 @@ def _planning(engine: Engine, folder: Path, count: int, partitions: int) -> None
 
 def _ready(folder: Path, count: int, partitions: int) -> tuple[list[SnapshotTask], list[str]]:
     """Make what is declared and snapshot files; return tasks, and hashes by the planner alone."""
-    kinds = [_case(partitions, kind) for kind in range(min(KINDS, count))]
-    _, tasks = _prepared(folder, dict(zip(_names(count), kinds * count, strict=False)))
+    kinds = [fleets.case(partitions, kind) for kind in range(min(fleets.KINDS, count))]
+    _, tasks = _prepared(folder, dict(zip(fleets.names(count), kinds * count, strict=False)))
     return tasks, _floor(kinds, partitions)
-
-
-def _names(count: int) -> list[str]:
-    return [f"c{n:04d}" for n in range(count)]
 
 
 def _compare(what: str, all_cpu_s: float, half_cpu_s: float) -> None:
@@ -210,20 +205,6 @@ def _plan(engine: Engine, lake: Lake, names: Sequence[str]) -> FleetOutcome:
     return outcome
 
 
-def _case(partitions: int, kind: int) -> cases.Case:
-    """Expanded, drained, weighted or settled, in turn."""
-    joined = 4 if kind == 0 else 0
-    cluster = clusters.cluster(partitions, joined=joined, seed=kind + 1)
-    more: dict[str, object] = {}
-    if kind == 1:
-        more["drain"] = frozenset({clusters.fullest(cluster)})
-    if kind == 2:
-        more["capacity_of"] = clusters.weights(60)
-    if kind == 3:
-        more["goals"] = ()
-    return clusters.desired(60 + joined, **more), cluster
-
-
 def _features(engine: Engine, folder: Path, count: int, samples: int) -> None:
     """Of many clusters, of half of them, of half of the samples of each, and of one giant."""
     heads("samples/s")
@@ -232,7 +213,7 @@ def _features(engine: Engine, folder: Path, count: int, samples: int) -> None:
     def features_of(label: str, clusters_of: int, samples_of: int) -> float:
         place = folder / f"{clusters_of}-{samples_of}"
         series = max(1, samples_of // SAMPLES_PER_SERIES)
-        case = _case(series, 3)
+        case = fleets.case(series, 3)
         fleet = {f"f{n:04d}": case for n in range(clusters_of)}
         lake, tasks = _prepared(place, fleet)
         made = _write_samples(place / "samples", fleet)

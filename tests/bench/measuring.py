@@ -1,17 +1,22 @@
 """Seconds, processor seconds and memory of this process and of all that it started."""
 
+import ctypes
 import os
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
+from signal import SIGCHLD
+from threading import Event, Lock, Thread
 from typing import Any, NamedTuple
 
 ROW = "{:<40}{:>9}{:>9}{:>15}{:>8}"
 LOOK_EVERY_S = 0.2
+
+PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>
 
 LAUNCHER = """
 import resource, subprocess, sys
@@ -38,11 +43,12 @@ def heads(unit: str) -> None:
 
 def measured(label: str, total: int, action: Callable[[], Any]) -> Measured:
     """Do and print it; `total`: of what the rate is."""
-    with _memory() as peak_mib:
-        begin, before = time.perf_counter(), _of_family(_cpu_s)
+    with _watched() as watch:
+        begin = time.perf_counter()
         done = action()
-        wall_s, cpu_s = time.perf_counter() - begin, _of_family(_cpu_s) - before
-    found = Measured(done, wall_s, cpu_s, peak_mib())
+        wall_s = time.perf_counter() - begin
+        watch.look()
+    found = Measured(done, wall_s, watch.cpu_s, watch.most_kib // 1024)
     _print(label, total, found)
     return found
 
@@ -60,51 +66,98 @@ def _print(label: str, total: int, found: Measured) -> None:
 
 
 @contextmanager
-def _memory() -> Iterator[Callable[[], int]]:
-    """The largest sum of resident sets of all processes below this one, this one included."""
-    ended, most = Event(), [int(_of_family(_resident_kib))]
+def _watched() -> Iterator["_Watch"]:
+    """Look at all processes below this one, this one included, for the time of the block."""
+    ended, watch = Event(), _Watch()
 
     def look() -> None:
         while not ended.wait(LOOK_EVERY_S):
-            most[0] = max(most[0], int(_of_family(_resident_kib)))
+            watch.look()
 
     thread = Thread(target=look, daemon=True)
     thread.start()
     try:
-        yield lambda: most[0] // 1024
+        yield watch
     finally:
         ended.set()
         thread.join()
 
 
-def _of_family(figure: Callable[[list[str]], float]) -> float:
-    """The sum of a figure of this process and of all below it; `figure` takes /proc's `stat`."""
-    parents, figures = {}, {}
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdecimal():
-            continue
-        try:
-            stat = (folder / "stat").read_text().rpartition(")")[2].split()
-            figures[int(folder.name)] = figure(stat)
-            parents[int(folder.name)] = int(stat[1])
-        except (OSError, IndexError, ValueError):  # it has ended meanwhile
-            continue
-    ours, total = os.getpid(), 0.0
-    for process, found in figures.items():
-        at = process
-        while at in parents and at != ours:
-            at = parents[at]
-        total += found if at == ours else 0
-    return total
+class _Process(NamedTuple):
+    """`lost`: nobody will be told of its processor seconds, since its parent ignores its end."""
+
+    cpu_s: float
+    kib: float
+    lost: bool
 
 
-def _resident_kib(stat: list[str]) -> float:
-    return int(stat[21]) * os.sysconf("SC_PAGESIZE") / 1024
+class _Watch:
+    """The largest sum of resident sets, and the processor seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._before = self._now = _family()
+        self._ended: dict[int, _Process] = {}
+        self.most_kib = int(sum(each.kib for each in self._now.values()))
+
+    def look(self) -> None:
+        """Look once."""
+        with self._lock:
+            before, self._now = self._now, _family()
+            gone = {pid: each for pid, each in before.items() if pid not in self._now}
+            self._ended.update({pid: each for pid, each in gone.items() if each.lost})
+            self.most_kib = max(self.most_kib, int(sum(p.kib for p in self._now.values())))
+
+    @property
+    def cpu_s(self) -> float:
+        """Of all processes, those included that have ended and that nobody has waited for."""
+        with self._lock:
+            now = sum(each.cpu_s for each in (*self._now.values(), *self._ended.values()))
+            return now - sum(each.cpu_s for each in self._before.values())
 
 
-def _cpu_s(stat: list[str]) -> float:
-    """Of the process, and of its children that have ended."""
-    return sum(map(int, stat[11:15])) / os.sysconf("SC_CLK_TCK")
+def _family() -> dict[int, _Process]:
+    """This process and all below it."""
+    stats = {int(each.name): each for each in Path("/proc").iterdir() if each.name.isdecimal()}
+    told = {
+        process: _read(folder / "stat").rpartition(")")[2].split()
+        for process, folder in stats.items()
+    }
+    parents = {process: int(stat[1]) for process, stat in told.items() if stat}
+    ours = [process for process in parents if _is_below(process, parents)]
+    ignoring = {process for process in ours if _ignores_ends(process)}
+    return {
+        process: _Process(
+            # With those of its children that have ended, if it has waited for them.
+            sum(map(int, told[process][11:15])) / os.sysconf("SC_CLK_TCK"),
+            int(told[process][21]) * os.sysconf("SC_PAGESIZE") / 1024,
+            parents[process] in ignoring,
+        )
+        for process in ours
+    }
+
+
+def _ignores_ends(process: int) -> bool:
+    found = re.search(r"SigIgn:\s*(\w+)", _read(Path(f"/proc/{process}/status")))
+    return bool(found and int(found[1], 16) >> (SIGCHLD - 1) & 1)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:  # it has ended meanwhile
+        return ""
+
+
+def _is_below(process: int, parents: Mapping[int, int]) -> bool:
+    while process in parents and process != os.getpid():
+        process = parents[process]
+    return process == os.getpid()
+
+
+def adopt_orphans() -> None:
+    """Count processes to this one that outlive the one that started them, as a JVM its parent."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def spent(words: list[str]) -> tuple[int, float, int]:

@@ -12,7 +12,7 @@ A plan has *parts*, each with a hash and a fingerprint of its own, so that a per
 of them alone. Every move, and every step that needs approval, belongs to exactly one part.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import IntEnum, StrEnum
 from itertools import pairwise
@@ -248,7 +248,7 @@ class Plan:
     hash: str
     fingerprint: str
     steps: tuple[Step, ...] = ()
-    moves: tuple[Move, ...] = ()
+    moves: Sequence[Move] = ()
     certificates: tuple[PoolCertificate, ...] = ()
     stages: tuple[PlannedStage, ...] = ()
     makespan: Makespan | None = None

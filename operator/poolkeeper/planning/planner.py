@@ -13,15 +13,14 @@ out has no moves.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import chain
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 
+from poolkeeper.model.columns.move_columns import ColumnMoves, MoveColumns
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
-    Move,
     Plan,
     PoolCertificate,
     Step,
@@ -59,7 +58,6 @@ Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
 """Makes the plan that `make_plan` makes, in this process or in another one."""
 
 _NOTHING_RECORDED = Records()
-_PLACE = itemgetter(*map(Move._fields.index, ("topic", "partition")))
 
 
 def make_plan(
@@ -104,7 +102,7 @@ def make_plan(
     given = LayoutInput(desired, usable, {**scope.homes, **homes}, lay_out)
     layouts = lay_out_all(given, lists, added, {change.topic for change in manual})
     moves = _moves(desired, cluster, table, [*manual, *layouts.changes], layouts.layouts)
-    moving = frozenset(map(_PLACE, moves))
+    moving = frozenset(zip(moves.columns.names, moves.columns.partition.tolist(), strict=True))
     held = _replicas_after(scope, layouts)
     if moves:
         refused = tuple(new_partitions.awaiting_room(scope, counts.after_moves(held), refused))
@@ -172,7 +170,7 @@ def _moves(
     table: PartitionTable,
     changes: Iterable[Change],
     layouts: Iterable[Layout],
-) -> tuple[Move, ...]:
+) -> ColumnMoves:
     """All moves in their order: those of `changes` and of the layouts of placed topics."""
     one = desired.cluster.execution.replicas_at_a_time is ReplicasAtATime.ONE
     latest: dict[tuple[str, int], Change] = {}
@@ -181,16 +179,15 @@ def _moves(
         earlier = latest[key].causes if key in latest else ()
         causes = tuple(sorted((*earlier, *change.causes), key=lambda cause: cause[0]))
         latest[key] = Change(*key, change.target, causes, change.badness)
-    order = attrgetter("urgency", "topic", "partition")
     found = (move_of(change, cluster, table, one_at_a_time=one) for change in latest.values())
-    parts = [sorted(found, key=order)]
+    parts = [MoveColumns.of(sorted(found, key=attrgetter("urgency", "topic", "partition")))]
     for layout in layouts:
         if layout.problem.role is TopicRole.PLACED:
             parts.append(moves_of(layout, cluster, table, one_at_a_time=one))
-    parts = [part for part in parts if part]
+    parts = [part for part in parts if len(part)] or parts[:1]
     if len(parts) == 1:
-        return tuple(parts[0])
-    return tuple(sorted(chain.from_iterable(parts), key=order))
+        return ColumnMoves(parts[0])
+    return ColumnMoves(MoveColumns.merged(parts))
 
 
 def _certificates(layouts: Iterable[Layout]) -> tuple[PoolCertificate, ...]:

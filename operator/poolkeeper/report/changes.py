@@ -1,14 +1,19 @@
 """The changes of a plan in words: as one sentence, and topic by topic."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 
+import numpy as np
+
+from poolkeeper.model.columns.move_columns import MoveColumns, columns_of_moves, less
+from poolkeeper.model.columns.partition_columns import Bools
+from poolkeeper.model.columns.replica_lists import NOBODY, Ints
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
     DeleteTopic,
     ElectLeaders,
-    Move,
     MoveLogDir,
     Plan,
     SetConfig,
@@ -20,25 +25,62 @@ from poolkeeper.report.document import Cell, Row, number
 from poolkeeper.text import count, first, size
 
 
-def summary(plan: Plan) -> str:
-    """All changes of the plan in one sentence."""
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedMoves:
+    """A plan's moves by column.
+
+    By move: `added`, `removed`: how many brokers its last list has that its first has not, and the
+    other way round; `shorter`: whether its last list is.
+    """
+
+    columns: MoveColumns
+    added: Ints
+    removed: Ints
+    shorter: Bools
+
+    @classmethod
+    def of(cls, plan: Plan) -> "PlannedMoves":
+        """Those of this plan."""
+        columns = columns_of_moves(plan.moves)
+        sources, targets = columns.sources, columns.targets
+        olds, news = sources.wide(), targets.wide()
+        return cls(
+            columns,
+            (less(news, olds) != NOBODY).sum(axis=1),
+            (less(olds, news) != NOBODY).sum(axis=1),
+            targets.lengths < sources.lengths,
+        )
+
+    @property
+    def bytes(self) -> int:
+        """What all of them copy."""
+        return int(self.columns.bytes.sum())
+
+    def shrunk(self) -> Mapping[str, int]:
+        """By topic, how many of its partitions lose replicas."""
+        rows = np.flatnonzero(self.shorter)
+        return Counter(self.columns.topics[each][0] for each in self.columns.topic[rows].tolist())
+
+
+def summary(plan: Plan, moved: PlannedMoves | None = None) -> str:
+    """All changes of the plan in one sentence; `moved`: its moves, if the caller has them."""
     if plan.empty:
         undone = sum(is_left_undone(problem.reason) for problem in plan.problems)
         if undone:
             return f"No changes. {count(undone, 'thing')} left undone."
         return "No changes. The cluster is as declared."
-    parts = counts(plan)
+    parts = counts(plan, moved=moved)
     deleted = sum(isinstance(step, DeleteTopic) for step in plan.steps)
     parts.append(f"{count(deleted, 'topic')} to delete" if deleted else "nothing to delete")
     return f"{', '.join(parts)}."
 
 
-def counts(plan: Plan, *, sized: bool = False) -> list[str]:
+def counts(plan: Plan, *, sized: bool = False, moved: PlannedMoves | None = None) -> list[str]:
     """All changes but deletions, as parts of a sentence.
 
-    `sized`: with the bytes that move between log directories.
+    `sized`: with the bytes that move between log directories. `moved`: as in `summary`.
     """
-    return [*_step_counts(plan.steps, sized), *_move_counts(plan.moves)]
+    return [*_step_counts(plan.steps, sized), *_move_counts(moved or PlannedMoves.of(plan))]
 
 
 _COUNTED_STEPS: tuple[tuple[type[Step], str, str], ...] = (
@@ -74,50 +116,70 @@ def _amount(step: Step) -> int:
             return 1
 
 
-def _move_counts(moves: Sequence[Move]) -> Iterator[str]:
-    if not moves:
-        return
-    added = carried = copied = shrunk = reordered = 0
-    for _, _, _, path, size_bytes, *_ in moves:
-        source, target = path[0], path[-1]
-        new = len({*target}.difference(source))
-        added += new
-        carried += new > 0
-        copied += size_bytes
-        shrunk += len(target) < len(source)
-        reordered += not new and not {*source}.difference(target)
-    if added:
-        what = f"{count(added, 'replica')} of {count(carried, 'partition')}"
-        yield f"{what} to move ({size(copied)})"
+def _move_counts(moved: PlannedMoves) -> Iterator[str]:
+    new = moved.added > 0
+    shrunk = int(moved.shorter.sum())
+    reordered = int((~new & (moved.removed == 0)).sum())
+    if new.any():
+        what = f"{count(int(moved.added.sum()), 'replica')} of {count(int(new.sum()), 'partition')}"
+        yield f"{what} to move ({size(moved.bytes)})"
     if shrunk:
         yield f"{count(shrunk, 'partition')} to lose replicas"
     if reordered:
         yield f"{count(reordered, 'partition')} to reorder"
 
 
-def topic_rows(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, Row]]:
-    """The changes of each topic, one row per topic."""
-    for topic, (steps, moves) in _by_topic(plan).items():
-        what = [*_step_words(steps, cluster), *_move_words(moves)]
-        total = sum(move.bytes for move in moves)
+class TopicChanges:
+    """The changes of each topic; elections belong to no topic."""
+
+    def __init__(self, plan: Plan, cluster: Cluster, moved: PlannedMoves) -> None:
+        self._cluster, self._moved = cluster, moved
+        self._steps: dict[str, list[Step]] = defaultdict(list)
+        for step in plan.steps:
+            if not isinstance(step, ElectLeaders):
+                self._steps[step.topic].append(step)
+        rank = moved.columns.ranks
+        names = dict(zip(rank.tolist(), (name for name, _ in moved.columns.topics), strict=True))
+        of = rank[moved.columns.topic]
+        self._order = np.argsort(of, kind="stable")
+        ends = np.cumsum(np.bincount(of, minlength=len(names))).tolist()
+        bounds = zip([0, *ends], ends, strict=False)
+        self._rows = {names[at]: bound for at, bound in enumerate(bounds) if bound[0] < bound[1]}
+
+    @property
+    def topics(self) -> Set[str]:
+        """Their names."""
+        return self._steps.keys() | self._rows.keys()
+
+    def row(self, topic: str) -> Row:
+        """What changes of a topic, why, and how many bytes that copies."""
+        steps = self._steps.get(topic, [])
+        rows = self._order[slice(*self._rows.get(topic, (0, 0)))]
+        columns = self._moved.columns
+        what = [*_step_words(steps, self._cluster), *self._move_words(rows)]
+        total = int(columns.bytes[rows].sum())
         total += sum(step.bytes for step in steps if isinstance(step, MoveLogDir))
-        cells = Cell("; ".join(what)), Cell(_reasons((*steps, *moves)))
-        yield topic, (*cells, number(size(total) if total else ""))
+        told = [columns.reasons[reason] for reason in columns.reason[rows].tolist()]
+        why = _reasons([*(getattr(step, "reason", "") for step in steps), *told])
+        return Cell("; ".join(what)), Cell(why), number(size(total) if total else "")
+
+    def _move_words(self, rows: Ints) -> Iterator[str]:
+        if not len(rows):
+            return
+        added = int(self._moved.added[rows].sum())
+        removed = int(self._moved.removed[rows].sum())
+        partitions = count(len(rows), "partition")
+        if added:
+            verb = "move" if removed else "are new"
+            yield f"{count(added, 'replica')} of {partitions} {verb}"
+        elif removed:
+            yield f"{count(removed, 'replica')} fewer of {partitions}"
+        else:
+            yield f"another order of replicas in {partitions}"
 
 
-def _by_topic(plan: Plan) -> Mapping[str, tuple[list[Step], list[Move]]]:
-    """The steps and moves of each topic; elections belong to no topic."""
-    of_topic: dict[str, tuple[list[Step], list[Move]]] = defaultdict(lambda: ([], []))
-    for step in plan.steps:
-        if not isinstance(step, ElectLeaders):
-            of_topic[step.topic][0].append(step)
-    for move in plan.moves:
-        of_topic[move.topic][1].append(move)
-    return of_topic
-
-
-def _reasons(changes: Sequence[Step | Move], shown_max: int = 3) -> str:
-    reasons = dict.fromkeys([getattr(each, "reason", "") for each in changes])
+def _reasons(told: Iterable[str], shown_max: int = 3) -> str:
+    reasons = dict.fromkeys(told)
     reasons.pop("", None)
     return first(reasons, shown_max, "; ")
 
@@ -147,21 +209,3 @@ def _config_words(step: SetConfig, cluster: Cluster) -> Iterator[str]:
     old: Mapping[str, str] = (topic.config or {}) if topic else {}
     for key in sorted({*step.set, *step.unset}):
         yield f"{key}: {old.get(key, '(default)')} → {step.set.get(key, '(default)')}"
-
-
-def _move_words(moves: Sequence[Move]) -> Iterator[str]:
-    if not moves:
-        return
-    added = removed = 0
-    for _, _, _, path, *_ in moves:
-        source, target = path[0], path[-1]
-        added += len({*target}.difference(source))
-        removed += len({*source}.difference(target))
-    partitions = count(len(moves), "partition")
-    if added:
-        verb = "move" if removed else "are new"
-        yield f"{count(added, 'replica')} of {partitions} {verb}"
-    elif removed:
-        yield f"{count(removed, 'replica')} fewer of {partitions}"
-    else:
-        yield f"another order of replicas in {partitions}"

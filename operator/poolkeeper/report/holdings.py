@@ -16,6 +16,8 @@ from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import rack_name
+from poolkeeper.planning.problem.partitions import places_of
+from poolkeeper.planning.run_state.progress.load_after import moved_rows
 from poolkeeper.report.values import Holding
 
 _NOTHING_RECORDED = Records()
@@ -65,7 +67,7 @@ def _count_replicas(*placed: tuple[ReplicaLists, Ints]) -> _BrokerCounts:
     tally = _BrokerCounts()
     for lists, sizes in placed:
         ids = distinct(lists.ids)
-        place = np.searchsorted(ids, lists.ids)
+        place = places_of(lists.ids, ids)
         first = place[lists.offsets[:-1][lists.lengths > 0]]
         # Sums of whole numbers below 2^53 are exact.
         held = np.bincount(place, np.repeat(sizes, lists.lengths), len(ids)).astype(np.int64)
@@ -83,21 +85,14 @@ def _placed_after(
 ) -> list[tuple[ReplicaLists, Ints]]:
     """What stays, what moved and what is new (see `after_plan`), for clusters of any size."""
     deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
-    by_topic: dict[str, dict[int, tuple[int, ...]]] = {}
-    for move in plan.moves:
-        by_topic.setdefault(move.topic, {})[move.partition] = move.target
+    start = np.append(0, np.cumsum([len(t.partitions) for t in cluster.topics.values()]))
+    place = {name: at for at, name in enumerate(cluster.topics) if name not in deleted}
+    rows, targets = moved_rows(plan, place, start, columns.number)
     stays = np.ones(len(columns), dtype=bool)
-    moved: list[tuple[int, tuple[int, ...]]] = []
-    end = 0
-    for name, topic in cluster.topics.items():
-        first, end = end, end + len(topic.partitions)
-        if name in deleted:
-            stays[first:end] = False
-        elif targets := by_topic.get(name):
-            numbers = enumerate(columns.number[first:end].tolist(), first)
-            moved += [(row, targets[number]) for row, number in numbers if number in targets]
-    rows = np.array([row for row, _ in moved], dtype=np.int64)
     stays[rows] = False
+    for at, name in enumerate(cluster.topics):
+        if name in deleted:
+            stays[start[at] : start[at + 1]] = False
     added = [
         replicas
         for step in plan.steps
@@ -108,6 +103,6 @@ def _placed_after(
     staying = np.flatnonzero(stays)
     return [
         (columns.replicas.take(staying), size[staying]),
-        (ReplicaLists.of([target for _, target in moved]), size[rows]),
+        (targets, size[rows]),
         (ReplicaLists.of(added), np.zeros(len(added), dtype=np.int64)),
     ]

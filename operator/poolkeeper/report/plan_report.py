@@ -1,6 +1,5 @@
 """A plan of one cluster as a page, and as Markdown for a comment on a pull request."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.planning.rules import Rules
 from poolkeeper.report import balance, changes, markdown, sections
+from poolkeeper.report.changes import PlannedMoves
 from poolkeeper.report.document import (
     Cell,
     Picture,
@@ -107,20 +107,22 @@ def document(
     groups: Sequence[PlannedGroup] = (),
 ) -> Report:
     """The report before it is rendered."""
+    moved = changes.PlannedMoves.of(plan)
+    risks = _destructive(plan, moved)
     return Report(
         f"Plan for cluster {plan.cluster}",
-        changes.summary(plan),
-        tuple(_tiles(plan)),
+        changes.summary(plan, moved),
+        tuple(_tiles(plan, moved, risks)),
         tuple(
             section
             for section in (
-                _agreement(plan, extent),
+                _agreement(risks, extent),
                 _problems_section(plan, extent),
                 _brokers(plan, desired, cluster, extent),
                 _groups(groups, extent),
                 _proof(plan, extent),
                 _stages(plan, extent),
-                _changes(plan, desired, cluster, extent),
+                _changes(plan, desired, cluster, moved, extent),
                 _moves_section(plan, extent),
             )
             if section
@@ -129,30 +131,28 @@ def document(
     )
 
 
-def _tiles(plan: Plan) -> Iterator[Tile]:
+def _tiles(plan: Plan, moved: PlannedMoves, risks: Sequence[Row]) -> Iterator[Tile]:
     if plan.moves:
         yield sections.moves_tile(plan.certificates)
-        yield _bytes_tile(plan)
+        yield _bytes_tile(plan, moved.bytes)
     if plan.makespan:
         least_s = fine_duration(plan.makespan.lower_bound_seconds)
         label = f"at least {least_s} at {size(plan.makespan.bytes_per_second_per_broker)}/s"
         yield Tile(fine_duration(plan.makespan.seconds), f"to move, {label} per broker")
     if plan.stages:
         yield Tile(f"{len(plan.stages):,}", "stage" if len(plan.stages) == 1 else "stages")
-    risky = len(_destructive(plan))
-    if risky:
-        yield Tile(f"{risky:,}", "to agree to", "bad")
+    if risks:
+        yield Tile(f"{len(risks):,}", "to agree to", "bad")
     yield from sections.problems_tile(len(plan.problems))
 
 
-def _bytes_tile(plan: Plan) -> Tile:
-    total = sum(move.bytes for move in plan.moves)
+def _bytes_tile(plan: Plan, total: int) -> Tile:
     least = sum(proof.bytes_lower_bound for proof in plan.certificates)
     fewest = "as little as possible" if total <= least else f"at least {size(least)} must"
     return Tile(size(total), f"to copy, {fewest}")
 
 
-def _destructive(plan: Plan) -> list[Row]:
+def _destructive(plan: Plan, moved: PlannedMoves) -> list[Row]:
     rows: list[Row] = []
     for step in plan.steps:
         if isinstance(step, DeleteTopic):
@@ -160,18 +160,13 @@ def _destructive(plan: Plan) -> list[Row]:
         elif isinstance(step, SetConfig) and is_destructive(step):
             effects = "; ".join(step.destructive) or "its config loses data or safety"
             rows.append((Cell("topic"), name(step.topic), Cell(f"— {effects}")))
-    shrunk: dict[str, int] = defaultdict(int)
-    for move in plan.moves:
-        if len(move.target) < len(move.source):
-            shrunk[move.topic] += 1
-    for topic, partitions in sorted(shrunk.items()):
+    for topic, partitions in sorted(moved.shrunk().items()):
         told = f"loses replicas of {count(partitions, 'partition')}"
         rows.append((Cell("topic"), name(topic), Cell(told)))
     return rows
 
 
-def _agreement(plan: Plan, extent: PlanReportLimits) -> Section | None:
-    rows = _destructive(plan)
+def _agreement(rows: Sequence[Row], extent: PlanReportLimits) -> Section | None:
     if not rows:
         return None
     note = "These lose data or safety, and cannot be undone by another plan:"
@@ -180,21 +175,24 @@ def _agreement(plan: Plan, extent: PlanReportLimits) -> Section | None:
 
 
 def _changes(
-    plan: Plan, desired: Desired, cluster: Cluster, extent: PlanReportLimits
+    plan: Plan, desired: Desired, cluster: Cluster, moved: PlannedMoves, extent: PlanReportLimits
 ) -> Section | None:
     rules = Rules(desired, cluster, frozenset())
-    rows = []
-    for topic, row in changes.topic_rows(plan, cluster):
-        pool = rules.home(topic).pool or ""
-        rows.append(((not pool, pool, topic), (name(pool), name(topic), *row)))
-    rows.sort(key=lambda keyed: keyed[0])
+    of_topic = changes.TopicChanges(plan, cluster, moved)
+    pools = ((rules.home(topic).pool or "", topic) for topic in of_topic.topics)
+    listed = sorted((not pool, pool, topic) for pool, topic in pools)
     elected = sum(len(s.partitions) for s in plan.steps if isinstance(s, ElectLeaders))
     notes = (f"Preferred replicas lead {count(elected, 'partition')}.",) if elected else ()
-    if not rows:
+    if not listed:
         return Section("What changes", notes) if notes else None
+    rows = (
+        (name(pool), name(topic), *of_topic.row(topic))
+        for _, pool, topic in listed[: extent.topics]
+    )
     columns = ("Pool", "Topic", "What", "Why", "Bytes")
-    changed = table("By topic", columns, (row for _, row in rows), extent.topics, "topic")
-    return Section("What changes", notes, tables=changed)
+    tables = table("By topic", columns, rows, extent.topics, "topic")
+    left = more(len(listed) - extent.topics, "topic")
+    return Section("What changes", notes, tables=tuple(replace(t, more=left) for t in tables))
 
 
 def _moves_section(plan: Plan, extent: PlanReportLimits) -> Section | None:
@@ -206,7 +204,7 @@ def _moves_section(plan: Plan, extent: PlanReportLimits) -> Section | None:
             number(size(move.bytes)),
             Cell(move.reason),
         )
-        for move in plan.moves[: extent.moves + 1]
+        for move in plan.moves[: extent.moves]
     ]
     columns = ("Topic", "Partition", "Replicas", "Bytes", "Why")
     tables = table("Moves", columns, rows, extent.moves, "move")

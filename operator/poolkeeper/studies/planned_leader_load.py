@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from poolkeeper.model.columns.partition_columns import UNKNOWN, PartitionColumns, columns_of
-from poolkeeper.model.columns.replica_lists import Ints
+from poolkeeper.model.columns.partition_columns import UNKNOWN, columns_of
+from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists, distinct
 from poolkeeper.model.plans import AddPartitions, DeleteTopic, Plan
 from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.planning.problem.partitions import places_of
 from poolkeeper.planning.run_state.progress.load_after import moved_rows
 
 NO_LEADER = -1
@@ -39,14 +40,14 @@ def planned_leader_loads(plan: Plan, cluster: Cluster) -> tuple[PlannedLeaderLoa
     rate = columns.bytes_in_per_s
     known = np.bincount(topic[~np.isnan(rate)], minlength=len(parts)) == counts
     rows = np.flatnonzero(known[topic])
-    preferred = _preferred(columns)
+    preferred = _preferred(columns.replicas)
     leader = np.where(columns.leader == UNKNOWN, preferred, columns.leader)
     before = _sums(leader[rows], rate[rows])
 
     deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
     place = {name: number for number, name in enumerate(cluster.topics) if name not in deleted}
-    moved, lists = moved_rows(plan, cluster, place, start)
-    preferred[moved] = [_first(each) for each in lists]
+    moved, lists = moved_rows(plan, place, start, columns.number)
+    preferred[moved] = _preferred(lists)
     added = {step.topic: step.replicas for step in plan.steps if isinstance(step, AddPartitions)}
     then: list[tuple[Ints, Floats]] = []
     begin = 0
@@ -68,11 +69,11 @@ def planned_leader_loads(plan: Plan, cluster: Cluster) -> tuple[PlannedLeaderLoa
     )
 
 
-def _preferred(columns: PartitionColumns) -> Ints:
+def _preferred(lists: ReplicaLists) -> Ints:
     """The first replica of each list, or `NO_LEADER` if it is empty."""
-    found = np.full(len(columns), NO_LEADER, dtype=np.int64)
-    held = columns.replicas.lengths > 0
-    found[held] = columns.replicas.ids[columns.replicas.offsets[:-1][held]]
+    found = np.full(len(lists), NO_LEADER, dtype=np.int64)
+    held = lists.lengths > 0
+    found[held] = lists.ids[lists.offsets[:-1][held]]
     return found
 
 
@@ -82,6 +83,7 @@ def _first(replicas: Replicas) -> int:
 
 def _sums(brokers: Ints, rates: Floats) -> Mapping[int, float]:
     """The sum of the rates by broker, added in their order."""
-    ids, place = np.unique(brokers, return_inverse=True)
-    sums = np.bincount(place, weights=rates, minlength=len(ids))
-    return dict(zip(ids.tolist(), sums.tolist(), strict=True))
+    shifted = brokers - NO_LEADER  # numbers from 0 are counted, others sorted
+    ids = distinct(shifted)
+    sums = np.bincount(places_of(shifted, ids), weights=rates, minlength=len(ids))
+    return dict(zip((ids + NO_LEADER).tolist(), sums.tolist(), strict=True))

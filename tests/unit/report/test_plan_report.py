@@ -1,4 +1,6 @@
+from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -8,6 +10,7 @@ import builders
 from builders import pool_spec
 from laws import examples
 from poolkeeper.model import plans, specs, topology
+from poolkeeper.model.columns.move_columns import ColumnMoves, MoveColumns
 from poolkeeper.model.problems import Recorded
 from poolkeeper.report import changes, holdings
 from poolkeeper.report.html.markup import clean
@@ -175,3 +178,24 @@ def test_size_is_bounded(topics, page_max):
     assert len(markdown) <= COMMENT_MAX
     if topics > 1000:
         assert "and 1,440 more topics" in page
+
+
+def test_moves_in_columns_give_the_same_page():
+    plan, desired, cluster = small()
+    in_columns = replace(plan, moves=ColumnMoves(MoveColumns.of(plan.moves)))
+    assert plan_page(in_columns, desired, cluster) == plan_page(plan, desired, cluster)
+    assert plan_markdown(in_columns, desired, cluster) == plan_markdown(plan, desired, cluster)
+
+
+@given(st.lists(st.lists(st.integers(1, 5), max_size=4).map(tuple), min_size=2, max_size=12))
+def test_what_moves_add_and_remove_is_counted_by_column(lists):
+    moves = [
+        plans.Move(f"t{at % 2}", None, at, (source, target), 7, "why")
+        for at, (source, target) in enumerate(pairwise(lists))
+    ]
+    found = changes.PlannedMoves.of(plans.Plan("c", "", "", moves=tuple(moves)))
+    assert found.added.tolist() == [len({*m.target} - {*m.source}) for m in moves]
+    assert found.removed.tolist() == [len({*m.source} - {*m.target}) for m in moves]
+    shorter = [m.topic for m in moves if len(m.target) < len(m.source)]
+    assert found.shrunk() == Counter(shorter)
+    assert found.bytes == 7 * len(moves)

@@ -83,8 +83,8 @@ class Imported:
 
     files: Mapping[str, str]
     rack_policy: RackPolicy
-    moves: tuple[Move, ...]
-    moves_if_spread: tuple[Move, ...]
+    moves: Sequence[Move]
+    moves_if_spread: Sequence[Move]
 
     def remarks(self) -> Iterator[str]:
         """Sentences about what would move, and what keeps it still."""

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from poolkeeper.fleet.schedule.budget import ClusterWork, ScheduledStage
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.move_columns import MoveColumns, MoveSteps
+from poolkeeper.model.columns.move_columns import MoveColumns, MoveSteps, columns_of_moves
 from poolkeeper.model.columns.replica_lists import NOBODY, Ints
 from poolkeeper.model.plans import Plan, PlannedStage
 from poolkeeper.model.specs import Execution, ThrottleMode, Window
@@ -58,7 +58,7 @@ def work_of(
 
     `columns`: of the plan's moves, if the caller has them.
     """
-    columns = MoveColumns.of(plan.moves) if columns is None else columns
+    columns = columns_of_moves(plan.moves) if columns is None else columns
     steps = columns.steps()
     entries = _predicted(plan.stages, steps) if plan.stages else _cut(columns, steps, cut)
     if not len(entries.step):

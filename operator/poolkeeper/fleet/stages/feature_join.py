@@ -20,7 +20,7 @@ from poolkeeper.model.columns.partition_columns import (
     columns_of,
 )
 from poolkeeper.model.columns.replica_lists import Ints
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.topology import Cluster, Topic
 
 
 def with_features(cluster: Cluster, features: pa.Table) -> Cluster:
@@ -44,8 +44,16 @@ def with_features(cluster: Cluster, features: pa.Table) -> Cluster:
     )
     ends = np.cumsum(counts).tolist()
     rows = zip(cluster.topics.items(), counts, ends, strict=True)
+    # `replace` would take longer than the join: there are thousands of topics.
     topics = {
-        name: replace(found, partitions=TopicPartitions(joined, end - count, end))
+        name: Topic(
+            name,
+            TopicPartitions(joined, end - count, end),
+            found.topic_id,
+            found.config,
+            found.version,
+            found.created_zxid,
+        )
         for (name, found), count, end in rows
     }
     return replace(cluster, topics=topics)

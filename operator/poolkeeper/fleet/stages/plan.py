@@ -23,7 +23,7 @@ from poolkeeper.fleet.storage.cluster_rows import ClusterRows
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of
 from poolkeeper.fleet.storage.schemas import OK
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.move_columns import MoveColumns
+from poolkeeper.model.columns.move_columns import ColumnMoves, MoveColumns, columns_of_moves
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
@@ -112,7 +112,7 @@ def _perform(task: PlanTask, tables: Tables, planner: Planner) -> StepResult:
 def _result(task: PlanTask, seen: PlanInput, table: PartitionTable, plan: Plan) -> StepResult:
     """The rows of a plan that the audit has found lawful."""
     audit.enforce(plan, seen.desired, seen.cluster, seen.records, seen.gone, fresh=True)
-    columns = MoveColumns.of(plan.moves)
+    columns = columns_of_moves(plan.moves)
     rows = plan_rows.rows_of_plan(plan, columns, seen.desired, seen.cluster, seen.records, table)
     rows[schemas.STAGES.name] = _stages(plan, columns, seen.desired, rows[schemas.BALANCES.name])
     figures = {"partitions": len(table.lengths), "moves": len(plan.moves), "hash": plan.hash}
@@ -260,7 +260,7 @@ def _plan_part(task: PlanTask, seen: PlanInput, table: PartitionTable) -> StepRe
             plan = plan_parts.plan_of_part(
                 part, seen.desired, seen.cluster, seen.records, seen.gone
             )
-            columns = MoveColumns.of(plan.moves)
+            columns = columns_of_moves(plan.moves)
             rows = plan_rows.rows_of_plan(
                 plan, columns, seen.desired, seen.cluster, seen.records, table
             )
@@ -282,14 +282,14 @@ def _merge_parts(
             plans.append(
                 plan_parts.plan_of_part(part, seen.desired, seen.cluster, seen.records, seen.gone)
             )
+    columns = MoveColumns.joined([columns_of_moves(plan.moves) for plan in plans])
     together = Plan(
         task.cluster,
         "",
         "",
         tuple(step for plan in plans for step in plan.steps),
-        tuple(move for plan in plans for move in plan.moves),
+        ColumnMoves(columns),
     )
-    columns = MoveColumns.of(together.moves)
     counts = plan_rows.holdings_of_plan(together, columns, seen.desired, seen.cluster, table)
     held = {broker: found[3] for broker, found in counts.items()}
     return plan_parts.merge_plans(plans, seen.desired, seen.cluster, seen.records, seen.gone, held)

@@ -9,8 +9,6 @@ import secrets
 from dataclasses import replace
 from functools import lru_cache, partial
 
-import msgspec
-
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.fleet.engines.engines import Engine
 from poolkeeper.fleet.lake import manifests
@@ -22,6 +20,7 @@ from poolkeeper.fleet.stages.publishing import FEATURES, PLAN, SNAPSHOT, damaged
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.stages.waves import plan_of_day
 from poolkeeper.frozen import frozen
+from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.report.fleet_sections import clusters
 from poolkeeper.report.plan_report import plan_page
@@ -105,7 +104,7 @@ def _write(task: PageTask, where: _Place) -> PlanPage:
     objects = ArrowObjects(where.root, where.storage)
     file = f"{folder_of(where.day)}/{name}"
     objects.put(f"{file}.html", page.encode())
-    objects.put(f"{file}.json", msgspec.json.encode(plan) + b"\n")
+    objects.put(f"{file}.json", plan_json.encode(plan) + b"\n")
     return PlanPage(name)
 
 
@@ -142,7 +141,7 @@ class _Sources:
         self._snapshots, self._features, self._plans = (lake.current(s, where.day) for s in steps)
         self._tables = Tables(where.root, where.storage, where.token)
 
-    def page(self, name: str) -> tuple[str, plan_json.Json]:
+    def page(self, name: str) -> tuple[str, Plan]:
         """The page of a cluster that has a plan, and the plan; raises where it cannot be read."""
         plan = plan_of_day(self._tables.reader(), self._plans[name])
         declared = self._declared[name].text if name in self._declared else ""
@@ -155,4 +154,4 @@ class _Sources:
             clusters.approval(name, plan.hash, f"{name}.json"),
             back=(f"Fleet of {self._day}", f"../{report_of(self._day)}"),
         )
-        return page, plan_json.to_json(plan)
+        return page, plan

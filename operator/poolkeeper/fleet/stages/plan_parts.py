@@ -27,6 +27,7 @@ from operator import attrgetter
 import numpy as np
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.move_columns import ColumnMoves, MoveColumns, columns_of_moves
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import AddPartitions, ElectLeaders, Plan, PlanProblem, SetConfig
@@ -125,12 +126,7 @@ def merge_plans(
 ) -> Plan:
     """One plan of the plans of all parts; `replicas_of_broker`: by broker, after all of them."""
     made = list(plans)
-    moves = tuple(
-        sorted(
-            (move for plan in made for move in plan.moves),
-            key=attrgetter("urgency", "topic", "partition"),
-        )
-    )
+    moves = ColumnMoves(MoveColumns.merged([columns_of_moves(plan.moves) for plan in made]))
     steps = _steps(made)
     added = sum(len(step.replicas) for step in steps if isinstance(step, AddPartitions))
     size = sum(len(topic.partitions) for topic in cluster.topics.values())

@@ -1,9 +1,8 @@
 """A plan as tables, and back; and what brokers hold before it and after it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,12 @@ from poolkeeper.fleet.storage.cluster_rows import arrow_lists
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
 from poolkeeper.fleet.storage.schemas import FAILED, OK
 from poolkeeper.jsontext import canonical
-from poolkeeper.model.columns.move_columns import MoveColumns
+from poolkeeper.model.columns.move_columns import ColumnMoves, MoveColumns
 from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists, distinct
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.plans import AddPartitions, CreateTopic, Move, Plan
-from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import rack_name
 from poolkeeper.planning.problem.partitions import PartitionTable, places_of
 from poolkeeper.planning.proposals import plan_json, plan_reading
@@ -99,32 +98,47 @@ def plan_of_rows(cluster: str, rows: Mapping[str, pa.Table]) -> Plan:
     return plan_reading.plan_of(rest, moves=_moves_of_rows(rows[schemas.MOVES.name]))
 
 
-def _moves_of_rows(rows: pa.Table) -> tuple[Move, ...]:
+def _moves_of_rows(rows: pa.Table) -> ColumnMoves:
     """The moves in their order; raises `InvalidInput` for a path that leads nowhere."""
     index = rows.column("index").to_numpy()
     if len(index) and (np.diff(index) <= 0).any():
         rows = rows.take(pa.array(np.argsort(index, kind="stable")))
-    names = ("topic", "topic_id", "partition", "bytes", "reason", "urgency")
-    topic, topic_id, partition, size, reason, urgency = (
-        rows.column(name).to_pylist() for name in names
+    outer = rows.column("path").combine_chunks()
+    counts = _whole_numbers(pc.list_value_length(outer))
+    if (short := np.flatnonzero(counts < 2)).size:
+        lists = f"has {counts[short[0]]} replica lists (expected at least two)"
+        raise InvalidInput([Problem("", 0, f"moves[{short[0]}].path", lists)])
+    inner = outer.flatten()
+    offsets = np.append(0, np.cumsum(_whole_numbers(pc.list_value_length(inner))))
+    names, name = _distinct(rows.column("topic"))
+    ids, topic_id = _distinct(rows.column("topic_id"))
+    reasons, reason = _distinct(rows.column("reason"))
+    pairs, topic = np.unique(name * (len(ids) + 1) + topic_id, return_inverse=True)
+    topics = (divmod(pair, len(ids) + 1) for pair in pairs.tolist())
+    return ColumnMoves(
+        MoveColumns(
+            tuple((names[name], ids[topic_id]) for name, topic_id in topics),
+            tuple(reasons),
+            topic,
+            _whole_numbers(rows.column("partition")),
+            _whole_numbers(rows.column("bytes")),
+            reason,
+            _whole_numbers(rows.column("urgency")),
+            counts,
+            ReplicaLists(offsets, _whole_numbers(inner.flatten())),
+        )
     )
-    paths = _paths_of_rows(rows.column("path"))
-    for number, path in enumerate(paths):
-        if len(path) < 2:
-            lists = f"has {len(path)} replica lists (expected at least two)"
-            raise InvalidInput([Problem("", 0, f"moves[{number}].path", lists)])
-    return tuple(map(Move, topic, topic_id, partition, paths, size, reason, urgency))
 
 
-def _paths_of_rows(column: pa.ChunkedArray) -> list[tuple[Replicas, ...]]:
-    lists = pc.list_flatten(column)
-    ids = pc.list_flatten(lists).to_pylist()
-    replicas = [tuple(ids[first:end]) for first, end in _bounds(lists)]
-    return [tuple(replicas[first:end]) for first, end in _bounds(column)]
+def _distinct(column: pa.ChunkedArray) -> tuple[list[Any], Ints]:
+    """The values, each once, and by row which it is."""
+    found = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    return found.dictionary.to_pylist(), _whole_numbers(found.indices)
 
 
-def _bounds(lists: pa.ChunkedArray) -> Iterator[tuple[int, int]]:
-    return pairwise([0, *np.cumsum(pc.list_value_length(lists).to_numpy()).tolist()])
+def _whole_numbers(column: pa.Array | pa.ChunkedArray) -> Ints:
+    found: Ints = column.to_numpy().astype(np.int64)
+    return found
 
 
 def _camel(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,15 +157,19 @@ def _moves(columns: MoveColumns, desired: Desired) -> pa.Table:
         {
             "index": np.arange(len(columns), dtype=np.int32),
             "pool": _pools(columns, desired),
-            "topic": columns.topic,
-            "topic_id": columns.topic_id,
+            "topic": _texts([name for name, _ in columns.topics], columns.topic),
+            "topic_id": _texts([topic_id for _, topic_id in columns.topics], columns.topic),
             "partition": pa.array(columns.partition),
             "path": _paths(columns),
             "bytes": columns.bytes,
-            "reason": columns.reason,
+            "reason": _texts(columns.reasons, columns.reason),
             "urgency": pa.array(columns.urgency),
         },
     )
+
+
+def _texts(values: Sequence[str | None], number: Ints) -> pa.Array:
+    return pa.array(values, pa.string()).take(pa.array(number))
 
 
 def _paths(columns: MoveColumns) -> pa.ListArray:
@@ -202,7 +220,8 @@ def holdings_of_plan(
 
     Every broker that is live, in a pool, or in a replica list has them. `columns`: of the moves.
     """
-    moved = table.start[list(map(table.rank.__getitem__, columns.topic))] + columns.partition
+    rank = np.array([table.rank[name] for name, _ in columns.topics], dtype=np.int64)
+    moved = table.start[rank[columns.topic]] + columns.partition
     found = table.replicas
     sources, targets = columns.sources, columns.targets
     new = ReplicaLists.of(

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
 from poolkeeper import errors
+from poolkeeper.model.columns.move_columns import ColumnMoves
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Move, Plan
@@ -152,7 +153,7 @@ def _forgiven(rules: Rules, plan: Plan) -> Iterator[tuple[str, int]]:
 
 
 def _once(moves: Sequence[Move]) -> Iterator[Violation]:
-    if len(set(map(_PLACE, moves))) == len(moves):
+    if isinstance(moves, ColumnMoves) and moves.columns.are_of_different_partitions():
         return
     for name, count in Counter(map(_PLACE, moves)).items():
         if count > 1:
@@ -164,7 +165,8 @@ def _whole(plan: Plan, *, fresh: bool) -> Iterator[Violation]:
     if not fresh and plan.hash != plan_hash(plan.moves, plan.steps):
         yield Violation("hash", "the plan is not what its hash names")
     deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
-    for topic in sorted(deleted & {move.topic for move in plan.moves}):
+    moving = {move.topic for move in plan.moves} if deleted else set()
+    for topic in sorted(deleted & moving):
         yield Violation("once", "the plan moves and deletes it", topic)
     yield from _out_of_turn(plan)
 

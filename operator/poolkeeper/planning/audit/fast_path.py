@@ -14,7 +14,7 @@ from itertools import compress
 
 import numpy as np
 
-from poolkeeper.model.columns.move_columns import MoveColumns
+from poolkeeper.model.columns.move_columns import MoveColumns, columns_of_moves
 from poolkeeper.model.columns.partition_columns import Bools, PartitionColumns, partitions_of
 from poolkeeper.model.columns.replica_lists import NOBODY, Ints, distinct
 from poolkeeper.model.plans import Move
@@ -27,10 +27,11 @@ from poolkeeper.planning.rules import Rules
 def others(rules: Rules, moves: Sequence[Move]) -> Iterator[Move]:
     """The moves that are not plainly lawful, in their order; no partition is moved twice."""
     try:
-        columns = MoveColumns.of(moves)
+        columns = columns_of_moves(moves)
     except (OverflowError, TypeError):  # replicas that are no broker ids
         return iter(moves)
-    return compress(moves, (~_plainly_lawful(rules, columns)).tolist())
+    lawful = _plainly_lawful(rules, columns)
+    return iter(()) if lawful.all() else compress(moves, (~lawful).tolist())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,13 +64,10 @@ def _plainly_lawful(rules: Rules, columns: MoveColumns) -> Bools:
 
 def _ground(rules: Rules, columns: MoveColumns) -> _Ground:
     """The topics that may be moved, as the ones that the plan means."""
-    number: dict[tuple[str, str | None], int] = {}
-    pairs = zip(columns.topic, columns.topic_id, strict=True)
-    topic = np.array([number.setdefault(pair, len(number)) for pair in pairs], dtype=np.int64)
     pools = tuple(rules.pools)
-    homes = [_home(rules, *pair) for pair in number]
+    homes = [_home(rules, *each) for each in columns.topics]
     pool = np.array([-1 if home is None else pools.index(home) for home in homes], dtype=np.int64)
-    return _Ground(tuple(name for name, _ in number), topic, pools, pool)
+    return _Ground(tuple(name for name, _ in columns.topics), columns.topic, pools, pool)
 
 
 def _home(rules: Rules, name: str, topic_id: str | None) -> str | None:
@@ -86,9 +84,8 @@ def _still(rules: Rules, columns: MoveColumns, rows: Ints, live: PartitionColumn
     found &= (live.adding.lengths == 0) & (live.removing.lengths == 0)
     found &= _equal(columns.sources.take(rows).wide(), live.replicas.wide())
     if rules.requested:
-        names = zip(
-            (columns.topic[row] for row in rows.tolist()), live.number.tolist(), strict=True
-        )
+        topics = (columns.topics[topic][0] for topic in columns.topic[rows].tolist())
+        names = zip(topics, live.number.tolist(), strict=True)
         found &= np.array([name not in rules.requested for name in names], dtype=bool)
     brokers = np.array(sorted(rules.cluster.brokers), dtype=np.int64)
     in_sync = _any(np.isin(live.isr.wide(), brokers))

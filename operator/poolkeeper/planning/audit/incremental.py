@@ -124,7 +124,7 @@ class MovesInTurn:
     at_last: _Excess = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, rules: Rules, moves: tuple[Move, ...]) -> "MovesInTurn":
+    def of(cls, rules: Rules, moves: Sequence[Move]) -> "MovesInTurn":
         """Before the first group of these moves."""
         if not moves or not _is_bounded(rules, Plan("", "", "", moves=moves)):
             return cls(rules)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.replica_lists import ReplicaLists
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.constraints.racks import rack_capacity, rack_counts, spread
@@ -42,15 +43,13 @@ def changed_rows(layout: Layout) -> Ints:
     return np.flatnonzero(differ | layout.problem.duplicate)
 
 
-def targets_of(layout: Layout, rows: Ints) -> list[Replicas]:
+def targets_of(layout: Layout, rows: Ints) -> ReplicaLists:
     """The wanted lists of these rows."""
     ids = np.array([*layout.problem.brokers.ids, NONE], dtype=np.int64)
-    wanted = np.maximum(layout.lists[rows], NONE)
-    found: list[Replicas] = list(zip(*ids[wanted].T.tolist(), strict=True))
-    held = count_slots(wanted != NONE)
-    for at in np.flatnonzero(held < wanted.shape[1]).tolist():
-        found[at] = found[at][: held[at]]
-    return found
+    wanted = layout.lists[rows]
+    held = count_slots(wanted >= 0)
+    inside = np.arange(wanted.shape[1]) < held[:, None]
+    return ReplicaLists(np.append(0, np.cumsum(held)), ids[wanted[inside]])
 
 
 def added_by(layout: Layout, rows: Ints) -> Ints:
@@ -72,7 +71,7 @@ def changes_of(layout: Layout) -> list[Change]:
         for topic, number, target, of in zip(
             problem.topic[rows].tolist(),
             problem.number[rows].tolist(),
-            targets_of(layout, rows),
+            targets_of(layout, rows).tuples(),
             kind.tolist(),
             strict=True,
         )

@@ -46,7 +46,11 @@ from json.encoder import encode_basestring_ascii
 from operator import itemgetter
 from types import MappingProxyType
 
+import msgspec
+import numpy as np
+
 from poolkeeper.jsontext import canonical
+from poolkeeper.model.columns.move_columns import ColumnMoves, MoveColumns
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import DeleteTopic, Move, MoveLogDir, SetConfig, Step
 from poolkeeper.model.specs import (
@@ -85,13 +89,34 @@ _CONTENT_FIELDS = ("topic", "owner", "config", "deletion_policy", "paused")
 
 def plan_hash(moves: Iterable[Move], steps: Iterable[Step]) -> str:
     """`sha256:` and the hexadecimal digest of the moves and of the steps that need approval."""
-    ordered = sorted(moves, key=_BY_PLACE)
     needing_approval = sorted(
         canonical(named) for step in steps if (named := _approved(step)) is not None
     )
-    # The canonical form, joined from strings: that takes half as long as a JSON encoder.
-    text = f'{{"moves":[{",".join(_ways(ordered))}],"steps":[{",".join(needing_approval)}]}}'
-    return _named(text)
+    ways = _ways_of_columns(moves.columns) if isinstance(moves, ColumnMoves) else None
+    if ways is None:
+        # The canonical form, joined from strings: that takes half as long as a JSON encoder.
+        ways = f"[{','.join(_ways(sorted(moves, key=_BY_PLACE)))}]"
+    return _named(f'{{"moves":{ways},"steps":[{",".join(needing_approval)}]}}')
+
+
+def _ways_of_columns(columns: MoveColumns) -> str | None:
+    """The canonical form of moves; None where names or order are such that only moves tell it."""
+    texts = [text for topic in columns.topics for text in topic if text is not None]
+    if not all(text.isascii() and text.isprintable() for text in texts):
+        return None  # the encoder leaves letters as they are
+    topic = columns.ranks[columns.topic]
+    order = np.lexsort((columns.partition, topic))
+    topic, partition = topic[order], columns.partition[order]
+    if ((np.diff(topic) == 0) & (np.diff(partition) == 0)).any():
+        return None  # of one partition, paths decide
+    paths = columns.paths()
+    ways = [
+        (*columns.topics[topic], number, paths[row])
+        for topic, number, row in zip(
+            columns.topic[order].tolist(), partition.tolist(), order.tolist(), strict=True
+        )
+    ]
+    return msgspec.json.encode(ways).decode()
 
 
 def _ways(moves: Iterable[Move]) -> Iterator[str]:

@@ -3,12 +3,14 @@
 The reason of a move is its most urgent cause; further causes follow after a semicolon.
 """
 
-from functools import partial
+from itertools import chain
 
 import numpy as np
 
+from poolkeeper.model.columns.move_columns import MoveColumns
+from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists, distinct
 from poolkeeper.model.plans import Move
-from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.layout.changes import (
     Causes,
     Change,
@@ -19,14 +21,13 @@ from poolkeeper.planning.layout.changes import (
     targets_of,
 )
 from poolkeeper.planning.layout.pool_layout import Layout
-from poolkeeper.planning.problem.arrays import count_slots
 from poolkeeper.planning.problem.partitions import PartitionTable
 from poolkeeper.planning.proposals.paths import path
 
 
 def moves_of(
     layout: Layout, cluster: Cluster, table: PartitionTable, *, one_at_a_time: bool
-) -> list[Move]:
+) -> MoveColumns:
     """The moves of all existing partitions, ordered by urgency, topic and partition.
 
     Rows that change for the same causes share the text of their reason.
@@ -37,31 +38,54 @@ def moves_of(
     urgency = np.array([found[0][0] for found in causes], dtype=np.int64)[kind]
     order = np.argsort(urgency, kind="stable")
     rows, kind = rows[order], kind[order]
-    reasons = [_reason(found) for found in causes]
-    known = (cluster.topics.get(name) for name in problem.topics)
-    ids = [topic.topic_id if topic else None for topic in known]
-    badness = rack_badness(problem)
     begin = np.array([table.start[table.rank.get(n, 0)] for n in problem.topics], dtype=np.int64)
     found_at = begin[problem.topic[rows]] + problem.number[rows]
-    sources = table.replicas.take(found_at).tuples()
-    targets = targets_of(layout, rows)
-    ways: list[tuple[Replicas, ...]] = list(zip(sources, targets, strict=True))
-    resized = count_slots(layout.lists[rows] >= 0) != table.lengths[found_at]
-    for at in np.flatnonzero(resized | one_at_a_time).tolist():
-        ways[at] = path(sources[at], targets[at], badness, one_at_a_time=one_at_a_time)
-    topics = problem.topic[rows].tolist()
-    columns = zip(
-        [problem.topics[topic] for topic in topics],
-        [ids[topic] for topic in topics],
-        problem.number[rows].tolist(),
-        ways,
-        (problem.size[rows] * added_by(layout, rows)).tolist(),
-        [reasons[of] for of in kind.tolist()],
-        urgency[order].tolist(),
-        strict=True,
+    sources, targets = table.replicas.take(found_at), targets_of(layout, rows)
+    longer = np.flatnonzero((targets.lengths != sources.lengths) | one_at_a_time)
+    lists = ReplicaLists.concatenated([sources, targets])
+    counts = np.full(len(rows), 2, dtype=np.int64)
+    if len(longer):
+        badness = rack_badness(problem)
+        ways = {
+            at: path(sources[at], targets[at], badness, one_at_a_time=one_at_a_time)
+            for at in longer.tolist()
+        }
+        counts[longer] = list(map(len, ways.values()))
+        lists = ReplicaLists.concatenated([lists, ReplicaLists.of(list(chain(*ways.values())))])
+    topics = distinct(problem.topic[rows])
+    names = [problem.topics[topic] for topic in topics.tolist()]
+    known = map(cluster.topics.get, names)
+    reasons: dict[str, int] = {}
+    told = [reasons.setdefault(_reason(found), len(reasons)) for found in causes]
+    return MoveColumns(
+        tuple(zip(names, (topic.topic_id if topic else None for topic in known), strict=True)),
+        tuple(reasons),
+        np.searchsorted(topics, problem.topic[rows]),
+        problem.number[rows],
+        problem.size[rows] * added_by(layout, rows),
+        np.array(told, dtype=np.int64)[kind],
+        urgency[order],
+        counts,
+        lists.take(_in_turn(len(rows), longer, counts)),
     )
-    # The constructor of a named tuple is slow Python, and there may be 100,000 of them.
-    return list(map(partial(tuple.__new__, Move), columns))
+
+
+def _in_turn(moves: int, longer: Ints, counts: Ints) -> Ints:
+    """The rows of lists, path after path: all sources, all targets, then the paths of `longer`."""
+    lists = np.arange(2 * moves).reshape(2, moves).T
+    if not len(longer):
+        return lists.reshape(-1)
+    begin = np.cumsum(counts) - counts
+    found = np.empty(int(counts.sum()), dtype=np.int64)
+    short = np.ones(moves, dtype=bool)
+    short[longer] = False
+    for side in (0, 1):
+        found[begin[short] + side] = lists[short, side]
+    lengths = counts[longer]
+    place = np.arange(int(lengths.sum()))
+    shift = np.repeat(begin[longer] - (np.cumsum(lengths) - lengths), lengths)
+    found[place + shift] = 2 * moves + place
+    return found
 
 
 def move_of(

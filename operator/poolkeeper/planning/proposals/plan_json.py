@@ -1,16 +1,19 @@
 """A plan as a document: `plan.json`, and Kafka's own reassignment files.
 
-`to_json` and `from_json` are inverse to each other. Empty keys (no reason, no destructive effects,
-no parts) are left out when writing and may be absent when reading. Unknown keys are ignored.
+`to_json` and `from_json` are inverse to each other, as are `encode` and `decode`. Empty keys (no
+reason, no destructive effects, no parts) are left out when writing and may be absent when reading.
+Unknown keys are ignored.
 `hash` is computed again when reading. An edited document is refused, because nobody approved its
 contents.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import fields
 
+from poolkeeper.model.columns.move_columns import ColumnMoves
 from poolkeeper.model.plans import Move, Plan, PlanProblem, Step
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.planning.proposals import plan_reading as declared
@@ -27,6 +30,13 @@ from poolkeeper.planning.proposals.plan_reading import plan_of as plan_of
 from poolkeeper.typed_json import JsonObject
 
 T = TypeVar("T", bound=JsonObject)
+_MoveRow: Any = msgspec.defstruct(
+    "MoveRow",
+    [(each.name, each.type) for each in fields(declared.MoveJson)],
+    rename={each.name: each.encode_name for each in fields(declared.MoveJson)},
+    gc=False,
+)
+"""`MoveJson` by position: there may be 100,000 of them."""
 Json = dict[str, Any]
 _STEPS: Mapping[type[Step], type[declared.Step]] = {
     ours: written for written, ours in declared.STEPS.items()
@@ -39,6 +49,11 @@ def to_json(plan: Plan) -> Json:
     return json
 
 
+def encode(plan: Plan) -> bytes:
+    """The same as JSON text without spaces, in UTF-8."""
+    return msgspec.json.encode(document(plan))
+
+
 def document(plan: Plan) -> PlanJson:
     """The plan by type: what `msgspec` writes as JSON, and what a reader makes a plan of."""
     return PlanJson(
@@ -47,7 +62,7 @@ def document(plan: Plan) -> PlanJson:
         hash=plan.hash,
         fingerprint=plan.fingerprint,
         steps=tuple(_same(_STEPS[type(step)], step) for step in plan.steps),
-        moves=tuple(map(_move, plan.moves)),
+        moves=tuple(_moves(plan.moves)),
         certificate=declared.CertificatesJson(
             pools=_each(declared.CertificateJson, plan.certificates)
         ),
@@ -78,17 +93,25 @@ def _entry(move: Move, step: int) -> Json:
     return {"topic": move.topic, "partition": move.partition, "replicas": list(move.path[step])}
 
 
-def _move(move: Move) -> declared.MoveJson:
-    return declared.MoveJson(
-        topic=move.topic,
-        topic_id=move.topic_id,
-        partition=move.partition,
-        path=move.path,
-        source=move.source,
-        target=move.target,
-        bytes=move.bytes,
-        reason=move.reason,
-        urgency=move.urgency,
+def _moves(moves: Sequence[Move]) -> list[Any]:
+    """Moves as the document declares them; of columns, without the moves themselves."""
+    if not isinstance(moves, ColumnMoves):
+        return [_MoveRow(*move[:4], move.source, move.target, *move[4:]) for move in moves]
+    columns = moves.columns
+    paths = columns.paths()
+    return list(
+        map(
+            _MoveRow,
+            columns.names,
+            [columns.topics[topic][1] for topic in columns.topic.tolist()],
+            columns.partition.tolist(),
+            paths,
+            [path[0] for path in paths],
+            [path[-1] for path in paths],
+            columns.bytes.tolist(),
+            [columns.reasons[reason] for reason in columns.reason.tolist()],
+            columns.urgency.tolist(),
+        )
     )
 
 

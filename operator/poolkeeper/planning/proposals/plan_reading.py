@@ -8,7 +8,7 @@ is left out when it is empty (msgspec does that). A field with a `default_factor
 written.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
@@ -222,10 +222,10 @@ def read_json(data: object, file: str = "") -> PlanJson:
     return typed_json.convert(data, PlanJson, file)
 
 
-def plan_of(read: PlanJson, file: str = "", moves: tuple[Move, ...] = ()) -> Plan:
+def plan_of(read: PlanJson, file: str = "", moves: Sequence[Move] = ()) -> Plan:
     """The plan of a document of declared types; raises `InvalidInput` with every problem of it.
 
-    `moves`: those that are not in the document.
+    `moves`: all of them, if they are not in the document.
     """
     _refuse(_ends(read), file)
     plan = Plan(
@@ -233,7 +233,7 @@ def plan_of(read: PlanJson, file: str = "", moves: tuple[Move, ...] = ()) -> Pla
         hash=read.hash,
         fingerprint=read.fingerprint,
         steps=tuple(_same(STEPS[type(step)], step) for step in read.steps),
-        moves=(*map(_move, read.moves), *moves),
+        moves=tuple(map(_move, read.moves)) or moves,
         certificates=tuple(_same(plans.PoolCertificate, pool) for pool in read.certificate.pools),
         stages=tuple(_same(plans.PlannedStage, stage) for stage in read.stages),
         makespan=None if read.makespan is None else _same(plans.Makespan, read.makespan),

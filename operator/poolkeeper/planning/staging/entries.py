@@ -53,7 +53,7 @@ class EntryTable:
         before = np.cumsum(columns.counts) - columns.counts + place
         self.before, self.after = columns.lists.take(before), columns.lists.take(before + 1)
         number: dict[str, int] = {}
-        self.topic = [number.setdefault(name, len(number)) for name in columns.topic]
+        self.topic = [number.setdefault(name, len(number)) for name in columns.names]
         self.topics = [*number]
         self.brokers: list[int] = distinct(columns.lists.ids).tolist()
         olds, news = self.before.wide(), self.after.wide()

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 import builders
 from poolkeeper import errors
 from poolkeeper.model import plans
+from poolkeeper.model.columns.move_columns import ColumnMoves, MoveColumns
 from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.planning.proposals import plan_json
 
@@ -91,6 +93,30 @@ def test_the_hash_knows_no_order(plan: plans.Plan, random) -> None:
     random.shuffle(ways)
     random.shuffle(done)
     assert plan_json.plan_hash(ways, done) == plan.hash
+
+
+@given(whole_plans())
+def test_moves_in_columns_are_written_and_hashed_as_moves_are(plan: plans.Plan) -> None:
+    in_columns = dataclasses.replace(plan, moves=ColumnMoves(MoveColumns.of(plan.moves)))
+    assert plan_json.plan_hash(in_columns.moves, plan.steps) == plan.hash
+    assert plan_json.to_json(in_columns) == plan_json.to_json(plan)
+    text = plan_json.encode(in_columns)
+    assert text == plan_json.encode(plan) == msgspec.json.encode(plan_json.to_json(plan))
+    assert plan_json.decode(text) == in_columns
+
+
+@pytest.mark.parametrize("name", ["orders", 'a"b\\c', "a\nb", "a\x7fb", "größe", "\U0001f600"])
+@pytest.mark.parametrize("topic_id", [None, "id", "ïd"])
+def test_the_hash_of_columns_is_that_of_moves_whatever_topics_are_named(name, topic_id) -> None:
+    ways = [
+        plans.Move(name, topic_id, 1, ((1, 2), (3, 2)), 5, ""),
+        plans.Move("b", None, 0, ((1,), (2,), (3,)), 5, "", 1),
+        plans.Move(name, topic_id, 0, ((1, 2, 3), (3, 2, 4)), 5, ""),
+    ]
+    again = [*ways, plans.Move("b", None, 0, ((1,), (2,)), 5, "")]
+    for these in (ways, again):
+        columns = ColumnMoves(MoveColumns.of(these))
+        assert plan_json.plan_hash(columns, ()) == plan_json.plan_hash(these, ())
 
 
 MOVE = plans.Move("t", "id", 0, ((1, 2), (3, 2)), 5, "broker 1 is drained")

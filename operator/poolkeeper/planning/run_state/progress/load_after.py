@@ -4,13 +4,14 @@ Of the partitions that stay as they are the columns are used; only lists that th
 looked at one by one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.partition_columns import UNKNOWN, columns_of, numbers_of
+from poolkeeper.model.columns.move_columns import columns_of_moves
+from poolkeeper.model.columns.partition_columns import UNKNOWN, columns_of
 from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
 from poolkeeper.model.topology import Cluster, Replicas
@@ -40,10 +41,10 @@ def load_after(plan: Plan, cluster: Cluster) -> LoadAfter:
     found = columns_of(parts)
     start = np.append(0, np.cumsum([len(each) for each in parts], dtype=np.int64))
     place = {name: number for number, name in enumerate(names)}
-    moved, targets = moved_rows(plan, cluster, place, start)
+    moved, targets = moved_rows(plan, place, start, found.number)
     stays = np.ones(len(found), dtype=bool)
     stays[moved] = False
-    rows = np.append(np.flatnonzero(stays), np.array(moved, dtype=np.int64))
+    rows = np.append(np.flatnonzero(stays), moved)
     created, lists = _new(plan, place)
     names += created
     size = np.append(found.bytes[rows], np.zeros(len(lists), dtype=np.int64))
@@ -51,30 +52,42 @@ def load_after(plan: Plan, cluster: Cluster) -> LoadAfter:
     return LoadAfter(
         tuple(names),
         np.append(topic, np.array([place[name] for name, _ in lists], dtype=np.int64)),
-        _joined(found.replicas.take(np.flatnonzero(stays)), [*targets, *(r for _, r in lists)]),
+        ReplicaLists.concatenated(
+            [
+                found.replicas.take(np.flatnonzero(stays)),
+                targets,
+                ReplicaLists.of([replicas for _, replicas in lists]),
+            ]
+        ),
         np.where(size == UNKNOWN, 0, size),
         size == UNKNOWN,
     )
 
 
 def moved_rows(
-    plan: Plan, cluster: Cluster, place: Mapping[str, int], start: Ints
-) -> tuple[list[int], list[Replicas]]:
-    """The rows of partitions that move, and their new lists.
+    plan: Plan, place: Mapping[str, int], start: Ints, number: Ints
+) -> tuple[Ints, ReplicaLists]:
+    """The rows of partitions that move, each once, and their new lists.
 
-    `place`: the number of each topic that counts; `start`: the row of its first partition.
+    `place`: the number of each topic that counts. `start`: by topic, the row of its first
+    partition. `number`: by row, the partition's number.
     """
-    found: dict[int, Replicas] = {}
-    row_of: dict[str, dict[int, int]] = {}
-    for name, _, number, path, *_ in plan.moves:
-        known = row_of.get(name)
-        if known is None:
-            numbers = numbers_of(cluster.topics[name].partitions) if name in place else []
-            first = int(start[place[name]]) if name in place else 0
-            known = row_of[name] = {each: row for row, each in enumerate(numbers, first)}
-        if number in known:
-            found[known[number]] = path[-1]
-    return list(found), list(found.values())
+    columns = columns_of_moves(plan.moves)
+    place_of = np.array([place.get(name, -1) for name, _ in columns.topics], dtype=np.int64)
+    topic = place_of[columns.topic] if len(columns) else columns.topic
+    known = np.flatnonzero((topic >= 0) & (columns.partition >= 0))
+    begin, end = start[topic[known]], start[topic[known] + 1]
+    rows = begin + columns.partition[known]
+    rows[rows >= end] = -1
+    if len(number):
+        rows[number[rows] != columns.partition[known]] = -1
+    for at in np.flatnonzero(rows < 0).tolist():  # its topic's numbers have a gap
+        found = np.flatnonzero(number[begin[at] : end[at]] == columns.partition[known[at]])
+        rows[at] = begin[at] + found[0] if len(found) else -1
+    row_of = dict(zip(rows.tolist(), known.tolist(), strict=True))  # the last move counts
+    row_of.pop(-1, None)
+    moves = np.array(list(row_of.values()), dtype=np.int64)
+    return np.array(list(row_of), dtype=np.int64), columns.targets.take(moves)
 
 
 def _new(plan: Plan, place: dict[str, int]) -> tuple[list[str], list[tuple[str, Replicas]]]:
@@ -88,9 +101,3 @@ def _new(plan: Plan, place: dict[str, int]) -> tuple[list[str], list[tuple[str, 
             continue
         lists += [(step.topic, replicas) for replicas in step.replicas]
     return created, lists
-
-
-def _joined(lists: ReplicaLists, more: Sequence[Replicas]) -> ReplicaLists:
-    behind = ReplicaLists.of(more) if more else ReplicaLists.empty(0)
-    offsets = np.append(lists.offsets, behind.offsets[1:] + lists.offsets[-1])
-    return ReplicaLists(offsets, np.append(lists.ids, behind.ids))

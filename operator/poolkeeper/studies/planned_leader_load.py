@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from poolkeeper.model.columns.broker_totals import preferred
 from poolkeeper.model.columns.partition_columns import UNKNOWN, columns_of
-from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists, distinct
+from poolkeeper.model.columns.replica_lists import Ints, distinct
 from poolkeeper.model.plans import AddPartitions, DeleteTopic, Plan
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.problem.partitions import places_of
@@ -40,14 +41,14 @@ def planned_leader_loads(plan: Plan, cluster: Cluster) -> tuple[PlannedLeaderLoa
     rate = columns.bytes_in_per_s
     known = np.bincount(topic[~np.isnan(rate)], minlength=len(parts)) == counts
     rows = np.flatnonzero(known[topic])
-    preferred = _preferred(columns.replicas)
-    leader = np.where(columns.leader == UNKNOWN, preferred, columns.leader)
+    led_then = preferred(columns.replicas)
+    leader = np.where(columns.leader == UNKNOWN, led_then, columns.leader)
     before = _sums(leader[rows], rate[rows])
 
     deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
     place = {name: number for number, name in enumerate(cluster.topics) if name not in deleted}
     moved, lists = moved_rows(plan, place, start, columns.number)
-    preferred[moved] = _preferred(lists)
+    led_then[moved] = preferred(lists)
     added = {step.topic: step.replicas for step in plan.steps if isinstance(step, AddPartitions)}
     then: list[tuple[Ints, Floats]] = []
     begin = 0
@@ -55,26 +56,18 @@ def planned_leader_loads(plan: Plan, cluster: Cluster) -> tuple[PlannedLeaderLoa
         if known[number] and name not in added and name not in deleted:
             continue  # its partitions stay side by side with those of its neighbours
         first, last = start[number], start[number + 1]
-        then.append((preferred[start[begin] : first], rate[start[begin] : first]))
+        then.append((led_then[start[begin] : first], rate[start[begin] : first]))
         begin = number + 1
         if known[number] and name not in deleted and first < last:
-            leaders = np.append(preferred[first:last], [_first(each) for each in added[name]])
+            leaders = np.append(led_then[first:last], [_first(each) for each in added[name]])
             share = sum(rate[first:last].tolist()) / len(leaders)
             then.append((leaders, np.full(len(leaders), share)))
-    then.append((preferred[start[begin] :], rate[start[begin] :]))
+    then.append((led_then[start[begin] :], rate[start[begin] :]))
     after = _sums(*map(np.concatenate, zip(*then, strict=True)))
     brokers = sorted((before.keys() | after.keys()) - {NO_LEADER})
     return tuple(
         PlannedLeaderLoad(id_, before.get(id_, 0.0), after.get(id_, 0.0)) for id_ in brokers
     )
-
-
-def _preferred(lists: ReplicaLists) -> Ints:
-    """The first replica of each list, or `NO_LEADER` if it is empty."""
-    found = np.full(len(lists), NO_LEADER, dtype=np.int64)
-    held = lists.lengths > 0
-    found[held] = lists.ids[lists.offsets[:-1][held]]
-    return found
 
 
 def _first(replicas: Replicas) -> int:

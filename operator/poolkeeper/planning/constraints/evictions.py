@@ -97,7 +97,10 @@ def _open(problem: PoolProblem, load: Ints) -> OpenSlots:
     simple = _simple_rows(problem, work, tuple(spreads), spread_of)
     forced += _open_simple(problem, simple, lists)
     uneven = whole_but_uneven(problem, work & ~simple)
-    forced_by_racks += _open_uneven(problem, uneven, plain, lists, relative)
+    if problem.pool.rack_policy is RackPolicy.AS_FOUND:
+        _widen(problem, uneven, plain, spreads, spread_of)
+    else:
+        forced_by_racks += _open_uneven(problem, uneven, plain, lists, relative)
     forced += forced_by_racks
     for row in np.flatnonzero(work & ~simple & ~uneven):
         case = _Case(problem, int(row), relative, capacity)
@@ -173,8 +176,6 @@ def _open_simple(problem: PoolProblem, simple: Bools, lists: Ints) -> Ints:
 def whole_but_uneven(problem: PoolProblem, work: Bools) -> Bools:
     """Of these rows those of which nothing but the racks is wrong: all replicas may stay."""
     usable = int(problem.eligible.sum())
-    if problem.pool.rack_policy is RackPolicy.AS_FOUND:
-        return np.zeros(len(problem), dtype=bool)
     held = count_slots(problem.lists >= 0)
     first = np.arange(problem.lists.shape[1]) < problem.rf[:, None]
     found: Bools = work & (held == problem.rf) & ((problem.lists >= 0) == first).all(axis=1)
@@ -199,6 +200,27 @@ def _open_uneven(
         )
         lists[rows, :factor] = own
     return opened
+
+
+def _widen(
+    problem: PoolProblem,
+    uneven: Bools,
+    plain: Mapping[int, Spread],
+    spreads: dict[Spread, int],
+    spread_of: Ints,
+) -> None:
+    """Bound these rows by the spread that their own racks widen, in place."""
+    for factor, even in plain.items():
+        rows = np.flatnonzero(uneven & (problem.rf == factor))
+        racks = np.sort(problem.brokers.rack[problem.lists[rows, :factor]], axis=1)
+        number: dict[tuple[int, ...], int] = {}
+        for row, held in zip(rows.tolist(), map(tuple, racks.tolist()), strict=True):
+            known = number.get(held)
+            if known is None:
+                counts = np.bincount(held, minlength=len(even.high)).tolist()
+                widened = as_found(even, counts, 0)
+                known = number[held] = spreads.setdefault(widened, len(spreads))
+            spread_of[row] = known
 
 
 def _uneven_rows(problem: PoolProblem, rows: Ints, even: Spread) -> Bools:

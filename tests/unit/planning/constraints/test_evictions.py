@@ -1,5 +1,6 @@
 """Slots are opened for many rows at once as they are opened for each row by itself."""
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from laws import examples
 from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import RackPolicy
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import evictions
 from poolkeeper.planning.constraints.evictions import OpenSlots, open_slots
@@ -46,9 +48,11 @@ def require_equal(one: OpenSlots, other: OpenSlots) -> None:
 
 
 @examples(150)
-@given(instances(), st.randoms())
-def test_whole_lists_give_up_what_each_would_by_itself(instance, dice):
-    for problem, load in asked_by(*instance):
+@given(instances(), st.sampled_from(RackPolicy), st.randoms())
+def test_whole_lists_give_up_what_each_would_by_itself(instance, policy, dice):
+    desired, cluster, gone = instance
+    pools = tuple(replace(pool, rack_policy=policy) for pool in desired.pools)
+    for problem, load in asked_by(replace(desired, pools=pools), cluster, gone):
         uneven_load = np.array([dice.randint(0, 3) for _ in load])
         for given_load in (load, uneven_load):
             require_equal(open_slots(problem, given_load), row_by_row(problem, given_load))

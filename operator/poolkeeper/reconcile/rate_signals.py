@@ -6,7 +6,7 @@ took.
 """
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.partition_columns import leaders_of, numbers_of
+from poolkeeper.model.columns.partition_queries import leaders_of, numbers_of
 from poolkeeper.model.topology import Cluster, Replicas, TopicPartition
 from poolkeeper.planning.run_state.throttling import adaptive_rate
 from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals, SizeLook

@@ -6,7 +6,7 @@ partitions may be a `TopicPartitions`: rows of the columns of the whole cluster,
 partitions say, and the other way round.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby, repeat
 from operator import eq
@@ -15,7 +15,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists, distinct
+from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists
 from poolkeeper.model.topology import Partition, Replicas
 
 Bools = npt.NDArray[np.bool_]
@@ -198,10 +198,10 @@ class PartitionColumns:
                 self.replicas.tuples(first, last),
                 self.adding.tuples(first, last),
                 self.removing.tuples(first, last),
-                _or_none(self.leader[rows]),
+                or_none(self.leader[rows]),
                 isr,
-                repeat(None) if self.leader_epoch is None else _or_none(self.leader_epoch[rows]),
-                _or_none(self.bytes[rows]),
+                repeat(None) if self.leader_epoch is None else or_none(self.leader_epoch[rows]),
+                or_none(self.bytes[rows]),
                 [each if each == each else None for each in rate],  # NaN is not itself
                 repeat(None) if self.log_dirs is None else self.log_dirs[rows],
             )
@@ -255,7 +255,7 @@ def columns_of(topics: Sequence[Sequence[Partition]]) -> PartitionColumns:
     rows = _rows_of_one(topics)
     if not rows:
         if topics and all(isinstance(each, TopicPartitions) for each in topics):
-            alike = groupby(topics, key=_columns_id)
+            alike = groupby(topics, key=columns_id)
             return PartitionColumns.concatenated([columns_of(list(part)) for _, part in alike])
         return PartitionColumns.of(list(chain.from_iterable(topics)))
     columns = rows[0].columns
@@ -276,7 +276,8 @@ def partitions_of(
     return rows[0].columns.take(np.array([each.first for each in rows])[topic] + position)
 
 
-def _columns_id(partitions: Sequence[Partition]) -> int:
+def columns_id(partitions: Sequence[Partition]) -> int:
+    """Tell the columns of which these are rows; 0 if they are objects."""
     return id(partitions.columns) if isinstance(partitions, TopicPartitions) else 0
 
 
@@ -296,96 +297,6 @@ def _rows_of_one(topics: Sequence[Sequence[Partition]]) -> list[TopicPartitions]
     return rows if alike else []
 
 
-def numbers_of(partitions: Sequence[Partition]) -> list[int]:
-    """The partitions' numbers."""
-    if isinstance(partitions, TopicPartitions):
-        found: list[int] = partitions.columns.number[partitions.first : partitions.last].tolist()
-        return found
-    return [partition.partition for partition in partitions]
-
-
-def leaders_of(partitions: Sequence[Partition]) -> list[int | None]:
-    """The partitions' leaders, `None` where one is not known."""
-    if isinstance(partitions, TopicPartitions):
-        return _or_none(partitions.columns.leader[partitions.first : partitions.last])
-    return [partition.leader for partition in partitions]
-
-
-def unsettled(partitions: Sequence[Partition], live: Collection[int]) -> Iterable[Partition]:
-    """The partitions without those, as far as columns tell, that are led and wholly in sync."""
-    if not isinstance(partitions, TopicPartitions):
-        return partitions
-    columns, rows = partitions.columns, slice(partitions.first, partitions.last)
-    ends = slice(partitions.first, partitions.last + 1)
-    replicas, isr = (np.diff(each.offsets[ends]) for each in (columns.replicas, columns.isr))
-    leaders = columns.leader[rows]
-    led = [broker for broker in distinct(leaders).tolist() if broker in live]
-    settled = columns.isr_known[rows] & (replicas == isr) & np.isin(leaders, led)
-    return () if settled.all() else partitions
-
-
-def not_whole(partitions: Sequence[Partition]) -> Sequence[Partition]:
-    """The partitions without those, as far as columns tell, whose replicas are all in sync.
-
-    Of those that are left out none moves, none is known to have no leader, and each has a replica.
-    """
-    if not isinstance(partitions, TopicPartitions):
-        return partitions
-    whole = partitions.columns.whole[partitions.first : partitions.last]
-    return [] if whole.all() else [partitions[row] for row in np.flatnonzero(~whole).tolist()]
-
-
-def surely_settled(partitions: Sequence[Partition]) -> bool:
-    """Whether columns tell that none moves, each has a replica, and their numbers have no gap."""
-    if not isinstance(partitions, TopicPartitions):
-        return False
-    columns, first, last = partitions.columns, partitions.first, partitions.last
-    changing = (columns.adding.offsets, columns.removing.offsets)
-    return (
-        all(offsets[first] == offsets[last] for offsets in changing)
-        and bool((columns.number[first:last] == np.arange(last - first)).all())
-        and bool((np.diff(columns.replicas.offsets[first : last + 1]) > 0).all())
-    )
-
-
-def brokers_of(topics: Sequence[Sequence[Partition]]) -> set[int]:
-    """The brokers in the replica lists of these topics."""
-    found: set[int] = set()
-    for alike in groupby(topics, key=_columns_id):
-        parts = list(alike[1])
-        if isinstance(parts[0], TopicPartitions):
-            found.update(distinct(columns_of(parts).replicas.ids).tolist())
-        else:
-            found.update(*(partition.replicas for each in parts for partition in each))
-    return found
-
-
-def resting_lists(partitions: Sequence[Partition]) -> Sequence[Replicas | None]:
-    """The replicas of the partition with each id; None where one moves, or ids have a gap."""
-    if isinstance(partitions, TopicPartitions) and surely_settled(partitions):
-        return partitions.columns.replicas.tuples(partitions.first, partitions.last)
-    return [
-        None if each.moving or each.partition != number else each.replicas
-        for number, each in enumerate(partitions)
-    ]
-
-
-def longest_of(partitions: Sequence[Partition]) -> int:
-    """The length of the longest replica list; 0 of no partitions."""
-    if isinstance(partitions, TopicPartitions):
-        offsets = partitions.columns.replicas.offsets[partitions.first : partitions.last + 1]
-        return int(np.diff(offsets).max(initial=0))
-    return max((len(partition.replicas) for partition in partitions), default=0)
-
-
-def last_of(partitions: Sequence[Partition]) -> tuple[int, Replicas]:
-    """The number and the replicas of the last of at least one partition."""
-    if isinstance(partitions, TopicPartitions):
-        columns, row = partitions.columns, partitions.last - 1
-        return int(columns.number[row]), columns.replicas[row]
-    return partitions[-1].partition, partitions[-1].replicas
-
-
 def _lists(values: Sequence[Replicas | None]) -> ReplicaLists:
     if not any(values):
         return ReplicaLists.empty(len(values))
@@ -402,7 +313,8 @@ def _or_none_known(values: Sequence[int | None] = ()) -> Ints | None:
     return _or_unknown(values) if any(each is not None for each in values) else None
 
 
-def _or_none(values: Ints) -> list[int | None]:
+def or_none(values: Ints) -> list[int | None]:
+    """The numbers, None for `UNKNOWN`."""
     found: list[int | None] = values.tolist()
     for row in np.flatnonzero(values == UNKNOWN).tolist():
         found[row] = None

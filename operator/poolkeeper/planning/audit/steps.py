@@ -17,7 +17,7 @@ from poolkeeper.algorithms.names import (
     ownership_problem,
     topic_name_problem,
 )
-from poolkeeper.model.columns.partition_columns import numbers_of
+from poolkeeper.model.columns.partition_queries import numbers_of
 from poolkeeper.model.desired import Claim
 from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.plans import (

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.partition_columns import unsettled
+from poolkeeper.model.columns.partition_queries import unsettled
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem

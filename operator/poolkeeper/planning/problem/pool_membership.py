@@ -23,7 +23,7 @@ from enum import StrEnum
 
 from poolkeeper.algorithms.internal_topics import is_declarable
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.partition_columns import surely_settled
+from poolkeeper.model.columns.partition_queries import surely_settled
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem

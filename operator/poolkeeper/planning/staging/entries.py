@@ -14,12 +14,8 @@ from itertools import chain
 import numpy as np
 
 from poolkeeper.model.columns.move_columns import MoveColumns
-from poolkeeper.model.columns.partition_columns import (
-    UNKNOWN,
-    Bools,
-    leaders_of,
-    numbers_of,
-)
+from poolkeeper.model.columns.partition_columns import UNKNOWN, Bools
+from poolkeeper.model.columns.partition_queries import leaders_of, numbers_of
 from poolkeeper.model.columns.replica_lists import NOBODY, Ints, ReplicaLists, distinct
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from poolkeeper.algorithms.sizes import reassignment_entry_bytes
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.partition_columns import last_of, longest_of
+from poolkeeper.model.columns.partition_queries import last_of, longest_of
 from poolkeeper.model.topology import Replicas, Topic, TopicPartition
 
 _CHECK_BYTES = 9 + 4 + len("/brokers/topics/") + 4

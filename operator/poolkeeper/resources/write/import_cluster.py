@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from poolkeeper.algorithms.names import ownership_problem, topic_name_problem
 from poolkeeper.errors import Refused
+from poolkeeper.model.columns.partition_queries import brokers_of, factors_of, numbers_of
 from poolkeeper.model.specs import (
     BrokersSpec,
     KafkaClusterSpec,
@@ -107,9 +108,9 @@ def _reason_against(name: str, cluster: Cluster) -> str | None:
 
 
 def _topic(topic: Topic, pool: str, namespace: str, config: Mapping[str, str]) -> TopicSpec:
-    factors = {len(p.replicas) - len(p.removing) for p in topic.partitions}
+    factors = set(factors_of(topic.partitions))
     count = len(topic.partitions)
-    whole = [p.partition for p in topic.partitions] == list(range(count))
+    whole = numbers_of(topic.partitions) == list(range(count))
     fits = fits_znode(count, max(factors, default=1))
     factor = factors.pop() if len(factors) == 1 else None
     return TopicSpec(
@@ -133,12 +134,7 @@ def _config(config: Mapping[str, str], version: str | None) -> tuple[dict[str, s
 
 
 def _brokers(cluster: Cluster) -> tuple[int, ...]:
-    named = {
-        broker
-        for topic in cluster.topics.values()
-        for partition in topic.partitions
-        for broker in partition.replicas
-    }
+    named = brokers_of([topic.partitions for topic in cluster.topics.values()])
     return tuple(sorted(named | set(cluster.brokers)))
 
 

@@ -7,10 +7,12 @@ one line.
 import io
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.representer import SafeRepresenter
+from ruamel.yaml.tag import Tag
 
 from poolkeeper.model.names import API_VERSION
 from poolkeeper.model.specs import (
@@ -285,15 +287,28 @@ class _Representer(SafeRepresenter):
         return True
 
 
+# The library makes a tag of each node, and decodes its text whenever one is compared.
+_TEXT, _LIST, _OBJECT = (Tag(suffix=f"tag:yaml.org,2002:{kind}") for kind in ("str", "seq", "map"))
+
+
 def _text(dumper: Any, value: str) -> Any:
-    plain = _PLAIN.fullmatch(value) and resolve(value) == value
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=None if plain else '"')
+    return dumper.represent_scalar(_TEXT, value, style=None if _is_plain(value) else '"')
+
+
+@lru_cache(maxsize=4096)
+def _is_plain(value: str) -> bool:
+    return bool(_PLAIN.fullmatch(value)) and resolve(value) == value
 
 
 def _list(dumper: Any, values: list[Any]) -> Any:
     flow = not any(isinstance(value, dict | list) for value in values)
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=flow)
+    return dumper.represent_sequence(_LIST, values, flow_style=flow)
+
+
+def _object(dumper: Any, fields: Body) -> Any:
+    return dumper.represent_mapping(_OBJECT, fields)
 
 
 _Representer.add_representer(str, _text)
 _Representer.add_representer(list, _list)
+_Representer.add_representer(dict, _object)

@@ -13,12 +13,16 @@ from poolkeeper.model.columns.partition_columns import (
     PartitionColumns,
     TopicPartitions,
     columns_of,
+    partitions_of,
+)
+from poolkeeper.model.columns.partition_queries import (
+    brokers_of,
+    factors_of,
     last_of,
     leaders_of,
     longest_of,
     not_whole,
     numbers_of,
-    partitions_of,
     resting_lists,
     unsettled,
 )
@@ -199,3 +203,15 @@ def test_resting_lists_are_those_of_partitions_that_do_not_move(topics, whole):
             for n, each in enumerate(topic)
         ]
         assert list(resting_lists(topic)) == list(resting_lists(rows)) == expected
+
+
+@examples(60)
+@given(TOPICS)
+def test_factors_and_brokers_are_those_of_the_partitions(topics):
+    rows = in_columns(topics)
+    for topic, own in zip(topics, rows, strict=True):
+        expected = [len(each.replicas) - len(each.removing) for each in topic]
+        assert factors_of(topic) == factors_of(own) == expected
+    expected_brokers = {broker for topic in topics for each in topic for broker in each.replicas}
+    assert brokers_of(topics) == brokers_of(rows) == expected_brokers
+    assert brokers_of([*rows[:1], *topics[1:]]) == expected_brokers

@@ -14,7 +14,7 @@ they mend that very damage.
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
-from poolkeeper.model.columns.partition_columns import not_whole
+from poolkeeper.model.columns.partition_queries import not_whole
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.runs import Health
 from poolkeeper.model.execution.wait_reasons import WaitReason

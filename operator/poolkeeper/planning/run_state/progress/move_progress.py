@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.partition_columns import resting_lists
+from poolkeeper.model.columns.partition_queries import resting_lists
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition
 

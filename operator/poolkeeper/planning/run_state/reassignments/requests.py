@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.partition_columns import brokers_of
+from poolkeeper.model.columns.partition_queries import brokers_of
 from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import (

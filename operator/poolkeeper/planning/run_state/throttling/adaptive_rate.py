@@ -19,7 +19,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.partition_columns import not_whole
+from poolkeeper.model.columns.partition_queries import not_whole
 from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition

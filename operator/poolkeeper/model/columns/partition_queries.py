@@ -1,0 +1,121 @@
+"""What is asked of the partitions of a topic, whether they are rows of columns or objects.
+
+Of rows the columns are looked at, so that none of them becomes an object for a question.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from poolkeeper.model.columns.partition_columns import (
+    TopicPartitions,
+    columns_id,
+    columns_of,
+    or_none,
+)
+from poolkeeper.model.columns.replica_lists import distinct
+from poolkeeper.model.topology import Partition, Replicas
+
+
+def numbers_of(partitions: Sequence[Partition]) -> list[int]:
+    """The partitions' numbers."""
+    if isinstance(partitions, TopicPartitions):
+        found: list[int] = partitions.columns.number[partitions.first : partitions.last].tolist()
+        return found
+    return [partition.partition for partition in partitions]
+
+
+def leaders_of(partitions: Sequence[Partition]) -> list[int | None]:
+    """The partitions' leaders, `None` where one is not known."""
+    if isinstance(partitions, TopicPartitions):
+        return or_none(partitions.columns.leader[partitions.first : partitions.last])
+    return [partition.leader for partition in partitions]
+
+
+def unsettled(partitions: Sequence[Partition], live: Collection[int]) -> Iterable[Partition]:
+    """The partitions without those, as far as columns tell, that are led and wholly in sync."""
+    if not isinstance(partitions, TopicPartitions):
+        return partitions
+    columns, rows = partitions.columns, slice(partitions.first, partitions.last)
+    ends = slice(partitions.first, partitions.last + 1)
+    replicas, isr = (np.diff(each.offsets[ends]) for each in (columns.replicas, columns.isr))
+    leaders = columns.leader[rows]
+    led = [broker for broker in distinct(leaders).tolist() if broker in live]
+    settled = columns.isr_known[rows] & (replicas == isr) & np.isin(leaders, led)
+    return () if settled.all() else partitions
+
+
+def not_whole(partitions: Sequence[Partition]) -> Sequence[Partition]:
+    """The partitions without those, as far as columns tell, whose replicas are all in sync.
+
+    Of those that are left out none moves, none is known to have no leader, and each has a replica.
+    """
+    if not isinstance(partitions, TopicPartitions):
+        return partitions
+    whole = partitions.columns.whole[partitions.first : partitions.last]
+    return [] if whole.all() else [partitions[row] for row in np.flatnonzero(~whole).tolist()]
+
+
+def surely_settled(partitions: Sequence[Partition]) -> bool:
+    """Whether columns tell that none moves, each has a replica, and their numbers have no gap."""
+    if not isinstance(partitions, TopicPartitions):
+        return False
+    columns, first, last = partitions.columns, partitions.first, partitions.last
+    changing = (columns.adding.offsets, columns.removing.offsets)
+    return (
+        all(offsets[first] == offsets[last] for offsets in changing)
+        and bool((columns.number[first:last] == np.arange(last - first)).all())
+        and bool((np.diff(columns.replicas.offsets[first : last + 1]) > 0).all())
+    )
+
+
+def factors_of(partitions: Sequence[Partition]) -> list[int]:
+    """How many replicas each partition has once those that are being removed are gone."""
+    if isinstance(partitions, TopicPartitions):
+        ends = slice(partitions.first, partitions.last + 1)
+        columns = partitions.columns
+        held, leaving = (
+            np.diff(each.offsets[ends]) for each in (columns.replicas, columns.removing)
+        )
+        found: list[int] = (held - leaving).tolist()
+        return found
+    return [len(partition.replicas) - len(partition.removing) for partition in partitions]
+
+
+def brokers_of(topics: Sequence[Sequence[Partition]]) -> set[int]:
+    """The brokers in the replica lists of these topics."""
+    found: set[int] = set()
+    for alike in groupby(topics, key=columns_id):
+        parts = list(alike[1])
+        if isinstance(parts[0], TopicPartitions):
+            found.update(distinct(columns_of(parts).replicas.ids).tolist())
+        else:
+            found.update(*(partition.replicas for each in parts for partition in each))
+    return found
+
+
+def resting_lists(partitions: Sequence[Partition]) -> Sequence[Replicas | None]:
+    """The replicas of the partition with each id; None where one moves, or ids have a gap."""
+    if isinstance(partitions, TopicPartitions) and surely_settled(partitions):
+        return partitions.columns.replicas.tuples(partitions.first, partitions.last)
+    return [
+        None if each.moving or each.partition != number else each.replicas
+        for number, each in enumerate(partitions)
+    ]
+
+
+def longest_of(partitions: Sequence[Partition]) -> int:
+    """The length of the longest replica list; 0 of no partitions."""
+    if isinstance(partitions, TopicPartitions):
+        offsets = partitions.columns.replicas.offsets[partitions.first : partitions.last + 1]
+        return int(np.diff(offsets).max(initial=0))
+    return max((len(partition.replicas) for partition in partitions), default=0)
+
+
+def last_of(partitions: Sequence[Partition]) -> tuple[int, Replicas]:
+    """The number and the replicas of the last of at least one partition."""
+    if isinstance(partitions, TopicPartitions):
+        columns, row = partitions.columns, partitions.last - 1
+        return int(columns.number[row]), columns.replicas[row]
+    return partitions[-1].partition, partitions[-1].replicas

@@ -18,13 +18,20 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 
 from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.bands import Band
 from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.constraints.measures import LoadMeasure
+from poolkeeper.planning.goals.held_replicas import (
+    HeldReplicas,
+    ReplicaPlaces,
+    Small,
+    any_equal,
+    count_equal,
+)
 from poolkeeper.planning.goals.replica_swaps import (
+    NO_CANDIDATES,
     REPLICA_MIB,
     STEPS_MAX,
     Candidates,
@@ -32,36 +39,10 @@ from poolkeeper.planning.goals.replica_swaps import (
     SwapChoice,
 )
 from poolkeeper.planning.goals.topic_counts import TopicCounts
-from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot
+from poolkeeper.planning.problem.arrays import NONE, Ints
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _COMPARED = 4
-
-Columns = tuple[Ints, ...]
-"""An array for each slot of the rows' lists, side by side in memory."""
-
-
-@frozen
-class _Held:
-    """The replicas of a broker that the laws of placement let go, in ascending order of value.
-
-    `row`, `slot`: where they stand. `lists`, `racks`, `found`: by slot, the rows' brokers now, the
-    racks of these, and the brokers as found. `spread`: which bounds of racks hold for each row.
-    `leaves_rack`: whether it may go to another rack.
-    `cost`: what the plan pays for another replica of the row; `moved`: whether this one has been
-    paid for. `new`: 1, or 0 for rows of partitions that the plan creates.
-    """
-
-    row: Ints
-    slot: Ints
-    lists: Columns
-    racks: Columns
-    found: Columns
-    spread: Ints
-    leaves_rack: Bools
-    cost: Ints
-    moved: Bools
-    new: Ints
 
 
 @frozen
@@ -92,9 +73,20 @@ def refine(
     topics: TopicCounts | None = None,
 ) -> Ints:
     """Lists nearer to the aim's band; the measures in `guards` and `topics` get no worse."""
-    search = _Search(problem, opened, lists, (aim, *guards), topics)
+    outside = aim.band.outside(aim.measure.load(lists))
+    if not outside[problem.eligible].any():
+        return lists
+    binding = [guard for guard in guards if _binds(guard, problem)]
+    search = _Search(problem, opened, lists, (aim, *binding), topics)
     search.run()
     return search.lists_by_row()
+
+
+def _binds(guard: Bounded, problem: PoolProblem) -> bool:
+    """Whether a broker could leave the guard's band, whatever moves."""
+    measure, low, high = guard.measure, guard.band.low, guard.band.high
+    total = int(measure.value.sum()) * problem.lists.shape[1] + int(measure.background.sum())
+    return bool(((low > 0) | (high < total))[problem.eligible].any())
 
 
 class _Search:
@@ -112,14 +104,18 @@ class _Search:
         bounded: Sequence[Bounded],
         topics: TopicCounts | None,
     ) -> None:
-        self.problem, self.topics = problem, topics
+        self.problem, self.topics, self.opened = problem, topics, opened
         value = np.array([b.measure.value for b in bounded])
+        # If all count alike, an exchange brings nothing nearer to the band.
+        self.exchanges = bool((value[0] != value[0, :1]).any())
         self.order = np.argsort(value[0], kind="stable")
-        self.value = value[:, self.order]
-        self.lists, self.found = lists[self.order], problem.lists[self.order]
-        self.stays, self.spread_of = opened.stays[self.order], opened.spread_of[self.order]
-        self.topic, self.mib = problem.topic[self.order], problem.mib[self.order]
-        self.paid = (~problem.fresh[self.order]).astype(np.int64)
+        self.value = value.take(self.order, axis=1)
+        self.lists, self.found = (
+            np.ascontiguousarray(each.T, dtype=np.int32).take(self.order, axis=1)
+            for each in (lists, problem.lists)
+        )
+        # By broker, and at the end for slots that hold no replica or are open.
+        self.racks = np.append(problem.brokers.rack, [NONE, NONE]).astype(np.int32)
         self.load = np.array([b.measure.load(lists) for b in bounded])
         self.low = np.array([b.band.low for b in bounded])
         self.high = np.array([b.band.high for b in bounded])
@@ -134,22 +130,18 @@ class _Search:
         # The number of moves by broker, and the best steps known at that number.
         self.changes = [0] * len(problem.brokers)
         self.known: dict[tuple[int, int], tuple[tuple[int, int], ReplicaSwap | None]] = {}
-        lists = self.lists
-        self.rows_on = {b: np.flatnonzero(any_slot(lists == b)) for b in self._brokers()}
-        self.held: dict[int, tuple[int, _Held]] = {}
-
-    def _brokers(self) -> list[int]:
-        rows: list[int] = np.flatnonzero(self.problem.eligible).tolist()
-        return rows
+        self.brokers: list[int] = np.flatnonzero(problem.eligible).tolist()
+        self.places = ReplicaPlaces(self.lists.T, len(problem.brokers))
+        self.held: dict[int, HeldReplicas] = {}
 
     def lists_by_row(self) -> Ints:
         """The lists in the order of the problem's rows."""
-        found = np.empty_like(self.lists)
-        found[self.order] = self.lists
+        found = np.empty(self.lists.T.shape, dtype=np.int64)
+        found[self.order] = self.lists.T
         return found
 
     def run(self) -> None:
-        left = STEPS_MAX * len(self.rows_on)
+        left = STEPS_MAX * len(self.brokers)
         stuck: set[int] = set()
         moved = False
         while left:
@@ -175,7 +167,7 @@ class _Search:
     def _worst(self, stuck: set[int]) -> int | None:
         outside = [
             (-abs(excess), broker)
-            for broker in self.rows_on
+            for broker in self.brokers
             if broker not in stuck and (excess := self._excess(broker))
         ]
         return min(outside)[1] if outside else None
@@ -186,7 +178,7 @@ class _Search:
         room = self.load[0] / np.maximum(self.share, 1) if gives else None
         if room is None:
             room = -self.load[0] / np.maximum(self.share, 1)
-        for partner in sorted(self.rows_on, key=lambda other: (room[other], other)):
+        for partner in sorted(self.brokers, key=lambda other: (room[other], other)):
             if partner != broker:
                 pair = (broker, partner) if gives else (partner, broker)
                 step = self._known_best(*pair)
@@ -221,59 +213,49 @@ class _Search:
         given = self._candidates(giver, taker)
         if not len(given.row):
             return None
-        choice = SwapChoice(self.value, given, (down, up), need, self.scale, least, self.order)
+        choice = SwapChoice(given, (down, up), need, self.scale, least, self.order)
         choice.alone()
-        taken = self._candidates(taker, giver)
+        taken = self._candidates(taker, giver) if self.exchanges else NO_CANDIDATES
         for costs in (taken.cost < 0, taken.cost == 0, taken.cost > 0):
             choice.against(taken, costs.nonzero()[0])
         return choice.step(giver, taker, taken)
 
-    def _held(self, broker: int) -> _Held:
-        """What the broker holds, looked at again only after a move that concerns it."""
+    def _held(self, broker: int) -> HeldReplicas:
+        """What the broker holds; moves keep it current."""
         known = self.held.get(broker)
-        if known is None or known[0] != self.changes[broker]:
-            known = self.held[broker] = self.changes[broker], self._look_at(broker)
-        return known[1]
+        if known is None:
+            row, slot = self.places.of(broker)
+            free = ~self.opened.stays[self.order[row], slot]
+            rack = int(self.problem.brokers.rack[broker])
+            known = self.held[broker] = HeldReplicas(
+                broker, rack, self.least[:, rack], *self._gather(row[free], slot[free])
+            )
+        return known
 
-    def _look_at(self, broker: int) -> _Held:
-        rows, rack = self.rows_on[broker], self.problem.brokers.rack
-        slot = np.zeros(len(rows), dtype=np.int64)
-        for number in range(1, self.lists.shape[1]):
-            slot[self.lists[rows, number] == broker] = number
-        free = ~self.stays[rows, slot]
-        rows, slot = rows[free], slot[free]
-        lists, found = _columns(self.lists[rows]), _columns(self.found[rows])
-        racks = tuple(np.where(column >= 0, rack[column], -1) for column in lists)
-        spread = self.spread_of[rows]
-        left = _count_equal(racks, rack[broker]) - 1
-        return _Held(
-            rows,
-            slot,
-            lists,
-            racks,
-            found,
-            spread,
-            left >= self.least[:, rack[broker]][spread],
-            self.mib[rows] + REPLICA_MIB,
-            ~_any_equal(found, broker),
-            self.paid[rows],
-        )
+    def _gather(self, row: Ints, slot: Ints) -> tuple[list[Ints], list[Small]]:
+        """The columns of these replicas for `HeldReplicas`."""
+        problem, at = self.problem, self.order[row]
+        cost, new = problem.mib[at] + REPLICA_MIB, (~problem.fresh[at]).astype(np.int64)
+        numbers = [row, slot, problem.topic[at], self.opened.spread_of[at], cost, new]
+        lists, found = self.lists.take(row, axis=1), self.found.take(row, axis=1)
+        return [*numbers, *self.value.take(row, axis=1)], [lists, self.racks[lists], found]
 
     def _candidates(self, source: int, target: int) -> Candidates:
         held, rack = self._held(source), self.problem.brokers.rack
-        free = ~_any_equal(held.lists, target)
+        free = held.there & ~any_equal(held.lists, target)
         if rack[source] != rack[target]:
-            there = _count_equal(held.racks, rack[target])
+            there = count_equal(held.racks, int(rack[target]))
             free &= there < self.most[:, rack[target]][held.spread]
             free &= held.leaves_rack
         if self.topics is not None:
-            free &= self.topics.may_go(self.topic[held.row], source, target)
+            free &= self.topics.topics_that_may_go(source, target)[held.topic]
         at = free.nonzero()[0]
-        added = (~_any_equal(held.found, target)).astype(np.int64)
+        added = (~any_equal(held.found, target)).astype(np.int64)
         added -= held.moved
         added *= held.new
         added = added[at]
-        return Candidates(held.row[at], held.slot[at], added * held.cost[at], added)
+        value = held.value.take(at, axis=1)
+        return Candidates(held.row[at], held.slot[at], value, added * held.cost[at], added)
 
     def _take(self, step: ReplicaSwap) -> None:
         self._move(*step.given, step.giver, step.taker)
@@ -281,34 +263,19 @@ class _Search:
             self._move(*step.taken, step.taker, step.giver)
 
     def _move(self, row: int, slot: int, source: int, target: int) -> None:
-        for broker in {source, target, *self.lists[row].tolist()}:
-            if broker >= 0:
+        gives, takes = self._held(source), self._held(target)
+        rack = int(self.problem.brokers.rack[target])
+        for broker in self.lists[:, row].tolist():
+            if broker >= 0 and broker != source:
                 self.changes[broker] += 1
-        self.lists[row, slot] = target
+                if broker in self.held:
+                    self.held[broker].replace(row, slot, target, rack)
+        self.changes[source] += 1
+        self.changes[target] += 1
+        self.lists[slot, row] = target
         self.load[:, source] -= self.value[:, row]
         self.load[:, target] += self.value[:, row]
-        self.rows_on[source] = self.rows_on[source][self.rows_on[source] != row]
-        at = np.searchsorted(self.rows_on[target], row)
-        self.rows_on[target] = np.insert(self.rows_on[target], at, row)
+        gives.remove(row)
+        takes.insert(*self._gather(np.array([row]), np.array([slot])))
         if self.topics is not None:
-            self.topics.move(int(self.topic[row]), source, target)
-
-
-def _columns(lists: Ints) -> Columns:
-    return tuple(np.ascontiguousarray(column) for column in lists.T)
-
-
-def _any_equal(columns: Columns, value: int) -> Bools:
-    """By row, whether any column has that value."""
-    found: Bools = columns[0] == value
-    for column in columns[1:]:
-        found |= column == value
-    return found
-
-
-def _count_equal(columns: Columns, value: int) -> npt.NDArray[np.int8]:
-    """By row, how many columns have that value."""
-    count: npt.NDArray[np.int8] = (columns[0] == value).astype(np.int8)
-    for column in columns[1:]:
-        count += column == value
-    return count
+            self.topics.move(int(self.problem.topic[self.order[row]]), source, target)

@@ -25,12 +25,18 @@ class Candidates:
     """Replicas of one broker that may go to another: rows, slots, what the plan pays and adds.
 
     In ascending order of the first measure, those of one value by row.
+    `value`: by measure, what each counts.
     """
 
     row: Ints
     slot: Ints
+    value: Ints
     cost: Ints
     added: Ints
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+NO_CANDIDATES = Candidates(_NONE, _NONE, _NONE, _NONE, _NONE)
 
 
 @frozen
@@ -47,7 +53,6 @@ class ReplicaSwap:
 class SwapChoice:
     """Compares steps between two brokers; see `local_search`.
 
-    `value`: by measure, what a replica of each row counts.
     `bounds`: by measure, the least and the most that may move net.
     `need`: by how much the giver is above its band of the first measure, and the taker below.
     `order`: by row, which of two equal steps is compared first.
@@ -55,7 +60,6 @@ class SwapChoice:
 
     def __init__(
         self,
-        value: Ints,
         given: Candidates,
         bounds: tuple[Ints, Ints],
         need: tuple[int, int],
@@ -63,13 +67,13 @@ class SwapChoice:
         least: float,
         order: Ints,
     ) -> None:
-        self.value, self.given, self.need, self.least = value, given, need, least
+        self.given, self.need, self.least = given, need, least
         self.order = order
         self.down, self.up = bounds
         self.aim = min(max(need), int(self.up[0]))
         # Besides its bytes, an added replica costs as much as a part of the remaining need.
         self.per_replica = _ADDED * (min(self.aim, need[0]) + min(self.aim, need[1])) * scale
-        self.goes = value[0, given.row]
+        self.goes = given.value[0]
         self.found: list[tuple[Floats, Floats, Ints, Ints]] = []
 
     def alone(self) -> None:
@@ -77,10 +81,9 @@ class SwapChoice:
         given = self.given
         net = self.goes
         fits = ((net >= self.down[0]) & (net <= self.up[0])).nonzero()[0]
-        row = given.row[fits]
-        lawful = np.ones(len(row), dtype=bool)
-        for number in range(1, len(self.value)):
-            lawful &= self._may_go(number, self.value[number][row])
+        lawful = np.ones(len(fits), dtype=bool)
+        for number in range(1, len(given.value)):
+            lawful &= self._may_go(number, given.value[number, fits])
         fits = fits[lawful]
         if len(fits):
             self._weigh(net[fits], fits, None, given.cost[fits], given.added[fits])
@@ -92,26 +95,42 @@ class SwapChoice:
         """
         if not len(rows):
             return
-        size = self.value[0, taken.row[rows]]
-        goes = self.goes
-        at = np.searchsorted(size, goes - self.aim)
-        for offset in range(-1, _NEIGHBOURS):
-            place = at + offset
-            valid = ((place >= 0) & (place < len(rows))).nonzero()[0]
-            # Most pairs fail by the first measure, so nothing else is computed of those.
-            place = place[valid]
-            net = goes[valid] - size[place]
-            fits = (net >= self.down[0]) & (net <= self.up[0])
-            self._exchange(net[fits], valid[fits], taken, rows[place[fits]])
+        size = taken.value[0, rows]
+        first = np.searchsorted(size, self.goes - self.aim)
+        if self.aim < self.up[0]:
+            # The next smaller replica leaves more than the need: that may fit nevertheless.
+            given = first.nonzero()[0]
+            self._exchange_at(given, first[given] - 1, size, taken, rows)
+        given, place = np.arange(len(first)), first
+        for _ in range(_NEIGHBOURS):
+            # What does not fit by the first measure now does not with larger replicas.
+            given, place = self._exchange_at(given, place, size, taken, rows)
+            place = place + 1
+
+    def _exchange_at(
+        self, given: Ints, place: Ints, size: Ints, taken: Candidates, rows: Ints
+    ) -> tuple[Ints, Ints]:
+        """Compare exchanges of these replicas for those at the places of `rows`.
+
+        Return those that fit by the first measure: most fail by that, and nothing else is computed
+        of them.
+        """
+        valid = place < len(rows)
+        given, place = given[valid], place[valid]
+        net = self.goes[given] - size[place]
+        fits = (net >= self.down[0]) & (net <= self.up[0])
+        given, place = given[fits], place[fits]
+        self._exchange(net[fits], given, taken, rows[place])
+        return given, place
 
     def _exchange(self, net: Ints, given: Ints, taken: Candidates, other: Ints) -> None:
         """Compare exchanges of one replica for another that fit by the first measure."""
         if not len(given):
             return
-        out, back = self.given.row[given], taken.row[other]
-        lawful = out != back
-        for number in range(1, len(self.value)):
-            lawful &= self._may_go(number, self.value[number][out] - self.value[number][back])
+        lawful = self.given.row[given] != taken.row[other]
+        for number in range(1, len(self.given.value)):
+            goes, comes = self.given.value[number, given], taken.value[number, other]
+            lawful &= self._may_go(number, goes - comes)
         given, other = given[lawful], other[lawful]
         if len(given):
             cost = self.given.cost[given] + taken.cost[other]

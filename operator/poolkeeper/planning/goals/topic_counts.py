@@ -21,10 +21,10 @@ class TopicCounts:
     low: Ints
     high: Ints
 
-    def may_go(self, topic: Ints, source: int, target: int) -> Bools:
+    def topics_that_may_go(self, source: int, target: int) -> Bools:
         """By topic, whether a replica may move from source to target without leaving a band."""
-        may: Bools = self.replicas[topic, source] > self.low[topic, source]
-        may &= self.replicas[topic, target] < self.high[topic, target]
+        may: Bools = self.replicas[:, source] > self.low[:, source]
+        may &= self.replicas[:, target] < self.high[:, target]
         return may
 
     def move(self, topic: int, source: int, target: int) -> None:

@@ -117,7 +117,6 @@ class _Spreading:
         if not len(row):
             return None
         lawful = self._permitted_by_laws(row, giver) & (takers & self.problem.eligible)
-        cost = self._cost(row, giver)
         for number, guard in enumerate(self.guards):
             lawful &= self._permitted_by_guard(self.loads[number], guard, row, giver)
         possible = np.flatnonzero(lawful.any(axis=0))
@@ -126,36 +125,33 @@ class _Spreading:
         order = np.lexsort((possible, self.load[possible], ~preferred[possible]))
         taker = int(possible[order[0]])
         rows = np.flatnonzero(lawful[:, taker])
-        best = rows[np.lexsort((row[rows], cost[rows, taker]))[0]]
+        best = rows[np.lexsort((row[rows], self._cost(row[rows], giver, taker)))[0]]
         moved = int(row[best]), int(slot[best])
         self._move(topic, *moved, giver, taker)
         return moved
 
     def _permitted_by_laws(self, row: Ints, giver: int) -> Bools:
         """By (row, broker), whether the replica may go there: distinctness and racks."""
-        rack = self.problem.brokers.rack
+        rack, spread = self.problem.brokers.rack, self.opened.spread_of[row]
         lists = self.lists[row]
         racks = np.zeros((len(row), self.least.shape[1]), dtype=np.int64)
-        lawful = np.ones((len(row), len(rack)), dtype=bool)
-        for slot in range(lists.shape[1]):
-            there = np.flatnonzero(lists[:, slot] >= 0)
-            racks[there, rack[lists[there, slot]]] += 1
-            lawful[there, lists[there, slot]] = False
-        spread = self.opened.spread_of[row]
-        leaves = racks[:, rack[giver]] > self.least[spread, rack[giver]]
-        enters = (racks < self.most[spread])[:, rack]
-        lawful &= (enters & leaves[:, None]) | (rack == rack[giver])
+        others = np.ones((len(row), len(rack)), dtype=bool)
+        every = np.arange(len(row))
+        for column in lists.T:
+            there = column >= 0
+            racks[every, rack[column]] += there
+            others[every, column] &= ~there
+        leaves = racks[every, rack[giver]] > self.least[spread, rack[giver]]
+        even = ((racks < self.most[spread]) & leaves[:, None]).take(rack, axis=1)
+        lawful: Bools = others & (even | (rack == rack[giver]))
         return lawful
 
-    def _cost(self, row: Ints, giver: int) -> Ints:
-        """By (row, broker), what the plan costs more if the replica moves there."""
-        price = np.where(self.problem.fresh[row], 0, self.problem.mib[row] + REPLICA_MIB)
+    def _cost(self, row: Ints, giver: int, taker: int) -> Ints:
+        """By row, what the plan costs more if the replica moves to the taker."""
         found = self.problem.lists[row]
-        cost = np.repeat(price[:, None], len(self.problem.brokers), axis=1)
-        cost -= price[:, None] * ~any_slot(found == giver)[:, None]
-        for slot in range(found.shape[1]):
-            there = np.flatnonzero(found[:, slot] >= 0)
-            cost[there, found[there, slot]] -= price[there]
+        added = (~any_slot(found == taker)).astype(np.int64) - ~any_slot(found == giver)
+        price = np.where(self.problem.fresh[row], 0, self.problem.mib[row] + REPLICA_MIB)
+        cost: Ints = added * price
         return cost
 
     def _permitted_by_guard(self, load: Ints, guard: Bounded, row: Ints, giver: int) -> Bools:

@@ -133,14 +133,22 @@ class _Why:
         self.inside = set(problem.pool_brokers)
         self.drained = set(problem.brokers.rows(problem.pool.drain & set(problem.pool.brokers)))
         self.lost = any_slot(problem.lost)
-        self.too_full: dict[int, str] = {}
+        self.too_full: dict[int, tuple[int, str]] = {}
+        # From these a replica leaves for balance alone, if not for racks or for a lost directory.
+        self.usable = (
+            self.inside - self.drained - set(np.flatnonzero(problem.brokers.gone).tolist())
+        )
+        self.special = self.lost | (layout.opened.forced_by_racks > 0)
 
     def causes(self, row: int, before: list[int], after: list[int]) -> Causes:
         found, wanted = [b for b in before if b >= 0], [b for b in after if b >= 0]
         removed = [b for b in found if b not in wanted]
+        alike = len(found) == len(wanted)
+        if removed and alike and self.usable.issuperset(removed) and not self.special[row]:
+            return tuple([self._too_full(b) for b in removed])  # nearly all kinds of large plans
         causes = self._needs(row, found, wanted, removed)
         if not causes and removed:
-            causes = [(Urgency.BALANCE, self._too_full(b)) for b in removed]
+            causes = [self._too_full(b) for b in removed]
         if not causes:
             causes = [self._leader(found, wanted)]
         return tuple(sorted(causes, key=lambda cause: cause[0]))
@@ -170,10 +178,11 @@ class _Why:
             return Urgency.POOL, f"moves into pool {self.problem.pool.name}"
         return None
 
-    def _too_full(self, broker: int) -> str:
-        if broker not in self.too_full:
-            self.too_full[broker] = self._how_full(broker)
-        return self.too_full[broker]
+    def _too_full(self, broker: int) -> tuple[int, str]:
+        found = self.too_full.get(broker)
+        if found is None:
+            found = self.too_full[broker] = Urgency.BALANCE, self._how_full(broker)
+        return found
 
     def _how_full(self, broker: int) -> str:
         name, held = self.problem.brokers.ids[broker], int(self.held[broker])

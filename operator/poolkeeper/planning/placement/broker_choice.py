@@ -23,8 +23,8 @@ import numpy as np
 from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.evictions import OPEN
 from poolkeeper.planning.placement.byte_targets import turns_by_value
-from poolkeeper.planning.placement.rounding import ReplicaFlow, concatenate, pick
-from poolkeeper.planning.problem.arrays import Ints, any_slot, weights_by
+from poolkeeper.planning.placement.rounding import ReplicaFlow, pick
+from poolkeeper.planning.problem.arrays import Ints, any_slot, concatenate, weights_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 

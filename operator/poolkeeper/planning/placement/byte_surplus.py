@@ -20,6 +20,7 @@ import numpy as np
 from poolkeeper.planning.constraints.bands import Band
 from poolkeeper.planning.placement.byte_targets import Aim
 from poolkeeper.planning.problem.arrays import Floats, Ints
+from poolkeeper.planning.problem.grouping import stable_order
 
 _SMALL = 0.25
 _TAKEN_MAX = 100
@@ -31,10 +32,12 @@ def replicas_to_leave(aim: Aim, lists: Ints, replicas: Ints, counts: Band) -> In
     `replicas`: the replicas that each broker has.
     `counts`: the band of replicas that is aimed at.
     """
-    row, slot = np.nonzero(lists >= 0)
-    broker, value = lists[row, slot], aim.value[row]
-    order = np.lexsort((-value, broker))
-    value = value[order]
+    large_first = np.argsort(-aim.value)
+    broker = lists[large_first].ravel()
+    place = np.flatnonzero(broker >= 0)
+    broker = broker[place]
+    order = stable_order(broker, len(replicas))
+    value = aim.value[large_first[place[order] // lists.shape[1]]]
     bounds = np.searchsorted(broker[order], np.arange(len(replicas) + 1))
     # The replicas that come in exchange are small, but not empty.
     small = float(np.quantile(value, _SMALL)) if len(value) else 0.0

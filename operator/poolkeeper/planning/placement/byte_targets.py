@@ -108,14 +108,21 @@ def turns_by_value(rows: Ints, members: Ints, quota: Ints, aim: Aim) -> Ints:
     brokers: list[int] = [int(b) for b in members if quota[b] > 0]
     left = {broker: int(quota[broker]) for broker in brokers}
     want = {broker: float(aim.get[broker]) for broker in brokers}
+    each = {broker: want[broker] / left[broker] for broker in brokers}
     turns = np.zeros(len(rows), dtype=np.int64)
     value = aim.value[rows]
-    for at in np.argsort(-value, kind="stable").tolist():
-        size = float(value[at])
-        broker = max(brokers, key=lambda b: (min(want[b], size), want[b] / left[b], -b))
+    order = np.argsort(-value, kind="stable")
+    for at, size in zip(order.tolist(), value[order].tolist(), strict=True):
+        broker, most = brokers[0], min(want[brokers[0]], size)
+        for other in brokers[1:]:
+            gets = min(want[other], size)
+            if gets > most or (gets == most and each[other] > each[broker]):
+                broker, most = other, gets
         turns[at] = broker
         want[broker] -= size
         left[broker] -= 1
-        if not left[broker]:
+        if left[broker]:
+            each[broker] = want[broker] / left[broker]
+        else:
             brokers.remove(broker)
     return turns

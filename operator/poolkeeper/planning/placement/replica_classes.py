@@ -191,7 +191,10 @@ def _barred_racks(
     rack = problem.brokers.rack
     bits = np.append(np.int64(1) << rack, 0)
     own = rack[lists[row, slot]]
-    taken = np.bitwise_or.reduce(np.where(lists >= 0, bits[lists], 0), axis=1)[row]
+    taken = np.zeros(len(lists), dtype=np.int64)
+    for column in lists.T:
+        taken |= np.where(column >= 0, bits[column], 0)
+    taken = taken[row]
     low, high = bounds_of(opened, np.arange(len(opened.spreads)), len(problem.brokers.rack_names))
     shut = (high < 1) @ (np.int64(1) << np.arange(high.shape[1]))
     one: Bools = high.max(axis=1, initial=0) <= 1

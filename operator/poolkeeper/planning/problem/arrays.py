@@ -4,7 +4,7 @@ A broker is an index into `BrokerIndex.ids` (ascending), so that every count by 
 vector. A replica slot holds a broker's index or `NONE`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -132,3 +132,8 @@ def count_slots(mask: Bools) -> Ints:
     for column in range(1, mask.shape[1]):
         count += mask[:, column]
     return count
+
+
+def concatenate(parts: Sequence[Ints]) -> Ints:
+    """One array of all parts, in order."""
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])

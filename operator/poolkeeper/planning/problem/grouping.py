@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from poolkeeper.planning.problem.arrays import Ints
 
@@ -32,7 +33,7 @@ def number_groups(keys: Sequence[Ints]) -> tuple[Ints, Ints]:
     return number[combined], row_of[used]
 
 
-def stable_order(number: Ints, span: int) -> Ints:
+def stable_order(number: Ints | npt.NDArray[np.int32], span: int) -> Ints:
     """Rows by ascending number below `span`; rows of equal number keep their order."""
     if span <= 2**16:
         return np.argsort(number.astype(np.uint16), kind="stable")

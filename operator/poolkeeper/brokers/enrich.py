@@ -9,19 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from poolkeeper.brokers.held_logs import HeldLogs
 from poolkeeper.brokers.sizes import Sizes
 from poolkeeper.errors import Unavailable
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.partition_columns import columns_of, with_partitions
 from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.specs import Tls
-from poolkeeper.model.topology import (
-    Broker,
-    Cluster,
-    Partition,
-    StrayLog,
-    Topic,
-    TopicPartition,
-)
+from poolkeeper.model.topology import Broker, Cluster, StrayLog, TopicPartition
 
 if TYPE_CHECKING:
     from poolkeeper.brokers.requests import BrokerClient
@@ -90,27 +85,24 @@ def with_sizes(cluster: Cluster, sizes: Sizes) -> Cluster:
     """Fill in sizes (of the largest known replica) and log directories; unknown stays unknown."""
     if not sizes.logs:
         return cluster
-    strays = _stray_logs(cluster, sizes)
+    columns = columns_of([topic.partitions for topic in cluster.topics.values()])
+    held = HeldLogs.of(cluster, columns, sizes)
+    strays = _stray_logs(cluster, sizes, held.elsewhere)
+    completed = replace(columns, bytes=held.largest(columns.bytes), log_dirs=held.log_dirs(columns))
     return replace(
-        cluster,
+        with_partitions(cluster, completed),
         brokers={n: with_logs(broker, sizes, strays) for n, broker in cluster.brokers.items()},
-        topics={name: _topic(topic, sizes) for name, topic in cluster.topics.items()},
     )
 
 
-def _stray_logs(cluster: Cluster, sizes: Sizes) -> dict[int, dict[TopicPartition, StrayLog]]:
+def _stray_logs(
+    cluster: Cluster, sizes: Sizes, elsewhere: Mapping[int, Sequence[TopicPartition]]
+) -> dict[int, dict[TopicPartition, StrayLog]]:
     """Return by broker the logs of partitions of which it is no replica; empty ones are none."""
-    hosted: dict[int, set[TopicPartition]] = {broker: set() for broker in sizes.logs}
-    for topic in cluster.topics.values():
-        for partition in topic.partitions:
-            name = TopicPartition(topic.name, partition.partition)
-            for broker in partition.replicas:
-                if broker in hosted:
-                    hosted[broker].add(name)
     return {
         broker: {
             name: StrayLog(logs.current[name].size_bytes, _leader_bytes(name, cluster, sizes))
-            for name in sorted(logs.current.keys() - hosted[broker])
+            for name in sorted(elsewhere[broker])
             if logs.current[name].size_bytes and name.topic not in cluster.torn
         }
         for broker, logs in sizes.logs.items()
@@ -144,26 +136,6 @@ def with_logs(
         failed_log_dirs=logs.offline,
         stray_logs=strays[broker.id],
     )
-
-
-def _topic(topic: Topic, sizes: Sizes) -> Topic:
-    return replace(
-        topic, partitions=tuple(_partition(topic.name, p, sizes) for p in topic.partitions)
-    )
-
-
-def _partition(topic: str, partition: Partition, sizes: Sizes) -> Partition:
-    name = TopicPartition(topic, partition.partition)
-    log_dirs: dict[int, str] = {}
-    largest: int | None = None
-    for broker in partition.replicas:
-        held = sizes.log(name, broker)
-        if held is not None:
-            log_dirs[broker] = held.log_dir
-            largest = held.size_bytes if largest is None else max(largest, held.size_bytes)
-    known: Mapping[int, str] | None = log_dirs or partition.log_dirs
-    size = partition.size_bytes if largest is None else largest
-    return partition._replace(size_bytes=size, log_dirs=known)
 
 
 def _offline(sizes: Sizes) -> list[str]:

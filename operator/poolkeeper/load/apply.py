@@ -6,11 +6,20 @@ The figure of a topic as a whole is shared evenly by its partitions without a fi
 partition without any figure stays as observed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from poolkeeper.frozen import frozen
-from poolkeeper.model.topology import Cluster, Partition, Topic
+from poolkeeper.model.columns.partition_columns import (
+    UNKNOWN,
+    Floats,
+    columns_of,
+    with_partitions,
+)
+from poolkeeper.model.columns.partition_queries import numbers_of
+from poolkeeper.model.topology import Cluster
 
 WHOLE_TOPIC = -1
 """The number of a partition that stands for its whole topic."""
@@ -31,28 +40,31 @@ def with_loads(cluster: Cluster, loads: MeasuredLoads) -> Cluster:
     """The cluster with these figures applied."""
     if not loads.bytes and not loads.rate_bytes_per_s:
         return cluster
-    topics = {name: _topic(topic, loads) for name, topic in cluster.topics.items()}
-    return replace(cluster, topics=topics)
-
-
-def _topic(topic: Topic, loads: MeasuredLoads) -> Topic:
-    size, rate = (_topic_share(topic, figure) for figure in (loads.bytes, loads.rate_bytes_per_s))
-    return replace(topic, partitions=tuple(_partition(p, size, rate) for p in topic.partitions))
-
-
-def _partition(p: Partition, size: Mapping[int, float], rate: Mapping[int, float]) -> Partition:
-    held = size.get(p.partition) if p.size_bytes is None else None
-    return p._replace(
-        size_bytes=p.size_bytes if held is None else int(held),
-        in_bytes_per_s=rate.get(p.partition, p.in_bytes_per_s),
+    columns = columns_of([topic.partitions for topic in cluster.topics.values()])
+    size, rate = (_by_row(cluster, figure) for figure in (loads.bytes, loads.rate_bytes_per_s))
+    given = (columns.bytes == UNKNOWN) & ~np.isnan(size)
+    joined = replace(
+        columns,
+        bytes=np.where(given, np.where(given, size, 0.0).astype(np.int64), columns.bytes),
+        bytes_in_per_s=np.where(np.isnan(rate), columns.bytes_in_per_s, rate),
     )
+    return with_partitions(cluster, joined)
 
 
-def _topic_share(topic: Topic, figure: Figure) -> dict[int, float]:
+def _by_row(cluster: Cluster, figure: Figure) -> Floats:
+    """By partition, topic after topic, its figure; NaN where there is none."""
+    found: list[float] = []
+    for topic in cluster.topics.values():
+        numbers = numbers_of(topic.partitions)
+        share = _topic_share(topic.name, numbers, figure)
+        found += [share.get(number, np.nan) for number in numbers]
+    return np.array(found, dtype=np.float64)
+
+
+def _topic_share(topic: str, numbers: Sequence[int], figure: Figure) -> dict[int, float]:
     """By partition: its own figure, else an even part of what the topic has besides those."""
-    numbers = [p.partition for p in topic.partitions]
-    own = {n: figure[topic.name, n] for n in numbers if (topic.name, n) in figure}
-    whole = figure.get((topic.name, WHOLE_TOPIC))
+    own = {n: figure[topic, n] for n in numbers if (topic, n) in figure}
+    whole = figure.get((topic, WHOLE_TOPIC))
     others = [n for n in numbers if n not in own]
     if whole is None or not others:
         return own

@@ -7,7 +7,7 @@ partitions say, and the other way round.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, repeat
 from operator import eq
 from typing import Any, overload
@@ -15,8 +15,9 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from poolkeeper.model.columns.log_dir_columns import LogDirColumns
 from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists
-from poolkeeper.model.topology import Partition, Replicas
+from poolkeeper.model.topology import Cluster, Partition, Replicas
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -155,7 +156,9 @@ class PartitionColumns:
             self.isr_known[rows],
             self.bytes[rows],
             self.bytes_in_per_s[rows],
-            None if dirs is None else [dirs[row] for row in rows.tolist()],
+            dirs.take(rows)
+            if isinstance(dirs, LogDirColumns)
+            else dirs and [dirs[row] for row in rows.tolist()],
             None if self.leader_epoch is None else self.leader_epoch[rows],
         )
 
@@ -248,6 +251,15 @@ class TopicPartitions(Sequence[Partition]):
 
     def __reduce__(self) -> tuple[type, tuple[tuple[Partition, ...]]]:
         return tuple, (self._all(),)
+
+
+def with_partitions(cluster: Cluster, columns: PartitionColumns) -> Cluster:
+    """The cluster whose partitions are these rows, topic after topic, as many as each has now."""
+    topics, last = {}, 0
+    for name, topic in cluster.topics.items():
+        first, last = last, last + len(topic.partitions)
+        topics[name] = replace(topic, partitions=TopicPartitions(columns, first, last))
+    return replace(cluster, topics=topics)
 
 
 def columns_of(topics: Sequence[Sequence[Partition]]) -> PartitionColumns:

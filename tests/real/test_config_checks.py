@@ -6,8 +6,8 @@ import pytest
 
 from conditions import until
 from matrices import soak
-from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.brokers.requests import BrokerClient
+from poolkeeper.model.topic_config.config_check import ConfigCheck
 from real.support import create, declare, kazoo, run, seen, topic_config
 
 pytestmark = pytest.mark.long

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.errors import Unavailable
+from poolkeeper.model.topic_config.config_check import ConfigCheck
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.rehearsal.cluster_copy.broker_client import SimulatedBrokerClient
 from poolkeeper.sandbox.simulation.broker.throttles import DIRECTORY_RATE

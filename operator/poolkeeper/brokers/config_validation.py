@@ -8,28 +8,18 @@ an unexpected one that has words: that is how brokers up to 2.x answer for a new
 that they cannot read.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResourceType, KafkaAdminClient
 from kafka.protocol.admin import AlterConfigsRequest, CreateTopicsRequest
 
-from poolkeeper.frozen import frozen
-from poolkeeper.model.topology import Replicas
+from poolkeeper.model.topic_config.config_check import ConfigCheck
 
 _UNEXPECTED, _INVALID_CONFIG, _INVALID_REQUEST, _POLICY_VIOLATION = -1, 40, 42, 44
 _REFUSALS_OF_CREATIONS = (_INVALID_CONFIG, _POLICY_VIOLATION)
 _REFUSALS_OF_CHANGES = (_INVALID_CONFIG, _POLICY_VIOLATION, _INVALID_REQUEST)
 _CREATIONS_CHECKED_SINCE, _CHANGES_CHECKED_SINCE = (0, 10, 2), (0, 11)
-
-
-@frozen
-class ConfigCheck:
-    """A question: may the topic have this whole config? `replicas`: its lists, if it is created."""
-
-    topic: str
-    config: Mapping[str, str]
-    replicas: tuple[Replicas, ...] | None = None
 
 
 def refused_creations(

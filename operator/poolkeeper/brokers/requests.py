@@ -26,7 +26,6 @@ from poolkeeper.brokers import (
     group_leaders,
     security,
 )
-from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.brokers.consumer_groups import ObservedGroup
 from poolkeeper.brokers.group_leaders import GroupLeaders
 from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_response
@@ -35,6 +34,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.execution.waits import NO_CANCEL_API
 from poolkeeper.model.specs import Tls
+from poolkeeper.model.topic_config.config_check import ConfigCheck
 from poolkeeper.model.topology import Replicas, ToldReplicas, TopicPartition
 
 Answer = TypeVar("Answer")

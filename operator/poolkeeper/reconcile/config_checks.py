@@ -7,16 +7,19 @@ Where no broker answers, the table of keys decides alone.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from poolkeeper.brokers.config_validation import ConfigCheck
-from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import CreateTopic, Plan, SetConfig, Step
+from poolkeeper.model.topic_config.config_check import ConfigCheck
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.planning.constraints.topic_configs import config_after
 from poolkeeper.reconcile.context import KnownRefusal, PassContext
 from poolkeeper.reconcile.observe.observation import Observation
+
+if TYPE_CHECKING:
+    from poolkeeper.brokers.requests import BrokerClient
 
 ASKED_MAX = 200
 """How many configs are asked about in one pass; others are written by later passes."""
@@ -40,7 +43,7 @@ def checks_of(steps: Iterable[Step], cluster: Cluster) -> list[ConfigCheck]:
 
 
 def refused_of_plan(
-    brokers: BrokerClient, plan: Plan, cluster: Cluster
+    brokers: "BrokerClient", plan: Plan, cluster: Cluster
 ) -> dict[str, RefusedConfig]:
     """Return the configs of a plan that the brokers refuse; none where they do not answer."""
     found: dict[str, RefusedConfig] = {}

@@ -19,6 +19,7 @@ from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progre
 from poolkeeper.model.execution.runs import Phase, Run, RunDocument
 from poolkeeper.model.execution.waits import Wait, holds_up
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.topic_config.config_check import ConfigCheck
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.layout.known_layouts import KnownLayouts
 from poolkeeper.planning.planner import Planner, make_plan
@@ -36,7 +37,6 @@ from poolkeeper.reconcile.known_answers import KnownAnswers
 from poolkeeper.telemetry.audit import AuditTrail
 
 if TYPE_CHECKING:  # the clients of brokers take longest to import, and plans of files need none
-    from poolkeeper.brokers.config_validation import ConfigCheck
     from poolkeeper.brokers.requests import BrokerClient
 
 IN_FLIGHT_STATES = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)

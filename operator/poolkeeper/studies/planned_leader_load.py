@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from poolkeeper.model.columns.broker_totals import preferred
 from poolkeeper.model.columns.partition_columns import UNKNOWN, columns_of
-from poolkeeper.model.columns.replica_lists import Ints, distinct
+from poolkeeper.model.columns.replica_lists import NOBODY, Ints, distinct
 from poolkeeper.model.plans import AddPartitions, DeleteTopic, Plan
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.problem.partitions import places_of
@@ -41,14 +40,14 @@ def planned_leader_loads(plan: Plan, cluster: Cluster) -> tuple[PlannedLeaderLoa
     rate = columns.bytes_in_per_s
     known = np.bincount(topic[~np.isnan(rate)], minlength=len(parts)) == counts
     rows = np.flatnonzero(known[topic])
-    led_then = preferred(columns.replicas)
+    led_then = columns.replicas.preferred()
     leader = np.where(columns.leader == UNKNOWN, led_then, columns.leader)
     before = _sums(leader[rows], rate[rows])
 
     deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
     place = {name: number for number, name in enumerate(cluster.topics) if name not in deleted}
     moved, lists = moved_rows(plan, place, start, columns.number)
-    led_then[moved] = preferred(lists)
+    led_then[moved] = lists.preferred()
     added = {step.topic: step.replicas for step in plan.steps if isinstance(step, AddPartitions)}
     then: list[tuple[Ints, Floats]] = []
     begin = 0
@@ -64,7 +63,7 @@ def planned_leader_loads(plan: Plan, cluster: Cluster) -> tuple[PlannedLeaderLoa
             then.append((leaders, np.full(len(leaders), share)))
     then.append((led_then[start[begin] :], rate[start[begin] :]))
     after = _sums(*map(np.concatenate, zip(*then, strict=True)))
-    brokers = sorted((before.keys() | after.keys()) - {NO_LEADER})
+    brokers = sorted((before.keys() | after.keys()) - {NO_LEADER, NOBODY})
     return tuple(
         PlannedLeaderLoad(id_, before.get(id_, 0.0), after.get(id_, 0.0)) for id_ in brokers
     )

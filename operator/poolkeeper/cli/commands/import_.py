@@ -14,6 +14,7 @@ from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.partition_queries import led_by_others
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import RackPolicy
 from poolkeeper.model.topology import Cluster
@@ -126,7 +127,8 @@ def _moved(moves: Sequence[Move]) -> str:
 
 def _elections(cluster: Cluster) -> str:
     """Say what is left to do for a cluster that is as its manifests have it; may be empty."""
-    partitions = ((t.name, p.partition) for t in cluster.topics.values() for p in t.partitions)
+    topics = cluster.topics.values()
+    partitions = ((t.name, number) for t in topics for number in led_by_others(t.partitions))
     due = len(due_elections(partitions, cluster))
     led = count(due, "preferred replica")
     return f"{led} to elect as leader, with `apply`: in sync, and not leading" if due else ""

@@ -53,17 +53,9 @@ class BrokerTotals:
         return replicas, leaders, held
 
 
-def preferred(lists: ReplicaLists) -> Ints:
-    """The first of each list; -1 of an empty one."""
-    found = np.full(len(lists), -1)
-    held = lists.lengths > 0
-    found[held] = lists.ids[lists.offsets[:-1][held]]
-    return found
-
-
 def totals_now(columns: PartitionColumns) -> BrokerTotals:
     """Of these partitions; one whose leader is not known counts as led by its first replica."""
-    leaders = np.where(columns.leader == UNKNOWN, preferred(columns.replicas), columns.leader)
+    leaders = np.where(columns.leader == UNKNOWN, columns.replicas.preferred(), columns.leader)
     return BrokerTotals.of(columns.replicas, leaders, columns.bytes)
 
 

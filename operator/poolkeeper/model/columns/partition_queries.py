@@ -14,7 +14,7 @@ from poolkeeper.model.columns.partition_columns import (
     columns_of,
     or_none,
 )
-from poolkeeper.model.columns.replica_lists import distinct
+from poolkeeper.model.columns.replica_lists import NOBODY, distinct
 from poolkeeper.model.topology import Partition, Replicas
 
 
@@ -92,6 +92,17 @@ def brokers_of(topics: Sequence[Sequence[Partition]]) -> set[int]:
             found.update(distinct(columns_of(parts).replicas.ids).tolist())
         else:
             found.update(*(partition.replicas for each in parts for partition in each))
+    return found
+
+
+def led_by_others(partitions: Sequence[Partition]) -> list[int]:
+    """The ids of those that are not led by their first replica, or of unknown leader."""
+    if not isinstance(partitions, TopicPartitions):
+        return [p.partition for p in partitions if p.replicas[:1] != (p.leader,)]
+    columns, first, last = partitions.columns, partitions.first, partitions.last
+    preferred = columns.replicas.preferred(first, last)
+    led = (columns.leader[first:last] == preferred) & (preferred != NOBODY)
+    found: list[int] = columns.number[first:last][~led].tolist()
     return found
 
 

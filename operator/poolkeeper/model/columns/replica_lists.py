@@ -57,6 +57,14 @@ class ReplicaLists:
         """By list, how many ids it has."""
         return np.diff(self.offsets)
 
+    def preferred(self, first: int = 0, last: int | None = None) -> Ints:
+        """The first id of each list from `first` up to `last`; `NOBODY` of an empty one."""
+        ends = self.offsets[first : (len(self) if last is None else last) + 1]
+        held = np.diff(ends) > 0
+        found = np.full(len(held), NOBODY)
+        found[held] = self.ids[ends[:-1][held]]
+        return found
+
     def wide(self) -> Ints:
         """Rows × slots, with `NOBODY` behind the last replica."""
         lengths = self.lengths

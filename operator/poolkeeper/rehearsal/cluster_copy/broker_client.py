@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from poolkeeper.brokers.config_validation import ConfigCheck
 from poolkeeper.brokers.enrich import with_sizes
 from poolkeeper.brokers.sizes import Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
+from poolkeeper.model.topic_config.config_check import ConfigCheck
 from poolkeeper.model.topology import Cluster, ToldReplicas, TopicPartition
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 

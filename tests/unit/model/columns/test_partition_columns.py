@@ -20,6 +20,7 @@ from poolkeeper.model.columns.partition_queries import (
     factors_of,
     last_of,
     leaders_of,
+    led_by_others,
     longest_of,
     not_whole,
     numbers_of,
@@ -203,6 +204,14 @@ def test_resting_lists_are_those_of_partitions_that_do_not_move(topics, whole):
             for n, each in enumerate(topic)
         ]
         assert list(resting_lists(topic)) == list(resting_lists(rows)) == expected
+
+
+@examples(100)
+@given(TOPICS)
+def test_who_is_led_by_another(topics):
+    for topic, rows in zip(topics, in_columns(topics), strict=True):
+        expected = [p.partition for p in topic if not p.replicas or p.leader != p.replicas[0]]
+        assert led_by_others(topic) == led_by_others(rows) == expected
 
 
 @examples(60)

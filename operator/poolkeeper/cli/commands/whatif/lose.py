@@ -4,12 +4,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from poolkeeper.algorithms.groups import offsets_partition
-from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import cluster_reading, studied_cluster
 from poolkeeper.cli.input.clusters.studied_cluster import StudiedCluster
@@ -21,6 +20,9 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.studies import broker_loss, group_coordinators, loss_settings
 from poolkeeper.studies.group_coordinators import OFFSETS_TOPIC, GroupLoss, ListedGroup
 from poolkeeper.text import count, few
+
+if TYPE_CHECKING:
+    from poolkeeper.brokers.requests import BrokerClient
 
 _NAMES_MAX = 20
 
@@ -167,7 +169,7 @@ def _asked(
 
 
 def _with_leaders(
-    client: BrokerClient, cluster: Cluster, groups: Mapping[str, ListedGroup]
+    client: "BrokerClient", cluster: Cluster, groups: Mapping[str, ListedGroup]
 ) -> tuple[dict[str, ListedGroup], frozenset[str]]:
     """The groups with the member that leads each, and those of which it was not found in time.
 
@@ -186,7 +188,7 @@ def _with_leaders(
     }, found.unknown
 
 
-def _settings(client: BrokerClient, cluster: Cluster) -> Mapping[str, str]:
+def _settings(client: "BrokerClient", cluster: Cluster) -> Mapping[str, str]:
     """The settings of the live broker with the smallest id: brokers are configured alike."""
     config = client.broker_config(min(cluster.brokers))
     keys = loss_settings.BROKER_KEYS

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from poolkeeper.brokers import enrich
-from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli import timing
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.errors import BrokersUnreachable, Unavailable
@@ -18,6 +18,9 @@ from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.reconcile import config_checks
 from poolkeeper.zk import observe
 from poolkeeper.zk.client.session import Session
+
+if TYPE_CHECKING:
+    from poolkeeper.brokers.requests import BrokerClient
 
 
 @frozen
@@ -52,13 +55,17 @@ def session(target: Target) -> Iterator[Session]:
         found.close()
 
 
-def brokers(target: Target) -> BrokerClient | None:
+def brokers(target: Target) -> "BrokerClient | None":
     """Connect to the brokers; None if their addresses are unknown.
 
     Raises `BrokersUnreachable`.
     """
     if not target.bootstrap:
         return None
+    from poolkeeper.brokers.requests import (
+        BrokerClient,
+    )  # takes longest to import, and clusters without declared brokers need none
+
     try:
         return BrokerClient.open(
             target.bootstrap, target.client.brokers, target.client.brokers_tls, target.timeout_s
@@ -67,7 +74,7 @@ def brokers(target: Target) -> BrokerClient | None:
         raise BrokersUnreachable(str(error)) from error
 
 
-def known_brokers(target: Target) -> BrokerClient:
+def known_brokers(target: Target) -> "BrokerClient":
     """Connect to the brokers; raises `BrokersUnreachable`, also if nobody said where they are."""
     client = brokers(target)
     if client is None:

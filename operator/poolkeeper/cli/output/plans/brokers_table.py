@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from poolkeeper.cli.output.ink import PLAIN, Ink
-from poolkeeper.model.columns.broker_totals import BrokerTotals, preferred, totals_now
+from poolkeeper.model.columns.broker_totals import BrokerTotals, totals_now
 from poolkeeper.model.columns.partition_columns import UNKNOWN, columns_of
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
@@ -111,4 +111,4 @@ def _groups(
 def _totals_after(cluster: Cluster, plan: Plan) -> BrokerTotals:
     after = load_after(plan, cluster)
     sizes = np.where(after.unknown, UNKNOWN, after.size)
-    return BrokerTotals.of(after.replicas, preferred(after.replicas), sizes)
+    return BrokerTotals.of(after.replicas, after.replicas.preferred(), sizes)

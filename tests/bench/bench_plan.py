@@ -5,7 +5,8 @@ replicas and bytes end (the most that a broker is off its share, by weight), CPU
 columns (reading input) and of `make_plan` with them, and peak memory of the process so far. The
 collector of garbage is paused, as it is in the operator's planning processes. Beside the expansion
 stand an exact flow with a node per partition, at sizes where it is affordable, and Kafka's own
-generator. The expansion with bytes is planned for several clusters, and for one with partitions of
+generator; the exact flow also beside partitions with two replicas in one rack. The expansion with
+bytes is planned for several clusters, and for one with partitions of
 any size ("giants": a replica may be as large as all that a broker should hold); the bound there
 counts replicas only, and no plan reaches it. Beside the bytes stands which part they are of those
 that perfectly even bytes would take. Then the same expansion as a user runs it: `poolkeeper plan
@@ -24,8 +25,8 @@ from pathlib import Path
 
 import clusters
 import numpy as np
+from exact_flow import exact_moves
 from measuring import spent
-from ortools.graph.python import min_cost_flow
 
 from poolkeeper.algorithms.assignments import assign_replicas
 from poolkeeper.model import snapshots
@@ -53,7 +54,6 @@ GROWTH, GROWTH_MAX, RUNS = (100_000, 200_000, 400_000), 2.2, 5
 SEEDS = (1, 2, 3, 4)
 SEEDS_MAX = 30_000
 TOPICS = (clusters.COUNTS[0], Goal(GoalKind.TOPIC_REPLICAS, count=1), clusters.COUNTS[1])
-_FULL = 1_000
 ROW = "{:<32}{:>9}{:>9}{:>8}{:>10}{:>10}{:>8}{:>9}{:>7}{:>8}{:>8}{:>8}{:>7}"
 HEADS = ("case", "moves", "bound", "gap %", "GiB", "bound", "of even", "reorders", "off", "off %")
 
@@ -121,6 +121,8 @@ def _cases(size: int) -> Iterator[tuple[str, Desired, Cluster]]:
     yield "weights", clusters.desired(60, capacity_of=clusters.weights(60)), settled
     yield "two pools, strays", clusters.two_pools(pools), pools
     full = clusters.disks(settled)
+    crowded = clusters.crowded_racks(settled)
+    yield "racks to mend", clusters.desired(60), crowded
     yield "over-full disks", clusters.desired(60, goals=(), capacity=full), settled
     brim = clusters.brimful_disks(settled)
     yield "disks full to 99 %", clusters.desired(60, goals=(), capacity=brim), settled
@@ -190,14 +192,16 @@ def _perfect(desired: Desired, cluster: Cluster) -> float:
 
 
 def _peers(size: int) -> None:
-    """The exact flow and Kafka's own generator, for the expansion."""
+    """The exact flow for the expansion and for racks to mend; Kafka's generator for the first."""
     if size >= 1_000_000:
         return
     cluster = clusters.cluster(size, joined=4)
-    if size <= EXACT_MAX:
-        begin = time.process_time()
-        moves = exact_moves(cluster)
-        _peer(f"exact flow {size}", moves, time.process_time() - begin)
+    crowded = clusters.crowded_racks(clusters.cluster(size))
+    for name, found in (("exact flow", cluster), ("… racks to mend", crowded)):
+        if size <= EXACT_MAX:
+            begin = time.process_time()
+            moves = exact_moves(found)
+            _peer(f"{name} {size}", moves, time.process_time() - begin)
     begin = time.process_time()
     brokers = [(broker.id, broker.rack) for broker in cluster.brokers.values()]
     moves = 0
@@ -212,42 +216,6 @@ def _peers(size: int) -> None:
 def _peer(name: str, moves: int, spent_s: float) -> None:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(ROW.format(name, moves, *[""] * 9, f"{spent_s:.2f}", memory), flush=True)
-
-
-def exact_moves(cluster: Cluster) -> int:
-    """Fewest moves to floor and ceiling under strict racks: a node per partition and rack.
-
-    What fills a broker up to the floor earns more than any move costs.
-    """
-    brokers = sorted(cluster.brokers)
-    racks = sorted({broker.rack or "" for broker in cluster.brokers.values()})
-    rack_of = {b: racks.index(cluster.brokers[b].rack or "") for b in brokers}
-    lists = [p.replicas for topic in cluster.topics.values() for p in topic.partitions]
-    total = sum(map(len, lists))
-    place = {broker: len(lists) * (1 + len(racks)) + i for i, broker in enumerate(brokers)}
-    sink = len(lists) * (1 + len(racks)) + len(brokers)
-    arcs: list[tuple[int, int, int, int]] = []
-    for row, replicas in enumerate(lists):
-        for rack in range(len(racks)):
-            arcs.append((row, len(lists) + row * len(racks) + rack, 1, 0))
-        for broker in brokers:
-            node = len(lists) + row * len(racks) + rack_of[broker]
-            arcs.append((node, place[broker], 1, 0 if broker in replicas else 1))
-    floor = total // len(brokers)
-    arcs += [(place[b], sink, floor, -_FULL) for b in brokers]
-    arcs += [(place[b], sink, 1, 0) for b in brokers] if total % len(brokers) else []
-    solver = min_cost_flow.SimpleMinCostFlow()
-    columns = np.array(arcs, dtype=np.int64).T
-    solver.add_arcs_with_capacity_and_unit_cost(
-        columns[0].astype(np.int32), columns[1].astype(np.int32), columns[2], columns[3]
-    )
-    supply = np.zeros(sink + 1, dtype=np.int64)
-    supply[: len(lists)] = [len(replicas) for replicas in lists]
-    supply[sink] = -total
-    solver.set_nodes_supplies(np.arange(sink + 1, dtype=np.int32), supply)
-    if solver.solve() != solver.OPTIMAL:
-        raise SystemExit("the exact flow has no solution")
-    return int(solver.optimal_cost()) + _FULL * floor * len(brokers)
 
 
 def _as_a_command(size: int) -> tuple[float, float, int]:

@@ -144,6 +144,27 @@ def settled_in_pools(cluster: Cluster, seed: int = 2) -> Cluster:
     return replace(cluster, topics=topics)
 
 
+def crowded_racks(cluster: Cluster, seed: int = 2, part: float = 0.02) -> Cluster:
+    """The cluster with that part of its partitions holding two replicas in one rack."""
+    dice = np.random.default_rng(seed)
+    members: dict[str | None, list[int]] = {}
+    for broker in cluster.brokers.values():
+        members.setdefault(broker.rack, []).append(broker.id)
+    topics = {}
+    for name, topic in cluster.topics.items():
+        chosen = dice.random(len(topic.partitions)) < part
+        partitions = []
+        for p, crowded in zip(topic.partitions, chosen.tolist(), strict=True):
+            if crowded and len(p.replicas) > 2:
+                first, second = p.replicas[:2]
+                others = [b for b in members[cluster.brokers[first].rack] if b != first]
+                lists = (first, second, int(dice.choice(others)))
+                p = p._replace(replicas=lists, leader=first, isr=lists)
+            partitions.append(p)
+        topics[name] = replace(topic, partitions=tuple(partitions))
+    return replace(cluster, topics=topics)
+
+
 def weights(brokers: int) -> Mapping[int, Capacity]:
     """Every third broker counts twice."""
     return {b: Capacity(weight=2.0 if b % 3 == 0 else 1.0) for b in range(1, brokers + 1)}

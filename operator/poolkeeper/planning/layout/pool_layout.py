@@ -19,7 +19,7 @@ import numpy as np
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.specs import Goal, GoalKind
-from poolkeeper.planning.constraints.bands import BoundedGroup, shares
+from poolkeeper.planning.constraints.bands import BoundedGroup, band, shares
 from poolkeeper.planning.constraints.capacity import CapacityBounds
 from poolkeeper.planning.constraints.evictions import OpenSlots, open_slots
 from poolkeeper.planning.constraints.measures import measure_of, replica_measure
@@ -33,6 +33,7 @@ from poolkeeper.planning.goals.optimizer import (
 from poolkeeper.planning.layout.leaders import Leadership, choose_leaders
 from poolkeeper.planning.layout.replication_factor import raise_factors
 from poolkeeper.planning.placement.broker_choice import mib_by_broker
+from poolkeeper.planning.placement.rack_givers import choose_givers
 from poolkeeper.planning.placement.rounds import Placement, place, replicas_by_broker
 from poolkeeper.planning.problem.arrays import NONE, Floats, Ints, any_slot, count_slots
 from poolkeeper.planning.problem.pool_problem import PoolProblem, problem_after
@@ -225,10 +226,13 @@ def _imbalance(goals: Layout, layout: Layout) -> float:
 
 
 def _lay_out(problem: PoolProblem, capacity: CapacityBounds, *, balance: bool) -> Layout:
-    opened = open_slots(problem, replicas_by_broker(problem, problem.lists))
+    held = replicas_by_broker(problem, problem.lists)
+    opened = open_slots(problem, held)
     share = share_of(problem, opened, capacity)
     goals = _goals(problem) if balance else []
     first = goals[0] if goals and goals[0].kind is GoalKind.REPLICAS else None
+    if first and opened.forced_by_racks.any():
+        opened = choose_givers(problem, opened, held, band(share, first, half=True))
     heavy = next((g for g in goals if g.kind in WEIGHTED_GOALS), None)
     weighed = measure_of(problem, opened, opened.lists, heavy) if heavy else None
     placement = place(problem, opened, share, first, capacity, balance=balance, weighed=weighed)

@@ -3,8 +3,8 @@
 In come a PoolProblem with its evictions and bands; out go new replica rows. Replicas that are alike
 form a class; a flow between classes and brokers is solved and rounded back to single replicas.
 
-Read `rounds` (the loop), `replica_classes` and `open_slots` (the nodes), `flow` (the bounds and
-costs), `network` (OR-tools), `rounding` and `broker_choice` (back to replicas), `byte_targets`,
-`byte_choice` and `byte_surplus` (where bytes matter besides counts), `initial` (partitions that do
-not exist yet).
+Read `rack_givers` (who gives what racks have too much of), `rounds` (the loop), `replica_classes`
+and `open_slots` (the nodes), `flow` (the bounds and costs), `network` (OR-tools), `rounding` and
+`broker_choice` (back to replicas), `byte_targets`, `byte_choice` and `byte_surplus` (where bytes
+matter besides counts), `initial` (partitions that do not exist yet).
 """

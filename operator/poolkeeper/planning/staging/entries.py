@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from poolkeeper.model.columns.move_columns import MoveColumns
+from poolkeeper.model.columns.move_columns import MoveColumns, columns_of_moves
 from poolkeeper.model.columns.partition_columns import UNKNOWN, Bools
 from poolkeeper.model.columns.partition_queries import leaders_of, numbers_of
 from poolkeeper.model.columns.replica_lists import NOBODY, Ints, ReplicaLists, distinct
@@ -21,6 +21,7 @@ from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.staging.limits import Entry, bytes_at_most
 from poolkeeper.planning.staging.list_changes import repeated
+from poolkeeper.planning.staging.makespan_bound import Copies
 
 
 class EntryTable:
@@ -43,13 +44,16 @@ class EntryTable:
         `MoveColumns.of` does.
         """
         self._moves = moves
-        self._lists = [len(move[3]) for move in moves]
+        columns = columns_of_moves(moves)
+        self._lists: list[int] = columns.counts.tolist()
         self.move, place = _next_steps(self._lists, at)
-        columns = MoveColumns.of([moves[index] for index in self.move])
+        if len(self.move) < len(moves):
+            columns = columns.take(np.array(self.move, dtype=np.int64))
         before = np.cumsum(columns.counts) - columns.counts + place
         self.before, self.after = columns.lists.take(before), columns.lists.take(before + 1)
         number: dict[str, int] = {}
-        self.topic = [number.setdefault(name, len(number)) for name in columns.names]
+        place_of = [number.setdefault(name, len(number)) for name, _ in columns.topics]
+        self.topic: list[int] = np.array(place_of, dtype=np.int64)[columns.topic].tolist()
         self.topics = [*number]
         self.brokers: list[int] = distinct(columns.lists.ids).tolist()
         olds, news = self.before.wide(), self.after.wide()
@@ -129,6 +133,11 @@ class EntryTable:
         """The broker from which the step copies."""
         return self.brokers[self.out[row] >> 1]
 
+    def copies(self) -> Copies:
+        """What each row copies; brokers by their sides."""
+        out, size = (np.array(each, dtype=np.int64) for each in (self.out, self.size))
+        return Copies(out, ReplicaLists.of(self.into), size)
+
     def replicas(self) -> tuple[Ints, Ints]:
         """By replica that a step adds: the step's row, and the side that takes it in."""
         counts = list(map(len, self.into))
@@ -178,14 +187,25 @@ def _observed(cluster: Cluster, topics: Sequence[str], topic: Sequence[int], num
     `topics`: names; `topic`: the place of each partition's topic among them; `numbers`: the
     partitions.
     """
-    known: list[dict[int, int | None]] = []
-    for name in topics:
-        parts = cluster.topics[name].partitions if name in cluster.topics else ()
-        known.append(dict(zip(numbers_of(parts), leaders_of(parts), strict=True)))
-    found = [known[t].get(n) for t, n in zip(topic, numbers.tolist(), strict=True)]
-    if None in found:
-        found = [UNKNOWN if each is None else each for each in found]
-    return np.array(found, dtype=np.int64)
+    parts = [cluster.topics[name].partitions if name in cluster.topics else () for name in topics]
+    leaders = [leaders_of(each) for each in parts]
+    begins = np.append(0, np.cumsum([len(each) for each in parts], dtype=np.int64))
+    every = np.array(
+        [UNKNOWN if leader is None else leader for leader in chain.from_iterable(leaders)],
+        dtype=np.int64,
+    )
+    place = np.array(topic, dtype=np.int64)
+    there = numbers < np.diff(begins)[place]
+    found = np.full(len(numbers), UNKNOWN)
+    found[there] = every[begins[place[there]] + numbers[there]]
+    for gap, each in enumerate(parts):  # of a damaged topic ids are no positions
+        known = numbers_of(each)
+        if known != list(range(len(known))):
+            own = dict(zip(known, leaders[gap], strict=True))
+            rows = np.flatnonzero(place == gap)
+            some = [own.get(number) for number in numbers[rows].tolist()]
+            found[rows] = [UNKNOWN if leader is None else leader for leader in some]
+    return found
 
 
 def _leaders(olds: Ints, observed: Ints, live: Collection[int]) -> Ints:

@@ -23,7 +23,7 @@ from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.staging.candidates import entry_for, packer_for
 from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds, Entry
-from poolkeeper.planning.staging.makespan_bound import Copy, busiest_bytes, shortest_bytes
+from poolkeeper.planning.staging.makespan_bound import busiest_bytes, shortest_bytes
 from poolkeeper.planning.staging.queues import Backlog
 
 ASSUMED_RATE_BYTES_PER_S = 100 * 1024**2
@@ -107,7 +107,7 @@ def _following(plan: Plan, cluster: Cluster, entry: Entry) -> Entry:
 
 def _shortest_bytes(table: EntryTable, execution: Execution, *, within: bool) -> int:
     """The bound on the makespan; `within`: every stage is within the limits, so these count."""
-    copies = list(map(Copy, table.out, table.into, table.size))
+    copies = table.copies()
     if not within:
         return busiest_bytes(copies)
     return shortest_bytes(

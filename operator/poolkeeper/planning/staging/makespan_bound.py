@@ -24,19 +24,18 @@ so the limit counts as no less than the most replicas of an entry.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, chain, pairwise
-from operator import attrgetter
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from poolkeeper.model.columns.replica_lists import Ints
+from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists
 from poolkeeper.planning.staging.barrier_cost import LARGE_MAX, LargeEntry, barrier, longest_bytes
 
 _STAGES_MAX = 64
 """The largest k that is looked at for one side."""
 
-_ADDED = attrgetter("added")
 _Side = tuple[int, bool]
 """A broker, and whether out."""
 
@@ -58,6 +57,30 @@ class Copy(NamedTuple):
         return {self.leader: self.bytes} if out else dict.fromkeys(self.added, self.size)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Copies:
+    """Such copies by column, a row each."""
+
+    leader: Ints
+    added: ReplicaLists
+    size: Ints
+
+    @property
+    def bytes(self) -> Ints:
+        """By row, the bytes of all its replicas."""
+        return self.size * self.added.lengths
+
+    def take(self, rows: Ints) -> "Copies":
+        """The copies of these rows."""
+        return Copies(self.leader[rows], self.added.take(rows), self.size[rows])
+
+    def first(self, count: int) -> list[Copy]:
+        """The first copies, as objects."""
+        some = self.take(np.arange(min(count, len(self.size))))
+        columns = some.leader.tolist(), some.added.tuples(), some.size.tolist()
+        return list(map(Copy, *columns))
+
+
 class _Load(NamedTuple):
     """What one side must carry: bytes of entries, and of single replicas, the largest first."""
 
@@ -65,42 +88,38 @@ class _Load(NamedTuple):
     replicas: list[int]
 
 
-def shortest_bytes(copies: Iterable[Copy], *, replicas_max: int, bytes_max: int) -> int:
+def shortest_bytes(copies: Copies, *, replicas_max: int, bytes_max: int) -> int:
     """The bound on the makespan.
 
     `replicas_max`: the limit per side and stage.
     `bytes_max`: the limit of a stage, in which each copy counts once.
     """
-    found = [copy for copy in copies if copy.added]
-    sized = [copy[2] * len(copy[1]) for copy in found]
-    order = np.argsort(-np.array(sized, dtype=np.int64), kind="stable").tolist()
-    alone = sum([size for size in sized if size > bytes_max])
-    others = [found[place] for place in order if sized[place] <= bytes_max]
-    most = max(replicas_max, max(map(len, map(_ADDED, others)), default=0))
+    found = copies.take(np.flatnonzero(copies.added.lengths))
+    found = found.take(np.argsort(-found.bytes, kind="stable"))
+    fits = found.bytes <= bytes_max
+    alone: int = sum(found.bytes[~fits].tolist())
+    others = found.take(np.flatnonzero(fits))
+    most = max(replicas_max, int(others.added.lengths.max(initial=0)))
     sides = _sides(others)
     best = _by_one_side(sides, most, bytes_max)
     for out in (False, True):
         some = {broker: load for (broker, outwards), load in sides.items() if outwards == out}
-        largest = [(copy, copy.bytes_of(out=out)) for copy in others[:LARGE_MAX]]
+        largest = [(copy, copy.bytes_of(out=out)) for copy in others.first(LARGE_MAX)]
         best = max(best, _by_all_sides(largest, some, most, bytes_max, best))
     return alone + best
 
 
-def busiest_bytes(copies: Iterable[Copy]) -> int:
+def busiest_bytes(copies: Copies) -> int:
     """The bytes of the busiest side: the bound that needs no limits."""
-    sides = _sides(list(copies))
+    sides = _sides(copies)
     return max((sum(load.replicas) for load in sides.values()), default=0)
 
 
-def _sides(copies: Sequence[Copy]) -> dict[_Side, _Load]:
+def _sides(copies: Copies) -> dict[_Side, _Load]:
     """The loads of all sides."""
-    if not copies:
-        return {}
-    leaders, added, sizes = zip(*copies, strict=True)
-    count = np.array(list(map(len, added)), dtype=np.int64)
-    leader, size = np.array(leaders, dtype=np.int64), np.array(sizes, dtype=np.int64)
+    count, leader, size = copies.added.lengths, copies.leader, copies.size
     each = np.repeat(size, count)
-    taken = _descending(np.fromiter(chain.from_iterable(added), np.int64, len(each)), each)
+    taken = _descending(copies.added.ids, each)
     given = _descending(leader, size * count)
     replicas = _descending(np.repeat(leader, count), each)
     sides = {(broker, False): _Load(found, found) for broker, found in taken.items()}

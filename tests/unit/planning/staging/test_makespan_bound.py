@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import examples
+from poolkeeper.model.columns.replica_lists import ReplicaLists, whole_numbers
 from poolkeeper.planning.staging.barrier_cost import Barrier, LargeEntry, barrier
 from poolkeeper.planning.staging.makespan_bound import (
+    Copies,
     Copy,
     busiest_bytes,
     level_bytes,
@@ -27,6 +29,11 @@ copies = st.lists(
 
 def copy(leader: int, target: int, size: int) -> Copy:
     return Copy(leader, (target,), size)
+
+
+def by_column(entries: list[Copy]) -> Copies:
+    leaders, added, sizes = zip(*entries, strict=True)
+    return Copies(whole_numbers(leaders), ReplicaLists.of(added), whole_numbers(sizes))
 
 
 def sides_of(entries: list[Copy]) -> dict[tuple[int, bool], list[int]]:
@@ -69,8 +76,10 @@ def shortest(entries: list[Copy], replicas_max: int, bytes_max: int) -> int:
 @examples(120)
 @given(copies, st.integers(1, 3), st.sampled_from([5, 9, 14, 21, 1000]))
 def test_no_sequence_of_stages_is_shorter(entries, replicas_max, bytes_max) -> None:
-    bound = shortest_bytes(entries, replicas_max=replicas_max, bytes_max=bytes_max)
-    assert busiest_bytes(entries) <= bound <= shortest(entries, replicas_max, bytes_max)
+    columns = by_column(entries)
+    bound = shortest_bytes(columns, replicas_max=replicas_max, bytes_max=bytes_max)
+    assert columns.first(9) == entries
+    assert busiest_bytes(columns) <= bound <= shortest(entries, replicas_max, bytes_max)
 
 
 @pytest.mark.parametrize(
@@ -89,9 +98,8 @@ def test_no_sequence_of_stages_is_shorter(entries, replicas_max, bytes_max) -> N
     ],
 )
 def test_what_makes_a_plan_last(entries, replicas_max, bytes_max, bound) -> None:
-    found = shortest_bytes(
-        [copy(*entry) for entry in entries], replicas_max=replicas_max, bytes_max=bytes_max
-    )
+    columns = by_column([copy(*entry) for entry in entries])
+    found = shortest_bytes(columns, replicas_max=replicas_max, bytes_max=bytes_max)
     assert found == bound
 
 

@@ -7,8 +7,9 @@ the law costs no move of its own. So a small flow divides what the law demands:
     (partition, rack) ──(leader 1)── brokers ──(tiers)── sink
 
 Partitions with the same brokers in that rack are one class. A broker gives for nothing what it has
-above its band. What it gives besides costs about one move: its place is filled again, or another
-broker still has to give. A leader stays if that costs no more.
+above its band. What it gives besides costs one move, because another broker still has to give. If
+brokers lack more replicas than will come to them, one that gives below its band makes that worse,
+while one inside its band gives for less. A leader stays if that costs no more.
 """
 
 from dataclasses import replace
@@ -24,8 +25,9 @@ from poolkeeper.planning.problem.grouping import number_groups, stable_order
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _LEADER = 1
-_INSIDE = 100
-_BELOW = 102
+_MOVE = 100
+_LACK = 2
+"""More than a leader, less than a move."""
 
 
 @frozen
@@ -68,8 +70,11 @@ def choose_givers(problem: PoolProblem, opened: OpenSlots, held: Ints, target: B
     total = int((size * leaving).sum())
     surplus = np.maximum(left - target.high, 0)
     inside = np.maximum(left - target.low, 0) - surplus
+    lack = np.maximum(target.low - left, 0)[problem.eligible].sum()
+    comes = surplus.sum() + (opened.lists == OPEN).sum() - total
+    below = _MOVE + (_LACK if lack > comes else 0)
     into = np.repeat(sink, len(giver))
-    for capacity, price in ((surplus, 0), (inside, _INSIDE), (np.full_like(left, total), _BELOW)):
+    for capacity, price in ((surplus, 0), (inside, _MOVE), (np.full_like(left, total), below)):
         network.add_arcs(giver, into, np.minimum(capacity, total), price)
     supply = np.zeros(network.nodes, dtype=np.int64)
     supply[group], supply[sink] = size * leaving, -total

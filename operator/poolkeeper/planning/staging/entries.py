@@ -23,6 +23,8 @@ from poolkeeper.planning.staging.limits import Entry, bytes_at_most
 from poolkeeper.planning.staging.list_changes import repeated
 from poolkeeper.planning.staging.makespan_bound import Copies
 
+_NOWHERE = -1
+
 
 class EntryTable:
     """Steps by column. Rows are added at the end and never change.
@@ -46,9 +48,10 @@ class EntryTable:
         self._moves = moves
         columns = columns_of_moves(moves)
         self._lists: list[int] = columns.counts.tolist()
-        self.move, place = _next_steps(self._lists, at)
-        if len(self.move) < len(moves):
-            columns = columns.take(np.array(self.move, dtype=np.int64))
+        going, place = _next_steps(columns.counts, at)
+        self.move: list[int] = going.tolist()
+        if len(going) < len(moves):
+            columns = columns.take(going)
         before = np.cumsum(columns.counts) - columns.counts + place
         self.before, self.after = columns.lists.take(before), columns.lists.take(before + 1)
         number: dict[str, int] = {}
@@ -121,6 +124,11 @@ class EntryTable:
             self.size[row],
         )
 
+    @property
+    def has_further_steps(self) -> bool:
+        """Whether any move has steps after the one that is here."""
+        return any(not self.is_last(row) for row in range(len(self)))
+
     def is_last(self, row: int) -> bool:
         """Whether it is the last step of its move."""
         return self.step[row] + 1 == self._lists[self.move[row]]
@@ -145,17 +153,16 @@ class EntryTable:
         return np.repeat(np.arange(len(self)), counts), sides
 
 
-def _next_steps(lists: Sequence[int], at: Sequence[int | None] | None) -> tuple[list[int], Ints]:
-    """The moves that have a next step, and where each of these is in its path."""
-    if at is None:
-        at = [0] * len(lists)
-    found = [
-        (index, place)
-        for index, (count, place) in enumerate(zip(lists, at, strict=True))
-        if place is not None and place + 1 < count
-    ]
-    moves, places = zip(*found, strict=True) if found else ((), ())
-    return list(moves), np.array(places, dtype=np.int64)
+def _next_steps(counts: Ints, at: Sequence[int | None] | None) -> tuple[Ints, Ints]:
+    """The moves that have a next step, and where each of these is in its path.
+
+    `counts`: by move, the lists of its path.
+    """
+    places = np.zeros(len(counts), dtype=np.int64)
+    if at is not None:
+        places = np.array([_NOWHERE if each is None else each for each in at], dtype=np.int64)
+    found = np.flatnonzero((places != _NOWHERE) & (places + 1 < counts))
+    return found, places[found]
 
 
 def _added(olds: Ints, news: Ints) -> Bools:

@@ -77,7 +77,7 @@ def predict(
     stages: list[PlannedStage] = []
     span_bytes = 0
     within = True
-    longer = any(len(move.path) > 2 for move in plan.moves)
+    longer = table.has_further_steps
     while backlog.queues:
         room, wait = packer.pack(backlog)
         if wait is not None:

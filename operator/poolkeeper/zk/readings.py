@@ -25,6 +25,7 @@ from poolkeeper.model.topology import (
     Cluster,
     Controller,
     LaterEpochs,
+    Partition,
     ReassignmentEntry,
     Replicas,
     RequestDamage,
@@ -183,7 +184,9 @@ def _topics(
             damaged[name] = config_notes[0]
             continue
         stat = _there(stats[name])
-        partitions = TopicPartitions(columns, first, last)
+        partitions: Sequence[Partition] = TopicPartitions(columns, first, last)
+        if decoded is not None:
+            partitions = tuple(partitions)  # what is kept must not keep all columns of a reading
         made = Topic(name, partitions, node.topic_id, config, stat.version, stat.czxid)
         topics[name] = made
         if decoded is not None:

@@ -106,14 +106,12 @@ def led_by_others(partitions: Sequence[Partition]) -> list[int]:
     return found
 
 
-def resting_lists(partitions: Sequence[Partition]) -> Sequence[Replicas | None]:
-    """The replicas of the partition with each id; None where one moves, or ids have a gap."""
-    if isinstance(partitions, TopicPartitions) and surely_settled(partitions):
-        return partitions.columns.replicas.tuples(partitions.first, partitions.last)
-    return [
-        None if each.moving or each.partition != number else each.replicas
-        for number, each in enumerate(partitions)
-    ]
+def resting_lists(partitions: Sequence[Partition]) -> Sequence[Replicas] | None:
+    """The replicas of each by its id, if columns tell that none moves and ids have no gap."""
+    if not surely_settled(partitions):
+        return None
+    assert isinstance(partitions, TopicPartitions), "columns tell"
+    return partitions.columns.replicas.tuples(partitions.first, partitions.last)
 
 
 def longest_of(partitions: Sequence[Partition]) -> int:

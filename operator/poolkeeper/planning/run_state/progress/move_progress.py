@@ -79,19 +79,16 @@ def classified(moves: Iterable[Move], cluster: Cluster) -> Iterator[MoveProgress
     return (_at_rest(move, cluster, lists) or _classify(move, cluster, entries) for move in moves)
 
 
-class _RestingLists(dict[str, Sequence[Replicas | None]]):
-    """By topic, the replicas of each partition; None of one that moves. Topics made once each."""
+class _RestingLists(dict[str, Sequence[Replicas] | None]):
+    """By topic, the replicas of its partitions, if columns tell that none moves; made once each."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__()
         self._cluster = cluster
 
-    def __missing__(self, name: str) -> Sequence[Replicas | None]:
+    def __missing__(self, name: str) -> Sequence[Replicas] | None:
         topic = self._cluster.topics.get(name)
-        found: Sequence[Replicas | None] = ()
-        if topic is not None and name not in self._cluster.torn:
-            found = resting_lists(topic.partitions)
-        self[name] = found
+        self[name] = found = None if topic is None else resting_lists(topic.partitions)
         return found
 
 
@@ -100,16 +97,28 @@ def _at_rest(move: Move, cluster: Cluster, lists: _RestingLists) -> MoveProgress
 
     For clusters without a request.
     """
-    resting, path = lists[move.topic], move.path
-    live = resting[move.partition] if move.partition < len(resting) else None
-    if live is None or len(path) < 2:
+    topic = cluster.topics.get(move.topic)
+    if topic is None or move.topic in cluster.torn or len(move.path) < 2:
         return None
-    topic_id = cluster.topics[move.topic].topic_id
-    if move.topic_id and topic_id and move.topic_id != topic_id:
+    if move.topic_id and topic.topic_id and move.topic_id != topic.topic_id:
         return None
+    live, path = _resting_replicas(topic.partitions, move, lists), move.path
     if live == path[0]:
         return NOT_BEGUN
     return DONE_IN_ONE if len(path) == 2 and live == path[1] else None
+
+
+def _resting_replicas(
+    partitions: Sequence[Partition], move: Move, lists: _RestingLists
+) -> Replicas | None:
+    """The partition's list, if it is where its id says, and does not move."""
+    if move.partition >= len(partitions):
+        return None
+    resting = lists[move.topic]
+    if resting is not None:
+        return resting[move.partition]
+    live = partitions[move.partition]
+    return None if live.partition != move.partition or live.moving else live.replicas
 
 
 def _classify(move: Move, cluster: Cluster, entries: Entries) -> MoveProgress:

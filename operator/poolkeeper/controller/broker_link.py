@@ -3,6 +3,12 @@
 Brokers may be away when a loop begins, and a password may be changed while it goes on. A connection
 that failed is opened anew between passes, with the credentials of then. Until it is there, passes
 do without, or go on with the one that answers in part; either way the reason is told.
+
+What brokers told is kept for passes before which nothing was written to ZooKeeper (`KeptSizes`).
+Sizes change all the time, and ZooKeeper does not tell. To ask for those of 200,000 partitions, and
+to plan with them, takes seconds of processor time, here and at the brokers. So a loop that waits
+looks at them from time to time. Once anything is written, and for each pass over a run, they are
+asked for anew.
 """
 
 import time
@@ -12,6 +18,8 @@ from typing import TYPE_CHECKING
 from poolkeeper.errors import BrokersUnreachable
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.topology import Cluster
+from poolkeeper.reconcile.context import Enrich
 
 if TYPE_CHECKING:  # the clients of brokers take long to import, and not every cluster has them
     from poolkeeper.brokers.requests import BrokerClient
@@ -19,6 +27,10 @@ if TYPE_CHECKING:  # the clients of brokers take long to import, and not every c
 RETRY_S = 30.0
 RETRY_SHARE = 10
 """Attempts that last take at most one part in so many of the time."""
+KEPT_S = 10.0
+KEPT_MAX_S = 120.0
+ASKING_SHARE = 20
+"""Asking takes at most one part in so many of the time, up to `KEPT_MAX_S`."""
 
 
 class BrokerLink:
@@ -66,3 +78,30 @@ class BrokerLink:
             self.client, self._problem = found, ""
         took = self._clock() - began
         self._next_s = self._clock() + max(RETRY_S, RETRY_SHARE * took)
+
+
+class KeptSizes:
+    """`enrich`, with what it returned last for the very same observation; for one thread."""
+
+    def __init__(
+        self, enrich: Enrich, link: BrokerLink, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._enrich = enrich
+        self._link = link
+        self._clock = clock
+        self._known: tuple[Cluster, object, Cluster] | None = None
+        self._until_s = 0.0
+
+    def __call__(self, cluster: Cluster) -> Cluster:
+        """Complete the cluster, or return it as it was completed a short time ago."""
+        client, began_s = self._link.client, self._clock()
+        if self._known is not None and began_s < self._until_s:
+            before, asked, completed = self._known
+            if before is cluster and asked is client:
+                return completed
+        completed = self._enrich(cluster)
+        ended_s = self._clock()
+        took_s = ended_s - began_s
+        self._until_s = ended_s + min(KEPT_MAX_S, max(KEPT_S, ASKING_SHARE * took_s))
+        self._known = cluster, client, completed
+        return completed

@@ -13,7 +13,7 @@ from threading import Event
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import person_requests
 from poolkeeper.controller.audit_notes import note_decisions, noting
-from poolkeeper.controller.broker_link import BrokerLink
+from poolkeeper.controller.broker_link import BrokerLink, KeptSizes
 from poolkeeper.controller.news import POLL_S, RESYNC_S, WATCHED, NewsBudget
 from poolkeeper.controller.open_pass import (
     PATIENCE_S,
@@ -137,7 +137,7 @@ def _run_previews(config: LoopConfig) -> None:
     """Plan and report without a single write, until the mode changes."""
     with config.connections.session() as session:
         link = BrokerLink(config.connections.brokers)
-        enrich = enrich_for(config.connections, link)
+        enrich = KeptSizes(enrich_for(config.connections, link), link)
         view = ZooKeeperView(session)
         context = PreviewContext(view, now_ms, enrich, config.pending, config.planner, config.timed)
         news = NewsBudget()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from poolkeeper.brokers.enrich import enrich_cluster
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.audit_notes import noting
-from poolkeeper.controller.broker_link import BrokerLink
+from poolkeeper.controller.broker_link import BrokerLink, KeptSizes
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import Planner
 from poolkeeper.reconcile.context import (
@@ -61,6 +61,7 @@ def open_pass(
             context = PassContext(
                 reached, now_ms, link.client, enrich, memory, planner, timed, trail, load
             )
+            context = replace(context, enrich_waiting=KeptSizes(enrich, link))
             yield session, context, link
     finally:
         link.close()

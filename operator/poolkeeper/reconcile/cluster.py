@@ -103,7 +103,7 @@ def _reconcile(
         return _observe_only(context, desired)
     context.memory.plan_during_run = None
     with context.timed("observe"):
-        observed = observe_cluster(context.access, desired, context.now_ms(), context.enrich)
+        observed = observe_cluster(context.access, desired, context.now_ms(), context.enrich_idle)
     observed, adopted = adoption.take_over(context, desired, authority, observed)
     observed = config_checks.with_refusals(context, desired, observed)
     owned = resolve_conflicts(desired, observed.records, observed.cluster)

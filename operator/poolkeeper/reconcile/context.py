@@ -263,7 +263,8 @@ class PreviewContext:
 class PassContext:
     """The inputs of a pass: the cluster, the clock, and the brokers if they can be asked.
 
-    `trail` notes every write; a pass says what its writes are for.
+    `trail` notes every write; a pass says what its writes are for. `enrich_waiting`: what stands in
+    for `enrich` while no run is recorded, if anything does.
     """
 
     access: ClusterAccess
@@ -275,12 +276,18 @@ class PassContext:
     timed: Timed = untimed
     trail: AuditTrail = field(default_factory=AuditTrail)
     with_load: Enrich = lambda cluster: cluster
+    enrich_waiting: Enrich | None = None
+
+    @property
+    def enrich_idle(self) -> Enrich:
+        """What completes an observation while no run is recorded."""
+        return self.enrich_waiting or self.enrich
 
     @property
     def preview(self) -> PreviewContext:
         """The inputs of a preview: the same without writes."""
         return PreviewContext(
-            self.access, self.now_ms, self.enrich, self.memory.pending, self.plan, self.timed
+            self.access, self.now_ms, self.enrich_idle, self.memory.pending, self.plan, self.timed
         )
 
 

@@ -5,7 +5,7 @@ import http.client
 import json
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,18 +58,49 @@ class Access:
 
         Raises ApiError for an answer of 400 and above, OSError or HTTPException for none.
         """
+        sent = self._sent(method, path, body)
+        if method == "GET":
+            answered = self._ask(sent, timeout_s)
+        else:
+            with closing(self.connection(timeout_s)) as connection:
+                answered = _answer(connection, sent)
+        return _content(answered)
+
+    def request_over(
+        self,
+        connection: http.client.HTTPSConnection,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Do the same over a connection that is kept: for many writes to a server that stays up."""
+        return _content(_answer(connection, self._sent(method, path, body)))
+
+    def watch(self, collection: str, version: str, timeout_s: float) -> Iterator[Any]:
+        """Yield the events of a collection after a resource version, until the server ends it.
+
+        Raises TimeoutError if nothing happens for `timeout_s`, ApiError if it is refused.
+        """
+        path = f"{collection}?watch=true&resourceVersion={version}"
+        with closing(self.connection(timeout_s)) as connection:
+            connection.request(*self._sent("GET", path, None))
+            answer = connection.getresponse()
+            if answer.status >= 400:
+                raise ApiError(answer.status, answer.read().decode())
+            while line := answer.readline():
+                yield json.loads(line)
+
+    def connection(self, timeout_s: float) -> http.client.HTTPSConnection:
+        """Return a connection that trusts the API server; it connects with its first request."""
+        context = ssl.create_default_context(cafile=self.ca)
+        return http.client.HTTPSConnection(
+            self.address, self.port, timeout=timeout_s, context=context
+        )
+
+    def _sent(self, method: str, path: str, body: Mapping[str, Any] | None) -> Sent:
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": kind}
-        sent = (method, path, json.dumps(body) if body else None, headers)
-        if method == "GET":
-            answer, text = self._ask(sent, timeout_s)
-        else:
-            with closing(self._connection(timeout_s)) as connection:
-                answer, text = _answer(connection, sent)
-        if answer.status >= 400:
-            raise ApiError(answer.status, text)
-        is_json = answer.headers.get_content_type() == "application/json"
-        return json.loads(text) if is_json else text
+        return method, path, json.dumps(body) if body else None, headers
 
     def _ask(self, sent: Sent, timeout_s: float) -> Answered:
         """Ask over this thread's last connection, if it still holds, and keep it for the next.
@@ -87,7 +118,7 @@ class Access:
                 pass  # the server has ended since, or has closed what was idle
         elif connection is not None:
             connection.close()
-        return self._kept(self._connection(timeout_s), sent)
+        return self._kept(self.connection(timeout_s), sent)
 
     def _kept(self, connection: http.client.HTTPSConnection, sent: Sent) -> Answered:
         try:
@@ -98,17 +129,19 @@ class Access:
         KEPT.access, KEPT.connection = self, connection
         return found
 
-    def _connection(self, timeout_s: float) -> http.client.HTTPSConnection:
-        context = ssl.create_default_context(cafile=self.ca)
-        return http.client.HTTPSConnection(
-            self.address, self.port, timeout=timeout_s, context=context
-        )
-
 
 def _answer(connection: http.client.HTTPSConnection, sent: Sent) -> Answered:
     connection.request(*sent)
     answer = connection.getresponse()
     return answer, answer.read().decode()
+
+
+def _content(answered: Answered) -> Any:
+    answer, text = answered
+    if answer.status >= 400:
+        raise ApiError(answer.status, text)
+    is_json = answer.headers.get_content_type() == "application/json"
+    return json.loads(text) if is_json else text
 
 
 def write_kubeconfig(file: Path, access: Access, namespace: str = "default") -> Path:

@@ -156,6 +156,11 @@ class RealClock:
         self._thread.shutdown()
         self._raise_failure()
 
+    def wait(self) -> None:
+        """Wait until the clock has ended; who waits so costs its actions nothing."""
+        assert self._running is not None, "it was started"
+        self._running.result()
+
     def now_ms(self) -> int:
         """Return the milliseconds since 1970, at this clock's speed since it was made."""
         return int(self._now_ms())

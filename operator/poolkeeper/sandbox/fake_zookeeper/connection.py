@@ -131,6 +131,10 @@ class FakeClient:
         """Return each node."""
         return [self.get(path) for path in paths]
 
+    def watch_many(self, paths: Sequence[str], watches: Sequence[Watch]) -> list[Read | None]:
+        """Return each node and watch it; one that is absent is not."""
+        return [self.get(path, watch) for path, watch in zip(paths, watches, strict=True)]
+
     # What a server that has seen all up to `zxid` answers
 
     def _get(self, path: str, watch: Watch | None, zxid: int) -> Read | None:

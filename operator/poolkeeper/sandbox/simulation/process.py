@@ -23,7 +23,6 @@ from poolkeeper.sandbox.simulation.zookeeper.kazoo_session import KazooSession
 SESSION_S = 18.0
 SERVED_S = 300.0
 START_MS = 300_000
-LOOK_MS = 3_600_000
 YOUNG_OBJECTS = 100_000
 """Millions of small values live as long as the process: looking for garbage among them is waste."""
 
@@ -46,8 +45,7 @@ def main(config: Path) -> None:
     )
     clock.start()
     clock.call(simulation.start, START_MS)
-    while not clock.run_until(lambda: False, LOOK_MS):  # raises what ended the simulation
-        continue
+    clock.wait()  # raises what ended the simulation
 
 
 if __name__ == "__main__":

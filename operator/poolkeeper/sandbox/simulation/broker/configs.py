@@ -3,9 +3,12 @@
 A notification is handled once, in the order of its number; it only says whose config to read again.
 One that makes no sense is passed over, the next ones count. Old ones are cleared away while a later
 one is handled.
+
+Nothing else happens while a broker handles what has come. So it reads all notifications in one
+request, and in another the configs of all topics that they name: a real one reads each by itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from poolkeeper.sandbox.simulation import codecs
@@ -14,10 +17,11 @@ from poolkeeper.sandbox.simulation.codecs import CHANGES
 from poolkeeper.sandbox.simulation.controller.event_queue import EventQueue, Steps
 from poolkeeper.sandbox.simulation.controller.request_node import BROKEN
 from poolkeeper.sandbox.simulation.world import World
-from poolkeeper.sandbox.simulation.zookeeper.session import Client, DeleteNode, Event
+from poolkeeper.sandbox.simulation.zookeeper.session import Client, DeleteNode, Event, Read
 
 KEPT_MS = 900_000
 DEFAULT = "<default>"
+TOPICS = "topics/"
 
 
 class ConfiguredBroker(Protocol):
@@ -64,27 +68,36 @@ class ConfigReader:
     def _handle(self) -> Steps:
         client = self._broker.client
         names = client.children(CHANGES, self._on_change) or ()
-        for name in names:
-            if _number(name) <= self._last:
-                continue
-            self._last = _number(name)
-            found = client.get(f"{CHANGES}/{name}")
-            if found is not None:
-                self._notified(name, found[0])
+        new = [name for name in names if _number(name) > self._last]
+        self._last = max((_number(name) for name in new), default=self._last)
+        notifications = client.read_many([f"{CHANGES}/{name}" for name in new])
+        changed = [
+            entity
+            for name, found in zip(new, notifications, strict=True)
+            if found is not None and (entity := self._entity(name, found[0])) is not None
+        ]
+        topics = [entity for entity in dict.fromkeys(changed) if entity.startswith(TOPICS)]
+        configs = client.read_many([f"/config/{entity}" for entity in topics])
+        self._notified(changed, dict(zip(topics, configs, strict=True)))
         self._purge(names)
         yield
 
-    def _notified(self, name: str, data: bytes) -> None:
+    def _entity(self, name: str, data: bytes) -> str | None:
         try:
-            entity = codecs.decode_change(data)
+            return codecs.decode_change(data)
         except BROKEN as damage:
             self._world.note(f"broker {self._broker.id}: {name} makes no sense: {damage!r}")
-            return
-        kind, _, whose = entity.partition("/")
-        if kind == "topics" or whose == str(self._broker.id) or whose == DEFAULT:
-            self._read(entity if whose != DEFAULT else f"brokers/{self._broker.id}")
-            if kind == "topics":
+            return None
+
+    def _notified(self, changed: Sequence[str], configs: Mapping[str, Read | None]) -> None:
+        for entity in changed:
+            whose = entity.partition("/")[2]
+            if entity in configs:
+                found = configs[entity]
+                self._take(entity, b"" if found is None else found[0])
                 self._broker.config_changed(whose)
+            elif whose == str(self._broker.id) or whose == DEFAULT:
+                self._read(entity if whose != DEFAULT else f"brokers/{self._broker.id}")
 
     def _read(self, entity: str) -> None:
         found = self._broker.client.get(f"/config/{entity}")

@@ -24,6 +24,7 @@ from poolkeeper.sandbox.simulation.zookeeper.session import (
     CheckNode,
     Client,
     Operation,
+    Read,
     Watch,
     WriteNode,
 )
@@ -187,7 +188,16 @@ class ActiveController:
 
     def read_topic(self, name: str, watch: Watch | None = None) -> TopicBody | None:
         """Read a topic node; None if there is none, or if it is as this controller wrote it."""
-        found, known = self.client.get(codecs.topic_path(name), watch), self.topics.get(name)
+        return self._body(name, self.client.get(codecs.topic_path(name), watch))
+
+    def read_topics(self, names: Sequence[str], watches: Sequence[Watch]) -> list[TopicBody | None]:
+        """Do the same for several topics, all asked for at once, and watch them."""
+        paths = [codecs.topic_path(name) for name in names]
+        found = self.client.watch_many(paths, watches)
+        return [self._body(name, node) for name, node in zip(names, found, strict=True)]
+
+    def _body(self, name: str, found: Read | None) -> TopicBody | None:
+        known = self.topics.get(name)
         if found is None or (known is not None and found[0] == known.written):
             return None
         return codecs.decode_topic(self.profile, found[0])

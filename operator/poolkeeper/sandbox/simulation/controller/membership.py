@@ -50,12 +50,10 @@ def begin(controller: ActiveController) -> Steps:
     controller.write_many([DeleteNode(f"{ISR_CHANGES}/{name}") for name in notified])
     yield
     controller.known = set(names)
-    for name in names:
-        topic = topics.load(controller, name)
-        if topic is not None:
-            controller.topics[name] = topic
-            for assignment in topic.partitions.values():
-                codecs.require_numbers(assignment.replicas)
+    controller.topics.update(topics.load(controller, names))
+    for topic in controller.topics.values():
+        for assignment in topic.partitions.values():
+            codecs.require_numbers(assignment.replicas)
     yield from topics.mint_ids(controller, list(controller.topics))
     _read_states(controller)
     controller.deleting.update(name for name in marked if name in controller.topics)

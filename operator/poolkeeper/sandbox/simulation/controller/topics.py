@@ -14,7 +14,7 @@ epoch. So does this one up to `MANY` partitions at once; more are created in the
 hundred writes share a transaction: 400,000 of them would take kazoo minutes.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from poolkeeper.sandbox.simulation import codecs
 from poolkeeper.sandbox.simulation.codecs import (
@@ -31,9 +31,9 @@ from poolkeeper.sandbox.simulation.controller.event_queue import Steps
 from poolkeeper.sandbox.simulation.controller.request_node import BROKEN
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode, Event, Happening
 
-MANY = 1000
+MANY = 100
 """Partitions that appear at once, from which on their nodes are written in bulk."""
-MANY_TOPICS = 100
+MANY_TOPICS = 20
 """Topics that appear at once, from which on others act only after all of them have their ids."""
 
 
@@ -72,11 +72,7 @@ def topics_changed(controller: ActiveController) -> Steps:
         forget(controller, gone)
     # What cannot be read is known all the same: it spoils this batch of topics, not the next.
     new, controller.known = sorted(names - controller.known), names
-    found: dict[str, ControllerTopic] = {}
-    for name in new:
-        topic = load(controller, name)
-        if topic is not None:
-            found[name] = topic
+    found = load(controller, new)
     controller.topics.update(found)
     yield from mint_ids(controller, list(found))
     yield from create_states(
@@ -84,10 +80,14 @@ def topics_changed(controller: ActiveController) -> Steps:
     )
 
 
-def load(controller: ActiveController, name: str) -> ControllerTopic | None:
-    """Read and watch a topic."""
-    body = controller.read_topic(name, watch_topic(controller, name))
-    return None if body is None else ControllerTopic(dict(body.partitions), body.topic_id)
+def load(controller: ActiveController, names: Sequence[str]) -> dict[str, ControllerTopic]:
+    """Read and watch topics; return those that are there."""
+    bodies = controller.read_topics(names, [watch_topic(controller, name) for name in names])
+    return {
+        name: ControllerTopic(dict(body.partitions), body.topic_id)
+        for name, body in zip(names, bodies, strict=True)
+        if body is not None
+    }
 
 
 def forget(controller: ActiveController, name: str) -> None:
@@ -110,7 +110,7 @@ def mint_ids(controller: ActiveController, names: Iterable[str]) -> Steps:
             controller.write_topic(name)
             yield
     if len(without) >= MANY_TOPICS:
-        controller.write_many([controller.rewritten(name) for name in without])
+        controller.write_in_bulk([controller.rewritten(name) for name in without])
         yield
 
 

@@ -42,6 +42,8 @@ ANSWER_S = 30.0
 IN_FLIGHT = 1000
 TOGETHER = 1000
 """Nodes of one multiRead: some 200 kB, the states of a thousand partitions."""
+SINGLY_MAX = 16
+"""Up to so many nodes are asked for one by one, which servers before 3.6 answer as well."""
 ATTEMPTS = 5
 
 
@@ -90,15 +92,26 @@ class KazooSession:
     def read_many(self, paths: Sequence[str]) -> list[Read | None]:
         """Return each node, all asked for at once."""
         found: list[Read | None] = []
-        if len(paths) > TOGETHER:
+        if len(paths) > SINGLY_MAX:
             for start in range(0, len(paths), TOGETHER):
                 found += self._read_together(paths[start : start + TOGETHER])
             return found
-        for answer in self._ask_many(paths, self._client.get_async):
+        return self._found(self._ask_many(paths, self._client.get_async))
+
+    @staticmethod
+    def _found(answers: Sequence[Any]) -> list[Read | None]:
+        for answer in answers:
             if isinstance(answer, Exception) and not isinstance(answer, NoNodeError):
                 raise answer
-            found.append(None if isinstance(answer, NoNodeError) else answer)
-        return found
+        return [None if isinstance(answer, NoNodeError) else answer for answer in answers]
+
+    def watch_many(self, paths: Sequence[str], watches: Sequence[Watch]) -> list[Read | None]:
+        """Return each node and watch it, all asked for at once; one that is absent is not."""
+
+        def ask(asked: tuple[str, Watch]) -> Any:
+            return self._client.get_async(asked[0], self._posted(asked[1]))
+
+        return self._found(self._ask_many(list(zip(paths, watches, strict=True)), ask))
 
     def commit(self, operations: Sequence[Operation]) -> tuple[Any, ...]:
         """Do all or nothing; return the path, stat or True of each. Raises the cause of failure."""

@@ -104,6 +104,10 @@ class Client(Protocol):
         """Return each node, all asked for at once."""
         ...
 
+    def watch_many(self, paths: Sequence[str], watches: Sequence[Watch]) -> list[Read | None]:
+        """Return each node and watch it, all asked for at once; one that is absent is not."""
+        ...
+
     def commit(self, operations: Sequence[Operation]) -> tuple[Any, ...]:
         """Do all or nothing; return the path, stat or True of each. Raises the cause of failure.
 

@@ -132,3 +132,15 @@ def test_of_many_configs_some_are_asked_about_in_one_pass(monkeypatch):
     ]
     assert max(map(len, brokers.checks)) == 5
     assert sum(map(len, brokers.checks)) == 17
+
+
+def test_where_nobody_can_be_asked_all_are_written_in_one_pass(monkeypatch):
+    monkeypatch.setattr(config_checks, "ASKED_MAX", 5)
+    cluster = simulated()
+    executor = Executor(cluster, wanted(**{f"t{n}": FINE for n in range(17)}), at_rest=quiet)
+    executor.finish(passes_max=10)
+    created = [
+        sum(action.kind is ActionKind.CREATE_TOPIC for action in outcome.did)
+        for outcome in executor.seen
+    ]
+    assert [count for count in created if count] == [17]

@@ -9,6 +9,7 @@ observation tells.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from poolkeeper.errors import Refused, Stale
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.records import BalanceRecord, Records, RequestRecord, TopicRecord
 from poolkeeper.model.execution.runs import (
@@ -115,14 +116,16 @@ class ClusterAccess(ClusterView, Protocol):
 
     # Steps of a plan
 
-    def create_topic(self, step: CreateTopic, record: TopicRecord | None) -> None:
-        """Create a topic with its config, and record its owner."""
+    def write_topics(
+        self, steps: Sequence[tuple[CreateTopic | SetConfig, TopicRecord | None]]
+    ) -> list[Refused | Stale | None]:
+        """Create topics with their configs, set configs, and record the owners: each by itself.
+
+        Returns of each why nothing of it was written, or None.
+        """
 
     def add_partitions(self, step: AddPartitions) -> None:
         """Append partitions to a topic."""
-
-    def set_config(self, step: SetConfig, record: TopicRecord | None) -> None:
-        """Set and unset config of a topic, and record its owner."""
 
     def delete_topic(self, step: DeleteTopic, cluster: Cluster) -> None:
         """Request the deletion of a topic, if it is still the one that was observed."""

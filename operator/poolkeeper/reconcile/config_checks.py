@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from poolkeeper.brokers.requests import BrokerClient
 
 ASKED_MAX = 200
-"""How many configs are asked about in one pass; others are written by later passes."""
+"""How many configs brokers are asked about in one pass; others are written by later passes."""
 DEADLINE_S = 10.0
 ASK_AGAIN_MS = 600_000
 SILENCE_MS = 60_000
@@ -90,10 +90,24 @@ def refusals(context: PassContext, checks: Sequence[ConfigCheck]) -> dict[str, s
     return {each.topic: known[each.topic].words for each in checks if each.topic in known}
 
 
+def most_in_a_pass(context: PassContext, checks: Sequence[ConfigCheck]) -> int:
+    """Return of how many configs a pass finds out whether they are refused: all if nobody can say.
+
+    At least one.
+    """
+    return ASKED_MAX if _can_ask(context) else max(1, len(checks))
+
+
+def _can_ask(context: PassContext) -> bool:
+    return (
+        context.brokers is not None and context.now_ms() >= context.memory.configs.silent_until_ms
+    )
+
+
 def ask(context: PassContext, checks: Sequence[ConfigCheck]) -> None:
     """Ask the brokers, where they can be asked; remember what they refuse."""
     memory, now_ms = context.memory.configs, context.now_ms()
-    if context.brokers is None or not checks or now_ms < memory.silent_until_ms:
+    if context.brokers is None or not checks or not _can_ask(context):
         return
     try:
         refused = context.brokers.refused_configs(checks, DEADLINE_S)

@@ -36,18 +36,56 @@ from poolkeeper.zk.codecs.kafka_nodes import (
 from poolkeeper.zk.journal import Journal, topic_record
 
 
-def create_topic(journal: Journal, step: CreateTopic, record: TopicRecord | None) -> None:
-    """Create a topic with its config, and record its owner."""
-    path, marker = znodes.topic_config(step.topic), znodes.deletion(step.topic)
-    read = (marker, path, znodes.record_of_topic(step.topic))
-    deletion, orphan, recorded = journal.session.read_many(read)
+def write_topics(
+    journal: Journal, steps: Sequence[tuple[CreateTopic | SetConfig, TopicRecord | None]]
+) -> list[Refused | Stale | None]:
+    """Create topics and set configs, and record the owners: a transaction each.
+
+    Returns of each why it was not written, or None. All are read in one round trip and sent in
+    another. Raises `Fenced` or `Unavailable`.
+    """
+    found: list[Refused | Stale | None] = [None] * len(steps)
+    due: list[tuple[int, tuple[Operation, ...]]] = []
+    nodes = iter(journal.session.read_many([p for s, _ in steps for p in _paths_of(s)]))
+    for position, (step, record) in enumerate(steps):
+        config, recorded, deletion = (next(nodes) for _ in _paths_of(step))
+        try:
+            recording = _recorded(step.topic, record, recorded)
+            if isinstance(step, SetConfig):
+                path = znodes.topic_config(step.topic)
+                writing = config_write(journal, path, config, step.set, step.unset)
+            else:
+                writing = _creation(step, config, deletion)
+            due.append((position, (*writing, *recording)))
+        except (Refused, Stale) as error:
+            found[position] = error
+    answers = journal.commit_each([operations for _, operations in due])
+    for (position, _), answer in zip(due, answers, strict=True):
+        found[position] = answer
+    return found
+
+
+def _paths_of(step: CreateTopic | SetConfig) -> tuple[str, ...]:
+    """Return what is read before a step is written: config, record, and the marker of deletion."""
+    return (
+        znodes.topic_config(step.topic),
+        znodes.record_of_topic(step.topic),
+        znodes.deletion(step.topic),
+    )
+
+
+def _creation(
+    step: CreateTopic, config: Node | None, deletion: Node | None
+) -> tuple[Operation, ...]:
+    """Return the writes of a topic with its config, over nodes of that config and of deletion."""
+    path = znodes.topic_config(step.topic)
     if deletion is not None:
+        marker = znodes.deletion(step.topic)
         raise Stale(f"topic {step.topic} is still being deleted", marker)
-    config = ConfigNode({}).encode_with(step.config)
-    journal.commit(
-        Create(path, config) if orphan is None else SetData(path, config, orphan.version),
+    body = ConfigNode({}).encode_with(step.config)
+    return (
+        Create(path, body) if config is None else SetData(path, body, config.version),
         Create(znodes.topic(step.topic), TopicNode.encode_new(step.replicas)),
-        *_recorded(step.topic, record, recorded),
     )
 
 
@@ -64,14 +102,6 @@ def add_partitions(journal: Journal, step: AddPartitions) -> None:
     if len(live.partitions) != step.first or live.adding or live.removing:
         raise Stale(f"topic {step.topic} changed since it was observed", path)
     journal.commit(SetData(path, live.encode_with_added(step.first, step.replicas), node.version))
-
-
-def set_config(journal: Journal, step: SetConfig, record: TopicRecord | None) -> None:
-    """Set and unset topic config keys, foreign keys kept, and notify the brokers."""
-    path = znodes.topic_config(step.topic)
-    config, recorded = journal.session.read_many((path, znodes.record_of_topic(step.topic)))
-    operations = config_write(journal, path, config, step.set, step.unset)
-    journal.commit(*operations, *_recorded(step.topic, record, recorded))
 
 
 def config_write(

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from poolkeeper.errors import Refused, Stale
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.records import BalanceRecord, Records, RequestRecord, TopicRecord
 from poolkeeper.model.execution.runs import (
@@ -186,17 +187,15 @@ class ZooKeeperAccess(ZooKeeperView):
 
     # Steps of a plan
 
-    def create_topic(self, step: CreateTopic, record: TopicRecord | None) -> None:
-        """Create a topic with its config, and record its owner."""
-        apply.create_topic(self._journal, step, record)
+    def write_topics(
+        self, steps: Sequence[tuple[CreateTopic | SetConfig, TopicRecord | None]]
+    ) -> list[Refused | Stale | None]:
+        """Create topics with their configs, set configs, and record the owners."""
+        return apply.write_topics(self._journal, steps)
 
     def add_partitions(self, step: AddPartitions) -> None:
         """Append partitions to a topic."""
         apply.add_partitions(self._journal, step)
-
-    def set_config(self, step: SetConfig, record: TopicRecord | None) -> None:
-        """Set and unset config of a topic, and record its owner."""
-        apply.set_config(self._journal, step, record)
 
     def delete_topic(self, step: DeleteTopic, cluster: Cluster) -> None:
         """Request the deletion of a topic, if it is still the one that was observed."""

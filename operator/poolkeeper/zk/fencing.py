@@ -25,13 +25,15 @@ from poolkeeper.errors import (
     Forbidden,
     HolderActive,
     NodeDamage,
+    PoolkeeperError,
+    Refused,
     Stale,
     Unavailable,
 )
 from poolkeeper.frozen import frozen
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
-from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.client.session import SentTransaction, Session
 from poolkeeper.zk.codecs import our_nodes
 from poolkeeper.zk.codecs.our_nodes import HolderBody
 
@@ -84,9 +86,44 @@ class FencedSession:
 
         Raises `Fenced` if it is not, `Stale` if another check failed: then nothing was written.
         """
-        transaction = (self._epoch, *operations)
+        return self._answer(self.session.send((self._epoch, *operations)))
+
+    def commit_each(
+        self, transactions: Sequence[Sequence[Operation]]
+    ) -> list[Refused | Stale | None]:
+        """Commit each as a transaction of its own, all of them on their way at the same time.
+
+        Returns of each why nothing was written, or None. Raises `Fenced` or `Unavailable` when all
+        that was sent has been answered: `on_commit` is told of each.
+        """
+        found: list[Refused | Stale | None] = []
+        sent: list[SentTransaction | None] = []
+        failure: PoolkeeperError | None = None
+        for operations in transactions:
+            try:
+                sent.append(self.session.send((self._epoch, *operations)))
+                found.append(None)
+            except (Refused, Stale) as error:
+                sent.append(None)
+                found.append(error)
+            except Unavailable as error:
+                failure = error
+                break
+        for position, each in enumerate(sent):
+            try:
+                if each is not None:
+                    self._answer(each)
+            except Stale as error:
+                found[position] = error
+            except (Fenced, Unavailable) as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return found
+
+    def _answer(self, sent: SentTransaction) -> tuple[str, ...]:
         try:
-            return commit_noted(self.session, transaction, self.on_commit)[1:]
+            return _noted(self.session, sent, self.on_commit)[1:]
         except Stale as stale:
             if stale.path == znodes.EPOCH:
                 raise Fenced(
@@ -102,17 +139,21 @@ def commit_noted(
 
     One whose connection was lost is noted as unknown.
     """
-    writes = any(not isinstance(operation, Check) for operation in transaction)
+    return _noted(session, session.send(transaction), on_commit)
+
+
+def _noted(session: Session, sent: SentTransaction, on_commit: OnCommit) -> tuple[str, ...]:
+    writes = any(not isinstance(operation, Check) for operation in sent.operations)
     try:
-        created = session.commit(transaction)
+        created = session.answer(sent)
     except Forbidden:
         raise
     except Unavailable:
         if writes:
-            on_commit(transaction, False)
+            on_commit(sent.operations, False)
         raise
     if writes:
-        on_commit(transaction, True)
+        on_commit(sent.operations, True)
     return created
 
 

@@ -25,7 +25,7 @@ def judged(
 ) -> tuple[tuple[Step, ...], tuple[Wait, ...]]:
     """Return the steps that may be written now, and a wait for each that is refused.
 
-    Of many configs only the first are asked about; the others are left to the next pass.
+    Of many configs brokers are asked about the first alone; the others are left to the next pass.
     """
     rules = ConfigRules.of(desired, cluster)
     waits: dict[str, Wait] = {}
@@ -41,8 +41,9 @@ def judged(
             waits[step.topic] = _refused(step.topic, str(refusal))
     allowed: set[str] = set()
     checks = config_checks.checks_of(asked, cluster)
+    most = config_checks.most_in_a_pass(context, checks)
     while checks and not allowed:
-        some, checks = checks[: config_checks.ASKED_MAX], checks[config_checks.ASKED_MAX :]
+        some, checks = checks[:most], checks[most:]
         words = config_checks.refusals(context, some)
         allowed = {each.topic for each in some} - words.keys()
         waits |= {topic: _refused(topic, said) for topic, said in words.items()}

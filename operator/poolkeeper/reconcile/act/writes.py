@@ -5,6 +5,7 @@ decisions that need more input. It also writes throttles: only then does it show
 in force.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from poolkeeper.errors import Refused, Stale
@@ -20,7 +21,6 @@ from poolkeeper.model.plans import (
     CreateTopic,
     DeleteTopic,
     ElectLeaders,
-    MoveLogDir,
     Plan,
     SetConfig,
     Step,
@@ -72,6 +72,8 @@ from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.reconcile.observe.run_view import RunGuard, RunView, find_ending, look_at_copies
 
 READ_GONE_EVERY_MS = 5_000
+TOGETHER_MAX = 100
+"""Creations and configs that are sent without waiting for each other's answers."""
 _AT_WORK = (Phase.MOVING, Phase.COPYING)
 
 # Steps
@@ -91,28 +93,56 @@ def write_steps(
     be: there the error is raised. A config that is refused is left out of both.
     """
     due, refused = unwritable_configs.judged(context, desired, cluster, decision.steps)
-    result = Result(waits=decision.waits if by_person else (*decision.waits, *refused))
+    did: list[Action] = []
+    waits = [*decision.waits, *(() if by_person else refused)]
+    for together in _together(due, 1 if by_person else TOGETHER_MAX):
+        errors = _write_together(context, desired, cluster, together)
+        for step, error in zip(together, errors, strict=True):
+            if error is None:
+                did.append(steps.action_of(step))
+            elif by_person:
+                raise error
+            else:
+                waits.append(after_error(error))
+    return Result(tuple(did), tuple(waits))
+
+
+def _together(due: Iterable[Step], most: int) -> Iterator[list[Step]]:
+    """Yield the steps in their order, in lists of those whose writes are sent together."""
+    together: list[Step] = []
     for step in due:
-        try:
-            _write_step(context, desired, cluster, step)
-        except (Refused, Stale) as error:
-            if by_person:
-                raise
-            result += Result(waits=(after_error(error),))
+        is_of_topic = isinstance(step, CreateTopic | SetConfig)
+        if together and (not is_of_topic or len(together) == most):
+            yield together
+            together = []
+        if is_of_topic:
+            together.append(step)
         else:
-            result += Result((steps.action_of(step),))
-    return result
+            yield [step]
+    if together:
+        yield together
 
 
-def _write_step(context: PassContext, desired: Desired, cluster: Cluster, step: Step) -> None:
+def _write_together(
+    context: PassContext, desired: Desired, cluster: Cluster, together: Sequence[Step]
+) -> Sequence[Refused | Stale | None]:
+    """Write a list of `_together`; return of each step why it was not written, or None."""
+    of_topics = [each for each in together if isinstance(each, CreateTopic | SetConfig)]
+    if of_topics:
+        records = steps.records_for(desired, cluster, of_topics)
+        return context.access.write_topics(list(zip(of_topics, records, strict=True)))
+    try:
+        _write_step(context, cluster, desired, together[0])
+    except (Refused, Stale) as error:
+        return [error]
+    return [None]
+
+
+def _write_step(context: PassContext, cluster: Cluster, desired: Desired, step: Step) -> None:
     access, memory = context.access, context.memory
     match step:
-        case CreateTopic():
-            access.create_topic(step, steps.record_for(desired, cluster, step))
         case AddPartitions():
             access.add_partitions(step)
-        case SetConfig():
-            access.set_config(step, steps.record_for(desired, cluster, step))
         case DeleteTopic():
             access.delete_topic(step, cluster)
             namespace = namespaces_of_doomed(desired).get(step.topic, "")
@@ -121,8 +151,8 @@ def _write_step(context: PassContext, desired: Desired, cluster: Cluster, step: 
             partitions = tuple(TopicPartition(*each) for each in step.partitions)
             memory.elections.update(partitions)
             access.request_election(partitions)
-        case MoveLogDir():
-            raise Refused("moves between log directories are made by a run")
+        case _:
+            raise Refused(f"{type(step).__name__} is no step that is written by itself")
 
 
 def clear_after_lost_run(context: PassContext, left: LeftThrottles) -> Result:

@@ -137,15 +137,22 @@ def action_of(step: Step) -> Action:
             return Action(ActionKind.MOVE_LOG_DIRS, broker=step.broker, count=1)
 
 
-def record_for(
-    desired: Desired, cluster: Cluster, step: CreateTopic | SetConfig
-) -> TopicRecord | None:
-    """Return the ownership record of a topic once the step is written.
+def records_for(
+    desired: Desired, cluster: Cluster, written: Iterable[CreateTopic | SetConfig]
+) -> list[TopicRecord | None]:
+    """Return the ownership record of each step's topic once the step is written.
 
     That of a new topic names no identity yet: the next pass adds it.
     """
-    spec = next((t for t in desired.topics if t.topic == step.topic), None)
-    return None if spec is None else _record_of(spec, cluster.topics.get(step.topic))
+    specs: dict[str, TopicSpec] = {}
+    for spec in desired.topics:
+        specs.setdefault(spec.topic, spec)
+    return [
+        None
+        if (declared := specs.get(step.topic)) is None
+        else _record_of(declared, cluster.topics.get(step.topic))
+        for step in written
+    ]
 
 
 def _record_of(spec: TopicSpec, topic: Topic | None) -> TopicRecord:

@@ -21,6 +21,7 @@ from kazoo.exceptions import ConnectionLoss, KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from poolkeeper.errors import Unavailable
+from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import ZooKeeperCredentials
 from poolkeeper.model.specs import Tls
 from poolkeeper.zk.client import auth, failures, gc_pause, multiread, operations, transactions
@@ -37,6 +38,14 @@ READ_ATTEMPTS = 3
 Moment: TypeAlias = tuple[int, int]
 """How far a server is: which connection of the session, counted, and the last transaction (zxid)
 that the server had applied when it replied last."""
+
+
+@frozen
+class SentTransaction:
+    """A transaction on its way, and kazoo's result of it."""
+
+    operations: Sequence[Operation]
+    result: Any
 
 
 class Session:
@@ -174,14 +183,27 @@ class Session:
         Raises `Stale` naming the first that lost against another write, `Unavailable` where ACLs
         forbid one, or where the outcome is unknown, `Refused` if it is too much for a transaction.
         """
+        return self.answer(self.send(transaction))
+
+    def send(self, transaction: Sequence[Operation]) -> SentTransaction:
+        """Send a transaction, whose `answer` is to be asked for: several may be on their way.
+
+        ZooKeeper does those of one session in the order in which they were sent. Raises `Refused`
+        if it is too much for a transaction, `Stale` or `Unavailable` if it cannot be sent.
+        """
         operations.require_bounds(transaction)
         self._require_alive()
         self.writes += 1
         acls = self._acls.of_new(transaction)
         result = transactions.request(self._client, transaction, acls).commit_async()
+        return SentTransaction(transaction, result)
+
+    def answer(self, sent: SentTransaction) -> tuple[str, ...]:
+        """Wait for the answer to a transaction that was sent; see `commit`."""
+        transaction = sent.operations
         doing = f"writing {', '.join(dict.fromkeys(operation.path for operation in transaction))}"
         try:
-            answers = result.get(True, self._deadline_s)
+            answers = sent.result.get(True, self._deadline_s)
         except KazooTimeoutError as late:
             self._connection.give_up()
             raise Unavailable(

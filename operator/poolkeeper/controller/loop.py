@@ -14,7 +14,7 @@ from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller import person_requests
 from poolkeeper.controller.audit_notes import note_decisions, noting
 from poolkeeper.controller.broker_link import BrokerLink, KeptSizes
-from poolkeeper.controller.news import POLL_S, RESYNC_S, WATCHED, NewsBudget
+from poolkeeper.controller.news import POLL_S, RESYNC_S, WATCHED, NewsBudget, rest_s
 from poolkeeper.controller.open_pass import (
     PATIENCE_S,
     TakeJournal,
@@ -173,6 +173,7 @@ def _run_passes(config: LoopConfig) -> None:
         while not config.stop.is_set() and config.desired().cluster.mode is not Mode.PLAN_ONLY:
             config.beat(PASS_S)
             config.wake.clear()
+            began_s = time.monotonic()
             if text := config.request():
                 answer = person_requests.carry_out(
                     session, context.access, text, now_ms(), noting(context.trail)
@@ -201,6 +202,8 @@ def _run_passes(config: LoopConfig) -> None:
             note_decisions(context.trail, outcome)
             told = replace(outcome, waits=(*outcome.waits, *link.waits()))
             config.report(pace.with_rate(told, time.monotonic()))
+            if outcome.progress is None:
+                config.stop.wait(rest_s(time.monotonic() - began_s))
             if outcome.state is not State.PROGRESSED:
                 busy = (
                     outcome.progress is not None

@@ -3,6 +3,9 @@
 Between passes a loop watches the znodes that show progress (`WATCHED`). It waits at most `POLL_S`
 while a request is in flight, because a replica that joins the ISR changes none of those znodes, and
 at most `RESYNC_S` otherwise. How often a change ends that wait is bounded (`NewsBudget`).
+
+A pass reads and plans all topics, however few changed. So while thousands of them arrive a loop
+rests after each pass in proportion to its length (`rest_s`): what arrives meanwhile is one pass.
 """
 
 from dataclasses import dataclass
@@ -13,6 +16,9 @@ POLL_S = 1.0
 RESYNC_S = 30.0
 NEWS_AT_ONCE = 20
 NEWS_EVERY_S = 0.2
+REST = 3
+"""How long a loop without a run rests after a pass, in lengths of the pass."""
+REST_S_MAX = 2.0
 WATCHED = (
     znodes.REASSIGNMENT,
     znodes.PREFERRED_ELECTION,
@@ -40,3 +46,8 @@ class NewsBudget:
         self.left = min(NEWS_AT_ONCE, self.left + earned) - 1
         self.counted_s = now_s
         return max(0.0, -self.left) * NEWS_EVERY_S
+
+
+def rest_s(pass_s: float) -> float:
+    """Return how long a loop rests after a pass that took so long, if no run is under way."""
+    return min(REST * pass_s, REST_S_MAX)

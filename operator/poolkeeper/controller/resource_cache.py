@@ -10,7 +10,12 @@ from dataclasses import dataclass, field
 from threading import Event, Lock
 from typing import Any
 
-from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey, read_object
+from poolkeeper.resources.kinds.custom_resource import (
+    CustomResource,
+    ObjectKey,
+    key_of,
+    read_object,
+)
 
 Labels = Mapping[str, str]
 
@@ -29,10 +34,13 @@ class ResourceCache:
 
         A change of its status alone does not set `changed`: we wrote it ourselves.
         """
-        new = read_object(body)
+        key = key_of(body)
         with self._lock:
-            old = self._objects.get(new.key)
-            self._objects[new.key] = new
+            before = self._objects.get(key)
+        new = read_object(body, before)
+        with self._lock:
+            old = self._objects.get(key)
+            self._objects[key] = new
         if old is None or _declared_fields(old) != _declared_fields(new):
             self.changed.set()
 
@@ -69,7 +77,10 @@ class ResourceCache:
         then are not dropped. A resource cached in a later generation than the list's stays as it
         is.
         """
-        listed = {each.key: each for each in map(read_object, bodies)}
+        with self._lock:
+            before = dict(self._objects)
+        read = (read_object(body, before.get(key_of(body))) for body in bodies)
+        listed = {each.key: each for each in read}
         with self._lock:
             gone = self._drop_unlisted(kind, listed.values(), set(known_uids))
             missed = [each for key, each in listed.items() if self._is_newer(key, each)]

@@ -15,7 +15,8 @@ server that is away does not make this process unready: another instance could o
 well.
 
 Only low-level handlers are used, and no patches. So kopf writes nothing to the API server, neither
-annotations nor finalizers.
+annotations nor finalizers. It would still look in each event for what it had handled before, and
+copy the object for that: `NothingHandled` and `NoProgress` save it the work.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.kube.client import discovery
 from poolkeeper.kube.client.references import PLURALS
 from poolkeeper.model.names import GROUP, VERSION
-from poolkeeper.resources.kinds.custom_resource import ObjectKey
+from poolkeeper.resources.kinds.custom_resource import key_of
 
 KINDS = {kind: PLURALS[kind] for kind in discovery.NEEDED}
 COMPARE_EVERY_S = 300.0
@@ -208,7 +209,7 @@ def registry_of(cache: ResourceCache, relisted: Event, login: Login) -> kopf.Ope
         if event["type"] is None:
             relisted.set()
         if event["type"] == "DELETED":
-            cache.drop(_key(body), body["metadata"]["uid"])
+            cache.drop(key_of(body), body["metadata"]["uid"])
         else:
             cache.put(body)
 
@@ -224,6 +225,40 @@ def registry_of(cache: ResourceCache, relisted: Event, login: Login) -> kopf.Ope
     for plural in KINDS.values():
         kopf.on.event(GROUP, VERSION, plural, registry=registry)(hear)
     return registry
+
+
+class NothingHandled(kopf.DiffBaseStorage):
+    """What kopf has handled of an object, for handlers of changes: there are none."""
+
+    def build(self, **_: Any) -> Any:
+        """Return nothing of the object."""
+        return {}
+
+    def fetch(self, **_: Any) -> None:
+        """Return that nothing is stored."""
+
+    def store(self, **_: Any) -> None:
+        """Store nothing."""
+
+
+class NoProgress(kopf.ProgressStorage):
+    """How far kopf's handlers of changes are with an object: there are none."""
+
+    def fetch(self, **_: Any) -> None:
+        """Return that nothing is stored."""
+
+    def store(self, **_: Any) -> None:
+        """Store nothing."""
+
+    def purge(self, **_: Any) -> None:
+        """Remove nothing."""
+
+    def touch(self, **_: Any) -> None:
+        """Write nothing."""
+
+    def clear(self, *, essence: Any) -> Any:
+        """Return what `NothingHandled` returned."""
+        return essence
 
 
 @frozen
@@ -247,6 +282,8 @@ def settings(failed: Callable[[], None]) -> kopf.OperatorSettings:
     """Return kopf's settings: no events, no CRD scanning, long retries."""
     chosen = kopf.OperatorSettings()
     chosen.posting.enabled = False
+    chosen.persistence.diffbase_storage = NothingHandled()
+    chosen.persistence.progress_storage = NoProgress()
     chosen.scanning.disabled = True
     chosen.networking.error_backoffs = RetryPauses(failed)
     chosen.networking.request_timeout = 30
@@ -256,11 +293,6 @@ def settings(failed: Callable[[], None]) -> kopf.OperatorSettings:
     # kopf would otherwise kill the whole process, and it is only one part of it.
     chosen.process.ultimate_exiting_timeout = None
     return chosen
-
-
-def _key(body: Mapping[str, Any]) -> ObjectKey:
-    metadata = body["metadata"]
-    return ObjectKey(body["kind"], metadata.get("namespace", ""), metadata["name"])
 
 
 def _labels(body: Mapping[str, Any]) -> Mapping[str, str]:

@@ -2,7 +2,14 @@
 
 import pytest
 
-from poolkeeper.controller.news import NEWS_AT_ONCE, NEWS_EVERY_S, NewsBudget
+from poolkeeper.controller.news import (
+    NEWS_AT_ONCE,
+    NEWS_EVERY_S,
+    REST,
+    REST_S_MAX,
+    NewsBudget,
+    rest_s,
+)
 
 T = 1_000.0
 
@@ -28,3 +35,15 @@ def test_passes_that_news_wake_at_once_are_bounded() -> None:
         now_s += 0.01 + budget.pause_s(now_s)
         passes += 1
     assert passes <= NEWS_AT_ONCE + 60 / NEWS_EVERY_S + 1
+
+
+@pytest.mark.parametrize(
+    ("pass_s", "pause_s"),
+    [
+        pytest.param(0.01, 0.01 * REST, id="a-short-pass-is-soon-repeated"),
+        pytest.param(0.4, 0.4 * REST, id="in-proportion"),
+        pytest.param(30.0, REST_S_MAX, id="and-not-for-long"),
+    ],
+)
+def test_a_loop_without_a_run_rests_after_a_pass(pass_s: float, pause_s: float) -> None:
+    assert rest_s(pass_s) == pytest.approx(pause_s)

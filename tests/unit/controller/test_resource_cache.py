@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from manifests import resource_pool
+from manifests import resource_pool, topic
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.resources.kinds.custom_resource import ObjectKey
 
@@ -91,3 +91,20 @@ def test_a_list_tells_of_what_was_missed_and_counts_it(declared: ResourceCache) 
     found = declared.compare("ResourcePool", [pool(generation=2), pool("q", "u3")], ["u1", "u2"])
     assert found == 3
     assert known(declared) == {"p": ("u1", 2), "q": ("u3", 1)}
+
+
+def test_a_topic_is_parsed_again_only_if_its_spec_is_another_one() -> None:
+    declared, key = ResourceCache(), ObjectKey("Topic", "shop", "t")
+
+    def body(**spec: Any) -> dict[str, Any]:
+        return topic("t", "p", "shop", **spec)
+
+    def spec_after(put: dict[str, Any]) -> Any:
+        declared.put(put)
+        return next(each for each in declared.contents()[0] if each.key == key).spec
+
+    first = spec_after(body())
+    assert spec_after({**body(), "status": {"partitions": 3}}) is first
+    declared.compare("Topic", [body()], ())
+    assert spec_after(body()) is first
+    assert spec_after(body(partitions=7)).partitions == 7, "whatever its generation"

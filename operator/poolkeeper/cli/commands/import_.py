@@ -23,7 +23,6 @@ from poolkeeper.planning.run_state.progress.step_progress import due_elections
 from poolkeeper.resources.checks import folder
 from poolkeeper.resources.write import import_cluster
 from poolkeeper.text import count, few, size
-from poolkeeper.zk.client.gc_pause import collector_paused
 
 
 @click.command("import")
@@ -101,11 +100,6 @@ def imported(
     cluster: Cluster, connect: str | None = None, bootstrap: Sequence[str] = ()
 ) -> Imported:
     """Write manifests and plan them; AsFound where spreading over racks would move more."""
-    with collector_paused():  # all of it stays until the command ends
-        return _imported(cluster, connect, bootstrap)
-
-
-def _imported(cluster: Cluster, connect: str | None, bootstrap: Sequence[str]) -> Imported:
     files = import_cluster.manifests_of(cluster, connect, bootstrap)
     desired = folder.load_texts(files).desired()
     spread = make_plan(desired, cluster).moves

@@ -1,6 +1,7 @@
 """A thread that writes to the API server for those who must not wait for it; the latest wins."""
 
 import logging
+import time
 from collections.abc import Callable
 from threading import Condition, Thread
 from typing import Generic, TypeVar
@@ -18,13 +19,18 @@ class BackgroundWriter(Generic[V]):
     """Calls `write` with the latest value of each object, in a thread of its own.
 
     A write that fails is logged and not repeated: who puts a value puts it again as long as it is
-    wanted. `what` names what is written, for the log.
+    wanted. `what` names what is written, for the log. An object is written at once, and again
+    `every_s` later at the earliest.
     """
 
-    def __init__(self, what: str, write: Callable[[Reference, V], object]) -> None:
+    def __init__(
+        self, what: str, write: Callable[[Reference, V], object], every_s: float = 0.0
+    ) -> None:
         self._what = what
         self._write = write
+        self._every_s = every_s
         self._values: dict[Reference, V] = {}
+        self._not_before_s: dict[Reference, float] = {}
         self._ended = False
         self._condition = Condition()
         self._thread = Thread(target=self._work, name=what, daemon=True)
@@ -40,6 +46,7 @@ class BackgroundWriter(Generic[V]):
         """Drop what is not yet written."""
         with self._condition:
             self._values.clear()
+            self._not_before_s.clear()
 
     def close(self) -> None:
         """Stop the thread; the next leader requests again what is left."""
@@ -61,7 +68,15 @@ class BackgroundWriter(Generic[V]):
 
     def _take(self) -> tuple[Reference, V] | None:
         with self._condition:
-            self._condition.wait_for(lambda: self._values or self._ended)
-            if self._ended:
-                return None
-            return self._values.popitem()
+            while not self._ended:
+                now_s = time.monotonic()
+                early = {r: at for r, at in self._not_before_s.items() if at > now_s}
+                self._not_before_s = early
+                due = next((each for each in self._values if each not in early), None)
+                if due is not None:
+                    if self._every_s:
+                        early[due] = now_s + self._every_s
+                    return due, self._values.pop(due)
+                next_s = min((early[each] for each in self._values), default=None)
+                self._condition.wait(None if next_s is None else next_s - now_s)
+            return None

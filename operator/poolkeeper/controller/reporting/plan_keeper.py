@@ -1,7 +1,8 @@
 """Keeps the plans of all clusters, whole, where people who may not read ZooKeeper can read them.
 
-A plan is rendered and written when it is another one, by a thread of its own, and never more often
-than the API server takes it. What cannot be written is tried again with the next report.
+A plan is rendered and written when it is another one, by a thread of its own: at once, and then
+every `EVERY_S`, as each of thousands of Topics that arrive makes another plan of them all. What
+cannot be written is tried again with the next report.
 """
 
 from collections.abc import Callable, Collection
@@ -16,6 +17,9 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
+
+EVERY_S = 3.0
+"""How often the plan of one cluster is written at the most."""
 
 PlanText = Callable[[Plan, Desired, LastObservation], str]
 """What a person reads of a plan, made from what it was made from."""
@@ -37,7 +41,7 @@ class PlanKeeper:
         self._text_of = text_of
         self._written: dict[str, tuple[object, ...]] = {}
         self._lock = Lock()
-        self._writer: BackgroundWriter[_Wanted] = BackgroundWriter("plans", self._write)
+        self._writer: BackgroundWriter[_Wanted] = BackgroundWriter("plans", self._write, EVERY_S)
 
     def put(self, cluster: Reference, plan: Plan, desired: Desired, seen: LastObservation) -> str:
         """Request that this plan is kept; return where: "namespace/name", without the number."""

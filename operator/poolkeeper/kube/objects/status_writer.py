@@ -1,8 +1,9 @@
 """Writes statuses to the API server: the latest one of each object, until it is accepted.
 
 `put` only queues a status. A few threads write it by server-side apply, so that fields that are no
-longer set disappear. One that tells of work under way is held for a second: what has passed by then
-is not written at all. A status that is already live is not written:
+longer set disappear. One that tells of work under way is held for a second, and for five if a Topic
+is being created or configured: what has passed by then is not written at all. A status that is
+already live is not written:
 
 | compared with | when |
 |---|---|
@@ -43,7 +44,12 @@ WRITERS = 4
 VIEW_LAG_S = 10.0
 """A watch shows our own write well within this time; until then our own copy is newer."""
 PASSING_S = 1.0
-"""A status that is likely to pass is held for so long: most Topics are Ready within it."""
+"""A status that is likely to pass is held for so long."""
+SHORT_WORK_S = 5.0
+"""The same of a Topic whose work takes seconds; thousands that come together are Ready in it."""
+SHORT_WORK = frozenset({"Creating", "Configuring", "Waiting"})
+FOR_PEOPLE = frozenset({"WaitingForApproval", "AdoptionRequired"})
+"""What does not pass by itself, as a person is asked."""
 REMEMBERED_MAX = 20_000
 LOG_EVERY_S = 60.0
 
@@ -124,8 +130,8 @@ class StatusWriter:
         at = self._now()
         said = canonical(with_transitions(status, live, at))
         pending = _PendingStatus(reference, said, live, at)
-        delay_s = PASSING_S if _is_passing(status) else 0.0
-        if not self._queue.put(replace(reference, uid=""), pending, delay_s=delay_s):
+        held_s = _held_s(reference, status)
+        if not self._queue.put(replace(reference, uid=""), pending, delay_s=held_s):
             logger.warning("too many statuses wait to be written: that of %s is dropped", reference)
 
     def forget(self, reference: Reference) -> None:
@@ -243,10 +249,13 @@ class StatusWriter:
         return live
 
 
-def _is_passing(status: Status) -> bool:
-    """Whether the operator is at work on the object, so that another status follows."""
-    conditions = status.get("conditions") or ()
-    return any((c.get("type"), c.get("status")) == ("Reconciling", "True") for c in conditions)
+def _held_s(reference: Reference, status: Status) -> float:
+    """Return for how long a status is held, as another one is likely to follow."""
+    conditions = {each.get("type"): each for each in status.get("conditions") or ()}
+    reason = conditions.get("Ready", {}).get("reason")
+    if conditions.get("Reconciling", {}).get("status") != "True" or reason in FOR_PEOPLE:
+        return 0.0
+    return SHORT_WORK_S if reason in SHORT_WORK and reference.kind == "Topic" else PASSING_S
 
 
 def _body(reference: Reference, sent: bytes) -> dict[str, Any]:

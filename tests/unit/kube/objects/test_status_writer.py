@@ -8,13 +8,19 @@ import pytest
 from conditions import until
 from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
 from poolkeeper.kube.client.references import Reference
-from poolkeeper.kube.objects.status_writer import VIEW_LAG_S, StatusWriter
+from poolkeeper.kube.objects.status_writer import (
+    PASSING_S,
+    SHORT_WORK_S,
+    VIEW_LAG_S,
+    StatusWriter,
+)
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 MANY = 99
 MOMENT = "2026-01-31T12:00:00Z"
 TOPIC = Reference("Topic", "shop", "orders", "u1")
 OTHER = Reference("Topic", "shop", "other", "u2")
+CLUSTER = Reference("KafkaCluster", "", "main", "u3")
 
 
 class Objects:
@@ -23,7 +29,7 @@ class Objects:
     def __init__(self, *failures):
         self.failures = list(failures)
         self.status = {}
-        self.uids = {TOPIC.path: "u1", OTHER.path: "u2"}
+        self.uids = {TOPIC.path: "u1", OTHER.path: "u2", CLUSTER.path: "u3"}
         self.bodies = []
         self.prunes = ()
         self.gate = Event()
@@ -315,3 +321,47 @@ def test_nothing_is_replaced_where_all_is_ours(writing):
     writer.put(TOPIC, said(plan={"hash": "ours"}), {})
     assert writer.flush(5)
     assert objects.patches == []
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason", "held_s"),
+    [
+        pytest.param(TOPIC, "Creating", SHORT_WORK_S, id="a-topic-is-created"),
+        pytest.param(TOPIC, "Configuring", SHORT_WORK_S, id="a-topic-is-configured"),
+        pytest.param(TOPIC, "Waiting", SHORT_WORK_S, id="a-topic-was-just-edited"),
+        pytest.param(TOPIC, "Queued", PASSING_S, id="a-topic-waits"),
+        pytest.param(CLUSTER, "Creating", PASSING_S, id="topics-of-a-cluster-are-created"),
+    ],
+)
+def test_a_status_that_may_pass_is_held(writing, reference, reason, held_s):
+    objects, clock = Objects(), Clock()
+    writer = writing(objects, clock)
+    working = {"type": "Ready", "status": "False", "reason": reason}
+    reconciling = {"type": "Reconciling", "status": "True", "reason": reason}
+    writer.put(reference, {"conditions": [working, reconciling]}, {})
+    clock.now_s = held_s - 0.1
+    writer.put(OTHER, said(), {})  # which is not held
+    until(lambda: OTHER.path in objects.status, "the other one is written")
+    assert reference.path not in objects.status
+    clock.now_s = held_s + 0.1
+    writer.put(OTHER, said(partitions=1), {})
+    until(lambda: reference.path in objects.status, "it is written in the end")
+
+
+def test_what_has_passed_meanwhile_is_not_written(writing):
+    objects = Objects()
+    writer = writing(objects, Clock())
+    reconciling = {"type": "Reconciling", "status": "True", "reason": "Creating"}
+    writer.put(TOPIC, {"conditions": [reconciling]}, {})
+    writer.put(TOPIC, said(), {})
+    assert writer.flush(10)
+    assert [body["status"]["conditions"][0]["type"] for body in objects.bodies] == ["Ready"]
+
+
+@pytest.mark.parametrize("reason", ["WaitingForApproval", "AdoptionRequired"])
+def test_what_asks_a_person_is_not_held(writing, reason):
+    objects = Objects()
+    asking = {"type": "Ready", "status": "False", "reason": reason}
+    reconciling = {"type": "Reconciling", "status": "True", "reason": reason}
+    writing(objects, Clock()).put(CLUSTER, {"conditions": [asking, reconciling]}, {})
+    until(lambda: CLUSTER.path in objects.status, "it is written at once")

@@ -1,0 +1,74 @@
+"""Who writes in the background: the latest value, and not too often."""
+
+import time
+from threading import Event
+
+import pytest
+
+from conditions import until
+from poolkeeper.controller.reporting.background_writer import BackgroundWriter
+from poolkeeper.errors import Unavailable
+from poolkeeper.kube.client.references import Reference
+
+A, B = Reference("KafkaCluster", "", "a"), Reference("KafkaCluster", "", "b")
+EVERY_S = 0.3
+
+
+class Log:
+    """What was written, and when."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[Reference, int, float]] = []
+        self.open = Event()
+        self.open.set()
+
+    def write(self, reference: Reference, value: int) -> None:
+        self.open.wait(10)
+        self.entries.append((reference, value, time.monotonic()))
+        if value < 0:
+            raise Unavailable("away")
+
+    def values(self) -> list[tuple[Reference, int]]:
+        return [(reference, value) for reference, value, _ in self.entries]
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+def test_the_latest_value_is_written_and_a_failure_ends_nothing(log: Log) -> None:
+    writer = BackgroundWriter("numbers", log.write)
+    log.open.clear()
+    writer.put(A, -1)
+    until(lambda: not writer._values, "the first is being written")
+    writer.put(B, 1)
+    writer.put(B, 2)
+    log.open.set()
+    until(lambda: log.values() == [(A, -1), (B, 2)], "both are written, the latest of each")
+    writer.close()
+
+
+def test_an_object_is_written_at_once_and_then_not_too_often(log: Log) -> None:
+    writer = BackgroundWriter("numbers", log.write, EVERY_S)
+    writer.put(A, 1)
+    until(lambda: len(log.entries) == 1, "the first is written")
+    writer.put(A, 2)
+    writer.put(A, 3)
+    writer.put(B, 1)
+    until(lambda: len(log.entries) == 3, "the others are written")
+    assert log.values() == [(A, 1), (B, 1), (A, 3)], "another object waits for nobody"
+    assert log.entries[2][2] - log.entries[0][2] >= EVERY_S
+    writer.close()
+
+
+def test_what_is_forgotten_is_not_written(log: Log) -> None:
+    writer = BackgroundWriter("numbers", log.write, 60)
+    writer.put(A, 1)
+    until(lambda: len(log.entries) == 1, "the first is written")
+    writer.put(A, 2)
+    writer.forget()
+    writer.put(A, 3)
+    until(lambda: len(log.entries) == 2, "the next leader's is written at once")
+    assert log.values() == [(A, 1), (A, 3)]
+    writer.close()

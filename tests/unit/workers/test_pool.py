@@ -126,9 +126,9 @@ def test_without_processes_everything_is_planned_here() -> None:
 
 def test_a_defect_is_raised_here_and_the_worker_goes_on(pool: WorkerPool) -> None:
     before = pool.pids
-    broken = builders.cluster((), Topic("t", (Partition(0, None),) * 1000))  # type: ignore[arg-type]
-    with pytest.raises(RuntimeError, match=r"(?s)planning failed in a worker.*TypeError"):
-        plan_of(pool, broken)
+    broken = replace(DESIRED, pools=(None,))  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match=r"(?s)planning failed in a worker.*AttributeError"):
+        pool.plan(broken, BIG, RECORDS)
     assert plan_of(pool, BIG) == make_plan(DESIRED, BIG, RECORDS)
     assert pool.pids == before
 

@@ -1,6 +1,6 @@
 """Which log directory each replica is in, by column; a mapping is made when somebody asks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,9 @@ class LogDirColumns(Sequence[Mapping[int, str] | None]):
             return self._mappings(first, max(first, last))
         row = range(len(self))[at]
         return self._mappings(row, row + 1)[0]
+
+    def __iter__(self) -> Iterator[Mapping[int, str] | None]:
+        return iter(self._mappings(0, len(self)))
 
     def take(self, rows: Ints) -> "LogDirColumns":
         """The partitions of these rows."""

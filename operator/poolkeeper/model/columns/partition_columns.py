@@ -7,7 +7,7 @@ partitions say, and the other way round.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain, groupby, repeat
 from operator import eq
 from typing import Any, overload
@@ -142,6 +142,10 @@ class PartitionColumns:
 
     def __len__(self) -> int:
         return len(self.number)
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        given = [each.name for each in fields(self) if each.init]
+        return PartitionColumns, tuple(getattr(self, name) for name in given)
 
     def take(self, rows: Ints) -> "PartitionColumns":
         """The partitions of these rows."""

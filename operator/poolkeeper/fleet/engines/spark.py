@@ -62,8 +62,13 @@ WRITES_AT_A_TIME = 4
 """Tables that are written at one time: most of them are small."""
 WRITING: Mapping[str, str] = {
     "compression": "zstd",
+    "parquet.compression.codec.zstd.level": "1",
+    "parquet.compression.codec.zstd.bufferPool.enabled": "true",
     # A reader of one of several clusters in a file decodes no more than it must.
     "parquet.block.row.count.limit": str(64 * 1024),
+    "parquet.page.row.count.limit": str(64 * 1024),
+    # Nobody asks how many bytes a column would have without its encoding.
+    "parquet.size.statistics.enabled": "false",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 COPIED_ONCE: Mapping[str, str] = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}

@@ -24,8 +24,8 @@ from poolkeeper.fleet.storage.table_schema import TableSchema
 
 CLUSTER = table_schema.CLUSTER.name
 KEPT_BYTES = 32 * 1024**2
-LARGE_BYTES = 4 * 1024**2
-"""A row group of one cluster, which is read once, or of too many rows to wait for the next."""
+LARGE_BYTES = 16 * 1024**2
+"""A row group of too many rows to wait for the next cluster."""
 LONG_NAME = 60
 
 
@@ -79,7 +79,7 @@ class Reader:
                 if held is _Held.NONE:
                     continue
                 wanted = (CLUSTER, *there) if held is _Held.AMONG else tuple(there)
-                content = self._group(file, path, group, wanted)
+                content = self._group(file, path, group, wanted, shared=held is _Held.AMONG)
                 if held is _Held.AMONG:
                     content = _of_cluster(content, cluster)
                 if content.num_rows:
@@ -97,11 +97,14 @@ class Reader:
             self._open[path] = pq.ParquetFile(opened, page_checksum_verification=True)
         return self._open[path]
 
-    def _group(self, file: Any, path: str, group: int, columns: tuple[str, ...]) -> pa.Table:
+    def _group(
+        self, file: Any, path: str, group: int, columns: tuple[str, ...], *, shared: bool
+    ) -> pa.Table:
+        """A row group, which is kept if the next cluster may want it."""
         key = (path, group, columns)
         if key not in self._kept:
             found = file.read_row_group(group, list(columns), use_threads=False)
-            if found.nbytes > LARGE_BYTES:
+            if not shared or found.nbytes > LARGE_BYTES:
                 return found
             while self._kept and self._kept_bytes > KEPT_BYTES:
                 self._kept_bytes -= self._kept.popitem(last=False)[1].nbytes
@@ -134,4 +137,9 @@ def _holding(file: Any, group: int, cluster: str) -> _Held:
 
 def _of_cluster(content: pa.Table, cluster: str) -> pa.Table:
     own = pc.equal(content.column(CLUSTER), cluster)
-    return content.drop_columns([CLUSTER]).filter(own)
+    rest = content.drop_columns([CLUSTER])
+    first, count = pc.index(own, True).as_py(), pc.sum(own, min_count=0).as_py()
+    # We write a cluster's rows side by side: then they need no copy.
+    if count and pc.all(own.slice(first, count)).as_py():
+        return rest.slice(first, count)
+    return rest.filter(own)

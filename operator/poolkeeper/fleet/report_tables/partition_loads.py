@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from poolkeeper.fleet.report_tables.cluster_tables import ClusterTables
+from poolkeeper.fleet.storage.parquet import only
 from poolkeeper.load.apply import WHOLE_TOPIC
 from poolkeeper.load.prometheus import BYTES, RATE
 
@@ -50,8 +51,8 @@ def partition_loads(tables: ClusterTables) -> PartitionLoads:
     topic = encoded.indices.to_numpy().astype(np.int64)
     partition = rows.column("partition").to_numpy().astype(np.int64)
     places = _Places(encoded.dictionary, topic, partition)
-    of_bytes = tables.features.filter(pc.equal(tables.features.column("metric"), BYTES))
-    of_rates = tables.features.filter(pc.equal(tables.features.column("metric"), RATE))
+    metric = tables.features.column("metric")
+    of_bytes, of_rates = (only(tables.features, pc.equal(metric, m)) for m in (BYTES, RATE))
     size, rate = _floats(rows.column("bytes")), _floats(rows.column("bytes_in_per_s"))
     lists = _plain(rows.column("replicas"))
     lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -78,7 +79,7 @@ class _Places:
 
     def figures(self, features: pa.Table, column: str) -> Floats:
         """The figure of each partition: its own, else its part of its topic's."""
-        known = features.filter(pc.is_valid(features.column(column)))
+        known = only(features, pc.is_valid(features.column(column)))
         found = pc.index_in(_plain(known.column("topic")), value_set=self.names)
         there = pc.is_valid(found).to_numpy(zero_copy_only=False)
         topic = pc.fill_null(found, 0).to_numpy()[there].astype(np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from poolkeeper.fleet.storage.parquet import only
 from poolkeeper.load.apply import WHOLE_TOPIC
 from poolkeeper.load.prometheus import BYTES, RATE
 from poolkeeper.model.columns.partition_columns import (
@@ -62,7 +63,7 @@ def with_features(cluster: Cluster, features: pa.Table) -> Cluster:
 def _known(features: pa.Table, metric: str, name: str) -> pa.Table:
     """Topic, partition and value, where there is a value."""
     own = pc.and_(pc.equal(features.column("metric"), metric), pc.is_valid(features.column(name)))
-    return features.filter(own).select(["topic", "partition", name])
+    return only(features.select(["topic", "partition", name]), own)
 
 
 def _where_unknown(values: Ints, figures: Floats) -> Ints:

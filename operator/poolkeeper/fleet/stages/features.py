@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.cluster_rows import numbers
-from poolkeeper.fleet.storage.parquet import from_rows, table_of
+from poolkeeper.fleet.storage.parquet import from_rows, only, table_of
 from poolkeeper.frozen import frozen
 from poolkeeper.load.apply import MeasuredLoads, with_loads
 from poolkeeper.load.prometheus import BYTES, RATE, Sample
@@ -27,6 +27,7 @@ from poolkeeper.load.time_series import (
 )
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Broker, Cluster
+from poolkeeper.planning.problem.partitions import places_of
 
 METRICS = (BYTES, RATE)
 NEEDED = ("topic", "partition", "metric", "last", "p95")
@@ -162,10 +163,8 @@ def of_brokers_of_known_sizes(
     size = np.repeat(partitions.column("bytes").to_numpy(), lengths)
     grows = np.repeat(growth, lengths)
     live = np.array(sorted(brokers), dtype=np.int64)
-    place = np.searchsorted(live, ids)
-    here = np.zeros(len(ids), dtype=bool)
-    inside = place < len(live)
-    here[inside] = live[place[inside]] == ids[inside]
+    place = places_of(ids.astype(np.int64), live)
+    here = place >= 0
     grown = here & ~np.isnan(grows)
     # Sums in the order of the rows, as a loop makes them; whole numbers below 2^53 are exact.
     held = np.bincount(place[here], size[here], len(live))
@@ -182,8 +181,9 @@ def of_brokers_of_known_sizes(
 
 def _growth_of(features: pa.Table, partitions: pa.Table) -> np.ndarray:
     """Bytes a day by row of `partitions`; NaN where nobody knows."""
-    known = features.filter(pc.equal(features.column("metric"), BYTES))
-    known = known.filter(pc.is_valid(known.column("growth_per_day")))
+    grown = features.column("growth_per_day")
+    own = pc.and_(pc.equal(features.column("metric"), BYTES), pc.is_valid(grown))
+    known = only(features.select(["topic", "partition", "growth_per_day"]), own)
     growth = np.full(partitions.num_rows, np.nan)
     if not known.num_rows:
         return growth

@@ -99,12 +99,13 @@ def _write(task: PageTask, where: _Place) -> PlanPage:
     try:
         with collector_paused():
             page, plan = _sources(where).page(name)
+            written = plan_json.encode(plan) + b"\n"
     except PoolkeeperError as wrong:
         return PlanPage(name, Missing(Gap.DAMAGED, name, wrong.line), damaged_files(wrong))
     objects = ArrowObjects(where.root, where.storage)
     file = f"{folder_of(where.day)}/{name}"
     objects.put(f"{file}.html", page.encode())
-    objects.put(f"{file}.json", plan_json.encode(plan) + b"\n")
+    objects.put(f"{file}.json", written)
     return PlanPage(name)
 
 

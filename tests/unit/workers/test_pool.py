@@ -19,7 +19,7 @@ from poolkeeper.errors import Unavailable
 from poolkeeper.model.execution.records import BrokerRecord, Records
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import UnmanagedTopics
-from poolkeeper.model.topology import Cluster, Partition, Topic
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.workers import wire
 from poolkeeper.workers.pool import WorkerPool

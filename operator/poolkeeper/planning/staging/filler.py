@@ -5,14 +5,17 @@ stages' lengths comes close to the busiest broker's bytes if that broker never w
 
 1. *Span*: the most bytes that a broker takes in or gives out in the stage. It is the busiest
    broker's bytes left, divided by the fewest stages that the limits of counts allow, plus one
-   replica of usual size; or the largest single entry if that is more.
+   replica of usual size; or the largest single entry if that is more. Limits of counts are those of
+   brokers, of the cluster and of each topic: if one topic needs many stages, the rest of the plan
+   is kept for them, or brokers have nothing to do beside its last ones.
 2. *Large entries together*: sizes have a long tail, and an entry above the usual span sets the
    length of its stage alone. Meanwhile all other brokers may carry as much, so the queues give
    their largest entries first. Entries of similar size (within a factor of about four, or all far
    below the span) go by urgency. Then come the sides that must carry something now, because
    otherwise they would have more left after the stage than the busiest side (or, where the bytes of
    a stage are limited, than the level that all sides can be brought down to).
-   If the bytes of a stage do not suffice for all, other rules hold. Only the entries that
+   These look further for steps that fit than the others, as what they do not carry now prolongs
+   the plan. If the bytes of a stage do not suffice for all, other rules hold. Only the entries that
    `large_entries` names go first. Then go the sides that must carry something, those with most left
    first, and then the sides with much left and large entries.
 3. *Counts keep pace*: every side carries its part of its replicas in every stage. So it reserves
@@ -27,6 +30,7 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from poolkeeper.model.columns.replica_lists import Ints
 from poolkeeper.model.specs import Execution
 from poolkeeper.planning.staging.large_entries import large_bytes, near_bytes
 from poolkeeper.planning.staging.makespan_bound import level_bytes
@@ -37,6 +41,9 @@ from poolkeeper.planning.staging.stage_capacity import StageCapacity
 _LOOK_AHEAD = 12
 """Steps tried without success at either end of a queue per stage."""
 
+_LOOK_FAR = 200
+"""The same for sides that must carry something now, once no large step sets the stage's length."""
+
 _HEADS = 8
 """Steps at the large end of a queue among which the largest in all its replicas is looked for."""
 
@@ -45,6 +52,12 @@ _SMALL = 4
 
 _GATHERED = 4
 """Steps of a queue that are gathered at most, by the limit per broker."""
+
+_USUAL = 2
+"""A stage is scarce only if its largest entry is as many times what one stage should carry."""
+
+_PART = 25
+"""A stage is scarce only if its largest entry is above one in so many bytes of the busiest side."""
 
 Queues = Mapping[int, Mapping[int, SideQueue]]
 """By urgency and bottleneck."""
@@ -61,6 +74,13 @@ class StagePace(NamedTuple):
     level_bytes: int
     largest_bytes: int
 
+    @property
+    def is_scarce(self) -> bool:
+        """Whether the largest step sets the length of the next stage, and much of the plan's."""
+        busiest = self.loads.busiest_bytes
+        usual = self.largest_bytes * self.stages >= _USUAL * busiest
+        return usual and self.largest_bytes * _PART > busiest
+
 
 def pace_of(
     loads: SideLoads,
@@ -68,11 +88,13 @@ def pace_of(
     backlog: Backlog,
     execution: Execution,
     *,
+    most_of_topic: Ints | None = None,
     span_percent: int = 100,
 ) -> StagePace:
     """The pace for the loads that are left; `span_percent`: the span in percent of the usual.
 
     `queues`: those of the backlog that these loads are of.
+    `most_of_topic`: the caps by topic of the table, if they count.
     """
     replicas, size = loads.busiest_replicas, loads.busiest_bytes
     stages = max(
@@ -81,13 +103,19 @@ def pace_of(
         -(-loads.bytes // execution.max_bytes),
         1,
     )
+    if most_of_topic is not None:
+        stages = max(stages, backlog.stages_of_topics(most_of_topic, stages))
     gone, carried = backlog.gone, backlog.table.bytes
     heads = [row for sides in queues.values() for q in sides.values() for row in q.rows[:_HEADS]]
     largest = max([carried[row] for row in heads if not gone[row]], default=0)
     usual = max(largest, -(-size // stages) + size // max(1, replicas))
     span = usual * span_percent // 100
-    level = max(level_bytes(loads.bytes_of[out::2], execution.max_bytes) for out in (0, 1))
-    return StagePace(loads, stages, span, max(0, size - span, level), largest)
+    level = max(0, size - span)
+    for out in (0, 1):
+        loaded = loads.bytes_of[out::2]
+        if sum([load - level for load in loaded if load > level]) > execution.max_bytes:
+            level = max(level, level_bytes(loaded, execution.max_bytes))
+    return StagePace(loads, stages, span, level, largest)
 
 
 class Style(NamedTuple):
@@ -157,8 +185,10 @@ class StageFiller:
             for urgency in queues
             for side, queue in queues[urgency].items()
         ]
+        far = _LOOK_AHEAD if pace.is_scarce else _LOOK_FAR
         for turn in self._turns:
-            turn.cursor = Cursor(turn.queue, backlog, room, _LOOK_AHEAD)
+            look_ahead = far if turn.needs > 0 else _LOOK_AHEAD
+            turn.cursor = Cursor(turn.queue, backlog, room, look_ahead)
         self._gathers = style.gathers
         by_side = [(turn.side, turn.queue) for turn in self._turns]
         large = large_bytes(

@@ -14,9 +14,9 @@ against the laws and the disks, and decides about those that may not go by thems
 3. If disks cannot take at once all that is to come, the order of `disk_order` says what may go
    now. If the laws forbid all of that, step 2 is repeated without that order.
 
-While large entries set the lengths of stages (`_is_scarce`), the entries that run beside them
-decide how long the plan lasts. Then the stage is tried in every style of `_STYLES`, each time with
-one more stage after it. The style is chosen for which the two stages, and the bytes that the
+While large entries set the lengths of stages (`StagePace.is_scarce`), the entries that run beside
+them decide how long the plan lasts. Then the stage is tried in every style of `_STYLES`, each time
+with one more stage after it. The style is chosen for which the two stages, and the bytes that the
 busiest side has left after both, are together the shortest.
 
 So an empty stage means that disks, in-sync replicas or missing parts of the plan block every entry.
@@ -25,7 +25,11 @@ The wait names the reason of the most urgent one.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+import numpy as np
+
+from poolkeeper.model.columns.replica_lists import Ints
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Urgency
@@ -50,17 +54,12 @@ _STYLES = tuple(
 )[1:]
 """Styles in which a scarce stage is tried besides the usual, which wins ties; so does the first."""
 
-_USUAL = 2
-"""A stage is scarce only if its largest entry is as many times what one stage should carry."""
-
-_PART = 25
-"""A stage is scarce only if its largest entry is above one in so many bytes of the busiest side."""
-
 _PRUNE_MAX = 200
 """A lawful group up to this size is made as small as possible."""
 
 
 _HEAL = Urgency.HEAL.value
+_UNBOUNDED = 2**62
 
 
 @dataclass
@@ -97,7 +96,13 @@ class StagePacker:
         """The usual pace; `None` if the stage heals."""
         if _HEAL in backlog.queues:
             return None
-        return pace_of(backlog.all, backlog.queues, backlog, self.execution)
+        caps = self._most_of_topic
+        return pace_of(backlog.all, backlog.queues, backlog, self.execution, most_of_topic=caps)
+
+    @cached_property
+    def _most_of_topic(self) -> Ints:
+        """`caps`, without bound for topics that may not move."""
+        return np.array([cap or _UNBOUNDED for cap in self.caps], dtype=np.int64)
 
     def _style(self, backlog: Backlog, pace: StagePace | None) -> Style:
         """The style of the next stage: the one with which the plan is expected to end first.
@@ -105,7 +110,7 @@ class StagePacker:
         A stage that heals has the usual style.
         """
         best = USUAL
-        if pace is None or not _is_scarce(pace):
+        if pace is None or not pace.is_scarce:
             return best
         shortest_bytes = self._lasting_bytes(backlog, best)
         if shortest_bytes is None:
@@ -143,9 +148,20 @@ class StagePacker:
         """Fill a stage with the steps that may go by themselves; `pace`: if it is known."""
         healing = {urgency: q for urgency, q in backlog.queues.items() if urgency == _HEAL}
         rest = {urgency: q for urgency, q in backlog.queues.items() if urgency != _HEAL}
-        percent = style.span_percent
+        percent, caps = style.span_percent, self._most_of_topic
         paces = [
-            (pace or pace_of(loads, queues, backlog, self.execution, span_percent=percent), queues)
+            (
+                pace
+                or pace_of(
+                    loads,
+                    queues,
+                    backlog,
+                    self.execution,
+                    most_of_topic=caps if queues is rest else None,
+                    span_percent=percent,
+                ),
+                queues,
+            )
             for loads, queues in ((backlog.healing, healing), (backlog.all, rest))
             if queues
         ]
@@ -193,12 +209,6 @@ class StagePacker:
         for row in copied:
             self.disks.cancel(self.table.entry(row))
         return len(copied) == len(rows)
-
-
-def _is_scarce(pace: StagePace) -> bool:
-    """Whether the largest step sets the length of the next stage, and much of the plan's."""
-    largest, busiest = pace.largest_bytes, pace.loads.busiest_bytes
-    return largest * pace.stages >= _USUAL * busiest and largest * _PART > busiest
 
 
 class _Stage:

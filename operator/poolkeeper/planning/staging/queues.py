@@ -15,6 +15,7 @@ from operator import sub
 
 import numpy as np
 
+from poolkeeper.model.columns.replica_lists import Ints
 from poolkeeper.model.plans import Urgency
 from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.limits import Entry
@@ -81,6 +82,9 @@ class Backlog:
         self.all = SideLoads.of_all(table)
         self.healing = SideLoads(table)
         self.healing.count((row for row, each in enumerate(table.urgency) if each == _HEAL), 1)
+        topics = np.array(table.topic, dtype=np.int64)
+        self._left_of_topic = np.bincount(topics, minlength=len(table.topics))
+        self._stages_of_topics = len(table)
         self._bytes_unit = self.all.busiest_bytes or 1
         self._replicas_unit = self.all.busiest_replicas or 1
         self.queues: dict[int, dict[int, SideQueue]] = defaultdict(dict)
@@ -118,6 +122,7 @@ class Backlog:
         """A copy to try stages with, to which nothing can be added."""
         other = copy.copy(self)
         other.gone = self.gone.copy()
+        other._left_of_topic = self._left_of_topic.copy()
         other.all, other.healing = self.all.clone(), self.healing.clone()
         return other
 
@@ -141,6 +146,8 @@ class Backlog:
         row = self.table.append(entry)
         self.gone.append(0)
         self.all.count([row], 1)
+        self._left_of_topic[self.table.topic[row]] += 1
+        self._stages_of_topics += 1
         if entry.urgency == _HEAL:
             self.healing.count([row], 1)
         side = self._bottleneck(row)
@@ -162,12 +169,24 @@ class Backlog:
         if not rows:
             return
         carried, into, urgency = self.table.bytes, self.table.into, self.table.urgency
+        np.subtract.at(self._left_of_topic, [self.table.topic[row] for row in rows], 1)
         self.all.bytes_of = list(map(sub, self.all.bytes_of, bytes_of))
         self.all.replicas_of = list(map(sub, self.all.replicas_of, replicas_of))
         self.all.bytes -= sum([carried[row] for row in rows])
         self.all.replicas -= sum([len(into[row]) or 1 for row in rows])
         if _HEAL in self.queues:
             self.healing.count((row for row in rows if urgency[row] == _HEAL), -1)
+
+    def stages_of_topics(self, most_of_topic: Ints, enough: int) -> int:
+        """The fewest stages that the caps of topics allow, or no more than `enough` if that is.
+
+        `most_of_topic`: the caps by topic of the table. The number is looked at anew only where it
+        may be above `enough`, as it never grows.
+        """
+        if self._stages_of_topics > enough:
+            stages = -(-self._left_of_topic // most_of_topic)
+            self._stages_of_topics = int(stages.max(initial=0))
+        return self._stages_of_topics
 
     def everything(self) -> Iterator[int]:
         """All steps that wait, the most urgent first."""

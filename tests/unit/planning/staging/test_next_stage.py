@@ -287,6 +287,17 @@ def test_a_prediction_tells_stages_seconds_and_the_bound() -> None:
     assert makespan == plans.Makespan(6.0, 6.0, GIB // 2)
 
 
+def test_the_rest_of_a_plan_is_kept_for_the_stages_of_a_capped_topic() -> None:
+    """A topic of which one partition goes at a time, and others whose brokers could go ahead."""
+    slow, moves = spread(40)
+    others = [partition(n, 2, 3, 1, size_bytes=GIB) for n in range(40)]
+    moves += [move(f"u{n}", n, (2, 3, 1), (5, 3, 1)) for n in range(40)]
+    topics = slow | {f"u{n}": [*others[: n + 1]] for n in range(40)}
+    caps = Bounds(topic_write_bytes=0, topic_partitions_min=1)
+    _, makespan, _ = next_stage.predict(plan(*moves), cluster(**topics), desired(), bounds=caps)
+    assert makespan.seconds <= 1.5 * makespan.lower_bound_seconds
+
+
 def test_a_stage_lasts_longer_than_its_largest_entry_where_the_plan_is_over_sooner() -> None:
     """Broker 1 gives 38 and 34 GiB while broker 2 gives 70: else 34 would last for a stage."""
     sizes = (38, 34, 1, 1, 1, 1)

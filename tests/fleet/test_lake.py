@@ -85,6 +85,30 @@ def test_a_run_that_works_is_not_swept(lake: Lake) -> None:
     assert now.sweep() == (working.id,)
 
 
+def test_what_a_task_puts_down_after_its_run_is_over_is_swept(lake: Lake) -> None:
+    published, working = begun(lake), begun(lake)
+    lake.publish(published, [entry("a", published)])
+    for run in (published, working):
+        lake.objects.put(f"attempts/{run.id}/moves/00000-x.arrow", b"abc")
+    assert later(lake, 23).sweep() == ()
+    assert len(lake.objects.files("attempts")) == 2
+    assert later(lake, 25).sweep() == (working.id,)
+    assert lake.objects.files("attempts") == []
+    assert written(lake, published)
+
+
+def test_attempts_of_a_run_that_works_are_not_swept(lake: Lake) -> None:
+    working = begun(lake)
+    lake.objects.put(f"attempts/{working.id}/moves/00000-x.arrow", b"abc")
+    old = replace(lake, grace_s=-1.0)  # whatever is there is old
+    late = lake.objects.read(f"runs/{working.id}.json")
+    lake.objects.delete(f"runs/{working.id}.json")
+    assert lake.sweep() == ()
+    assert lake.objects.files("attempts"), "without a mark, but new"
+    lake.objects.put(f"runs/{working.id}.json", late or b"")
+    assert old.sweep() == (working.id,)
+
+
 def test_a_run_that_is_replaced_altogether_is_swept_and_one_in_part_is_not(lake: Lake) -> None:
     first, second, third = begun(lake), begun(lake), begun(lake)
     lake.publish(first, [entry("a", first), entry("b", first)])

@@ -12,7 +12,8 @@ grace time, and is not named by the object that counts, is deleted with all of t
 run touches its object while it works, so that it never looks old. An object that counted may be
 damaged or gone, and then names no runs: a publication puts `ROOT/runs/ID.json` for each folder of
 its step and day that no entry names and that has none. So every folder of a run is named by what
-counts, or has an object in `ROOT/runs`, or gets one with the next publication.
+counts, or has an object in `ROOT/runs`, or gets one with the next publication. A task that was
+given up may put rows down after its run is over: they go once they are older than the grace time.
 """
 
 import hashlib
@@ -169,6 +170,7 @@ class Lake:
         """Delete runs that do not count and are older than the grace time; returns their ids."""
         oldest = self._oldest_ms()
         swept = []
+        self._sweep_attempts(oldest)
         for marked in self.objects.children(_RUNS):
             if marked.modified_ms > oldest:
                 continue
@@ -186,6 +188,16 @@ class Lake:
             self.objects.delete(f"{ATTEMPTS}/{run.id}")
             self.objects.delete(marked.path)
         return tuple(swept)
+
+    def _sweep_attempts(self, oldest_ms: float) -> None:
+        """Delete what tasks have put down for runs that are over, once all of it is old."""
+        put_down = self.objects.children(ATTEMPTS)  # before the marks: a run puts its mark first
+        marks = {marked.name for marked in self.objects.children(_RUNS)}
+        for folder in put_down:
+            files = self.objects.files(folder.path)
+            is_old = all(file.modified_ms <= oldest_ms for file in files)
+            if is_old and f"{folder.name}.json" not in marks:
+                self.objects.delete(folder.path)
 
     def touch(self, run: StepRun) -> None:
         """Say that a run is under way."""

@@ -1,7 +1,8 @@
 """One loop for each declared cluster, as long as this instance leads.
 
-Every change in the resource cache assembles the declared state again, at most once in `COALESCE_S`.
-Loops are then started, woken or ended to match it. They run only with the Lease:
+Every change in the resource cache assembles the declared state again, at most once in `COALESCE_S`,
+and less often where that is long, as it is with thousands of Topics (`news.rest_s`). Loops are then
+started, woken or ended to match it. They run only with the Lease:
 
 | the Lease is | loops |
 |---|---|
@@ -27,6 +28,7 @@ from threading import Event, Thread
 
 from poolkeeper.cluster_connections import ClusterConnections, ClusterConnector
 from poolkeeper.controller import loop
+from poolkeeper.controller.news import rest_s
 from poolkeeper.controller.reporting.reporter import Reporter
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.settle_time import SettleTime
@@ -221,8 +223,9 @@ class ClusterLoops:
             settling = any(cluster_loop.settling for cluster_loop in self._loops.values())
             self.cache.changed.wait(COALESCE_S if settling else TICK_S)
             self.cache.changed.clear()
+            began_s = time.monotonic()
             self.reconcile()
-            self.stop.wait(COALESCE_S)
+            self.stop.wait(max(COALESCE_S, rest_s(time.monotonic() - began_s)))
         self._end_all()
 
     def end(self) -> None:

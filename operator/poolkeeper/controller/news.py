@@ -49,5 +49,8 @@ class NewsBudget:
 
 
 def rest_s(pass_s: float) -> float:
-    """Return how long a loop rests after a pass that took so long, if no run is under way."""
+    """Return how long a loop rests after a pass that took so long, if no run is under way.
+
+    The thread that assembles what is declared rests so as well.
+    """
     return min(REST * pass_s, REST_S_MAX)

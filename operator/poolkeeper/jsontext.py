@@ -11,7 +11,10 @@ from json import JSONEncoder
 
 import msgspec
 
-_BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
+_DELETE = "\x7f"
+"""The one ASCII character that the standard library escapes and msgspec does not."""
+
+_ESCAPED = re.compile(f"[{_DELETE}-\U0010ffff]+")
 
 
 def canonical(value: object, *, ascii_only: bool = True) -> str:
@@ -28,9 +31,9 @@ def canonical_of(value: object) -> bytes:
         text = msgspec.json.encode(value, order="sorted")
     except (UnicodeEncodeError, OverflowError):  # half a character, or more than 64 bits
         return canonical(msgspec.to_builtins(value)).encode()
-    if text.isascii():
+    if text.isascii() and _DELETE.encode() not in text:
         return text
-    return _BEYOND_ASCII.sub(_escaped, text.decode()).encode()
+    return _ESCAPED.sub(_escaped, text.decode()).encode()
 
 
 def _escaped(found: re.Match[str]) -> str:

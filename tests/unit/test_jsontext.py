@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from poolkeeper.jsontext import canonical, canonical_of, compact, indented
@@ -47,6 +47,8 @@ WITHOUT_FRACTIONS = st.recursive(
 
 
 @given(WITHOUT_FRACTIONS)
+@example("\x7f")
+@example({"\x7f": "\x7e\x80"})
 def test_the_fast_form_is_the_same_to_the_byte(value: object) -> None:
     assert canonical_of(value) == canonical(value).encode()
 

@@ -54,10 +54,8 @@ class EntryTable:
             columns = columns.take(going)
         before = np.cumsum(columns.counts) - columns.counts + place
         self.before, self.after = columns.lists.take(before), columns.lists.take(before + 1)
-        number: dict[str, int] = {}
-        place_of = [number.setdefault(name, len(number)) for name, _ in columns.topics]
-        self.topic: list[int] = np.array(place_of, dtype=np.int64)[columns.topic].tolist()
-        self.topics = [*number]
+        self.topics, topic = _topics_of(columns)
+        self.topic: list[int] = topic.tolist()
         self.brokers: list[int] = distinct(columns.lists.ids).tolist()
         olds, news = self.before.wide(), self.after.wide()
         added = _added(olds, news)
@@ -163,6 +161,19 @@ def _next_steps(counts: Ints, at: Sequence[int | None] | None) -> tuple[Ints, In
         places = np.array([_NOWHERE if each is None else each for each in at], dtype=np.int64)
     found = np.flatnonzero((places != _NOWHERE) & (places + 1 < counts))
     return found, places[found]
+
+
+def _topics_of(columns: MoveColumns) -> tuple[list[str], Ints]:
+    """The names of the topics of these moves, and by move which of them it is.
+
+    Columns that were taken from others still name topics without a move, and those may be gone.
+    """
+    number: dict[str, int] = {}
+    used = distinct(columns.topic)
+    names = [columns.topics[topic][0] for topic in used.tolist()]
+    place = np.zeros(len(columns.topics), dtype=np.int64)
+    place[used] = [number.setdefault(name, len(number)) for name in names]
+    return [*number], place[columns.topic]
 
 
 def _added(olds: Ints, news: Ints) -> Bools:

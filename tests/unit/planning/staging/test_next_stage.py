@@ -50,6 +50,14 @@ def test_what_is_done_or_left_out_is_in_no_stage() -> None:
     assert next_stage.next_stage([], [], observed, desired()) is None
 
 
+def test_a_move_whose_topic_is_gone_stops_no_other() -> None:
+    """What an earlier stage moved may have been deleted since, its moves are left out."""
+    topics, moves = spread(2)
+    lost = move("lost", 0, (1, 2, 3), (4, 2, 3))
+    stage = first([lost, *moves], cluster(**topics), desired(), at=[None, 0, 0])
+    assert entries(stage) == [(1, 1), (2, 1)]
+
+
 def test_each_partition_takes_one_step_at_a_time() -> None:
     grown = move("t", 0, (1,), (1, 2), (1, 2, 3), gib=2)
     observed = cluster(t=[partition(0, 1)])

@@ -19,7 +19,7 @@ from poolkeeper.errors import BrokersUnreachable
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import Cluster
-from poolkeeper.reconcile.context import Enrich
+from poolkeeper.reconcile.access import Enrich
 
 if TYPE_CHECKING:  # the clients of brokers take long to import, and not every cluster has them
     from poolkeeper.brokers.requests import BrokerClient

@@ -11,8 +11,8 @@ from poolkeeper.controller.audit_notes import noting
 from poolkeeper.controller.broker_link import BrokerLink, KeptSizes
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import Planner
+from poolkeeper.reconcile.access import Enrich
 from poolkeeper.reconcile.context import (
-    Enrich,
     PassContext,
     PassMemory,
     PendingPlan,

@@ -6,7 +6,7 @@ changed; then nothing was written. No write claims that Kafka did what was reque
 observation tells.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from poolkeeper.errors import Refused, Stale
@@ -24,6 +24,9 @@ from poolkeeper.model.execution.throttles import LeftThrottles, ThrottleReading
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
+
+Enrich = Callable[[Cluster], Cluster]
+"""Adds what only the brokers' protocol tells (sizes, log directories), where it is available."""
 
 
 class ClusterView(Protocol):

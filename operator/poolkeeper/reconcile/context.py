@@ -26,21 +26,23 @@ from poolkeeper.planning.planner import Planner, make_plan
 from poolkeeper.planning.run_state import unclean_elections
 from poolkeeper.planning.run_state.gates.disks import SeenDisks, TargetDisks
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyProgress, CopyState, copies_of
-from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState
+from poolkeeper.planning.run_state.progress.move_progress import (
+    IN_FLIGHT_STATES,
+    MoveProgress,
+    MoveState,
+)
 from poolkeeper.planning.run_state.progress.punctuality import punctuality
 from poolkeeper.planning.run_state.reassignments.orphans import SeenOrphans
 from poolkeeper.planning.run_state.reassignments.requests import SeenStall
 from poolkeeper.planning.run_state.throttling.adaptive_rate import LOOKS, SizeLook
 from poolkeeper.planning.run_state.throttling.throttles import ThrottleWatch
-from poolkeeper.reconcile.access import ClusterAccess, ClusterView
+from poolkeeper.reconcile.access import ClusterAccess, ClusterView, Enrich
 from poolkeeper.reconcile.known_answers import KnownAnswers
 from poolkeeper.telemetry.audit import AuditTrail
 
 if TYPE_CHECKING:  # the clients of brokers take longest to import, and plans of files need none
     from poolkeeper.brokers.requests import BrokerClient
 
-IN_FLIGHT_STATES = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
-"""The states of a move whose step is in flight, or done with its entry still in the request."""
 ENDED_STATES = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
 """The states of a move that needs nothing more."""
 UNCLEAN_MAX = 1000
@@ -229,9 +231,6 @@ class PassMemory:
         self.electing_since_ms = None
         self.overdue = {}
 
-
-Enrich = Callable[[Cluster], Cluster]
-"""Adds what only the brokers' protocol tells (sizes, log directories), where it is available."""
 
 Timed = Callable[[str], AbstractContextManager[None]]
 """Measures the time of a part of a pass: observe, plan, stage, apply."""

@@ -18,11 +18,15 @@ from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, ToldReplicas
 from poolkeeper.planning.run_state.gates import disks, gates
 from poolkeeper.planning.run_state.progress.log_dir_copies import classify_copies, copies_of
-from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.progress.move_progress import (
+    IN_FLIGHT_STATES,
+    MoveState,
+    classify,
+)
 from poolkeeper.planning.run_state.reassignments import requests
 from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, Owned
 from poolkeeper.planning.run_state.returns import classify_returns
-from poolkeeper.reconcile.context import IN_FLIGHT_STATES, PassMemory, progress_of
+from poolkeeper.reconcile.context import PassMemory, progress_of
 from poolkeeper.reconcile.decide import cancel, stalls
 from poolkeeper.reconcile.decide.decisions import RunSituation
 from poolkeeper.reconcile.observe.observation import Observation

@@ -17,8 +17,8 @@ from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster
+from poolkeeper.reconcile.access import Enrich
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.context import Enrich
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 from poolkeeper.rehearsal.cluster_copy import loading
 from poolkeeper.rehearsal.cluster_copy.kept_sizes import KeptSizes

@@ -16,9 +16,10 @@ from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.waits import after_error
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.planner import Planner
+from poolkeeper.reconcile.access import Enrich
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.cluster import reconcile_cluster
-from poolkeeper.reconcile.context import Enrich, PassContext, planner_of_a_loop
+from poolkeeper.reconcile.context import PassContext, planner_of_a_loop
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster

@@ -19,7 +19,6 @@ import contextlib
 import getpass
 import json
 import os
-import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -112,7 +111,7 @@ class AuditTrail:
     @property
     def executor(self) -> str:
         """Who this is, for people to read."""
-        return f"`poolkeeper {self.command}` of {self.user} on {socket.gethostname()}"
+        return f"`poolkeeper {self.command}` of {self.user} on {os.uname().nodename}"
 
     def concern(self, plan: str, stage: int = 0, approved_by: str = "") -> None:
         """Say what the next writes are for: a plan's hash, and its run's stage and approval."""
@@ -135,7 +134,7 @@ class AuditTrail:
         about = {"plan": self.plan, "stage": self.stage, "approvedBy": self.approved_by}
         executor = {
             "command": self.command,
-            "host": socket.gethostname(),
+            "host": os.uname().nodename,
             "process": os.getpid(),
             "user": self.user,
         }

@@ -36,12 +36,11 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
 from poolkeeper.planning.run_state.progress import log_dir_copies, step_progress
-from poolkeeper.planning.run_state.progress.move_progress import MoveState
+from poolkeeper.planning.run_state.progress.move_progress import IN_FLIGHT_STATES, MoveState
 from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.context import IN_FLIGHT_STATES
 from poolkeeper.reconcile.decide import (
     cancel,
     cancel_candidates,

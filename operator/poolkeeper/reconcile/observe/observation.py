@@ -21,8 +21,7 @@ from poolkeeper.planning.run_state.reassignments import lost_runs, orphans
 from poolkeeper.planning.run_state.reassignments.lost_runs import NO_LOST_RUN, LostRun
 from poolkeeper.planning.run_state.reassignments.orphans import Orphans
 from poolkeeper.planning.run_state.throttling import left_throttles
-from poolkeeper.reconcile.access import ClusterView
-from poolkeeper.reconcile.context import Enrich
+from poolkeeper.reconcile.access import ClusterView, Enrich
 from poolkeeper.reconcile.known_answers import KnownAnswers, Question
 from poolkeeper.reconcile.observe.gone_brokers import (
     gone_brokers,

@@ -39,7 +39,11 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import (
     classify_copies,
     copies_of,
 )
-from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, classify
+from poolkeeper.planning.run_state.progress.move_progress import (
+    IN_FLIGHT_STATES,
+    MoveProgress,
+    classify,
+)
 from poolkeeper.planning.run_state.returns import (
     UNSETTLED,
     ReturnState,
@@ -48,7 +52,7 @@ from poolkeeper.planning.run_state.returns import (
 )
 from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile.context import IN_FLIGHT_STATES, PassContext
+from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.observe.observation import balance_of
 
 DISKS_EVERY_MS = 15_000

@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.files import snapshot_files
@@ -16,13 +17,9 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.reconcile.observe.gone_brokers import updated_records
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
-from poolkeeper.reconcile.recorded_run import (
-    RecordedRun,
-    cancel_waits,
-    damage_waits,
-    recorded_run,
-    waits_of,
-)
+
+if TYPE_CHECKING:  # what becomes of a run takes long to import, and plans of files need none of it
+    from poolkeeper.reconcile.recorded_run import RecordedRun
 
 
 @frozen
@@ -42,6 +39,7 @@ class Look:
 def look_at_cluster(target: Target, desired: Desired) -> Look:
     """Read a cluster, what could not be read of it, and what blocks every move now."""
     from poolkeeper.cli.input.clusters import cluster_reading
+    from poolkeeper.reconcile.recorded_run import cancel_waits, damage_waits, recorded_run
     from poolkeeper.zk import journal, znodes
     from poolkeeper.zk.cluster_access import ZooKeeperView
 
@@ -73,9 +71,11 @@ def look_at_cluster(target: Target, desired: Desired) -> Look:
 
 
 def live_waits(
-    seen: Observation, recorded: RecordedRun | None, desired: Desired
+    seen: Observation, recorded: "RecordedRun | None", desired: Desired
 ) -> tuple[Wait, ...]:
     """Return what blocks every move now, and the topics that cannot be read."""
+    from poolkeeper.reconcile.recorded_run import waits_of
+
     damaged = (
         Wait(WaitReason.TOPIC_DAMAGED, topic=name, detail=why)
         for name, why in sorted(seen.cluster.damaged.items())

@@ -45,6 +45,10 @@ class MoveState(StrEnum):
     UNKNOWN = "unknown"
 
 
+IN_FLIGHT_STATES = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
+"""The states of a move whose step is in flight, or done with its entry still in the request."""
+
+
 @frozen
 class MoveProgress:
     """One move's state; `at` is the index of Pi, -1 if there is none."""

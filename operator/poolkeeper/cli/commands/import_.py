@@ -14,6 +14,7 @@ from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.move_columns import columns_of_moves
 from poolkeeper.model.columns.partition_queries import led_by_others
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import RackPolicy
@@ -116,9 +117,10 @@ def imported(
 
 def _moved(moves: Sequence[Move]) -> str:
     """What moves, how much of it, and the most frequent reasons."""
-    added = sum(sum(move.replicas_added) for move in moves)
-    copied = sum(move.bytes for move in moves)
-    reasons = [reason for reason, _ in Counter(move.reason for move in moves).most_common()]
+    columns = columns_of_moves(moves)
+    added = int(columns.steps().copies.sum())
+    copied = sum(columns.bytes.tolist())
+    reasons = [columns.reasons[each] for each, _ in Counter(columns.reason.tolist()).most_common()]
     return (
         f"move {count(added, 'replica')} of {count(len(moves), 'partition')}"
         f"{f' ({size(copied)})' if copied else ''}: {few(reasons, 3)}"

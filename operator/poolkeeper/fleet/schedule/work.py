@@ -63,7 +63,7 @@ def work_of(
     entries = _predicted(plan.stages, steps) if plan.stages else _cut(columns, steps, cut)
     if not len(entries.step):
         return ClusterWork(plan.cluster, (), site, windows)
-    copied = (steps.added != NOBODY).sum(axis=1)
+    copied = steps.copies
     size = _replica_bytes(columns, steps, copied)
     first = np.flatnonzero(np.diff(entries.stage, prepend=-1))
     sizes = np.add.reduceat((size * copied)[entries.step], first)

@@ -38,6 +38,12 @@ class MoveSteps:
     removed: Ints
     added: Ints
 
+    @property
+    def copies(self) -> Ints:
+        """By step, how many replicas it adds."""
+        found: Ints = (self.added != NOBODY).sum(axis=1)
+        return found
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MoveColumns:

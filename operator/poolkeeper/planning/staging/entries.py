@@ -193,7 +193,7 @@ def _replicas_added(columns: MoveColumns, news: Ints, added: Bools) -> Ints:
         total = (added & ~repeated(news)).sum(axis=1)
     else:
         steps = columns.steps()
-        each = (steps.added != NOBODY).sum(axis=1)
+        each = steps.copies
         total = np.bincount(steps.move, weights=each, minlength=len(columns)).astype(np.int64)
     found: Ints = np.maximum(total, 1)
     return found

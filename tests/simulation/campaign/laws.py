@@ -33,6 +33,7 @@ PASSES_MAX = 220
 WRITES_MAX = 160
 BROKERS = "/brokers/ids/"
 LEADERLESS_MS = 8_000  # a broker that returns is registered when its session before has ended
+NOTICED_MS = 1_000
 OUR_RATES = {str(rate) for rate in (2 * MB, 3 * MB)}
 
 
@@ -120,13 +121,15 @@ def not_as_declared(s: Situation, outcome: Outcome) -> list[str]:
 
 @dataclass(slots=True)
 class _Ledger:
-    """By partition: lists that somebody asked for, when each replica was last in sync, and since
-    when there is no leader although a replica in sync is live. By broker: when it was registered.
+    """By partition: lists that somebody asked for, when each replica was last in sync, since when
+    there is no leader although a replica in sync is live, and the last ISR. By broker: when it was
+    registered.
     """
 
     lists: dict[Partition, set[frozenset[int]]] = field(default_factory=dict)
     leaderless_ms: dict[Partition, int] = field(default_factory=dict)
     in_sync_ms: dict[Partition, dict[int, int]] = field(default_factory=dict)
+    isr: dict[Partition, set[int]] = field(default_factory=dict)
     registered_ms: dict[int, list[int]] = field(default_factory=dict)
 
     def add(self, name: Partition, ids: object) -> None:
@@ -173,8 +176,12 @@ def _check_state(s: Situation, ledger: _Ledger, operation: Operation, now_ms: in
             yield f"{name} had no leader for {now_ms - since_ms} ms"
         if state["leader"] < 0 and isr - hurt:
             ledger.leaderless_ms[name] = now_ms
+    before = ledger.isr.get(name, set())
+    ledger.isr[name] = isr
     for id_ in isr:
-        if _returned_ms(s, ledger, id_, now_ms) <= now_ms:
+        returned_ms = _returned_ms(s, ledger, id_, now_ms)
+        # A controller that has not noticed yet that a broker was away writes it as in sync.
+        if returned_ms + NOTICED_MS <= now_ms or (returned_ms <= now_ms and id_ not in before):
             seen[id_] = now_ms
 
 

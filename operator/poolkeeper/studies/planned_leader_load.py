@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from poolkeeper.model.columns.partition_columns import UNKNOWN, columns_of
-from poolkeeper.model.columns.replica_lists import NOBODY, Ints, distinct
+from poolkeeper.model.columns.replica_lists import NOBODY, Ints, distinct, places_of
 from poolkeeper.model.plans import AddPartitions, DeleteTopic, Plan
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning.problem.partitions import places_of
 from poolkeeper.planning.run_state.progress.load_after import moved_rows
 
 NO_LEADER = -1

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
 from poolkeeper.fleet.schedule.budget import ClusterWork, ScheduledStage
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.move_columns import MoveColumns, MoveSteps, columns_of_moves
-from poolkeeper.model.columns.replica_lists import NOBODY, Ints
+from poolkeeper.model.columns.replica_lists import NOBODY, NOWHERE, Ints, places_of
 from poolkeeper.model.plans import Plan, PlannedStage
 from poolkeeper.model.specs import Execution, ThrottleMode, Window
 from poolkeeper.report.values import Holding
@@ -153,23 +152,14 @@ def _gains(steps: MoveSteps, entries: _Entries, brokers: Sequence[Holding]) -> n
     # What each entry removes, then what it adds, brokers ascending: the order of all changes.
     changed = np.concatenate([steps.removed, steps.added], axis=1)[entries.step]
     signs = np.repeat([-1, 1], [steps.removed.shape[1], steps.added.shape[1]])
-    entry, slot = np.nonzero((changed != NOBODY) & _among(changed, ids))
-    sign = signs[slot]
-    place = np.searchsorted(ids, changed[entry, slot])
+    places = places_of(changed, ids)
+    entry, slot = np.nonzero(places != NOWHERE)
+    sign, place = signs[slot], places[entry, slot]
     before = held[place] + _sum_before(place, sign)
     gain = np.abs(before - share[place]) - np.abs(before + sign - share[place])
     # `bincount` adds in the order of the rows: the same sums on every machine.
     by_entry = np.bincount(entry, gain, len(entries.step))
     return np.bincount(entries.stage, by_entry)
-
-
-def _among(values: Ints, ids: Ints) -> npt.NDArray[np.bool_]:
-    if not len(ids):
-        return np.zeros(values.shape, dtype=bool)
-    found: npt.NDArray[np.bool_] = (
-        ids[np.minimum(np.searchsorted(ids, values), len(ids) - 1)] == values
-    )
-    return found
 
 
 def _sum_before(group: Ints, values: Ints) -> Ints:

@@ -25,9 +25,9 @@ from poolkeeper.load.time_series import (
     days_to_full,
     figures,
 )
+from poolkeeper.model.columns.replica_lists import places_of
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Broker, Cluster
-from poolkeeper.planning.problem.partitions import places_of
 
 METRICS = (BYTES, RATE)
 NEEDED = ("topic", "partition", "metric", "last", "p95")

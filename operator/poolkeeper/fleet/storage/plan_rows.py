@@ -16,13 +16,13 @@ from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
 from poolkeeper.fleet.storage.schemas import FAILED, OK
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.columns.move_columns import ColumnMoves, MoveColumns
-from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists, distinct
+from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists, distinct, places_of
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import rack_name
-from poolkeeper.planning.problem.partitions import PartitionTable, places_of
+from poolkeeper.planning.problem.partitions import PartitionTable
 from poolkeeper.planning.proposals import plan_json, plan_reading
 
 BODIES = (

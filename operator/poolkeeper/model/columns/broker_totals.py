@@ -6,7 +6,7 @@ import numpy as np
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.partition_columns import UNKNOWN, PartitionColumns
-from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists, distinct
+from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists, distinct, places_of
 
 _EXACT = 2**53
 """Sums of whole numbers below it are exact as floating-point numbers."""
@@ -31,14 +31,14 @@ class BrokerTotals:
         A size is `UNKNOWN` where it is not known.
         """
         ids = distinct(lists.ids)
-        place = np.searchsorted(ids, lists.ids)
+        place = places_of(lists.ids, ids)
         size = np.repeat(sizes, lists.lengths)
         known = size != UNKNOWN
         led = leaders[leaders >= 0]
         leading = distinct(led)
         return cls(
             _by_id(ids, np.bincount(place, minlength=len(ids))),
-            _by_id(leading, np.bincount(np.searchsorted(leading, led), minlength=len(leading))),
+            _by_id(leading, np.bincount(places_of(led, leading), minlength=len(leading))),
             _by_id(ids, _sums(place[known], size[known], len(ids))),
             frozenset(ids[distinct(place[~known])].tolist()),
         )

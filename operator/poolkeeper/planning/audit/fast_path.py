@@ -16,7 +16,7 @@ import numpy as np
 
 from poolkeeper.model.columns.move_columns import MoveColumns, columns_of_moves
 from poolkeeper.model.columns.partition_columns import Bools, PartitionColumns, partitions_of
-from poolkeeper.model.columns.replica_lists import NOBODY, Ints, distinct
+from poolkeeper.model.columns.replica_lists import NOBODY, Ints, distinct, places_of
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import ReplicasAtATime
 from poolkeeper.planning.audit.excess import rack_excess
@@ -115,11 +115,9 @@ def _racks(usable: Mapping[int, str], lists: Ints) -> Ints:
     """By slot, the number of the broker's rack among sorted racks; -1 for other brokers."""
     names = sorted(set(usable.values()))
     ids = np.array(sorted(usable), dtype=np.int64)
-    rack = np.array([names.index(usable[broker]) for broker in ids.tolist()], dtype=np.int64)
-    if not len(ids):
-        return np.full(lists.shape, -1)
-    place = np.minimum(np.searchsorted(ids, lists), len(ids) - 1)
-    return np.where(ids[place] == lists, rack[place], -1)
+    racks = [names.index(usable[broker]) for broker in ids.tolist()]
+    found: Ints = np.array([*racks, -1], dtype=np.int64)[places_of(lists, ids)]
+    return found
 
 
 def _is_even(racks: Ints, sizes: Mapping[str, int]) -> Bools:

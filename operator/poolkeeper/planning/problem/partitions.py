@@ -19,13 +19,12 @@ import numpy as np
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.partition_columns import UNKNOWN as UNKNOWN_NUMBER
 from poolkeeper.model.columns.partition_columns import PartitionColumns, columns_of
-from poolkeeper.model.columns.replica_lists import ReplicaLists, distinct
+from poolkeeper.model.columns.replica_lists import ReplicaLists, distinct, places_of
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, BrokerIndex, Ints, Rows
 
 UNKNOWN = -2
 _KIB = 1024
-_LOOKED_UP_MAX = 1_000_000
 
 
 @frozen
@@ -228,19 +227,6 @@ def _wide(table: PartitionTable, brokers: BrokerIndex) -> tuple[Ints, Bools]:
 def index_of(ids: Ints, brokers: BrokerIndex) -> Ints:
     """Brokers by index; `NONE` for ids that are not among them."""
     return places_of(ids, np.array(brokers.ids, dtype=np.int64))
-
-
-def places_of(ids: Ints, order: Ints) -> Ints:
-    """By id, its place in `order`, which ascends; `NONE` for ids that are not in it."""
-    if not len(order):
-        return np.full(len(ids), NONE, dtype=np.int64)
-    if order[0] >= 0 and order[-1] < _LOOKED_UP_MAX:
-        # Ids outside the range are clipped to the two ends, which hold `NONE`.
-        place_of = np.full(order[-1] + 3, NONE, dtype=np.int64)
-        place_of[order + 1] = np.arange(len(order))
-        return place_of[np.clip(ids, -1, order[-1] + 1) + 1]
-    place = np.minimum(np.searchsorted(order, ids), len(order) - 1)
-    return np.where(order[place] == ids, place, NONE)
 
 
 def _repeats(wide: Ints) -> Bools:

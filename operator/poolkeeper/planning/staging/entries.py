@@ -16,14 +16,19 @@ import numpy as np
 from poolkeeper.model.columns.move_columns import MoveColumns, columns_of_moves
 from poolkeeper.model.columns.partition_columns import UNKNOWN, Bools
 from poolkeeper.model.columns.partition_queries import leaders_of, numbers_of
-from poolkeeper.model.columns.replica_lists import NOBODY, Ints, ReplicaLists, distinct
+from poolkeeper.model.columns.replica_lists import (
+    NOBODY,
+    NOWHERE,
+    Ints,
+    ReplicaLists,
+    distinct,
+    places_of,
+)
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.staging.limits import Entry, bytes_at_most
 from poolkeeper.planning.staging.list_changes import repeated
 from poolkeeper.planning.staging.makespan_bound import Copies
-
-_NOWHERE = -1
 
 
 class EntryTable:
@@ -63,8 +68,8 @@ class EntryTable:
         size = np.where(count > 0, columns.bytes // _replicas_added(columns, news, added), 0)
         observed = _observed(cluster, self.topics, self.topic, columns.partition)
         ids = np.array(self.brokers, dtype=np.int64)
-        out = 2 * np.searchsorted(ids, _leaders(olds, observed, cluster.brokers)) + 1
-        taken = 2 * np.searchsorted(ids, news[added])
+        out = 2 * np.maximum(places_of(_leaders(olds, observed, cluster.brokers), ids), 0) + 1
+        taken = 2 * places_of(news[added], ids)
         self.urgency: list[int] = columns.urgency.tolist()
         self.step: list[int] = (place + 1).tolist()
         self.size: list[int] = size.tolist()
@@ -158,8 +163,8 @@ def _next_steps(counts: Ints, at: Sequence[int | None] | None) -> tuple[Ints, In
     """
     places = np.zeros(len(counts), dtype=np.int64)
     if at is not None:
-        places = np.array([_NOWHERE if each is None else each for each in at], dtype=np.int64)
-    found = np.flatnonzero((places != _NOWHERE) & (places + 1 < counts))
+        places = np.array([NOWHERE if each is None else each for each in at], dtype=np.int64)
+    found = np.flatnonzero((places != NOWHERE) & (places + 1 < counts))
     return found, places[found]
 
 

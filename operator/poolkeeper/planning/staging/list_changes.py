@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from poolkeeper.model.columns.partition_columns import Bools
-from poolkeeper.model.columns.replica_lists import NOBODY, Ints
+from poolkeeper.model.columns.replica_lists import NOBODY, Ints, places_of
 from poolkeeper.planning.audit.excess import Excesses, rack_excess
 from poolkeeper.planning.rules import AuditHome, Rules
 
@@ -81,9 +81,7 @@ def _rack_excess(rules: Rules, pool: str, lists: Ints) -> Ints:
     ids = np.array(sorted(rules.racks), dtype=np.int64)
     racks = [rules.racks[broker] for broker in ids.tolist()]
     rack = np.array([names.index(each) if each in sizes else _OTHER for each in racks] + [_OTHER])
-    place = np.minimum(np.searchsorted(ids, lists), max(0, len(ids) - 1))
-    known = (ids[place] == lists) if len(ids) else np.zeros(lists.shape, dtype=bool)
-    used = np.where(known, rack[place], _OTHER)
+    used = rack[places_of(lists, ids)]  # of brokers that are nowhere, the last
     used[lists == NOBODY] = _ABSENT
     used.sort(axis=1)
     distinct, kind = _distinct_rows(used)

@@ -152,16 +152,15 @@ def members_of(movable: MovableReplicas, chosen: Bools, by_size: Ints) -> Member
 def _others(lists: Ints, place: Ints, row: Ints, slot: Ints, cells: Cells) -> list[Ints]:
     """Keys that are equal if the other replicas of two partitions are in the same cells."""
     base = lists.shape[1] + 1
-    taken = np.where(lists >= 0, cells.of[lists], -1)
     if base ** len(cells.members) < 2**40:
-        # Digit c of the number counts the replicas in cell c.
+        # Digit c of the number counts the replicas in cell c. `NONE` and `OPEN` are in none.
         weight = np.append(base ** np.arange(len(cells.members)), 0)
-        digits = weight[taken]
+        digits = np.append(weight[cells.of], [0, 0])[lists]
         total = digits[:, 0].copy()
         for column in range(1, digits.shape[1]):
             total += digits[:, column]
         return [total[row] - digits.ravel()[place]]
-    others = taken[row]
+    others = np.where(lists >= 0, cells.of[lists], -1)[row]
     others[np.arange(len(row)), slot] = -1
     others.sort(axis=1)
     return [others[:, column] for column in range(1, others.shape[1])]

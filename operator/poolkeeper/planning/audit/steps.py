@@ -246,17 +246,17 @@ def _wrong_elections(
 ) -> Iterator[Violation]:
     created = {s.topic: len(s.replicas) for s in steps if isinstance(s, CreateTopic)}
     added = {s.topic: s.first + len(s.replicas) for s in steps if isinstance(s, AddPartitions)}
-    numbers: dict[str, frozenset[int]] = {}
+    seen: dict[str, tuple[str, int, frozenset[int]]] = {}
     for topic, partition in step.partitions:
-        reason = "" if topic in created else untouchable(rules, topic)
+        if topic not in seen:  # most partitions of a plan's elections share a few topics
+            known = rules.cluster.topics.get(topic)
+            reason = "" if topic in created else untouchable(rules, topic)
+            new = max(created.get(topic, 0), added.get(topic, 0))
+            seen[topic] = reason, new, frozenset(numbers_of(known.partitions if known else ()))
+        reason, new, numbers = seen[topic]
         if reason:
             yield Violation("untouched", reason, topic, partition)
-            continue
-        known = rules.cluster.topics.get(topic)
-        new = max(created.get(topic, 0), added.get(topic, 0))
-        if topic not in numbers:
-            numbers[topic] = frozenset(numbers_of(known.partitions if known else ()))
-        if partition >= new and partition not in numbers[topic]:
+        elif partition >= new and partition not in numbers:
             yield Violation("election", "the partition does not exist", topic, partition)
 
 

@@ -117,9 +117,8 @@ def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
         ]
     )
     why = _Why(layout)
-    return kind, [
-        why.causes(int(rows[row]), before[row].tolist(), after[row].tolist()) for row in first
-    ]
+    firsts = (columns[first].tolist() for columns in (rows, before, after))
+    return kind, list(map(why.causes, *firsts))
 
 
 class _Why:

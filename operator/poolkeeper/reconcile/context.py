@@ -43,8 +43,6 @@ from poolkeeper.telemetry.audit import AuditTrail
 if TYPE_CHECKING:  # the clients of brokers take longest to import, and plans of files need none
     from poolkeeper.brokers.requests import BrokerClient
 
-ENDED_STATES = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
-"""The states of a move that needs nothing more."""
 UNCLEAN_MAX = 1000
 
 

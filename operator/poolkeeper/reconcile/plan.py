@@ -31,11 +31,16 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import (
     classify_copies,
     copies_of,
 )
-from poolkeeper.planning.run_state.progress.move_progress import MoveState, classified, classify
+from poolkeeper.planning.run_state.progress.move_progress import (
+    ENDED_STATES,
+    MoveState,
+    classified,
+    classify,
+)
 from poolkeeper.planning.run_state.progress.step_progress import StepState
 from poolkeeper.reconcile.act import writes
 from poolkeeper.reconcile.authority import Authority, approver
-from poolkeeper.reconcile.context import ENDED_STATES, PassContext
+from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import DoNothing

@@ -22,11 +22,11 @@ from poolkeeper.planning.lawful import lawful_plan
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.gates import gates, stray_logs
-from poolkeeper.planning.run_state.progress.move_progress import classify
+from poolkeeper.planning.run_state.progress.move_progress import ENDED_STATES, classify
 from poolkeeper.reconcile import adoption, config_checks
 from poolkeeper.reconcile.act import writes
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.context import ENDED_STATES, PassContext, PlanDuringRun
+from poolkeeper.reconcile.context import PassContext, PlanDuringRun
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 

@@ -33,7 +33,7 @@ PASSES_MAX = 220
 WRITES_MAX = 160
 BROKERS = "/brokers/ids/"
 LEADERLESS_MS = 8_000  # a broker that returns is registered when its session before has ended
-NOTICED_MS = 1_000
+NOTICED_MS = 1_000  # after it a controller knows that a broker was away
 OUR_RATES = {str(rate) for rate in (2 * MB, 3 * MB)}
 
 

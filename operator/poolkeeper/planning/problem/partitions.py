@@ -225,7 +225,7 @@ def _wide(table: PartitionTable, brokers: BrokerIndex) -> tuple[Ints, Bools]:
 
 
 def index_of(ids: Ints, brokers: BrokerIndex) -> Ints:
-    """Brokers by index; `NONE` for ids that are not among them."""
+    """Brokers by index; `NONE`, which is `NOWHERE`, for ids that are not among them."""
     return places_of(ids, np.array(brokers.ids, dtype=np.int64))
 
 

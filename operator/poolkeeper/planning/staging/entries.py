@@ -18,7 +18,6 @@ from poolkeeper.model.columns.partition_columns import UNKNOWN, Bools
 from poolkeeper.model.columns.partition_queries import leaders_of, numbers_of
 from poolkeeper.model.columns.replica_lists import (
     NOBODY,
-    NOWHERE,
     Ints,
     ReplicaLists,
     distinct,
@@ -29,6 +28,9 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.staging.limits import Entry, bytes_at_most
 from poolkeeper.planning.staging.list_changes import repeated
 from poolkeeper.planning.staging.makespan_bound import Copies
+
+_LEFT_OUT = -1
+"""Stands for the place of a move that is left out."""
 
 
 class EntryTable:
@@ -68,6 +70,7 @@ class EntryTable:
         size = np.where(count > 0, columns.bytes // _replicas_added(columns, news, added), 0)
         observed = _observed(cluster, self.topics, self.topic, columns.partition)
         ids = np.array(self.brokers, dtype=np.int64)
+        # An empty list has no leader: its step is counted on the first side.
         out = 2 * np.maximum(places_of(_leaders(olds, observed, cluster.brokers), ids), 0) + 1
         taken = 2 * places_of(news[added], ids)
         self.urgency: list[int] = columns.urgency.tolist()
@@ -163,8 +166,8 @@ def _next_steps(counts: Ints, at: Sequence[int | None] | None) -> tuple[Ints, In
     """
     places = np.zeros(len(counts), dtype=np.int64)
     if at is not None:
-        places = np.array([NOWHERE if each is None else each for each in at], dtype=np.int64)
-    found = np.flatnonzero((places != NOWHERE) & (places + 1 < counts))
+        places = np.array([_LEFT_OUT if each is None else each for each in at], dtype=np.int64)
+    found = np.flatnonzero((places != _LEFT_OUT) & (places + 1 < counts))
     return found, places[found]
 
 

@@ -29,9 +29,8 @@ from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.progress import step_progress
-from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.progress.move_progress import ENDED_STATES, MoveState, classify
 from poolkeeper.planning.run_state.throttling.throttles import ADAPTIVE_RISE_MAX
-from poolkeeper.reconcile.context import ENDED_STATES
 from poolkeeper.reconcile.observe.run_view import RunGuard
 
 

@@ -51,7 +51,7 @@ def test_what_is_done_or_left_out_is_in_no_stage() -> None:
 
 
 def test_a_move_whose_topic_is_gone_stops_no_other() -> None:
-    """What an earlier stage moved may have been deleted since, its moves are left out."""
+    """What an earlier stage moved may have been deleted since: its moves are left out."""
     topics, moves = spread(2)
     lost = move("lost", 0, (1, 2, 3), (4, 2, 3))
     stage = first([lost, *moves], cluster(**topics), desired(), at=[None, 0, 0])

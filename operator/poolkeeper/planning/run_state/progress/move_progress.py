@@ -48,6 +48,9 @@ class MoveState(StrEnum):
 IN_FLIGHT_STATES = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 """The states of a move whose step is in flight, or done with its entry still in the request."""
 
+ENDED_STATES = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
+"""The states of a move that needs nothing more."""
+
 
 @frozen
 class MoveProgress:

@@ -6,7 +6,8 @@ replica of the target takes over. A stage lasts as long as its busiest broker ne
 throttle's rate, in or out.
 
 The bound is that of `makespan_bound`: the busiest broker's bytes over the whole plan, as if it
-never waited, or more where the limits make it wait. Without a throttle a rate is assumed, and the
+never waited, or more where the limits make it wait; or that of `capped_topics`, if one topic needs
+longer. Without a throttle a rate is assumed, and the
 makespan names it.
 """
 
@@ -17,13 +18,15 @@ from typing import NamedTuple
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Makespan, Plan, PlannedStage
-from poolkeeper.model.specs import Execution, ThrottleMode
+from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.staging.candidates import entry_for, packer_for
+from poolkeeper.planning.staging.capped_topics import CappedTopics
 from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds, Entry
 from poolkeeper.planning.staging.makespan_bound import busiest_bytes, shortest_bytes
+from poolkeeper.planning.staging.packer import StagePacker
 from poolkeeper.planning.staging.queues import Backlog
 
 ASSUMED_RATE_BYTES_PER_S = 100 * 1024**2
@@ -94,7 +97,7 @@ def predict(
                 backlog.add(_following(plan, cluster, table.entry(row)))
     if not stages:
         return Forecast()
-    shortest = _shortest_bytes(table, desired.cluster.execution, within=within)
+    shortest = _shortest_bytes(packer, within=within)
     return Forecast(tuple(stages), Makespan(span_bytes / rate, shortest / rate, rate))
 
 
@@ -105,11 +108,14 @@ def _following(plan: Plan, cluster: Cluster, entry: Entry) -> Entry:
     return entry_for(cluster.topics, cluster.brokers, entry.move, move, entry.step + 1, leader)
 
 
-def _shortest_bytes(table: EntryTable, execution: Execution, *, within: bool) -> int:
+def _shortest_bytes(packer: StagePacker, *, within: bool) -> int:
     """The bound on the makespan; `within`: every stage is within the limits, so these count."""
+    table, limits = packer.table, packer.execution
     copies = table.copies()
     if not within:
         return busiest_bytes(copies)
-    return shortest_bytes(
-        copies, replicas_max=execution.max_moves_per_broker, bytes_max=execution.max_bytes
+    shortest = shortest_bytes(
+        copies, replicas_max=limits.max_moves_per_broker, bytes_max=limits.max_bytes
     )
+    nothing_gone = bytearray(len(table))
+    return CappedTopics(table).longest_bytes(packer.most_of_topic, nothing_gone, shortest)

@@ -23,8 +23,9 @@ So an empty stage means that disks, in-sync replicas or missing parts of the pla
 The wait names the reason of the most urgent one.
 """
 
+import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -41,18 +42,28 @@ from poolkeeper.planning.staging.disks.disk_reserve import Guard
 from poolkeeper.planning.staging.disks.disk_space import Disks
 from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.excess_ledger import LAWFUL, Ledger
-from poolkeeper.planning.staging.filler import USUAL, StageFiller, StagePace, Style, pace_of
+from poolkeeper.planning.staging.filling.filler import USUAL, StageFiller, Style
+from poolkeeper.planning.staging.filling.pace import StagePace, pace_of
 from poolkeeper.planning.staging.limits import Bounds, Entry
 from poolkeeper.planning.staging.queues import Backlog
 from poolkeeper.planning.staging.stage_capacity import StageCapacity
 
 _STYLES = tuple(
-    Style(part, gathers, span)
+    Style(part, by_gain, span)
     for span in (100, 110)
     for part in (None, 25, 50, 80)
-    for gathers in (False, True)
+    for by_gain in (False, True)
 )[1:]
 """Styles in which a scarce stage is tried besides the usual, which wins ties; so does the first."""
+
+_SHORT = 25
+"""A side falls short in a stage if it misses more than one in so many bytes of the span."""
+
+_SHORT_MAX = 2
+"""Sides that go first at once because they fell short, those that miss most."""
+
+_TRIALS = 3
+"""Further stages that are tried because sides fell short."""
 
 _PRUNE_MAX = 200
 """A lawful group up to this size is made as small as possible."""
@@ -85,70 +96,87 @@ class StagePacker:
     def pack(self, backlog: Backlog) -> tuple[StageCapacity, Wait | None]:
         """Take a stage out of the backlog; if it is empty, the wait tells why."""
         pace = self._pace(backlog)
-        style = self._style(backlog, pace)
-        stage = self._fill(backlog, style, pace if style is USUAL else None)
-        wait = None if stage.room.taken else stage.rescue()
-        backlog.settle(stage.room)
-        backlog.compact(stage.room.taken)
-        return stage.room, wait
+        trial = self._try(backlog, USUAL, pace)
+        if pace is not None and trial.room.taken:
+            if pace.is_scarce:
+                trial = self._best_style(backlog, trial)
+            trial = self._least_short(backlog, trial)
+        wait = None if trial.room.taken else trial.stage.rescue()
+        tried = trial.packer
+        self.ledger, self.disks, self.guard = tried.ledger, tried.disks, tried.guard
+        backlog.adopt(trial.backlog)
+        backlog.settle(trial.room)
+        backlog.compact(trial.room.taken)
+        return trial.room, wait
 
     def _pace(self, backlog: Backlog) -> StagePace | None:
         """The usual pace; `None` if the stage heals."""
         if _HEAL in backlog.queues:
             return None
-        caps = self._most_of_topic
+        caps = self.most_of_topic
         return pace_of(backlog.all, backlog.queues, backlog, self.execution, most_of_topic=caps)
 
     @cached_property
-    def _most_of_topic(self) -> Ints:
+    def most_of_topic(self) -> Ints:
         """`caps`, without bound for topics that may not move."""
         return np.array([cap or _UNBOUNDED for cap in self.caps], dtype=np.int64)
 
-    def _style(self, backlog: Backlog, pace: StagePace | None) -> Style:
-        """The style of the next stage: the one with which the plan is expected to end first.
+    def _clone(self) -> "StagePacker":
+        """A packer to try stages with."""
+        other = copy.copy(self)
+        other.ledger, other.disks = self.ledger.clone(), self.disks.clone()
+        other.guard = self.guard.clone()
+        return other
 
-        A stage that heals has the usual style.
+    def _try(self, backlog: Backlog, style: Style, pace: StagePace | None = None) -> "_Trial":
+        """A stage in that style; this packer and the backlog stay as they are.
+
+        `pace`: if it is known.
         """
-        best = USUAL
-        if pace is None or not pace.is_scarce:
-            return best
-        shortest_bytes = self._lasting_bytes(backlog, best)
-        if shortest_bytes is None:
-            return best
+        tried, packer = backlog.clone(), self._clone()
+        return _Trial(packer, tried, packer._fill(tried, style, pace), style)
+
+    def _best_style(self, backlog: Backlog, usual: "_Trial") -> "_Trial":
+        """The stage in the style with which the plan is expected to end first."""
+        best, shortest_bytes = usual, self._lasting_bytes(usual)
         for style in _STYLES:
-            found = self._lasting_bytes(backlog, style, shortest_bytes)
-            if found is not None and found < shortest_bytes:
-                best, shortest_bytes = style, found
+            trial = self._try(backlog, style)
+            if trial.room.taken and trial.lasting_bytes < shortest_bytes:
+                found = self._lasting_bytes(trial)
+                if found < shortest_bytes:
+                    best, shortest_bytes = trial, found
         return best
 
-    def _lasting_bytes(
-        self, backlog: Backlog, style: Style, enough: int | None = None
-    ) -> int | None:
-        """The least duration of a stage in that style and of the rest; `None` if it is empty.
+    def _lasting_bytes(self, trial: "_Trial") -> int:
+        """The least duration of the stage, of another one after it, and of the rest."""
+        first, packer = trial.room, trial.packer._clone()
+        if not trial.backlog.all.replicas:
+            return trial.lasting_bytes
+        tried = trial.backlog.without(first.taken)
+        if packer.disks.free:
+            for row in first.taken:
+                packer.disks.release(self.table.entry(row))
+        second = packer._fill(tried, USUAL).room
+        rest = tried.lasting_bytes(self.most_of_topic)
+        return first.span_used_bytes + second.span_used_bytes + rest
 
-        The second stage is not filled if what it leaves surely lasts `enough` or longer: it carries
-        at most its own length of any side.
-        """
-        tried, disks = backlog.clone(), self.disks.clone()
-        packer = replace(self, ledger=self.ledger.clone(), disks=disks, guard=self.guard.clone())
-        first = packer._fill(tried, style).room
-        if not first.taken:
-            return None
-        lasting_bytes = first.span_used_bytes
-        hopeless = enough is not None and lasting_bytes + tried.all.busiest_bytes >= enough
-        if tried.all.replicas and not hopeless:
-            tried = tried.without(first.taken)
-            if disks.free:
-                for row in first.taken:
-                    disks.release(self.table.entry(row))
-            lasting_bytes += packer._fill(tried, USUAL).room.span_used_bytes
-        return lasting_bytes + tried.all.busiest_bytes
+    def _least_short(self, backlog: Backlog, trial: "_Trial") -> "_Trial":
+        """The best of the stage and of others in which sides go first that fell short."""
+        best = trial
+        for _ in range(_TRIALS):
+            sides = trial.style.first_sides | trial.short_sides(backlog.all.busiest_bytes)
+            if sides == trial.style.first_sides:
+                break
+            trial = self._try(backlog, trial.style._replace(first_sides=sides))
+            if trial.room.taken and trial.lasting_bytes < best.lasting_bytes:
+                best = trial
+        return best
 
     def _fill(self, backlog: Backlog, style: Style, pace: StagePace | None = None) -> "_Stage":
         """Fill a stage with the steps that may go by themselves; `pace`: if it is known."""
         healing = {urgency: q for urgency, q in backlog.queues.items() if urgency == _HEAL}
         rest = {urgency: q for urgency, q in backlog.queues.items() if urgency != _HEAL}
-        percent, caps = style.span_percent, self._most_of_topic
+        percent, caps = style.span_percent, self.most_of_topic
         paces = [
             (
                 pace
@@ -209,6 +237,38 @@ class StagePacker:
         for row in copied:
             self.disks.cancel(self.table.entry(row))
         return len(copied) == len(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A stage, with the packer and the backlog that were filled and emptied by it."""
+
+    packer: StagePacker
+    backlog: Backlog
+    stage: "_Stage"
+    style: Style
+
+    @property
+    def room(self) -> StageCapacity:
+        """What joined."""
+        return self.stage.room
+
+    @property
+    def lasting_bytes(self) -> int:
+        """The least duration of the stage and of the rest."""
+        rest = self.backlog.lasting_bytes(self.packer.most_of_topic)
+        return self.room.span_used_bytes + rest
+
+    def short_sides(self, busiest_bytes: int) -> set[int]:
+        """The sides by which the plan lasts longer than its busiest side's bytes before the stage.
+
+        `busiest_bytes`: these. Named are those that miss most.
+        """
+        span = self.room.span_used_bytes
+        level = busiest_bytes - span + span // _SHORT
+        left = enumerate(self.backlog.all.bytes_of)
+        short = sorted([(-size, side) for side, size in left if size > level])
+        return {side for _, side in short[:_SHORT_MAX]}
 
 
 class _Stage:

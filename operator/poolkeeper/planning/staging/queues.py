@@ -17,6 +17,7 @@ import numpy as np
 
 from poolkeeper.model.columns.replica_lists import Ints
 from poolkeeper.model.plans import Urgency
+from poolkeeper.planning.staging.capped_topics import CappedTopics
 from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.limits import Entry
 from poolkeeper.planning.staging.side_loads import SideLoads
@@ -82,8 +83,6 @@ class Backlog:
         self.all = SideLoads.of_all(table)
         self.healing = SideLoads(table)
         self.healing.count((row for row, each in enumerate(table.urgency) if each == _HEAL), 1)
-        topics = np.array(table.topic, dtype=np.int64)
-        self._left_of_topic = np.bincount(topics, minlength=len(table.topics))
         self._stages_of_topics = len(table)
         self._bytes_unit = self.all.busiest_bytes or 1
         self._replicas_unit = self.all.busiest_replicas or 1
@@ -91,6 +90,7 @@ class Backlog:
         self._queue_of: list[SideQueue] = []
         if len(table):
             self._queue()
+        self.topics = CappedTopics(table)
 
     def _queue(self) -> None:
         """Put all steps in the queues of their bottlenecks."""
@@ -122,7 +122,7 @@ class Backlog:
         """A copy to try stages with, to which nothing can be added."""
         other = copy.copy(self)
         other.gone = self.gone.copy()
-        other._left_of_topic = self._left_of_topic.copy()
+        other.topics = self.topics.clone()
         other.all, other.healing = self.all.clone(), self.healing.clone()
         return other
 
@@ -141,12 +141,29 @@ class Backlog:
                     other.queues[urgency][side] = queue
         return other
 
+    def adopt(self, clone: "Backlog") -> None:
+        """Become like a clone, with which a stage was tried."""
+        self.gone, self.topics = clone.gone, clone.topics
+        self.all, self.healing = clone.all, clone.healing
+        self._stages_of_topics = clone._stages_of_topics
+
+    def lasting_bytes(self, most_of_topic: Ints) -> int:
+        """How long the steps that are left last at least: the busiest side, or the slowest topic.
+
+        `most_of_topic`: the caps by topic of the table.
+        """
+        return self.topics.longest_bytes(most_of_topic, self.gone, self.all.busiest_bytes)
+
+    def first_of_topics(self, most_of_topic: Ints) -> list[int]:
+        """The largest steps of the topics that last nearly as long as the busiest side."""
+        return self.topics.first(most_of_topic, self.gone, self.all.busiest_bytes)
+
     def add(self, entry: Entry) -> None:
         """Add a further step of a move, once the one before it is done."""
         row = self.table.append(entry)
         self.gone.append(0)
         self.all.count([row], 1)
-        self._left_of_topic[self.table.topic[row]] += 1
+        self.topics.add(row)
         self._stages_of_topics += 1
         if entry.urgency == _HEAL:
             self.healing.count([row], 1)
@@ -169,7 +186,7 @@ class Backlog:
         if not rows:
             return
         carried, into, urgency = self.table.bytes, self.table.into, self.table.urgency
-        np.subtract.at(self._left_of_topic, [self.table.topic[row] for row in rows], 1)
+        self.topics.take(rows)
         self.all.bytes_of = list(map(sub, self.all.bytes_of, bytes_of))
         self.all.replicas_of = list(map(sub, self.all.replicas_of, replicas_of))
         self.all.bytes -= sum([carried[row] for row in rows])
@@ -184,7 +201,7 @@ class Backlog:
         may be above `enough`, as it never grows.
         """
         if self._stages_of_topics > enough:
-            stages = -(-self._left_of_topic // most_of_topic)
+            stages = -(-self.topics.left // most_of_topic)
             self._stages_of_topics = int(stages.max(initial=0))
         return self._stages_of_topics
 
@@ -204,6 +221,7 @@ class Backlog:
         for queue in changed.values():
             if queue.count:
                 queue.compact(self.gone)
+        self.topics.compact(self.gone)
         if all(queue.count for queue in changed.values()):
             return
         for urgency, queues in list(self.queues.items()):
@@ -228,82 +246,3 @@ class Backlog:
             self.all.bytes_of[side] / self._bytes_unit,
             self.all.replicas_of[side] / self._replicas_unit,
         )
-
-
-class Cursor:
-    """A way through a queue for one stage: from the large end, then from the small end.
-
-    After `look_ahead` steps from one end that did not join, it stops there. A step that does not
-    fit early in a stage does not fit later.
-    """
-
-    __slots__ = (
-        "_bytes",
-        "_gone",
-        "_high",
-        "_is_low",
-        "_keys",
-        "_low",
-        "_offers_high",
-        "_offers_low",
-        "_room",
-        "_rows",
-        "_topic",
-    )
-
-    def __init__(
-        self, queue: SideQueue, backlog: Backlog, room: StageCapacity, look_ahead: int
-    ) -> None:
-        self._keys, self._rows = queue.keys, queue.rows
-        self._room, self._topic = room, backlog.table.topic
-        self._gone, self._bytes = backlog.gone, backlog.table.bytes
-        self._low, self._high = 0, len(queue.rows)
-        self._offers_low = self._offers_high = look_ahead
-        self._is_low = True
-
-    @property
-    def head(self) -> int:
-        """The bytes of the next step from the large end, or what is known of one that went."""
-        place = min(self._low, len(self._rows) - 1)
-        row = self._rows[place]
-        return -self._keys[place] if self._gone[row] else self._bytes[row]
-
-    def next(self, wanted_bytes: int, bytes_max: int) -> int | None:
-        """The next step that fits: the largest of at most `wanted_bytes`, else the smallest.
-
-        `bytes_max`: what the bottleneck can carry at all. Steps that do not fit count against
-        `look_ahead`.
-        """
-        rows, gone, low, high = self._rows, self._gone, self._low, self._high
-        topic, full, fits = self._topic, self._room.full_topics, self._room.fits
-        fitting = low
-        if low < high and -self._keys[low] > wanted_bytes:
-            fitting = bisect.bisect_left(self._keys, -wanted_bytes, low)
-        if fitting < high:
-            low = fitting
-            while low < high and self._offers_low:
-                row = rows[low]
-                low += 1
-                if not gone[row]:
-                    self._offers_low -= 1
-                    if topic[row] not in full and fits(row):
-                        self._low, self._is_low = low, True
-                        return row
-            self._low = low
-        while low < high and self._offers_high and -self._keys[high - 1] <= bytes_max:
-            high -= 1
-            row = rows[high]
-            if not gone[row]:
-                self._offers_high -= 1
-                if topic[row] not in full and fits(row):
-                    self._high, self._is_low = high, False
-                    return row
-        self._high = high
-        return None
-
-    def taken(self) -> None:
-        """The step that was offered last was taken, so it does not count against `look_ahead`."""
-        if self._is_low:
-            self._offers_low += 1
-        else:
-            self._offers_high += 1

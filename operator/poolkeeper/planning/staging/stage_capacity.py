@@ -139,8 +139,12 @@ class StageCapacity:
     @property
     def within_limits(self) -> bool:
         """Whether counts and bytes are within the limits; a group that goes together may not be."""
-        within = max(self.replicas, default=0) <= self._replicas_of_side_max
-        return len(self.taken) == 1 or (within and self.bytes <= self._bytes_max)
+        within = (
+            max(self.replicas, default=0) <= self._replicas_of_side_max
+            and self.bytes <= self._bytes_max
+            and all(count <= self._caps[topic] for topic, count in self._topics.items())
+        )
+        return within or len(self.taken) == 1
 
     @property
     def span_used_bytes(self) -> int:

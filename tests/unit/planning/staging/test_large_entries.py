@@ -7,8 +7,9 @@ import pytest
 import builders
 from poolkeeper.model.specs import Execution
 from poolkeeper.planning.staging.entries import EntryTable
-from poolkeeper.planning.staging.filler import USUAL, StageFiller, Style, pace_of
-from poolkeeper.planning.staging.large_entries import near_bytes
+from poolkeeper.planning.staging.filling.filler import USUAL, StageFiller, Style
+from poolkeeper.planning.staging.filling.large_entries import near_bytes
+from poolkeeper.planning.staging.filling.pace import pace_of
 from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS
 from poolkeeper.planning.staging.queues import Backlog
 from poolkeeper.planning.staging.stage_capacity import StageCapacity
@@ -87,7 +88,7 @@ def test_an_entry_of_more_than_half_the_length_of_a_stage_is_near_it() -> None:
 def test_a_style_says_which_entries_go_first() -> None:
     scarce = replace(EXECUTION, max_bytes=120)
     assert stage([*IDLE, *BUSY], scarce) == [60, 20, 20, 20]
-    assert stage([*IDLE, *BUSY], scarce, Style(1, gathers=True)) == [60, 30, 20]
+    assert stage([*IDLE, *BUSY], scarce, Style(1, by_gain=True)) == [60, 30, 20]
 
 
 def test_a_clone_of_a_backlog_leaves_the_first_as_it_is() -> None:

@@ -22,20 +22,24 @@ stages' lengths comes close to the busiest broker's bytes if that broker never w
    what its smallest entries need of its span to fill that part. Slots of the cluster's limit are
    reserved for the sides that must use all of theirs in each remaining stage.
 
+4. *Slow topics*: the largest entries of a topic whose cap makes it last nearly as long as the
+   busiest side go before all others (`capped_topics`).
+
 While few entries set the lengths of stages, no single *style* of weighing these suits all plans.
-Then `packer` tries several.
+Then `packer` tries several. It also tries stages again in which a side fell short of what it must
+carry, with that side first.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from poolkeeper.model.columns.replica_lists import Ints
 from poolkeeper.model.specs import Execution
-from poolkeeper.planning.staging.large_entries import large_bytes, near_bytes
-from poolkeeper.planning.staging.makespan_bound import level_bytes
-from poolkeeper.planning.staging.queues import Backlog, Cursor, SideQueue
-from poolkeeper.planning.staging.side_loads import SideLoads
+from poolkeeper.planning.staging.filling.cursor import Cursor
+from poolkeeper.planning.staging.filling.gains import take_most
+from poolkeeper.planning.staging.filling.large_entries import large_bytes, near_bytes
+from poolkeeper.planning.staging.filling.pace import Queues, StagePace
+from poolkeeper.planning.staging.queues import Backlog, SideQueue
 from poolkeeper.planning.staging.stage_capacity import StageCapacity
 
 _LOOK_AHEAD = 12
@@ -44,93 +48,29 @@ _LOOK_AHEAD = 12
 _LOOK_FAR = 200
 """The same for sides that must carry something now, once no large step sets the stage's length."""
 
-_HEADS = 8
-"""Steps at the large end of a queue among which the largest in all its replicas is looked for."""
-
 _SMALL = 4
 """Steps below the span by 4 to this power count as alike."""
 
-_GATHERED = 4
-"""Steps of a queue that are gathered at most, by the limit per broker."""
-
-_USUAL = 2
-"""A stage is scarce only if its largest entry is as many times what one stage should carry."""
-
-_PART = 25
-"""A stage is scarce only if its largest entry is above one in so many bytes of the busiest side."""
-
-Queues = Mapping[int, Mapping[int, SideQueue]]
-"""By urgency and bottleneck."""
+_DEPTH = 5
+"""Steps of a queue among which those are looked for that gain most, by the limit per broker."""
 
 _Key = tuple[int, int, int, int, int]
-
-
-class StagePace(NamedTuple):
-    """What one stage should carry of these loads; `stages`: the fewest stages that are left."""
-
-    loads: SideLoads
-    stages: int
-    span_bytes: int
-    level_bytes: int
-    largest_bytes: int
-
-    @property
-    def is_scarce(self) -> bool:
-        """Whether the largest step sets the length of the next stage, and much of the plan's."""
-        busiest = self.loads.busiest_bytes
-        usual = self.largest_bytes * self.stages >= _USUAL * busiest
-        return usual and self.largest_bytes * _PART > busiest
-
-
-def pace_of(
-    loads: SideLoads,
-    queues: Queues,
-    backlog: Backlog,
-    execution: Execution,
-    *,
-    most_of_topic: Ints | None = None,
-    span_percent: int = 100,
-) -> StagePace:
-    """The pace for the loads that are left; `span_percent`: the span in percent of the usual.
-
-    `queues`: those of the backlog that these loads are of.
-    `most_of_topic`: the caps by topic of the table, if they count.
-    """
-    replicas, size = loads.busiest_replicas, loads.busiest_bytes
-    stages = max(
-        -(-replicas // execution.max_moves_per_broker),
-        -(-loads.replicas // execution.max_moves),
-        -(-loads.bytes // execution.max_bytes),
-        1,
-    )
-    if most_of_topic is not None:
-        stages = max(stages, backlog.stages_of_topics(most_of_topic, stages))
-    gone, carried = backlog.gone, backlog.table.bytes
-    heads = [row for sides in queues.values() for q in sides.values() for row in q.rows[:_HEADS]]
-    largest = max([carried[row] for row in heads if not gone[row]], default=0)
-    usual = max(largest, -(-size // stages) + size // max(1, replicas))
-    span = usual * span_percent // 100
-    level = max(0, size - span)
-    for out in (0, 1):
-        loaded = loads.bytes_of[out::2]
-        if sum([load - level for load in loaded if load > level]) > execution.max_bytes:
-            level = max(level, level_bytes(loaded, execution.max_bytes))
-    return StagePace(loads, stages, span, level, largest)
 
 
 class Style(NamedTuple):
     """Which entries go first: those of a part of the span, or those that `large_entries` names.
 
     `large_percent`: that part, in percent.
-    `gathers`: they go in order of their bytes, whatever the pace; else in the order of their
-    queues.
+    `by_gain`: then those go that `gains` names, before each queue has its turn.
     `span_percent`: the span, in percent of the usual one. A longer span lets two large entries of
     one side share a stage.
+    `first_sides`: they go before all others until they carry what they must.
     """
 
     large_percent: int | None = None
-    gathers: bool = False
+    by_gain: bool = False
     span_percent: int = 100
+    first_sides: frozenset[int] = frozenset()
 
 
 USUAL = Style()
@@ -189,7 +129,8 @@ class StageFiller:
         for turn in self._turns:
             look_ahead = far if turn.needs > 0 else _LOOK_AHEAD
             turn.cursor = Cursor(turn.queue, backlog, room, look_ahead)
-        self._gathers = style.gathers
+        self._pace = pace
+        self._style = style
         by_side = [(turn.side, turn.queue) for turn in self._turns]
         large = large_bytes(
             backlog, by_side, pace.loads, pace.level_bytes, room.span_bytes, execution
@@ -201,24 +142,16 @@ class StageFiller:
 
     def run(self) -> None:
         """Take what fits, large ones first; then what the kept slots were not needed for."""
-        if self._gathers:
-            self._gather()
+        for row in self._pace.first:
+            if not self._backlog.gone[row] and self._room.fits(row):
+                self._join(row)
+        if self._style.by_gain:
+            queues = [(turn.urgency, turn.queue) for turn in self._turns]
+            first, depth = self._first_bytes, _DEPTH * self._limit
+            take_most(self._backlog, queues, self._pace, self._room, first, depth, self._join)
         postponed = self._sweep(self._turns, keeps_slots=bool(self._owed))
         if postponed:
             self._sweep(postponed, keeps_slots=False)
-
-    def _gather(self) -> None:
-        """Take the steps that go first, those of most bytes in all their replicas first."""
-        gone, carried = self._backlog.gone, self._backlog.table.bytes
-        first = [
-            (turn.urgency, -carried[row], turn.side, place, row)
-            for turn in self._turns
-            for place, row in enumerate(turn.queue.rows[: _GATHERED * self._limit])
-            if not gone[row] and carried[row] >= self._first_bytes
-        ]
-        for _, _, _, _, row in sorted(first):
-            if not gone[row] and self._room.fits(row):
-                self._join(row)
 
     def _sweep(self, turns: Iterable[_Turn], *, keeps_slots: bool) -> list[_Turn]:
         room, join, limit = self._room, self._join, self._limit
@@ -254,10 +187,12 @@ class StageFiller:
     def _key(self, turn: _Turn) -> _Key:
         """The order of turns: of a queue that goes next, the least."""
         size = turn.cursor.head
-        if size >= self._first_bytes:
-            return 0, 0, turn.urgency, -size, turn.side
         held = self._room.held[turn.side]
         needed = held < turn.needs
+        if needed and turn.side in self._style.first_sides:
+            return -1, 0, turn.urgency, -size, turn.side
+        if size >= self._first_bytes:
+            return 0, 0, turn.urgency, -size, turn.side
         if self._enough:
             ratio = self._room.span_bytes // (size or 1)
             alike = min(_SMALL, (ratio.bit_length() - 1) // 2) if ratio else 0

@@ -133,7 +133,8 @@ class EntryTable:
     @property
     def has_further_steps(self) -> bool:
         """Whether any move has steps after the one that is here."""
-        return any(not self.is_last(row) for row in range(len(self)))
+        lengths = np.array(self._lists, dtype=np.int64)[np.array(self.move, dtype=np.int64)]
+        return bool((np.array(self.step, dtype=np.int64) + 1 < lengths).any())
 
     def is_last(self, row: int) -> bool:
         """Whether it is the last step of its move."""

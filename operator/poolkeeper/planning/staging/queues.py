@@ -182,9 +182,9 @@ class Backlog:
 
     def settle(self, room: StageCapacity) -> None:
         """Count what joined the stage since this was done last out of what is left to carry."""
-        rows, bytes_of, replicas_of = room.joined()
-        if not rows:
+        if not room.uncounted:
             return
+        rows, bytes_of, replicas_of = room.joined()
         carried, into, urgency = self.table.bytes, self.table.into, self.table.urgency
         self.topics.take(rows)
         self.all.bytes_of = list(map(sub, self.all.bytes_of, bytes_of))

@@ -129,6 +129,11 @@ class StageCapacity:
         self._bytes_at_most += self._request[row]
         self.taken.append(row)
 
+    @property
+    def uncounted(self) -> bool:
+        """Whether steps joined since `joined` was asked last."""
+        return len(self.taken) > self._counted[0]
+
     def joined(self) -> tuple[list[int], list[int], list[int]]:
         """The steps that joined since this was asked last; by side their bytes and replicas."""
         count, held, replicas = self._counted

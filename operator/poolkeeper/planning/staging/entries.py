@@ -36,11 +36,12 @@ _LEFT_OUT = -1
 class EntryTable:
     """Steps by column. Rows are added at the end and never change.
 
-    By row: `urgency`; `move` and `step`; `size`, the bytes of one copy, and `bytes`, of all of its
-    copies; `out`, the side of its leader; `into`, the sides of the brokers that it adds; `topic`,
-    the place among `topics`; `request_bytes`, more than it adds to a stage's transaction.
+        By row: `urgency`; `move` and `step`; `size`, the bytes of one copy, and `bytes`, of all of its
+        copies; `out`, the side of its leader; `into`, the sides of the brokers that it adds; `topic`,
+        the place among `topics`; `request_bytes`, more than it adds to a stage's transaction; `sides`, the
+    bits of all sides that it touches, if it adds a replica.
 
-    `before` and `after`: the lists of the rows that were there from the beginning.
+        `before` and `after`: the lists of the rows that were there from the beginning.
     """
 
     def __init__(
@@ -86,6 +87,8 @@ class EntryTable:
             most[topic] + more * count for topic, count in zip(self.topic, lengths, strict=True)
         ]
         self._side = {broker: 2 * place for place, broker in enumerate(self.brokers)}
+        self._bits: dict[tuple[int, ...], int] = {}
+        self.sides = list(map(self._sides, self.into, self.out))
 
     def __len__(self) -> int:
         return len(self.move)
@@ -94,6 +97,7 @@ class EntryTable:
         """Put the rows into this order, so that what is read in turn lies side by side."""
         for name in ("urgency", "move", "step", "size", "bytes", "out", "topic", "request_bytes"):
             setattr(self, name, np.array(getattr(self, name), dtype=np.int64)[order].tolist())
+        self.sides = [self.sides[row] for row in order.tolist()]
         self.into = ReplicaLists.of(self.into).take(order).tuples()
         self.before, self.after = self.before.take(order), self.after.take(order)
 
@@ -107,9 +111,19 @@ class EntryTable:
         self.bytes.append(entry.bytes)
         self.out.append(side[entry.leader] + 1)
         self.into.append(tuple([side[broker] for broker in entry.added]))
+        self.sides.append(self._sides(self.into[-1], self.out[-1]))
         self.topic.append(self.topics.index(entry.topic))
         self.request_bytes.append(bytes_at_most(entry.topic, len(entry.after)))
         return len(self.move) - 1
+
+    def _sides(self, into: tuple[int, ...], out: int) -> int:
+        """A bit for each side of a step; none if it adds no replica."""
+        found = self._bits.get(into)
+        if found is None:
+            found = self._bits[into] = sum({1 << side for side in into})
+        if into:
+            found |= 1 << out
+        return found
 
     def entry(self, row: int) -> Entry:
         """All that is known of a step."""

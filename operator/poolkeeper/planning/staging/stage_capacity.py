@@ -18,7 +18,8 @@ class StageCapacity:
 
     `held` and `replicas`: the bytes and replicas that each side carries in it.
     `taken`: its steps, in the order in which they joined. `bytes`: what it copies in all.
-    `full_topics`: those that reach their cap.
+    `full_topics`: those that reach their cap. `blocked`: a bit for each side that reaches its limit of
+    replicas; no step fits that has one of them in `EntryTable.sides`.
     `in_flight`: replicas that it adds; a step that adds none counts as one.
     """
 
@@ -39,6 +40,8 @@ class StageCapacity:
         self.held = [0] * sides
         self.replicas = [0] * sides
         self.full_topics: set[int] = set()
+        self.blocked = 0
+
         self._counted = 0, [0] * sides, [0] * sides
         self._table = table
         self._into, self._out = table.into, table.out
@@ -111,11 +114,16 @@ class StageCapacity:
         held, replicas = self.held, self.replicas
         if into:
             size, out = self._size[row], self._out[row]
+            most = self._replicas_of_side_max
             for side in into:
                 replicas[side] += 1
                 held[side] += size
+                if replicas[side] >= most:
+                    self.blocked |= 1 << side
             replicas[out] += len(into)
             held[out] += carried
+            if replicas[out] >= most:
+                self.blocked |= 1 << out
             self.in_flight += len(into)
         else:
             self.in_flight += 1

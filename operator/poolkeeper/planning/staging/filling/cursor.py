@@ -24,6 +24,7 @@ class Cursor:
         "_offers_low",
         "_room",
         "_rows",
+        "_sides",
         "_topic",
     )
 
@@ -31,7 +32,7 @@ class Cursor:
         self, queue: SideQueue, backlog: Backlog, room: StageCapacity, look_ahead: int
     ) -> None:
         self._keys, self._rows = queue.keys, queue.rows
-        self._room, self._topic = room, backlog.table.topic
+        self._room, self._topic, self._sides = room, backlog.table.topic, backlog.table.sides
         self._gone, self._bytes = backlog.gone, backlog.table.bytes
         self._low, self._high = 0, len(queue.rows)
         self._offers_low = self._offers_high = look_ahead
@@ -52,6 +53,7 @@ class Cursor:
         """
         rows, gone, low, high = self._rows, self._gone, self._low, self._high
         topic, full, fits = self._topic, self._room.full_topics, self._room.fits
+        sides, blocked = self._sides, self._room.blocked
         fitting = low
         if low < high and -self._keys[low] > wanted_bytes:
             fitting = bisect.bisect_left(self._keys, -wanted_bytes, low)
@@ -62,7 +64,7 @@ class Cursor:
                 low += 1
                 if not gone[row]:
                     self._offers_low -= 1
-                    if topic[row] not in full and fits(row):
+                    if not sides[row] & blocked and topic[row] not in full and fits(row):
                         self._low, self._is_low = low, True
                         return row
             self._low = low
@@ -71,7 +73,7 @@ class Cursor:
             row = rows[high]
             if not gone[row]:
                 self._offers_high -= 1
-                if topic[row] not in full and fits(row):
+                if not sides[row] & blocked and topic[row] not in full and fits(row):
                     self._high, self._is_low = high, False
                     return row
         self._high = high

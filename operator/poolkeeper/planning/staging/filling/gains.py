@@ -55,7 +55,7 @@ def take_most(
     heapq.heapify(waiting)
     while waiting and not room.full:
         urgency, small, counted, row = heapq.heappop(waiting)
-        if not room.fits(row):
+        if table.sides[row] & room.blocked or not room.fits(row):
             continue
         now = -gain(row) if small else counted
         if now == counted < 0:

@@ -18,8 +18,9 @@ class StageCapacity:
 
     `held` and `replicas`: the bytes and replicas that each side carries in it.
     `taken`: its steps, in the order in which they joined. `bytes`: what it copies in all.
-    `full_topics`: those that reach their cap. `blocked`: a bit for each side that reaches its limit of
-    replicas; no step fits that has one of them in `EntryTable.sides`.
+    `full_topics`: those that reach their cap.
+    `blocked`: a bit for each side that reaches its limit of replicas. No step fits that has one of
+    them in `EntryTable.sides`.
     `in_flight`: replicas that it adds; a step that adds none counts as one.
     """
 
@@ -41,7 +42,6 @@ class StageCapacity:
         self.replicas = [0] * sides
         self.full_topics: set[int] = set()
         self.blocked = 0
-
         self._counted = 0, [0] * sides, [0] * sides
         self._table = table
         self._into, self._out = table.into, table.out

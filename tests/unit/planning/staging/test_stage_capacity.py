@@ -1,4 +1,4 @@
-"""What is left of a stage: what is told about many steps at once agrees with what is told of one."""
+"""What is left of a stage: what is told of many steps agrees with what is told of each."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -240,6 +240,21 @@ def columns_of_moves(moves: Sequence[Move]) -> MoveColumns:
     return moves.columns if isinstance(moves, ColumnMoves) else MoveColumns.of(moves)
 
 
+def moves_at(moves: Sequence[Move], places: Sequence[int]) -> Sequence[Move]:
+    """The moves at these places, in columns if all are."""
+    if isinstance(moves, ColumnMoves):
+        return ColumnMoves(moves.columns.take(np.array(places, dtype=np.int64)))
+    return [moves[place] for place in places]
+
+
+def topics_moved(moves: Sequence[Move]) -> set[str]:
+    """The names of the topics that these moves are of."""
+    if isinstance(moves, ColumnMoves):
+        topics = moves.columns.topics
+        return {topics[topic][0] for topic in np.unique(moves.columns.topic).tolist()}
+    return {move.topic for move in moves}
+
+
 def _renumbered(values: Sequence[T], number: Ints, known: dict[T, int]) -> Ints:
     """The numbers of these values among those that are known, which they join."""
     places = [known.setdefault(each, len(known)) for each in values]

@@ -27,6 +27,7 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.move_columns import moves_at, topics_moved
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, MoveLogDir, Part, PartKind, Plan, Step, Urgency
@@ -65,12 +66,12 @@ class Circumstances:
         """The laws of this cluster."""
         return Rules(self.desired, self.cluster, self.gone, self.records)
 
-    def fingerprint_of(self, name: str, moves: Iterable[Move], steps: Iterable[Step]) -> str:
+    def fingerprint_of(self, name: str, moves: Sequence[Move], steps: Iterable[Step]) -> str:
         """What the part of that name depends on, if it has these moves and steps."""
         if name.startswith(_TOPIC):
             topic = name.removeprefix(_TOPIC)
             return identity.topic_fingerprint(self.desired, topic, self.cluster.id)
-        topics = {move.topic for move in moves} | set(map(_topic, steps))
+        topics = topics_moved(moves) | set(map(_topic, steps))
         lost = identity.lost_log_dirs(self.cluster)
         return identity.placement_fingerprint(
             self.desired, topics, self.cluster.id, self.gone, lost
@@ -152,9 +153,11 @@ def _lawful_in_turn(
     later = list(groups)
     while later:
         own, later = later[0], later[1:]
-        while any(group.moves for group in later) and turn.leave_worse(_at(moves, own.moves)):
+        group = moves_at(moves, own.moves)
+        while any(other.moves for other in later) and turn.leave_worse(group):
             own, later = _with_needed(own, later, turn, moves)
-        turn = turn.after(_at(moves, own.moves))
+            group = moves_at(moves, own.moves)
+        turn = turn.after(group)
         yield own
 
 
@@ -162,7 +165,7 @@ def _with_needed(
     own: _Group, later: Sequence[_Group], turn: MovesInTurn, moves: Sequence[Move]
 ) -> tuple[_Group, list[_Group]]:
     """The group with the fewest later moves that make room for it, else with the next group."""
-    filled = {b for move in _at(moves, own.moves) for b in set(move.target) - set(move.source)}
+    filled = {b for move in moves_at(moves, own.moves) for b in set(move.target) - set(move.source)}
     useful = [
         index
         for group in later
@@ -171,7 +174,7 @@ def _with_needed(
     ]
 
     def lawful(count: int) -> bool:
-        return not turn.leave_worse(_at(moves, (*own.moves, *useful[:count])))
+        return not turn.leave_worse(moves_at(moves, (*own.moves, *useful[:count])))
 
     needed = bisect_left(range(len(useful) + 1), True, key=lawful)
     following = next(group.moves for group in later if group.moves)
@@ -183,10 +186,6 @@ def _with_needed(
     return replace(own, moves=tuple(sorted((*own.moves, *taken)))), rest
 
 
-def _at(moves: Sequence[Move], positions: Iterable[int]) -> list[Move]:
-    return [moves[index] for index in positions]
-
-
 def _parts(
     groups: Sequence[_Group], plan: Plan, given: Circumstances, copies: dict[str, tuple[int, ...]]
 ) -> Iterator[Part]:
@@ -195,7 +194,7 @@ def _parts(
     turn = MovesInTurn.of(given.rules, plan.moves)
     pools = [group for group in groups if group.name.startswith(PartKind.POOL.of(""))]
     for group in groups:
-        moves, steps = _at(plan.moves, group.moves), copies.get(group.name, ())
+        moves, steps = moves_at(plan.moves, group.moves), copies.get(group.name, ())
         after = [name for name in names if name in _FIRST]
         if group not in pools or (group != pools[0] and turn.leave_worse(moves)):
             after = names

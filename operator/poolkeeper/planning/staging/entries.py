@@ -36,12 +36,12 @@ _LEFT_OUT = -1
 class EntryTable:
     """Steps by column. Rows are added at the end and never change.
 
-        By row: `urgency`; `move` and `step`; `size`, the bytes of one copy, and `bytes`, of all of its
-        copies; `out`, the side of its leader; `into`, the sides of the brokers that it adds; `topic`,
-        the place among `topics`; `request_bytes`, more than it adds to a stage's transaction; `sides`, the
-    bits of all sides that it touches, if it adds a replica.
+    By row: `urgency`; `move` and `step`; `size`, the bytes of one copy, and `bytes`, of all of its
+    copies; `out`, the side of its leader; `into`, the sides of the brokers that it adds; `sides`, a
+    bit for each side that it touches, if it adds a replica; `topic`, the place among `topics`;
+    `request_bytes`, more than it adds to a stage's transaction.
 
-        `before` and `after`: the lists of the rows that were there from the beginning.
+    `before` and `after`: the lists of the rows that were there from the beginning.
     """
 
     def __init__(

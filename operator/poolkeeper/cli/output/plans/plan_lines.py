@@ -3,6 +3,8 @@
 import json
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 
 from poolkeeper.cli.output.ink import Ink
 from poolkeeper.model.plans import (
@@ -118,8 +120,8 @@ def _move_lines(topic: str, moves: Sequence[Move], ink: Ink) -> list[str]:
         by_reason[move.reason].append(move)
     lines: list[str] = []
     for reason, group in by_reason.items():
-        shrinks = any(len(move.target) < len(move.source) for move in group)
-        lines += _head("!" if shrinks else "→", f"topic {topic}: {_amount(group)}", reason, ink)
+        sign = "!" if _shrinks(group) else "→"
+        lines += _head(sign, f"topic {topic}: {_amount(group)}", reason, ink)
         digits = max(len(str(move.partition)) for move in group[:_MOVES_MAX])
         for move in group[:_MOVES_MAX]:
             path = " → ".join(map(_ids, move.path))
@@ -133,14 +135,14 @@ def _move_lines(topic: str, moves: Sequence[Move], ink: Ink) -> list[str]:
 def reason_lines(moves: Sequence[Move], ink: Ink) -> list[str]:
     """Many moves, grouped by their main reason; urgent and large groups first."""
     groups: dict[tuple[int, str], list[Move]] = defaultdict(list)
-    for move in moves:
-        groups[move.urgency, move.reason.split("; ")[0]].append(move)
+    for (urgency, reasons), alike in groupby(moves, key=attrgetter("urgency", "reason")):
+        groups[urgency, reasons.split("; ")[0]].extend(alike)
     ordered = sorted(groups.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1]))
     lines: list[str] = []
     for (_, reason), group in ordered[:_REASONS_MAX]:
         topics = count(len({move.topic for move in group}), "topic")
-        shrinks = any(len(move.target) < len(move.source) for move in group)
-        lines += _head("!" if shrinks else "→", f"{_amount(group)}, in {topics}", reason, ink)
+        sign = "!" if _shrinks(group) else "→"
+        lines += _head(sign, f"{_amount(group)}, in {topics}", reason, ink)
         for move in group[:_EXAMPLES_MAX]:
             path = " → ".join(map(_ids, move.path))
             line = f"      {move.topic}-{move.partition}: {path}{_difference(move)}"
@@ -152,6 +154,11 @@ def reason_lines(moves: Sequence[Move], ink: Ink) -> list[str]:
         reasons = count(len(ordered) - _REASONS_MAX, "more reason")
         lines += ink.folded(f"  … and {_amount(rest)}, for {reasons}", 4)
     return [*lines, "  --output json shows every move with its reason"]
+
+
+def _shrinks(moves: Sequence[Move]) -> bool:
+    """Whether any partition has fewer replicas afterwards."""
+    return any([len(path[-1]) < len(path[0]) for _, _, _, path, *_ in moves])
 
 
 def _amount(moves: Sequence[Move]) -> str:

@@ -15,7 +15,8 @@ given width. Every colour repeats a sign, so that output without colours loses n
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 
 from poolkeeper import wording
 from poolkeeper.cli.output import left_undone
@@ -127,8 +128,8 @@ def _by_pool(plan: Plan, rules: Rules) -> Mapping[str, Changes]:
     for step in plan.steps:
         if not isinstance(step, ElectLeaders):
             place(step.topic)[0].append(step)
-    for move in plan.moves:
-        place(move.topic)[1].append(move)
+    for topic, moves in groupby(plan.moves, key=attrgetter("topic")):
+        place(topic)[1].extend(moves)
     return by_pool
 
 
@@ -211,7 +212,7 @@ def _parts(plan: Plan, ink: Ink) -> list[str]:
 
 def _part(plan: Plan, part: Part) -> str:
     """What a part does, and what it comes after."""
-    moved = sum(plan.moves[index].bytes for index in part.moves)
+    moved = sum(map(attrgetter("bytes"), map(plan.moves.__getitem__, part.moves)))
     copied = [s for s in map(plan.steps.__getitem__, part.steps) if isinstance(s, MoveLogDir)]
     told = [count(len(part.moves), "move")] if part.moves else []
     told += [f"{count(len(copied), 'move')} between log directories"] if copied else []

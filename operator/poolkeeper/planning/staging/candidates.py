@@ -20,7 +20,8 @@ from poolkeeper.planning.run_state.gates.gates import min_insync
 from poolkeeper.planning.staging.disks.disk_reserve import Guard
 from poolkeeper.planning.staging.disks.disk_space import Disks
 from poolkeeper.planning.staging.entries import EntryTable
-from poolkeeper.planning.staging.excess_ledger import Ledger
+from poolkeeper.planning.staging.lawful.excess_ledger import Ledger
+from poolkeeper.planning.staging.lawful.step_checks import StepChecks
 from poolkeeper.planning.staging.limits import Bounds, Entry, TopicCaps
 from poolkeeper.planning.staging.packer import StagePacker
 
@@ -38,10 +39,8 @@ def packer_for(
         ahead = (_ahead(rules.cluster, moves[entry.move], entry) for entry in entries)
         chains = [tuple(map(disks.step, steps)) for steps in ahead]
     caps = TopicCaps(topics, bounds)
-    return StagePacker(
+    checks = StepChecks(
         table,
-        rules.desired.cluster.execution,
-        bounds,
         [caps.of(topic) for topic in table.topics],
         ledger,
         disks,
@@ -49,6 +48,7 @@ def packer_for(
         Guard(chains),
         ledger.changes(table),
     )
+    return StagePacker(checks, rules.desired.cluster.execution, bounds)
 
 
 def _ahead(cluster: Cluster, move: Move, entry: Entry) -> Iterator[Entry]:

@@ -25,8 +25,8 @@ from poolkeeper.model.columns.replica_lists import (
 )
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.staging.lawful.list_changes import repeated
 from poolkeeper.planning.staging.limits import Entry, bytes_at_most
-from poolkeeper.planning.staging.list_changes import repeated
 from poolkeeper.planning.staging.makespan_bound import Copies
 
 _LEFT_OUT = -1

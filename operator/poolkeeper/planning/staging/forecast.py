@@ -89,9 +89,9 @@ def predict(
         stages.append(PlannedStage(steps, room.bytes, room.span_used_bytes / rate))
         span_bytes += room.span_used_bytes
         within = within and room.within_limits
-        if packer.disks.free:
+        if packer.checks.disks.free:
             for row in room.taken:
-                packer.disks.release(table.entry(row))
+                packer.checks.disks.release(table.entry(row))
         for row in room.taken if longer else ():
             if not table.is_last(row):
                 backlog.add(_following(plan, cluster, table.entry(row)))

@@ -17,9 +17,9 @@ from poolkeeper.planning.staging import next_stage
 from poolkeeper.planning.staging.candidates import entry_for
 from poolkeeper.planning.staging.disks.disk_space import Disks
 from poolkeeper.planning.staging.entries import EntryTable
-from poolkeeper.planning.staging.excess_ledger import Ledger
+from poolkeeper.planning.staging.lawful.excess_ledger import Ledger
+from poolkeeper.planning.staging.lawful.list_changes import LAWFUL, list_changes
 from poolkeeper.planning.staging.limits import Bounds, bytes_around, line_bytes
-from poolkeeper.planning.staging.list_changes import LAWFUL, list_changes
 from poolkeeper.planning.staging.queues import Backlog
 
 MIB = 2**20

@@ -17,9 +17,9 @@ from poolkeeper.planning.audit.excess import Excesses, live_state, partition_exc
 from poolkeeper.planning.audit.headroom_excess import room_left
 from poolkeeper.planning.rules import MIB, Rules
 from poolkeeper.planning.staging.entries import EntryTable
+from poolkeeper.planning.staging.lawful.list_changes import LAWFUL as LAWFUL
+from poolkeeper.planning.staging.lawful.list_changes import list_changes
 from poolkeeper.planning.staging.limits import Entry
-from poolkeeper.planning.staging.list_changes import LAWFUL as LAWFUL
-from poolkeeper.planning.staging.list_changes import list_changes
 
 
 class Ledger:

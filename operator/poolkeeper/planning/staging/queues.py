@@ -9,7 +9,7 @@ order of size and are read from both ends: large ones go first, small ones fill 
 import bisect
 import copy
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from operator import sub
 
@@ -32,17 +32,29 @@ class SideQueue:
     `rows`: of the table; those that the backlog has given away are holes.
     `keys`: ascending, the bytes of each that the bottleneck carries, negative.
     `count`: of those that are no holes.
+    `sides`: what any of them has in `EntryTable.sides`; a hole may have been the last that had it.
     """
 
-    __slots__ = ("count", "keys", "rows")
+    __slots__ = ("count", "keys", "rows", "sides")
 
-    def __init__(self, keys: list[int], rows: list[int], count: int) -> None:
+    def __init__(self, keys: list[int], rows: list[int], sides: set[int], count: int) -> None:
         self.keys = keys
         self.rows = rows
+        self.sides = sides
         self.count = count
 
-    def insert(self, key: int, row: int, rank: Callable[[int], tuple[int, int]]) -> None:
+    def without(self, count: int, gone: bytearray, sides: Sequence[int]) -> "SideQueue":
+        """A queue without so many steps that are gone now; `sides`: by row."""
+        left = SideQueue(self.keys.copy(), self.rows.copy(), self.sides, self.count - count)
+        if left.count:
+            left.compact(gone, sides)
+        return left
+
+    def insert(
+        self, key: int, row: int, sides: int, rank: Callable[[int], tuple[int, int]]
+    ) -> None:
         """Insert a step in order; `rank`: the order of steps with equal keys."""
+        self.sides.add(sides)
         place = bisect.bisect_left(self.keys, key)
         while (
             place < len(self.keys)
@@ -54,13 +66,14 @@ class SideQueue:
         self.rows.insert(place, row)
         self.count += 1
 
-    def compact(self, gone: bytearray) -> None:
+    def compact(self, gone: bytearray, sides: Sequence[int]) -> None:
         """Close the holes at both ends; those in between only once they are many."""
         rows = self.rows
         if self.count * 4 <= len(rows) * 3:
             kept = [place for place, row in enumerate(rows) if not gone[row]]
             self.keys = [self.keys[place] for place in kept]
             self.rows = [rows[place] for place in kept]
+            self.sides = {sides[row] for row in self.rows}
             return
         first = 0
         while gone[rows[first]]:
@@ -114,7 +127,8 @@ class Backlog:
         begins = [0, *(np.flatnonzero(np.diff(ordered)) + 1).tolist(), len(table)]
         for begin, end in pairwise(begins):
             urgency, place = divmod(int(ordered[begin]), sides)
-            queue = SideQueue(keys[begin:end], list(range(begin, end)), end - begin)
+            rows = list(range(begin, end))
+            queue = SideQueue(keys[begin:end], rows, set(table.sides[begin:end]), end - begin)
             self.queues[urgency][place] = queue
             self._queue_of += [queue] * (end - begin)
 
@@ -134,9 +148,7 @@ class Backlog:
         for urgency, queues in self.queues.items():
             for side, queue in queues.items():
                 if found := count[id(queue)]:
-                    queue = SideQueue(queue.keys.copy(), queue.rows.copy(), queue.count - found)
-                    if queue.count:
-                        queue.compact(self.gone)
+                    queue = queue.without(found, self.gone, self.table.sides)
                 if queue.count:
                     other.queues[urgency][side] = queue
         return other
@@ -168,9 +180,11 @@ class Backlog:
         if entry.urgency == _HEAL:
             self.healing.count([row], 1)
         side = self._bottleneck(row)
-        queue = self.queues[entry.urgency].setdefault(side, SideQueue([], [], 0))
+        queue = self.queues[entry.urgency].setdefault(side, SideQueue([], [], set(), 0))
         self._queue_of.append(queue)
-        queue.insert(-(entry.bytes if side & 1 else entry.size), row, self._rank)
+        queue.insert(
+            -(entry.bytes if side & 1 else entry.size), row, self.table.sides[row], self._rank
+        )
 
     def _rank(self, row: int) -> tuple[int, int]:
         """The order of steps of equal size."""
@@ -220,7 +234,7 @@ class Backlog:
             changed[id(queue)] = queue
         for queue in changed.values():
             if queue.count:
-                queue.compact(self.gone)
+                queue.compact(self.gone, self.table.sides)
         self.topics.compact(self.gone)
         if all(queue.count for queue in changed.values()):
             return

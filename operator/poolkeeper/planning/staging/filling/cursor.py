@@ -14,11 +14,13 @@ class Cursor:
     """
 
     __slots__ = (
+        "_blocked",
         "_bytes",
         "_gone",
         "_high",
         "_is_low",
         "_keys",
+        "_kinds",
         "_low",
         "_offers_high",
         "_offers_low",
@@ -31,7 +33,8 @@ class Cursor:
     def __init__(
         self, queue: SideQueue, backlog: Backlog, room: StageCapacity, look_ahead: int
     ) -> None:
-        self._keys, self._rows = queue.keys, queue.rows
+        self._keys, self._rows, self._kinds = queue.keys, queue.rows, queue.sides
+        self._blocked = 0
         self._room, self._topic, self._sides = room, backlog.table.topic, backlog.table.sides
         self._gone, self._bytes = backlog.gone, backlog.table.bytes
         self._low, self._high = 0, len(queue.rows)
@@ -54,6 +57,13 @@ class Cursor:
         rows, gone, low, high = self._rows, self._gone, self._low, self._high
         topic, full, fits = self._topic, self._room.full_topics, self._room.fits
         sides, blocked = self._sides, self._room.blocked
+        if blocked != self._blocked:
+            self._blocked = blocked
+            for each in self._kinds:
+                if not each & blocked:
+                    break
+            else:
+                return None
         fitting = low
         if low < high and -self._keys[low] > wanted_bytes:
             fitting = bisect.bisect_left(self._keys, -wanted_bytes, low)

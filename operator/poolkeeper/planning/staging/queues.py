@@ -127,8 +127,8 @@ class Backlog:
         begins = [0, *(np.flatnonzero(np.diff(ordered)) + 1).tolist(), len(table)]
         for begin, end in pairwise(begins):
             urgency, place = divmod(int(ordered[begin]), sides)
-            rows = list(range(begin, end))
-            queue = SideQueue(keys[begin:end], rows, set(table.sides[begin:end]), end - begin)
+            kinds = set(table.sides[begin:end])
+            queue = SideQueue(keys[begin:end], list(range(begin, end)), kinds, end - begin)
             self.queues[urgency][place] = queue
             self._queue_of += [queue] * (end - begin)
 

@@ -33,7 +33,9 @@ class StepChecks:
     changes: Sequence[Excesses]
 
     def clone(self) -> "StepChecks":
-        """An independent copy, to try stages with."""
+        """An independent copy, to try stages with; the same if no step that joins changes it."""
+        if self.changes and not self.disks.free:
+            return self
         other = copy.copy(self)
         other.ledger, other.disks = self.ledger.clone(), self.disks.clone()
         other.guard = self.guard.clone()

@@ -44,6 +44,9 @@ _SHORT_MAX = 2
 _TRIALS = 3
 """Further stages that are tried because sides fell short."""
 
+_MANY = 300
+"""Where more stages are left, only one further stage is tried: each of them matters little."""
+
 _HEAL = Urgency.HEAL.value
 _UNBOUNDED = 2**62
 
@@ -71,7 +74,7 @@ class StagePacker:
         if pace is not None and trial.room.taken:
             if pace.is_scarce:
                 trial = self._best_style(backlog, trial)
-            trial = self._least_short(backlog, trial)
+            trial = self._least_short(backlog, trial, 1 if pace.stages > _MANY else _TRIALS)
         wait = None if trial.room.taken else trial.stage.rescue()
         self.checks = trial.checks
         backlog.adopt(trial.backlog)
@@ -119,10 +122,10 @@ class StagePacker:
         rest = tried.lasting_bytes(self.most_of_topic)
         return first.span_used_bytes + second.span_used_bytes + rest
 
-    def _least_short(self, backlog: Backlog, trial: "_Trial") -> "_Trial":
+    def _least_short(self, backlog: Backlog, trial: "_Trial", trials: int) -> "_Trial":
         """The best of the stage and of others in which sides go first that fell short."""
         best = trial
-        for _ in range(_TRIALS):
+        for _ in range(trials):
             sides = trial.style.first_sides | trial.short_sides(backlog.all.busiest_bytes)
             if sides == trial.style.first_sides:
                 break

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from operator import attrgetter
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.move_columns import ColumnMoves, MoveColumns
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
@@ -22,6 +23,7 @@ from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
     Plan,
+    PlanProblem,
     PoolCertificate,
     Step,
 )
@@ -77,6 +79,45 @@ def make_plan(
     `table`: the cluster's columns, if the caller keeps them.
     `lay_out`: what lays a pool out, for instance one that knows the last layouts.
     """
+    found = proposal(desired, cluster, records, gone, prune=prune, table=table, lay_out=lay_out)
+    problems = {*found.problems, *diagnosis_problems.of_layouts(found.layouts)}
+    return Plan(
+        cluster=desired.cluster.name,
+        hash=identity.plan_hash(found.moves, found.steps),
+        fingerprint=identity.fingerprint(
+            desired, cluster.id, gone, identity.lost_log_dirs(cluster)
+        ),
+        steps=found.steps,
+        moves=found.moves,
+        certificates=_certificates(found.layouts),
+        problems=tuple(sorted(problems, key=lambda p: (p.pool, p.topic, p.law, p.message))),
+    )
+
+
+@frozen
+class Proposal:
+    """What a plan does, before it is named by its hash and held against its bounds.
+
+    `problems`: all but those of layouts.
+    """
+
+    moves: ColumnMoves
+    steps: tuple[Step, ...]
+    layouts: tuple[Layout, ...]
+    problems: frozenset[PlanProblem]
+
+
+def proposal(
+    desired: Desired,
+    cluster: Cluster,
+    records: Records = _NOTHING_RECORDED,
+    gone: frozenset[int] = frozenset(),
+    *,
+    prune: bool = False,
+    table: PartitionTable | None = None,
+    lay_out: LayOut = lay_out,
+) -> Proposal:
+    """What brings the cluster to what is declared; arguments as for `make_plan`."""
     table = table or table_of(cluster)
     scope = plan_scope(desired, cluster, records, prune=prune, odd=table.odd)
     brokers = brokers_of(cluster, desired, records, gone, table.replicas.ids)
@@ -137,20 +178,9 @@ def make_plan(
         *sources.problems(cluster, given.homes, gone),
         *outages.problems(records, desired),
         *unclean_elections.problems(steps, cluster),
-        *diagnosis_problems.of_layouts(layouts.layouts),
         *quota_problems(counts.quotas, held),
     }
-    return Plan(
-        cluster=desired.cluster.name,
-        hash=identity.plan_hash(moves, steps),
-        fingerprint=identity.fingerprint(
-            desired, cluster.id, gone, identity.lost_log_dirs(cluster)
-        ),
-        steps=steps,
-        moves=moves,
-        certificates=_certificates(layouts.layouts),
-        problems=tuple(sorted(problems, key=lambda p: (p.pool, p.topic, p.law, p.message))),
-    )
+    return Proposal(moves, steps, layouts.layouts, frozenset(problems))
 
 
 def _with_lists(

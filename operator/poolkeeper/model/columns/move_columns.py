@@ -16,7 +16,13 @@ from typing import TypeVar, overload
 
 import numpy as np
 
-from poolkeeper.model.columns.replica_lists import NOBODY, Ints, ReplicaLists, whole_numbers
+from poolkeeper.model.columns.replica_lists import (
+    NOBODY,
+    Ints,
+    ReplicaLists,
+    distinct,
+    whole_numbers,
+)
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Replicas
 
@@ -251,7 +257,7 @@ def topics_moved(moves: Sequence[Move]) -> set[str]:
     """The names of the topics that these moves are of."""
     if isinstance(moves, ColumnMoves):
         topics = moves.columns.topics
-        return {topics[topic][0] for topic in np.unique(moves.columns.topic).tolist()}
+        return {topics[topic][0] for topic in distinct(moves.columns.topic).tolist()}
     return {move.topic for move in moves}
 
 

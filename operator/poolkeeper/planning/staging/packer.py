@@ -30,7 +30,7 @@ from poolkeeper.planning.staging.stage_capacity import StageCapacity
 _STYLES = tuple(
     Style(part, by_gain, span)
     for span in (100, 110)
-    for part in (None, 25, 50, 80)
+    for part in (None, 15, 35, 60)
     for by_gain in (False, True)
 )[1:]
 """Styles in which a scarce stage is tried besides the usual, which wins ties; so does the first."""

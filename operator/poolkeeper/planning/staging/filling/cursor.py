@@ -10,7 +10,7 @@ class Cursor:
     """A way through a queue for one stage: from the large end, then from the small end.
 
     After `look_ahead` steps from one end that did not join, it stops there. A step that does not
-    fit early in a stage does not fit later.
+    fit early in a stage does not fit later; one that was passed over as too large may.
     """
 
     __slots__ = (
@@ -24,6 +24,7 @@ class Cursor:
         "_low",
         "_offers_high",
         "_offers_low",
+        "_passed_over",
         "_room",
         "_rows",
         "_sides",
@@ -40,6 +41,7 @@ class Cursor:
         self._low, self._high = 0, len(queue.rows)
         self._offers_low = self._offers_high = look_ahead
         self._is_low = True
+        self._passed_over: list[tuple[int, int]] = []
 
     @property
     def head(self) -> int:
@@ -54,9 +56,7 @@ class Cursor:
         `bytes_max`: what the bottleneck can carry at all. Steps that do not fit count against
         `look_ahead`.
         """
-        rows, gone, low, high = self._rows, self._gone, self._low, self._high
-        topic, full, fits = self._topic, self._room.full_topics, self._room.fits
-        sides, blocked = self._sides, self._room.blocked
+        blocked = self._room.blocked
         if blocked != self._blocked:
             self._blocked = blocked
             for each in self._kinds:
@@ -64,21 +64,44 @@ class Cursor:
                     break
             else:
                 return None
+        while True:
+            row = self._from_large_end(wanted_bytes)
+            if row is None:
+                row = self._from_small_end(bytes_max)
+            if row is not None or self._low < self._high or not self._passed_over:
+                return row
+            self._low, self._high = self._passed_over.pop()
+
+    def _from_large_end(self, wanted_bytes: int) -> int | None:
+        """The next step of at most that many bytes that fits; larger ones are passed over."""
+        rows, gone, low, high = self._rows, self._gone, self._low, self._high
+        topic, full, fits = self._topic, self._room.full_topics, self._room.fits
+        sides, blocked = self._sides, self._blocked
         fitting = low
         if low < high and -self._keys[low] > wanted_bytes:
-            fitting = bisect.bisect_left(self._keys, -wanted_bytes, low)
-        if fitting < high:
-            low = fitting
-            while low < high and self._offers_low:
-                row = rows[low]
-                low += 1
-                if not gone[row]:
-                    self._offers_low -= 1
-                    if not sides[row] & blocked and topic[row] not in full and fits(row):
-                        self._low, self._is_low = low, True
-                        return row
-            self._low = low
-        while low < high and self._offers_high and -self._keys[high - 1] <= bytes_max:
+            fitting = bisect.bisect_left(self._keys, -wanted_bytes, low, high)
+        if fitting == high:
+            return None
+        if fitting > low:
+            self._passed_over.append((low, fitting))
+        low = fitting
+        while low < high and self._offers_low:
+            row = rows[low]
+            low += 1
+            if not gone[row]:
+                self._offers_low -= 1
+                if not sides[row] & blocked and topic[row] not in full and fits(row):
+                    self._low, self._is_low = low, True
+                    return row
+        self._low = low
+        return None
+
+    def _from_small_end(self, bytes_max: int) -> int | None:
+        """The next step of at most that many bytes that fits."""
+        rows, gone, keys, low, high = self._rows, self._gone, self._keys, self._low, self._high
+        topic, full, fits = self._topic, self._room.full_topics, self._room.fits
+        sides, blocked = self._sides, self._blocked
+        while low < high and self._offers_high and -keys[high - 1] <= bytes_max:
             high -= 1
             row = rows[high]
             if not gone[row]:

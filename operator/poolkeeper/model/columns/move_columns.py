@@ -247,7 +247,7 @@ def columns_of_moves(moves: Sequence[Move]) -> MoveColumns:
 
 
 def moves_at(moves: Sequence[Move], places: Sequence[int]) -> Sequence[Move]:
-    """The moves at these places, in columns if all are."""
+    """The moves at these places; they lie in columns if all moves do."""
     if isinstance(moves, ColumnMoves):
         return ColumnMoves(moves.columns.take(np.array(places, dtype=np.int64)))
     return [moves[place] for place in places]

@@ -74,7 +74,7 @@ class StagePacker:
         if pace is not None and trial.room.taken:
             if pace.is_scarce:
                 trial = self._best_style(backlog, trial)
-            trial = self._least_short(backlog, trial, 1 if pace.stages > _MANY else _TRIALS)
+            trial = self._least_short(backlog, trial, pace)
         wait = None if trial.room.taken else trial.stage.rescue()
         self.checks = trial.checks
         backlog.adopt(trial.backlog)
@@ -122,14 +122,18 @@ class StagePacker:
         rest = tried.lasting_bytes(self.most_of_topic)
         return first.span_used_bytes + second.span_used_bytes + rest
 
-    def _least_short(self, backlog: Backlog, trial: "_Trial", trials: int) -> "_Trial":
-        """The best of the stage and of others in which sides go first that fell short."""
+    def _least_short(self, backlog: Backlog, trial: "_Trial", usual: StagePace) -> "_Trial":
+        """The best of the stage and of others in which sides go first that fell short.
+
+        `usual`: the pace of the usual style.
+        """
         best = trial
-        for _ in range(trials):
+        pace = usual if trial.style.span_percent == USUAL.span_percent else None
+        for _ in range(1 if usual.stages > _MANY else _TRIALS):
             sides = trial.style.first_sides | trial.short_sides(backlog.all.busiest_bytes)
             if sides == trial.style.first_sides:
                 break
-            trial = self._try(backlog, trial.style._replace(first_sides=sides))
+            trial = self._try(backlog, trial.style._replace(first_sides=sides), pace)
             if trial.room.taken and trial.lasting_bytes < best.lasting_bytes:
                 best = trial
         return best

@@ -44,6 +44,8 @@ def clusters(draw: st.DrawFn) -> topology.Cluster:
 
 replica_lists = st.lists(st.sampled_from(BROKERS), min_size=1, max_size=3, unique=True).map(tuple)
 caps = st.none() | st.integers(0, 6)
+bounds = st.sampled_from([Bounds(), Bounds(topic_partitions_min=1, topic_write_bytes=0)])
+"""The usual ones, and those by which a topic moves one partition at a time."""
 
 
 @st.composite
@@ -149,13 +151,14 @@ def check_disks(stage, moves, cluster, wanted) -> None:
 @given(st.data())
 def test_every_state_on_the_way_is_lawful_and_within_limits(data) -> None:
     cluster, wanted = data.draw(clusters()), data.draw(declared())
-    moves = data.draw(moves_of(cluster))
+    moves, some = data.draw(moves_of(cluster)), data.draw(bounds)
     at = [0] * len(moves)
     for _ in range(sum(len(move.path) - 1 for move in moves) + 1):
-        stage = next_stage.next_stage(moves, at, cluster, wanted)
+        stage = next_stage.next_stage(moves, at, cluster, wanted, bounds=some)
         if not isinstance(stage, next_stage.Stage):
             break
         assert stage.entries
+        assert len(set(stage.entries)) == len(stage.entries)
         before = live_state(cluster)
         after = next_stage.after_stage(before, moves, stage)
         next_stage.assert_lawful(before, after, wanted, cluster)
@@ -280,9 +283,9 @@ def test_steps_by_column_are_the_steps_one_by_one(data) -> None:
 @given(st.data())
 def test_a_prediction_is_what_next_stage_says_stage_by_stage(data) -> None:
     cluster, wanted = data.draw(clusters()), data.draw(declared())
-    moves = data.draw(moves_of(cluster))
+    moves, some = data.draw(moves_of(cluster)), data.draw(bounds)
     predicted, makespan, halt = next_stage.predict(
-        plans.Plan("main", "", "", moves=moves), cluster, wanted
+        plans.Plan("main", "", "", moves=moves), cluster, wanted, bounds=some
     )
     steps = [pair for stage in predicted for pair in stage.moves]
     assert len(set(steps)) == len(steps)
@@ -290,7 +293,7 @@ def test_a_prediction_is_what_next_stage_says_stage_by_stage(data) -> None:
         own = [step for index, step in steps if index == i]
         assert own == list(range(1, len(own) + 1))
     if predicted:
-        first = next_stage.next_stage(moves, [0] * len(moves), cluster, wanted)
+        first = next_stage.next_stage(moves, [0] * len(moves), cluster, wanted, bounds=some)
         assert first == next_stage.Stage(predicted[0].moves, predicted[0].bytes)
     assert (makespan is None) == bool(halt or not moves)
     if makespan is not None:

@@ -212,7 +212,7 @@ def _parts(plan: Plan, ink: Ink) -> list[str]:
 
 def _part(plan: Plan, part: Part) -> str:
     """What a part does, and what it comes after."""
-    moved = sum(map(attrgetter("bytes"), map(plan.moves.__getitem__, part.moves)))
+    moved = sum(plan.moves[index].bytes for index in part.moves)
     copied = [s for s in map(plan.steps.__getitem__, part.steps) if isinstance(s, MoveLogDir)]
     told = [count(len(part.moves), "move")] if part.moves else []
     told += [f"{count(len(copied), 'move')} between log directories"] if copied else []

@@ -21,13 +21,12 @@ stages' lengths comes close to the busiest broker's bytes if that broker never w
 3. *Counts keep pace*: every side carries its part of its replicas in every stage. So it reserves
    what its smallest entries need of its span to fill that part. Slots of the cluster's limit are
    reserved for the sides that must use all of theirs in each remaining stage.
-
 4. *Slow topics*: the largest entries of a topic whose cap makes it last nearly as long as the
    busiest side go before all others (`capped_topics`).
 
 While few entries set the lengths of stages, no single *style* of weighing these suits all plans.
-Then `packer` tries several. It also tries stages again in which a side fell short of what it must
-carry, with that side first.
+Then `packer` tries several. Where a side falls short of what it must carry, `packer` fills the
+stage again with that side first.
 """
 
 import heapq

@@ -43,7 +43,7 @@ class LawfulStage:
         self._checks = checks
         self._backlog = backlog
         self.room = room
-        self._aside: list[int] = []
+        self._aside: dict[int, None] = {}
         self._changes: list[Excesses] = []
         self._plain = len(checks.changes) if not checks.disks.free else 0
 
@@ -60,7 +60,7 @@ class LawfulStage:
             return False
         change = checks.change(row)
         if change > LAWFUL:
-            self._aside.append(row)
+            self._aside[row] = None  # it may be offered again
             return False
         self._join(row, change)
         return True
@@ -76,6 +76,7 @@ class LawfulStage:
 
     def _join(self, row: int, change: Excesses) -> None:
         checks = self._checks
+        self._aside.pop(row, None)
         self._backlog.take(row)
         self.room.take(row)
         if not checks.changes or checks.disks.free:
@@ -101,7 +102,6 @@ class LawfulStage:
                 if lawful and self.room.fits(row) and self._may_go(row):
                     self._join(row, change)
                     total = total.plus(change)
-                    self._aside.remove(row)
                     joined = True
 
     def rescue(self) -> Wait | None:

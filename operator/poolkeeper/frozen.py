@@ -23,6 +23,7 @@ _Values = Callable[[Any], tuple[Any, ...]]
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[Class]) -> type[Class]:
     """Return the class with slots for its fields: compared by value, never changed."""
+    cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclasses takes long to make one up
     made = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(cls)
     compared = _values_of([each.name for each in _fields(made) if each.compare])
     given: dict[str, object] = {

@@ -14,7 +14,7 @@ import msgspec
 _DELETE = "\x7f"
 """The one ASCII character that the standard library escapes and msgspec does not."""
 
-_ESCAPED = re.compile(f"[{_DELETE}-\U0010ffff]+")
+_ESCAPED = re.compile("[^\x00-\x7e]+")
 
 
 def canonical(value: object, *, ascii_only: bool = True) -> str:

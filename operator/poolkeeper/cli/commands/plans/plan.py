@@ -46,12 +46,12 @@ from poolkeeper.reconcile import adoption, plan_to_approve
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import approval, cool_down, hand_over
 from poolkeeper.reconcile.observe.observation import Observation
-from poolkeeper.studies.planned_groups import PlannedGroup, planned_groups
 from poolkeeper.text import named
 from poolkeeper.zk.client.gc_pause import collector_paused
 
 if TYPE_CHECKING:
     from poolkeeper.rehearsal.values import Rehearsal
+    from poolkeeper.studies.planned_groups import PlannedGroup
 
 CHANGES = 2
 RefusedConfigs = Callable[[Plan, Cluster], Mapping[str, RefusedConfig]]
@@ -248,11 +248,12 @@ def with_troubles(plan: Plan, desired: Desired, observed: Observation) -> Plan:
 
 def _groups(
     made: Plan, seen: Observation, target: Target, names: Sequence[str]
-) -> Sequence[PlannedGroup]:
+) -> "Sequence[PlannedGroup]":
     """Ask for the groups that are named, and study them."""
     if not names:
         return ()
     from poolkeeper.cli.input.clusters import live_groups  # only a live one needs its clients
+    from poolkeeper.studies.planned_groups import planned_groups
 
     groups, warnings = live_groups.read_groups(target, seen.cluster, names)
     printing.warn(warnings)

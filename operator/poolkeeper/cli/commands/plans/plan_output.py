@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from poolkeeper import wording
 from poolkeeper.cli.output import ink, left_undone, printing
-from poolkeeper.cli.output.plans import brokers_table, capacity_table, groups_table, plan_text
+from poolkeeper.cli.output.plans import brokers_table, capacity_table, plan_text
 from poolkeeper.cli.output.runs import status_text
 from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import compact
@@ -23,12 +23,12 @@ from poolkeeper.planning.diagnosis.remaining_capacity import (
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile.observe.observation import Observation
-from poolkeeper.studies.planned_groups import PlannedGroup
 from poolkeeper.text import moment
 
 if TYPE_CHECKING:
     from poolkeeper.rehearsal.values import Rehearsal
     from poolkeeper.report.document import Section
+    from poolkeeper.studies.planned_groups import PlannedGroup
 
 REASSIGN_JSON = "reassign-json"
 HTML = "html"
@@ -48,7 +48,7 @@ class Beside:
     balance_waits_until_ms: int | None = None
     waits: Sequence[Wait] = ()
     foretold: "tuple[Rehearsal, Rehearsal | None] | None" = None
-    groups: Sequence[PlannedGroup] = ()
+    groups: "Sequence[PlannedGroup]" = ()
     capacities: tuple[RemainingCapacity, ...] | None = None
 
     def capacities_after(
@@ -115,6 +115,8 @@ def show(
 
             body["rehearsal"] = rehearsal_document.foretold(*foretold)
         if beside.groups:
+            from poolkeeper.cli.output.plans import groups_table
+
             body["groups"] = groups_table.as_data(beside.groups)
         printing.emit_json(body)
     elif output == REASSIGN_JSON:
@@ -133,6 +135,8 @@ def show(
         text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output(), throttled)
         printing.emit(text)
         if beside.groups:
+            from poolkeeper.cli.output.plans import groups_table
+
             table = groups_table.lines(beside.groups, ink.of_output())
             printing.emit("\n" + "\n".join(table))
         if foretold is not None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poolkeeper.model.columns.log_dir_columns import LogDirColumns
-from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists
+from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists, distinct
 from poolkeeper.model.topology import Cluster, Partition, Replicas
 
 Bools = npt.NDArray[np.bool_]
@@ -51,6 +51,7 @@ class PartitionColumns:
     leader_epoch: Ints | None = None
     _blocks: dict[int, tuple[Partition, ...]] = field(default_factory=dict, init=False, repr=False)
     _whole: list[Bools] = field(default_factory=list, init=False, repr=False)
+    _leaders: list[frozenset[int]] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def of(cls, partitions: Sequence[Partition]) -> "PartitionColumns":
@@ -177,6 +178,13 @@ class PartitionColumns:
             moves = (self.adding.lengths > 0) | (self.removing.lengths > 0)
             self._whole.append(alike & self.isr_known & ~moves & (self.leader != -1))
         return self._whole[0]
+
+    @property
+    def leaders(self) -> frozenset[int]:
+        """Every leader of any row, with what stands for one that is not known."""
+        if not self._leaders:
+            self._leaders.append(frozenset(distinct(self.leader).tolist()))
+        return self._leaders[0]
 
     def partitions(self, first: int, last: int) -> tuple[Partition, ...]:
         """The partitions of the rows from `first` up to `last`; small parts are made in blocks."""

@@ -12,11 +12,8 @@ from poolkeeper.model.columns.replica_lists import whole_numbers
 from poolkeeper.model.specs import Execution
 from poolkeeper.planning.staging.capped_topics import CappedTopics
 from poolkeeper.planning.staging.entries import EntryTable
-from poolkeeper.planning.staging.filling.filler import USUAL, StageFiller, Style
-from poolkeeper.planning.staging.filling.pace import pace_of
-from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS
-from poolkeeper.planning.staging.queues import Backlog
-from poolkeeper.planning.staging.stage_capacity import StageCapacity
+from poolkeeper.planning.staging.filling.filler import USUAL, Style
+from unit.planning.staging.first_stages import first_stage
 
 EXECUTION = Execution(max_moves=100, max_moves_per_broker=10, max_bytes=10_000)
 
@@ -106,24 +103,10 @@ def stage(
     style: Style,
     cap: int,
 ) -> list[tuple[int, int]]:
-    """The first stage, filled without laws: leader and bytes of its steps."""
+    """Leader and bytes of the steps of the first stage."""
     entries = table(copies)
-    backlog = Backlog(entries)
-    most = whole_numbers([cap] * len(entries.topics))
-    pace = pace_of(backlog.all, backlog.queues, backlog, execution, most_of_topic=most)
-    room = StageCapacity(entries, execution, DEFAULT_BOUNDS, most.tolist(), pace.span_bytes)
-
-    def join(row: int) -> bool:
-        if not room.fits(row):
-            return False
-        backlog.take(row)
-        room.take(row)
-        return True
-
-    StageFiller(backlog, backlog.queues, room, pace, execution, join, style).run()
-    return sorted(
-        (entries.brokers[entries.out[row] >> 1], entries.bytes[row]) for row in room.taken
-    )
+    rows = first_stage(entries, execution, style, cap)
+    return sorted((entries.brokers[entries.out[row] >> 1], entries.bytes[row]) for row in rows)
 
 
 def test_what_few_partitions_may_do_at_a_time_comes_before_the_busiest_broker() -> None:

@@ -7,12 +7,12 @@ import pytest
 import builders
 from poolkeeper.model.specs import Execution
 from poolkeeper.planning.staging.entries import EntryTable
-from poolkeeper.planning.staging.filling.filler import USUAL, StageFiller, Style
+from poolkeeper.planning.staging.filling.filler import USUAL, Style
 from poolkeeper.planning.staging.filling.large_entries import near_bytes
-from poolkeeper.planning.staging.filling.pace import pace_of
 from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS
 from poolkeeper.planning.staging.queues import Backlog
 from poolkeeper.planning.staging.stage_capacity import StageCapacity
+from unit.planning.staging.first_stages import first_stage
 
 EXECUTION = Execution(max_moves=100, max_moves_per_broker=10, max_bytes=100)
 
@@ -29,22 +29,10 @@ def table(copies: list[tuple[int, int, int]]) -> EntryTable:
 def stage(
     copies: list[tuple[int, int, int]], execution: Execution, style: Style = USUAL
 ) -> list[int]:
-    """The sizes of the first stage, filled without laws."""
+    """The sizes of the steps of the first stage."""
     entries = table(copies)
-    backlog = Backlog(entries)
-    pace = pace_of(backlog.all, backlog.queues, backlog, execution)
-    caps = [100] * len(copies)
-    room = StageCapacity(entries, execution, DEFAULT_BOUNDS, caps, pace.span_bytes)
-
-    def join(row: int) -> bool:
-        if not room.fits(row):
-            return False
-        backlog.take(row)
-        room.take(row)
-        return True
-
-    StageFiller(backlog, backlog.queues, room, pace, execution, join, style).run()
-    return sorted((entries.size[row] for row in room.taken), reverse=True)
+    rows = first_stage(entries, execution, style, cap=100)
+    return sorted((entries.size[row] for row in rows), reverse=True)
 
 
 def settle(backlog: Backlog, row: int) -> None:

@@ -30,7 +30,7 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.rehearsal.results.outcomes import Subject
 from poolkeeper.rehearsal.values import Rehearsal, Settings
 from poolkeeper.sandbox import Sandbox
-from poolkeeper.zk import observe
+from poolkeeper.zk.reading import observe
 from real import support
 
 BROKER_SETTINGS = (("compression.type", "uncompressed"),)

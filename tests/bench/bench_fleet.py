@@ -50,7 +50,7 @@ from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.schedule.budget import Budget, ScheduledStage
 from poolkeeper.fleet.stages import pipeline, waves
-from poolkeeper.fleet.stages.load_features import HistoryOptions
+from poolkeeper.fleet.stages.features.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import PLAN, FleetOutcome, Step, carry_out
 from poolkeeper.fleet.stages.snapshot import SnapshotTask
 from poolkeeper.fleet.storage import cluster_rows, parquet, schemas, snapshot_file

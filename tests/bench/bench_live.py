@@ -42,8 +42,8 @@ from poolkeeper.reconcile.cluster import reconcile_cluster
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.resources.write import manifests
 from poolkeeper.sandbox import Sandbox, SandboxSpec
-from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.journal import journal
 
 BROKERS, JOINED = 20, 4
 IDLE_PASSES = 5

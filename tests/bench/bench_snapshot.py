@@ -31,9 +31,9 @@ from rich.console import Console
 from rich.table import Table
 
 from poolkeeper.sandbox import Sandbox, SandboxSpec
-from poolkeeper.zk import observe
 from poolkeeper.zk.client import multiread
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.reading import observe
 
 GROWTH_MAX = 2.2
 PROCESSOR = time.process_time

@@ -16,9 +16,9 @@ from typing import Any
 
 from poolkeeper.cli import main
 from poolkeeper.fleet.engines import spark
-from poolkeeper.fleet.stages import load_features
 from poolkeeper.fleet.stages import plan as stages_plan
 from poolkeeper.fleet.stages import snapshot as stages_snapshot
+from poolkeeper.fleet.stages.features import load_features
 
 KINDS: dict[str, tuple[Any, str]] = {
     "snapshot": (stages_snapshot, "perform"),

@@ -24,7 +24,7 @@ from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.schedule.budget import Budget
 from poolkeeper.fleet.stages import day_clusters, day_report, pipeline, plan_pages, waves
-from poolkeeper.fleet.stages.load_features import HistoryOptions
+from poolkeeper.fleet.stages.features.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import (
     BUDGET,
     FEATURES,

@@ -12,9 +12,10 @@ from fleet.conftest import lake_at
 from fleet.in_process import InProcess
 from poolkeeper.fleet.engines.engines import Engine
 from poolkeeper.fleet.lake.lake import Lake
-from poolkeeper.fleet.stages import features, pipeline
-from poolkeeper.fleet.stages.features import coded
-from poolkeeper.fleet.stages.load_features import HistoryOptions
+from poolkeeper.fleet.stages import pipeline
+from poolkeeper.fleet.stages.features import feature_rows
+from poolkeeper.fleet.stages.features.feature_rows import coded
+from poolkeeper.fleet.stages.features.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import FleetOutcome
 from poolkeeper.fleet.storage import schemas
 
@@ -86,7 +87,7 @@ def test_shares_that_spark_exchanges_do(spark: Engine, tmp_path: Path, monkeypat
 @pytest.mark.parametrize("last", [3, 2**31 - 1])
 def test_series_are_numbered_alike_whether_their_numbers_are_dense_or_not(last: int) -> None:
     topic, partition = np.array([2, 0, 2, 2, 0]), np.array([1, last, 1, -1, last])
-    keys, series = features._series(topic, partition)
+    keys, series = feature_rows._series(topic, partition)
     expected = np.unique(topic * 2**32 + partition + 1, return_inverse=True)
     assert (keys.tolist(), series.tolist()) == tuple(each.tolist() for each in expected)
 

@@ -21,8 +21,9 @@ from control_plane import building
 from fleet import cases
 from fleet.in_process import InProcess
 from poolkeeper.fleet.lake.lake import Lake
-from poolkeeper.fleet.stages import features, pipeline
-from poolkeeper.fleet.stages.load_features import HistoryOptions
+from poolkeeper.fleet.stages import pipeline
+from poolkeeper.fleet.stages.features import feature_rows
+from poolkeeper.fleet.stages.features.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import FEATURES, FleetOutcome
 from poolkeeper.fleet.storage import cluster_rows, parquet, schemas, table_schema
 from poolkeeper.load import refresh
@@ -218,16 +219,16 @@ def test_brokers_by_columns_are_those_by_objects(instance, growths) -> None:
     ]
     made = parquet.from_rows(schemas.FEATURES, rows)
     bodies = cluster_rows.rows_of_cluster(cluster).bodies
-    by_columns = features.of_brokers_of_known_sizes(
+    by_columns = feature_rows.of_brokers_of_known_sizes(
         made, bodies["partitions"], cluster.brokers, desired
     )
-    assert by_columns.equals(features.of_brokers(made, cluster, desired))
+    assert by_columns.equals(feature_rows.of_brokers(made, cluster, desired))
 
 
 def test_no_sample_at_all(lake: Lake) -> None:
     cases.put(lake, case(size=None))
     assert made(lake) == []
-    assert features.loads_of(cases.rows(lake, schemas.FEATURES)).bytes == {}
+    assert feature_rows.loads_of(cases.rows(lake, schemas.FEATURES)).bytes == {}
 
 
 class TestPrometheus:
@@ -256,7 +257,7 @@ class TestPrometheus:
             cases.put(lake, case(load, size=None))
             made(lake)
             alone = refresh.fetch_loads(load, cases.NOW_MS)
-        together = features.loads_of(cases.rows(lake, schemas.FEATURES))
+        together = feature_rows.loads_of(cases.rows(lake, schemas.FEATURES))
         assert alone.bytes == {("t", 0): together.bytes["t", 0]}  # 1 is no longer measured
         assert alone.rate_bytes_per_s == pytest.approx(together.rate_bytes_per_s, rel=0.01)
         assert sorted(alone.rate_bytes_per_s) == [("t", -1)]

@@ -20,8 +20,8 @@ from poolkeeper.fleet.stages import pipeline, snapshot
 from poolkeeper.fleet.storage import schemas, snapshot_file
 from poolkeeper.model import snapshots
 from poolkeeper.model.desired import Desired
-from poolkeeper.zk import observe
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.reading import observe
 from real.bare import bare_cluster, put_topic
 from real.support import kazoo
 

@@ -26,7 +26,7 @@ from poolkeeper.fleet.lake.filesystems import local_path, root_of
 from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.stages import day_clusters, day_report, pipeline
-from poolkeeper.fleet.stages.load_features import HistoryOptions
+from poolkeeper.fleet.stages.features.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import TABLES_OF, FleetOutcome, Step, carry_out
 from poolkeeper.fleet.stages.snapshot import SnapshotTask
 from poolkeeper.fleet.storage import parquet, schemas

@@ -24,8 +24,8 @@ from archives import archive_classes
 from conditions import until
 from control_plane import workplace
 from matrices import soak
-from poolkeeper.zk import observe
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.reading import observe
 
 pytestmark = pytest.mark.long
 

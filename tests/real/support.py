@@ -34,9 +34,9 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation as LoggedOperation
-from poolkeeper.zk import observe
 from poolkeeper.zk.client.operations import Operation
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.reading import observe
 
 MIB = 1024 * 1024
 NO_THROTTLE = Execution(throttle=Throttle(ThrottleMode.NONE))

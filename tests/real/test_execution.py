@@ -21,8 +21,8 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, SetConfig
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.sandbox import Sandbox
-from poolkeeper.zk import journal
-from poolkeeper.zk import records as zk_records
+from poolkeeper.zk.journal import journal
+from poolkeeper.zk.journal import records as zk_records
 from real.support import (
     MIB,
     access,

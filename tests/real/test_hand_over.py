@@ -8,9 +8,9 @@ import pytest
 
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.zk import journal, pending_plan
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.journal import journal, pending_plan
+from poolkeeper.zk.journal.journal import Journal
 from real.bare import AS_IT_IS, GROWING, POOL, Bare
 from real.support import run
 

@@ -16,7 +16,7 @@ from conditions import until
 from frozen import freeze
 from poolkeeper.model.plans import Move
 from poolkeeper.sandbox import Sandbox
-from poolkeeper.zk import journal
+from poolkeeper.zk.journal import journal
 from real.support import (
     HOLDER,
     MIB,

@@ -19,8 +19,8 @@ from poolkeeper.model.specs import (
     TopicSpec,
 )
 from poolkeeper.sandbox import Sandbox
-from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.journal import journal
 from real.kept import kept
 
 AUTO = Approval(ApprovalPolicy.AUTO)

@@ -12,10 +12,11 @@ from matrices import soak
 from poolkeeper.model import snapshots
 from poolkeeper.model.topology import Cluster, ReassignmentEntry
 from poolkeeper.sandbox import Sandbox
-from poolkeeper.zk import observe, znodes
+from poolkeeper.zk import znodes
 from poolkeeper.zk.client.operations import Create
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs.kafka_nodes import ReassignmentNode, TopicNode
+from poolkeeper.zk.reading import observe
 
 DEADLINE_S = 60.0
 TOPICS = 6

@@ -19,8 +19,8 @@ from kazoo.security import make_acl, make_digest_acl
 from conditions import until
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.reconcile.act import stall_recovery
-from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.journal import journal
 from real.bare import AS_IT_IS, GROWING, JOURNAL, LISTS, POOL, Bare, put_topic
 from real.support import REQUEST, command, declare, run
 

@@ -13,8 +13,8 @@ from kazoo.exceptions import NoNodeError
 
 from conditions import until
 from poolkeeper.sandbox import Sandbox
-from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.journal import journal
 from real.support import REQUEST, assignment, body, create, kazoo, run
 
 pytestmark = pytest.mark.long

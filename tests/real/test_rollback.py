@@ -23,7 +23,7 @@ from poolkeeper.model.execution.waits import has
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import Partition
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
-from poolkeeper.zk import journal
+from poolkeeper.zk.journal import journal
 from real.support import (
     MIB,
     REQUEST,

@@ -14,8 +14,10 @@ from poolkeeper.errors import Refused
 from poolkeeper.model.execution.runs import Phase, Run
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.zk import apply, journal, observe
+from poolkeeper.zk import apply
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.journal import journal
+from poolkeeper.zk.reading import observe
 from real.bare import JOURNAL
 from real.support import desired, ignore
 

@@ -20,7 +20,9 @@ from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.reconcile.decide import throttle_rate
 from poolkeeper.sandbox import Sandbox
-from poolkeeper.zk import journal, observe, throttling
+from poolkeeper.zk import throttling
+from poolkeeper.zk.journal import journal
+from poolkeeper.zk.reading import observe
 from real.support import (
     MIB,
     REQUEST,

@@ -19,8 +19,8 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, SetConfig
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.sandbox import Sandbox
-from poolkeeper.zk import observe
-from poolkeeper.zk import records as zk_records
+from poolkeeper.zk.journal import records as zk_records
+from poolkeeper.zk.reading import observe
 from real.support import access, assignment, create, desired, ignore, plan_of, seen
 
 OFFSETS = "__consumer_offsets"

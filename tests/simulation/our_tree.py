@@ -25,7 +25,8 @@ from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.sandbox.clock import VirtualClock
 from poolkeeper.sandbox.fake_zookeeper import FakeClient, FakeZooKeeper
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode, WriteNode
-from poolkeeper.zk import history, runs, znodes
+from poolkeeper.zk import znodes
+from poolkeeper.zk.journal import history, runs
 
 MOVES = (Move("t", None, 0, ((3, 2), (1, 2)), 1, "moved"),)
 PLAN = Plan("main", plan_json.plan_hash(MOVES, ()), f"sha256:{'f' * 64}", moves=MOVES)

@@ -30,7 +30,7 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (
 )
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, Event
-from poolkeeper.zk.runs import encode_stop
+from poolkeeper.zk.journal.runs import encode_stop
 from simulation.executors import Executor, converged
 from simulation.invariants import ELECTION
 

@@ -20,7 +20,8 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (
 )
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.zk import journal, observe
+from poolkeeper.zk.journal import journal
+from poolkeeper.zk.reading import observe
 from simulation import invariants
 from simulation.executors import Executor, converged
 

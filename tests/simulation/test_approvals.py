@@ -21,9 +21,10 @@ from poolkeeper.reconcile.plan_to_approve import renew
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.zk import pending_plan, znodes
+from poolkeeper.zk import znodes
 from poolkeeper.zk.client.operations import Delete
 from poolkeeper.zk.cluster_access import ZooKeeperView
+from poolkeeper.zk.journal import pending_plan
 from simulation.executors import Executor, converged
 
 MIB = 1024**2

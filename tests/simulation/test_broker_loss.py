@@ -12,7 +12,7 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.studies.broker_loss import BrokerLoss, LostPartition, PartitionFate, lose
 from poolkeeper.studies.loss_settings import UNCLEAN, settings_of
-from poolkeeper.zk import observe
+from poolkeeper.zk.reading import observe
 
 BROKERS = range(1, 7)
 TIB = 1 << 40

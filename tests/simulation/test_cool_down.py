@@ -28,8 +28,10 @@ from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.zk import journal, observe, znodes
-from poolkeeper.zk import records as zk_records
+from poolkeeper.zk import znodes
+from poolkeeper.zk.journal import journal
+from poolkeeper.zk.journal import records as zk_records
+from poolkeeper.zk.reading import observe
 from simulation.executors import Executor
 
 COOL_S = 600

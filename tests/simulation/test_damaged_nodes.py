@@ -26,9 +26,10 @@ from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.specs import Heal
 from poolkeeper.reconcile.observe import gone_brokers
 from poolkeeper.resources.checks import folder
-from poolkeeper.zk import fencing, journal, pending_plan, throttling, znodes
-from poolkeeper.zk import records as zk_records
+from poolkeeper.zk import fencing, throttling, znodes
 from poolkeeper.zk.codecs import our_nodes
+from poolkeeper.zk.journal import journal, pending_plan
+from poolkeeper.zk.journal import records as zk_records
 from simulation import our_tree
 from simulation.our_tree import (
     HOLDER,

@@ -26,7 +26,7 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, Simulat
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import Event
-from poolkeeper.zk import observe
+from poolkeeper.zk.reading import observe
 from simulation.executors import Executor
 
 NOTHING_APPROVED = Authority(steps=True)

@@ -20,8 +20,9 @@ from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
 from poolkeeper.sandbox.fake_zookeeper.transactions import TransactionKind
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.telemetry.audit import AuditTrail
-from poolkeeper.zk import history, journal, znodes
+from poolkeeper.zk import znodes
 from poolkeeper.zk.cluster_access import ZooKeeperAccess
+from poolkeeper.zk.journal import history, journal
 from simulation.executors import EVERYTHING, Executor
 
 SPEC = cluster_spec("c", execution=Execution(throttle=Throttle(ThrottleMode.NONE)))

@@ -7,7 +7,8 @@ from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper.faults import Fault, FaultKind, at_writes
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.zk import fencing, journal
+from poolkeeper.zk import fencing
+from poolkeeper.zk.journal import journal
 
 
 @pytest.fixture

@@ -18,7 +18,9 @@ from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
-from poolkeeper.zk import journal, observe, throttling
+from poolkeeper.zk import throttling
+from poolkeeper.zk.journal import journal
+from poolkeeper.zk.reading import observe
 from simulation.courses import plain_course
 from simulation.executors import Executor, converged
 from simulation.our_tree import IN_FORCE, OURS, OurTree, write_manifests

@@ -19,8 +19,8 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SESSION_MS, Simu
 from poolkeeper.sandbox.fake_zookeeper import Call, Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.broker.throttles import DIRECTORY_RATE
-from poolkeeper.zk import history, throttle_records
-from poolkeeper.zk.runs import encode_stop
+from poolkeeper.zk.journal import history, throttle_records
+from poolkeeper.zk.journal.runs import encode_stop
 from simulation import invariants
 from simulation.asked import AskedBrokers
 from simulation.courses import directories

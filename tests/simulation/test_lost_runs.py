@@ -26,7 +26,9 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import Event
-from poolkeeper.zk import journal, observe, znodes
+from poolkeeper.zk import znodes
+from poolkeeper.zk.journal import journal
+from poolkeeper.zk.reading import observe
 from simulation import invariants
 from simulation.courses import plain_course
 from simulation.executors import Executor, converged

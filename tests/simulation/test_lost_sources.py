@@ -14,7 +14,7 @@ from poolkeeper.model.execution.waits import Wait, has
 from poolkeeper.model.specs import Execution, Heal, Remedies, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.zk import runs
+from poolkeeper.zk.journal import runs
 from simulation.executors import Executor
 
 MB = 1_000_000

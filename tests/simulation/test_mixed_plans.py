@@ -33,7 +33,7 @@ from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.zk import journal
+from poolkeeper.zk.journal import journal
 from simulation.executors import Executor, converged
 
 QUICK = Execution(throttle=Throttle(ThrottleMode.NONE), max_moves=2)

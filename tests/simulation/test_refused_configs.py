@@ -15,7 +15,7 @@ from poolkeeper.reconcile import config_checks
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.zk import observe
+from poolkeeper.zk.reading import observe
 from simulation.asked import AskedBrokers
 from simulation.executors import Executor
 

@@ -10,7 +10,9 @@ import pytest
 from poolkeeper.model.execution.runs import Health, Phase, Run, RunDocument, Saved
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.zk import journal, observe, runs, znodes
+from poolkeeper.zk import znodes
+from poolkeeper.zk.journal import journal, runs
+from poolkeeper.zk.reading import observe
 from poolkeeper.zk.repair import mend
 from poolkeeper.zk.repair.values import Examined
 from simulation import our_tree

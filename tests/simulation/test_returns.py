@@ -37,7 +37,7 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (
 )
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.zk import journal, runs
+from poolkeeper.zk.journal import journal, runs
 from simulation import invariants
 from simulation.asked import AskedBrokers
 from simulation.executors import Executor, converged

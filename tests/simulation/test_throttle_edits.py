@@ -19,7 +19,8 @@ from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode
-from poolkeeper.zk import journal, observe
+from poolkeeper.zk.journal import journal
+from poolkeeper.zk.reading import observe
 from simulation.executors import Executor
 
 MB = 1_000_000

@@ -12,8 +12,9 @@ from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Faults, faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.zk import apply, journal, znodes
+from poolkeeper.zk import apply, znodes
 from poolkeeper.zk.client.operations import Create, Operation
+from poolkeeper.zk.journal import journal
 
 NAMES = ("a", "b", "c", "d")
 RECORD = TopicRecord("shop/orders", ("retention.ms",), DeletionPolicy.RETAIN)

@@ -26,8 +26,8 @@ from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.observe.observation import lost_run_of
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditTrail, Emit
-from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.journal import journal
 
 AWAY_S = 600.0
 STALE_IN_A_ROW_MAX = 50

@@ -47,10 +47,11 @@ from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.reconcile.preview import preview_cluster
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditTrail, Emit
-from poolkeeper.zk import history, journal, znodes
+from poolkeeper.zk import znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
 from poolkeeper.zk.fencing import Holder
+from poolkeeper.zk.journal import history, journal
 
 PASS_S = 300.0
 """The longest that one pass may take; a loop that is silent for longer is stuck."""

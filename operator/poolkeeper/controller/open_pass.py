@@ -21,9 +21,9 @@ from poolkeeper.reconcile.context import (
     untimed,
 )
 from poolkeeper.telemetry.audit import AuditTrail
-from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperAccess
+from poolkeeper.zk.journal import journal
 
 PATIENCE_S = 30.0
 """How long the session of a dead holder may take to end before the loop says that it waits."""

@@ -14,9 +14,9 @@ from poolkeeper.model.execution.person_requests import (
 )
 from poolkeeper.model.execution.runs import StopRequest
 from poolkeeper.reconcile.access import ClusterAccess
-from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.fencing import OnCommit, unnoted
+from poolkeeper.zk.journal import journal
 
 
 def refuse(text: str, now_ms: int) -> RequestAnswer:

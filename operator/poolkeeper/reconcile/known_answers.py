@@ -3,7 +3,7 @@
 Planning, the audit and what is concluded from an observation are functions of values: the same
 values give the same answer. They are most of a pass's work. The values are compared, never the time
 nor a version. Where nothing was written to ZooKeeper the cluster is the very object of the last
-pass (`zk.kept_readings`), and to compare it costs nothing.
+pass (`zk.reading.kept_readings`), and to compare it costs nothing.
 """
 
 from collections.abc import Callable

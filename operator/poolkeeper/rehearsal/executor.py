@@ -24,9 +24,9 @@ from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Faults, faults
-from poolkeeper.zk import journal
 from poolkeeper.zk.cluster_access import ZooKeeperAccess
-from poolkeeper.zk.kept_readings import DecodedTopics
+from poolkeeper.zk.journal import journal
+from poolkeeper.zk.reading.kept_readings import DecodedTopics
 
 POLL_S = 1.0
 AWAY_MS = 1000

@@ -83,7 +83,7 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """`2026-01-02T03:04:05.678Z INFO poolkeeper.zk.journal [main Topic shop/orders] sentence`."""
+    """`2026-01-02T03:04:05.678Z INFO poolkeeper.zk.fencing [main Topic shop/orders] sentence`."""
 
     def __init__(self, secrets: Secrets) -> None:
         super().__init__()

@@ -33,7 +33,7 @@ from poolkeeper.zk.codecs.kafka_nodes import (
     ReassignmentNode,
     TopicNode,
 )
-from poolkeeper.zk.journal import Journal, topic_record
+from poolkeeper.zk.journal.journal import Journal, topic_record
 
 
 def write_topics(

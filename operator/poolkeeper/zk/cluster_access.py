@@ -18,22 +18,15 @@ from poolkeeper.model.execution.throttles import LeftThrottles, ThrottleReading
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
-from poolkeeper.zk import (
-    apply,
-    history,
-    journal,
-    observe,
-    pending_plan,
-    throttle_records,
-    throttling,
-    znodes,
-)
-from poolkeeper.zk import records as zk_records
+from poolkeeper.zk import apply, throttling, znodes
 from poolkeeper.zk.client.operations import Check, Delete, Operation
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.journal import Journal, topic_record
-from poolkeeper.zk.kept_readings import DecodedTopics, KeptReadings
-from poolkeeper.zk.runs import digest_of, encode_document
+from poolkeeper.zk.journal import history, journal, pending_plan, throttle_records
+from poolkeeper.zk.journal import records as zk_records
+from poolkeeper.zk.journal.journal import Journal, topic_record
+from poolkeeper.zk.journal.runs import digest_of, encode_document
+from poolkeeper.zk.reading import observe
+from poolkeeper.zk.reading.kept_readings import DecodedTopics, KeptReadings
 
 RECORDS_BATCH = 200
 

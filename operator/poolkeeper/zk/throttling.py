@@ -26,7 +26,7 @@ from poolkeeper.model.execution.throttles import (
     short_value,
 )
 from poolkeeper.planning.run_state.throttling import throttles
-from poolkeeper.zk import throttle_records, znodes
+from poolkeeper.zk import znodes
 from poolkeeper.zk.apply import config_write
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
 from poolkeeper.zk.client.operations import (
@@ -37,8 +37,9 @@ from poolkeeper.zk.client.operations import (
     SetData,
     size_bytes,
 )
-from poolkeeper.zk.journal import Journal
-from poolkeeper.zk.throttle_records import Entity
+from poolkeeper.zk.journal import throttle_records
+from poolkeeper.zk.journal.journal import Journal
+from poolkeeper.zk.journal.throttle_records import Entity
 
 BATCH_ENTITIES = 100
 BATCH_BYTES = TRANSACTION_BYTES_MAX // 2

@@ -5,7 +5,7 @@ from dataclasses import replace
 from poolkeeper.model.desired import Claim
 from poolkeeper.model.execution.runs import StopRequest
 from poolkeeper.model.specs import DeletionPolicy, Mode, Remedies, TopicSpec
-from poolkeeper.zk import runs
+from poolkeeper.zk.journal import runs
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import MB, Situation
 

@@ -12,8 +12,8 @@ from poolkeeper.model.topology import (
     Partition,
     Topic,
 )
-from poolkeeper.zk import observe
 from poolkeeper.zk.client.nodes import Node
+from poolkeeper.zk.reading import observe
 
 
 class Tree:

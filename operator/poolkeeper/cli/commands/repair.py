@@ -25,9 +25,11 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.text import count
-from poolkeeper.zk import journal, observe, znodes
+from poolkeeper.zk import znodes
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.journal import journal
+from poolkeeper.zk.journal.journal import Journal
+from poolkeeper.zk.reading import observe
 from poolkeeper.zk.repair import mend, next_controller, throttle_findings
 from poolkeeper.zk.repair.next_controller import InCharge
 from poolkeeper.zk.repair.values import FAILOVER_FLAG, Examined, Finding, Remedy

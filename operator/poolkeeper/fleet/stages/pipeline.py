@@ -19,12 +19,12 @@ from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import root_of
 from poolkeeper.fleet.lake.lake import DAY, Lake, StepRun, digest_of_file, input_digest
 from poolkeeper.fleet.lake.objects import Objects, StoredObject
-from poolkeeper.fleet.stages import load_features
 from poolkeeper.fleet.stages import plan as stages_plan
 from poolkeeper.fleet.stages import snapshot as stages_snapshot
-from poolkeeper.fleet.stages.features import METRICS
-from poolkeeper.fleet.stages.history_sources import SourceTask
-from poolkeeper.fleet.stages.load_features import FeaturesTask, HistoryOptions, HistoryTask
+from poolkeeper.fleet.stages.features import load_features
+from poolkeeper.fleet.stages.features.feature_rows import METRICS
+from poolkeeper.fleet.stages.features.history_sources import SourceTask
+from poolkeeper.fleet.stages.features.load_features import FeaturesTask, HistoryOptions, HistoryTask
 from poolkeeper.fleet.stages.plan import PlanTask
 from poolkeeper.fleet.stages.publishing import (
     FEATURES,

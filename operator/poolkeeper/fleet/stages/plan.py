@@ -16,7 +16,8 @@ from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.schedule.work import cut_of, work_of
-from poolkeeper.fleet.stages import feature_join, features, plan_parts
+from poolkeeper.fleet.stages import plan_parts
+from poolkeeper.fleet.stages.features import feature_join, feature_rows
 from poolkeeper.fleet.stages.tasks import Tables, files_of
 from poolkeeper.fleet.storage import cluster_rows, codecs, plan_rows, schemas
 from poolkeeper.fleet.storage.cluster_rows import ClusterRows
@@ -166,7 +167,7 @@ def plan_input_of(task: PlanTask, tables: Tables) -> PlanInput:
     if pinned is not None and found.id not in (None, pinned):
         raise Refused(f"it is another cluster: its id is {found.id}, not {pinned}")
     if task.features is not None and task.features.is_ok:
-        rows = reader.rows(task.features, schemas.FEATURES, features.NEEDED)
+        rows = reader.rows(task.features, schemas.FEATURES, feature_rows.NEEDED)
         found = feature_join.with_features(found, rows)
     text = head["records"]
     records = Records() if text is None else codecs.from_text(Records, text)

@@ -29,7 +29,7 @@ from poolkeeper.fleet.schedule.budget import (
 )
 from poolkeeper.fleet.schedule.schedule import schedule
 from poolkeeper.fleet.schedule.timeline import budget_text, timeline_of
-from poolkeeper.fleet.stages import features
+from poolkeeper.fleet.stages.features import feature_rows
 from poolkeeper.fleet.stages.publishing import (
     BUDGET,
     FEATURES,
@@ -141,8 +141,8 @@ def loads_of(lake: Lake, storage: Storage, day: str, cluster: str) -> MeasuredLo
     entry = lake.current(FEATURES, day).get(cluster)
     if entry is None or not entry.is_ok:
         return None
-    rows = Reader(lake.root, storage).rows(entry, schemas.FEATURES, features.NEEDED)
-    return features.loads_of(rows)
+    rows = Reader(lake.root, storage).rows(entry, schemas.FEATURES, feature_rows.NEEDED)
+    return feature_rows.loads_of(rows)
 
 
 def _timeline(made: Schedule, budget: str) -> Timeline:

@@ -9,10 +9,10 @@ from poolkeeper.zk import fencing, throttling, znodes
 from poolkeeper.zk.client.operations import Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs.kafka_nodes import ConfigChangeNode
-from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.journal.journal import Journal
+from poolkeeper.zk.journal.throttle_records import DEFAULT, Entity
 from poolkeeper.zk.repair import kafka_findings, our_findings, throttle_findings
 from poolkeeper.zk.repair.values import Examined, Finding, Remedy, Source
-from poolkeeper.zk.throttle_records import DEFAULT, Entity
 
 SOURCES: Sequence[Source] = (
     our_findings.findings,

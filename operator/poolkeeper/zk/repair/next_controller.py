@@ -15,12 +15,13 @@ from poolkeeper.errors import Refused, Stale
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.planning.run_state.gates import gates
-from poolkeeper.zk import observe, znodes
+from poolkeeper.zk import znodes
 from poolkeeper.zk.client.operations import Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperAccess
 from poolkeeper.zk.codecs.kafka_nodes import ControllerNode
-from poolkeeper.zk.journal import Journal, read_status
+from poolkeeper.zk.journal.journal import Journal, read_status
+from poolkeeper.zk.reading import observe
 
 LOOKS = 12
 LOOK_S = 1.0

@@ -14,10 +14,11 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.runs import Ending, Phase, Run, RunDocument
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
-from poolkeeper.zk import history, journal, pending_plan, runs, znodes
+from poolkeeper.zk import znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import json_bodies, our_nodes
-from poolkeeper.zk.journal import JournalView
+from poolkeeper.zk.journal import history, journal, pending_plan, runs
+from poolkeeper.zk.journal.journal import JournalView
 from poolkeeper.zk.repair.values import Examined, Finding, Remedy
 
 _REMOVED = {

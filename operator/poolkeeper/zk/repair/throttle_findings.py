@@ -14,11 +14,12 @@ from poolkeeper.model.execution.runs import ThrottleValues
 from poolkeeper.model.execution.throttles import LeftThrottles, RecordedThrottles
 from poolkeeper.planning.run_state.reassignments import lost_runs
 from poolkeeper.planning.run_state.throttling import left_throttles, throttles
-from poolkeeper.zk import journal, throttle_records, znodes
+from poolkeeper.zk import znodes
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.journal import journal, throttle_records
+from poolkeeper.zk.journal.throttle_records import DEFAULT, Entity
 from poolkeeper.zk.repair import our_findings
 from poolkeeper.zk.repair.values import Examined, Finding, Remedy
-from poolkeeper.zk.throttle_records import DEFAULT, Entity
 
 FLAG = "--remove-unaccounted-throttles"
 _CHARACTERS_MAX = 60

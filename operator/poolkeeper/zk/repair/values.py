@@ -6,9 +6,9 @@ from enum import StrEnum
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.zk import throttle_records
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.throttle_records import Entity
+from poolkeeper.zk.journal import throttle_records
+from poolkeeper.zk.journal.throttle_records import Entity
 
 FAILOVER_FLAG = "--allow-controller-failover"
 

@@ -53,11 +53,11 @@ from poolkeeper.reconcile.observe.observation import Observation, observe_cluste
 from poolkeeper.telemetry import audit as audit_trail
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.text import count, cut
-from poolkeeper.zk import journal, pending_plan
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
 from poolkeeper.zk.fencing import Holder
-from poolkeeper.zk.journal import JournalView
+from poolkeeper.zk.journal import journal, pending_plan
+from poolkeeper.zk.journal.journal import JournalView
 
 OPERATOR = "run"
 UNDONE_MAX = 10

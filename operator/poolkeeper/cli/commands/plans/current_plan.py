@@ -7,8 +7,8 @@ from poolkeeper.cli.output.plans.plan_page import PlanSeen, PlanState
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
 from poolkeeper.reconcile import adoption
-from poolkeeper.zk import journal, pending_plan
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.journal import journal, pending_plan
 
 
 def current_plan(target: Target, words: tuple[str, ...] = ()) -> PlanSeen:

@@ -7,7 +7,7 @@ from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import ink, printing
 from poolkeeper.cli.output.runs import history_table
-from poolkeeper.zk import history as finished_runs
+from poolkeeper.zk.journal import history as finished_runs
 
 
 @click.command()

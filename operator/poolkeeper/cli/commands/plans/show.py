@@ -11,9 +11,9 @@ from poolkeeper.cli.output.plans import plan_text
 from poolkeeper.errors import DamagedNode, Refused
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.zk import journal, pending_plan
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import our_nodes
+from poolkeeper.zk.journal import journal, pending_plan
 
 PREFIX_MIN = 8
 ALGORITHM = "sha256:"

@@ -10,8 +10,9 @@ from poolkeeper.controller.audit_notes import noting
 from poolkeeper.errors import DamagedNode
 from poolkeeper.model.execution.runs import Run, StopRequest
 from poolkeeper.telemetry.audit import AuditTrail, Emit
-from poolkeeper.zk import fencing, journal
+from poolkeeper.zk import fencing
 from poolkeeper.zk.fencing import Holder
+from poolkeeper.zk.journal import journal
 
 
 def _allow_failover() -> Decorator:

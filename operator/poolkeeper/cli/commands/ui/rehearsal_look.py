@@ -16,7 +16,7 @@ from poolkeeper.rehearsal.results import page
 from poolkeeper.rehearsal.results.outcomes import Rehearsed, Subject
 from poolkeeper.rehearsal.values import Settings
 from poolkeeper.report.document import Report
-from poolkeeper.zk import journal
+from poolkeeper.zk.journal import journal
 
 REHEARSE_EVERY_S = 120.0
 PARTITIONS_MAX = 20_000

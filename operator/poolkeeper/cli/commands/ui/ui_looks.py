@@ -23,9 +23,9 @@ from poolkeeper.cli.output.runs import run_page
 from poolkeeper.cli.output.runs.status_values import Status
 from poolkeeper.ui.registry import LiveCluster, LivePage
 from poolkeeper.ui.watch import Looking, SharedLook
-from poolkeeper.zk import history as finished_runs
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.history import History
+from poolkeeper.zk.journal import history as finished_runs
+from poolkeeper.zk.journal.history import History
 
 T = TypeVar("T")
 

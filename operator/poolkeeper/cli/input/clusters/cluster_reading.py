@@ -16,8 +16,8 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import LoadSource
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.reconcile import config_checks
-from poolkeeper.zk import observe
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.reading import observe
 
 if TYPE_CHECKING:
     from poolkeeper.brokers.requests import BrokerClient

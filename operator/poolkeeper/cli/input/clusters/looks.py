@@ -40,8 +40,9 @@ def look_at_cluster(target: Target, desired: Desired) -> Look:
     """Read a cluster, what could not be read of it, and what blocks every move now."""
     from poolkeeper.cli.input.clusters import cluster_reading
     from poolkeeper.reconcile.recorded_run import cancel_waits, damage_waits, recorded_run
-    from poolkeeper.zk import journal, znodes
+    from poolkeeper.zk import znodes
     from poolkeeper.zk.cluster_access import ZooKeeperView
+    from poolkeeper.zk.journal import journal
 
     with cluster_reading.session(target) as session:
         enriching = cluster_reading.ClusterEnricher(target)

@@ -22,10 +22,10 @@ from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.reconcile.observe.gone_brokers import gone_brokers
 from poolkeeper.reconcile.observe.observation import balance_of, replication_factors
 from poolkeeper.reconcile.recorded_run import cancel_waits, disk_waits, leaders_to_ask
-from poolkeeper.zk import journal
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
-from poolkeeper.zk.journal import JournalView
+from poolkeeper.zk.journal import journal
+from poolkeeper.zk.journal.journal import JournalView
 
 
 def read(session: Session, target: Target) -> status_values.Status:

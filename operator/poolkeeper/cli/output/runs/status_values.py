@@ -33,7 +33,7 @@ from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile.decide import stalls
 
 if TYPE_CHECKING:
-    from poolkeeper.zk.journal import JournalView
+    from poolkeeper.zk.journal.journal import JournalView
 
 _IN_FLIGHT = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 

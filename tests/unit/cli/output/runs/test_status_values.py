@@ -24,7 +24,7 @@ from poolkeeper.model.plans import Makespan, MoveLogDir, Plan, PlannedStage
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Controller, ReassignmentEntry, TopicPartition
 from poolkeeper.zk.fencing import Holder
-from poolkeeper.zk.journal import JournalView
+from poolkeeper.zk.journal.journal import JournalView
 
 NOTHING = JournalView()
 MIB = 1024**2

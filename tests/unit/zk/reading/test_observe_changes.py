@@ -12,7 +12,7 @@ from poolkeeper.model.topology import (
     Controller,
     ReassignmentEntry,
 )
-from poolkeeper.zk import observe
+from poolkeeper.zk.reading import observe
 from unit.zk.trees import (
     AT_CLOSING,
     AT_LAST_ADMIN,

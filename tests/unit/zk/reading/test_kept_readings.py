@@ -13,7 +13,7 @@ from poolkeeper.sandbox.fake_zookeeper import FakeClient, FakeZooKeeper, Fault, 
 from poolkeeper.sandbox.fake_zookeeper.faults import Call
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, WriteNode
 from poolkeeper.zk.client.operations import SetData
-from poolkeeper.zk.kept_readings import KeptReadings
+from poolkeeper.zk.reading.kept_readings import KeptReadings
 
 PATH = "/node"
 

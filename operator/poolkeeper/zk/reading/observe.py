@@ -23,12 +23,13 @@ Nothing here raises because a node vanished, changed, or makes no sense: `readin
 from collections.abc import Collection, Sequence
 
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.zk import readings, znodes
+from poolkeeper.zk import znodes
 from poolkeeper.zk.client import gc_pause
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.kept_readings import DecodedTopics
-from poolkeeper.zk.readings import ADMIN_PATHS, TRACE_PATHS, Admin, ZnodeReading
+from poolkeeper.zk.reading import readings
+from poolkeeper.zk.reading.kept_readings import DecodedTopics
+from poolkeeper.zk.reading.readings import ADMIN_PATHS, TRACE_PATHS, Admin, ZnodeReading
 
 CLOSINGS_MAX = 3
 

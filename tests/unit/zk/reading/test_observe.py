@@ -10,7 +10,7 @@ from poolkeeper.model.topology import (
     ReassignmentEntry,
     Topic,
 )
-from poolkeeper.zk import observe
+from poolkeeper.zk.reading import observe
 from unit.zk.trees import CLUSTER, NODES, T, Tree, U, seen, topic_node
 
 

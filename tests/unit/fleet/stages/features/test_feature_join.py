@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 import builders
 from laws import examples
-from poolkeeper.fleet.stages import features
-from poolkeeper.fleet.stages.feature_join import with_features
+from poolkeeper.fleet.stages.features import feature_rows
+from poolkeeper.fleet.stages.features.feature_join import with_features
 from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
 from poolkeeper.load.apply import with_loads
 from poolkeeper.load.prometheus import BYTES, RATE
@@ -56,7 +56,7 @@ def joins(draw):
 @given(joins())
 def test_the_join_is_that_of_one_by_one(given_join):
     cluster, rows = given_join
-    expected = with_loads(cluster, features.loads_of(rows))
+    expected = with_loads(cluster, feature_rows.loads_of(rows))
     assert with_features(cluster, rows) == expected
     tables = cluster_rows.rows_of_cluster(cluster)
     stored = cluster_rows.cluster_of_rows(cluster.name, tables)

@@ -22,7 +22,7 @@ from poolkeeper.model.plans import Move, Plan, PlannedStage
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk.client.operations import TRANSACTION_BYTES_MAX
-from poolkeeper.zk.runs import (
+from poolkeeper.zk.journal.runs import (
     CHUNK_BYTES,
     decode_document,
     decode_run,

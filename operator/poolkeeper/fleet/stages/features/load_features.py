@@ -25,8 +25,8 @@ from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult, reason_
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage
-from poolkeeper.fleet.stages import features
-from poolkeeper.fleet.stages.history_sources import (
+from poolkeeper.fleet.stages.features import feature_rows
+from poolkeeper.fleet.stages.features.history_sources import (
     SAMPLES,
     SourceTask,
     rows_of_source,
@@ -101,7 +101,7 @@ def ask(task: FeaturesTask, windows: Mapping[str, HistoryWindow], deadline_s: fl
         server = prometheus.PrometheusServer(str(load["url"]), deadline_s)
         queries = {**prometheus.QUERIES, **load.get("queries", {})}
         found = prometheus.samples(server, windows[task.cluster], queries)
-        rows = features.samples_table(found)
+        rows = feature_rows.samples_table(found)
         said = {"samples": str(rows.num_rows)}
         return StepResult(ClusterOutcome(task.cluster, figures=said), {schemas.SAMPLES.name: rows})
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
@@ -164,7 +164,7 @@ def figures(cluster: str, samples: pa.Table, windows: Mapping[str, HistoryWindow
 
 def figures_of(samples: pa.Table, window: HistoryWindow) -> pa.Table:
     """The features of samples, and how many samples there were."""
-    made = features.of_samples(samples, window)
+    made = feature_rows.of_samples(samples, window)
     said = {**(made.schema.metadata or {}), COUNT: str(samples.num_rows).encode()}
     return made.replace_schema_metadata(said)
 
@@ -202,6 +202,6 @@ def _of_brokers(task: FeaturesTask, rows: pa.Table, desired: Desired, tables: Ta
     partitions = reader.rows(task.snapshot, schemas.PARTITIONS, (*NEEDED, "replicas"))
     if partitions.column("bytes").null_count:  # features stand in, which is rare
         _, cluster = read_cluster(task.cluster, task.snapshot, tables)
-        return features.of_brokers(rows, cluster, desired)
+        return feature_rows.of_brokers(rows, cluster, desired)
     brokers = cluster_rows.brokers_of(reader.rows(task.snapshot, schemas.BROKERS))
-    return features.of_brokers_of_known_sizes(rows, partitions, brokers, desired)
+    return feature_rows.of_brokers_of_known_sizes(rows, partitions, brokers, desired)

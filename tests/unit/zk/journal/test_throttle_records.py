@@ -5,7 +5,7 @@ import pytest
 from poolkeeper.errors import DamagedNode, NodeDamage
 from poolkeeper.model.execution.throttles import ThrottleRecord
 from poolkeeper.zk import znodes
-from poolkeeper.zk.throttle_records import decode, encode
+from poolkeeper.zk.journal.throttle_records import decode, encode
 
 LEADERS = "leader.replication.throttled.replicas"
 RATE = "leader.replication.throttled.rate"

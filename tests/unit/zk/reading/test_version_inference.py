@@ -2,8 +2,8 @@
 
 import pytest
 
-from poolkeeper.zk import version_inference
-from poolkeeper.zk.version_inference import Traces
+from poolkeeper.zk.reading import version_inference
+from poolkeeper.zk.reading.version_inference import Traces
 
 
 @pytest.mark.parametrize(

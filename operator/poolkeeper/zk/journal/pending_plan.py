@@ -13,12 +13,13 @@ import json
 from poolkeeper.errors import DamagedNode, NodeDamage
 from poolkeeper.model.execution.runs import CHUNKS_MAX
 from poolkeeper.model.plans import Plan
-from poolkeeper.zk import runs, znodes
+from poolkeeper.zk import znodes
 from poolkeeper.zk.client.operations import Create, Delete
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import our_nodes
 from poolkeeper.zk.codecs.our_nodes import PendingPlanBody
-from poolkeeper.zk.journal import Journal
+from poolkeeper.zk.journal import runs
+from poolkeeper.zk.journal.journal import Journal
 
 
 def remember(journal: Journal, plan: Plan | None) -> None:

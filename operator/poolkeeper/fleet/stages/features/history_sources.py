@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
-from poolkeeper.fleet.stages.features import METRICS
+from poolkeeper.fleet.stages.features.feature_rows import METRICS
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.frozen import frozen

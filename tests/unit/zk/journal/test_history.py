@@ -7,7 +7,7 @@ import pytest
 from poolkeeper.errors import DamagedNode
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.runs import Ending
-from poolkeeper.zk import history
+from poolkeeper.zk.journal import history
 
 PATH = "/poolkeeper/history/0000000003"
 RUN = FinishedRun(

@@ -32,7 +32,7 @@ from poolkeeper.model.topology import (
     Topic,
     TopicPartition,
 )
-from poolkeeper.zk import version_inference, znodes
+from poolkeeper.zk import znodes
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
 from poolkeeper.zk.codecs.assignments import Assignment
 from poolkeeper.zk.codecs.kafka_nodes import (
@@ -43,8 +43,9 @@ from poolkeeper.zk.codecs.kafka_nodes import (
     ReassignmentNode,
 )
 from poolkeeper.zk.codecs.state_nodes import StateColumns
-from poolkeeper.zk.kept_readings import DecodedTopics, TopicNodes
-from poolkeeper.zk.version_inference import Traces
+from poolkeeper.zk.reading import version_inference
+from poolkeeper.zk.reading.kept_readings import DecodedTopics, TopicNodes
+from poolkeeper.zk.reading.version_inference import Traces
 
 ADMIN_PATHS = (
     znodes.CONTROLLER,

@@ -41,13 +41,14 @@ from poolkeeper.model.execution.runs import (
     misfit,
 )
 from poolkeeper.model.execution.throttles import ThrottleReading
-from poolkeeper.zk import fencing, records, runs, throttle_records, znodes
+from poolkeeper.zk import fencing, znodes
 from poolkeeper.zk.client.nodes import Node
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import json_bodies, our_nodes
 from poolkeeper.zk.codecs.our_nodes import ApprovalsBody, PendingPlanBody
 from poolkeeper.zk.fencing import FencedSession, Holder, OnCommit
+from poolkeeper.zk.journal import records, runs, throttle_records
 
 T = TypeVar("T")
 APPROVALS_MAX = 32

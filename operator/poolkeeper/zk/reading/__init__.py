@@ -1,0 +1,7 @@
+"""A whole cluster, read once.
+
+In come a session and what is remembered of the cluster; out goes a Cluster, with what could not be
+read. Read `observe` (which nodes, in which order), `readings` (what is made of them, pure),
+`version_inference` (which release wrote them), and `kept_readings` (what is not read again while
+nothing is written).
+"""

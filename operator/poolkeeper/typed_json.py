@@ -96,12 +96,20 @@ def decode(data: bytes, kind: type[T], file: str = "", *, halves: bool = True) -
         return convert(parse(data, file), kind, file, halves=halves)
 
 
+def said_of(wrong: json.JSONDecodeError) -> str:
+    """What is wrong and at which character; some of the library's texts end before the place."""
+    return (
+        f"{wrong.msg.removesuffix(' at').removesuffix(' starting')}, at character {wrong.pos + 1}"
+    )
+
+
 def parse(data: bytes, file: str = "") -> Any:
     """Read a JSON text into plain values; raises `InvalidInput`."""
     try:
         return json.loads(data)
     except json.JSONDecodeError as wrong:
-        raise InvalidInput([Problem(file, wrong.lineno, "", f"is not JSON: {wrong.msg}")]) from None
+        message = f"is not JSON: {said_of(wrong)}"
+        raise InvalidInput([Problem(file, wrong.lineno, "", message)]) from None
     except UnicodeDecodeError:
         raise InvalidInput([Problem(file, 0, "", "is not UTF-8")]) from None
     except RecursionError:

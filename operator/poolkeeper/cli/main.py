@@ -10,6 +10,7 @@
 | interrupted | 130 |
 """
 
+import errno
 import importlib
 import logging
 import os
@@ -25,6 +26,8 @@ from poolkeeper.errors import PoolkeeperError, Problem
 
 INTERRUPTED = 130
 REFUSED = 1
+_UNWRITABLE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a write to standard output may meet that is no fault of ours."""
 
 COMMANDS = {
     "validate": ("validate:validate", "Check manifests, offline; all problems at once."),
@@ -146,8 +149,12 @@ def main(
         code = _invoke(command, words, name)
         if sys.stdout is not None:  # it was closed before we began
             sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of the pipe has gone; the interpreter's last flush would fail.
+    except OSError as error:
+        if error.filename is not None or error.errno not in _UNWRITABLE:
+            raise
+        if error.errno != errno.EPIPE:
+            click.echo(f"standard output: cannot be written ({error.strerror})", err=True)
+        # The reader of the pipe has gone, or the disk is full: the last flush would fail, too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return REFUSED
     return code

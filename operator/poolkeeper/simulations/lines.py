@@ -22,7 +22,7 @@ from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.simulations.bounds import ERROR_CHARACTERS_MAX, LINE_BYTES_MAX, PROBLEMS_MAX
 from poolkeeper.simulations.kinds import KINDS
-from poolkeeper.typed_json import convert, description
+from poolkeeper.typed_json import convert, description, said_of
 
 _REQUEST = "an object with id, kind and input"
 _ID = "a text or a number"
@@ -102,7 +102,7 @@ def _parsed(line: bytes | None) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
     except json.JSONDecodeError as wrong:
-        raise _no_line(f"is not JSON: {wrong.msg}, at character {wrong.pos + 1}") from None
+        raise _no_line(f"is not JSON: {said_of(wrong)}") from None
     except RecursionError:
         raise _no_line("is nested too deeply") from None
     except ValueError:

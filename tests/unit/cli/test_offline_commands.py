@@ -104,7 +104,7 @@ def test_validate_as_data(run, manifests):
     assert (code, err) == (0, "")
     assert json.loads(out) == {
         "errors": [],
-        "documents": {"KafkaCluster": 1, "ResourcePool": 2, "Topic": 1},
+        "documents": {"KafkaCluster": 1, "ResourcePool": 2, "Topic": 1, "Rebalance": 0},
         "ignored": 1,
     }
 

@@ -30,6 +30,7 @@ def validate(folders: tuple[Path, ...], output: str) -> None:
         "KafkaCluster": len(found.clusters),
         "ResourcePool": len(found.pools),
         "Topic": len(found.topics),
+        "Rebalance": found.rebalances,
     }
     if output == printing.JSON:
         printing.emit_json({"errors": [], "documents": counts, "ignored": found.ignored})

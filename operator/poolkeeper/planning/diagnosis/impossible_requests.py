@@ -43,10 +43,11 @@ def _unknown_brokers(
         seen = broker in cluster.brokers or broker in holding or broker in pool.drain
         if not seen and (record is None or record.rack is None):
             live = ", ".join(map(str, sorted(cluster.brokers)))
+            expected = f"one of {live}" if live else "a live broker, and there is none"
             yield _problem(
                 pool.source,
                 "spec.brokers",
-                f"broker {broker} is not live and holds nothing (expected one of {live})",
+                f"broker {broker} is not live and holds nothing (expected {expected})",
             )
 
 

@@ -3,6 +3,7 @@
 Problems of capacity are in `capacity`.
 """
 
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import GoalKind
 from poolkeeper.planning.facts.conflicts import Witness
 from poolkeeper.planning.facts.phrases import Names, advised, brokers, counted, joined, needed
-from poolkeeper.text import duration, named
+from poolkeeper.text import duration, named, size
 
 
 @frozen
@@ -188,8 +189,9 @@ class DemotedLeads:
     partitions: int
 
     def __str__(self) -> str:
+        keep = "keeps" if self.partitions == 1 else "keep"
         return (
-            f"{counted(self.partitions, 'partition')} keep a demoted broker as preferred leader:"
+            f"{counted(self.partitions, 'partition')} {keep} a demoted broker as preferred leader:"
             " no other broker that may lead holds them"
         )
 
@@ -238,6 +240,17 @@ class UnevenTopics:
         return f"{noun} cannot be balanced further: {self.topics}"
 
 
+def _rate(bytes_per_s: int) -> str:
+    return f"{size(bytes_per_s)}/s"
+
+
+_AMOUNTS: Mapping[GoalKind, Callable[[int], str]] = {
+    GoalKind.BYTES: size,
+    GoalKind.BYTES_IN: _rate,
+}
+"""How what a goal balances is written; a number where it only counts."""
+
+
 @frozen
 class OutsideBand:
     """What a broker holds after the plan, and the band that it lies outside of."""
@@ -247,8 +260,10 @@ class OutsideBand:
     low: int
     high: int
 
-    def __str__(self) -> str:
-        return f"broker {self.broker} stays at {self.held} (band {self.low} to {self.high})"
+    def told(self, amount: Callable[[int], str]) -> str:
+        """The fact, with its numbers written so."""
+        held, low, high = amount(self.held), amount(self.low), amount(self.high)
+        return f"broker {self.broker} stays at {held} (band {low} to {high})"
 
 
 @frozen
@@ -262,7 +277,8 @@ class UnevenBrokers:
 
     def __str__(self) -> str:
         more = f", and {counted(self.more, 'more broker')}" if self.more else ""
-        return f"{_NOUNS[self.goal]} cannot be balanced further: {joined(self.brokers)}{more}"
+        brokers = joined(each.told(_AMOUNTS.get(self.goal, str)) for each in self.brokers)
+        return f"{_NOUNS[self.goal]} cannot be balanced further: {brokers}{more}"
 
 
 @frozen

@@ -44,7 +44,7 @@ def told(plain: Rehearsal, worst: Rehearsal | None) -> Iterator[str]:
     """The time, the margins and the worst single fault, as sentences."""
     made, ends = plain.plan.makespan, plain.end is End.FINISHED
     if ends:
-        bound = "" if made is None else f", at least {fine_duration(made.lower_bound_seconds)}"
+        bound = "" if made is None else f"; the plan says {fine_duration(made.seconds)}"
         yield f"Rehearsed: it takes {fine_duration(plain.seconds)}{bound}."
     else:
         yield f"Rehearsed: it does not end well: {plain.reason}."

@@ -17,6 +17,7 @@ from typing import Any
 
 from poolkeeper.errors import Problem, Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.model.rebalances import RebalanceSpec
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, Strategy, TopicSpec
 from poolkeeper.model.topic_config import validation
 from poolkeeper.model.versions import SUPPORTED, KafkaVersion, releases
@@ -36,11 +37,12 @@ class Readings:
     clusters: tuple[ParsedBody[KafkaClusterSpec], ...] = ()
     pools: tuple[ParsedBody[ResourcePoolSpec], ...] = ()
     topics: tuple[ParsedBody[TopicSpec], ...] = ()
+    rebalances: tuple[ParsedBody[RebalanceSpec], ...] = ()
 
     @property
     def all(self) -> tuple[ParsedBody[Any], ...]:
         """The resources of every kind."""
-        return (*self.clusters, *self.pools, *self.topics)
+        return (*self.clusters, *self.pools, *self.topics, *self.rebalances)
 
 
 def references(readings: Readings) -> Iterator[Problem]:

@@ -14,6 +14,7 @@ from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.names import API_VERSION, GROUP
+from poolkeeper.model.rebalances import RebalanceSpec
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
 from poolkeeper.resources.checks import cross_checks, folder_conflicts
 from poolkeeper.resources.checks.cross_checks import Readings
@@ -44,12 +45,16 @@ _CHECKS: tuple[Callable[[Readings], Iterator[Problem]], ...] = (
 
 @frozen
 class Manifests:
-    """Manifests without problems; `ignored` counts the documents of other API groups."""
+    """Manifests without problems; `ignored` counts the documents of other API groups.
+
+    `rebalances`: how many there are. Only the operator carries them out.
+    """
 
     clusters: tuple[KafkaClusterSpec, ...] = ()
     pools: tuple[ResourcePoolSpec, ...] = ()
     topics: tuple[TopicSpec, ...] = ()
     ignored: int = 0
+    rebalances: int = 0
 
     @property
     def documents(self) -> int:
@@ -131,6 +136,7 @@ def _checked(readings: Readings, ignored: int, found: list[Problem]) -> Manifest
         clusters=tuple(sorted(_specs(readings.clusters), key=lambda spec: spec.name)),
         pools=tuple(sorted(_specs(readings.pools), key=lambda spec: spec.name)),
         topics=tuple(sorted(_specs(readings.topics), key=lambda spec: (spec.topic, spec.owner))),
+        rebalances=len(readings.rebalances),
         ignored=ignored,
     )
 
@@ -142,11 +148,14 @@ class _DocumentSorter:
         self.clusters: list[ParsedBody[KafkaClusterSpec]] = []
         self.pools: list[ParsedBody[ResourcePoolSpec]] = []
         self.topics: list[ParsedBody[TopicSpec]] = []
+        self.rebalances: list[ParsedBody[RebalanceSpec]] = []
         self.problems: list[Problem] = []
         self.ignored = 0
 
     def readings(self) -> Readings:
-        return Readings(tuple(self.clusters), tuple(self.pools), tuple(self.topics))
+        return Readings(
+            tuple(self.clusters), tuple(self.pools), tuple(self.topics), tuple(self.rebalances)
+        )
 
     def take(self, document: YamlDocument) -> None:
         body, places = document.body, document.places
@@ -170,8 +179,7 @@ class _DocumentSorter:
         elif kind == "ResourcePool":
             self.pools.append(read_pool(body, places))
         elif kind == "Rebalance":
-            # Only the operator executes a Rebalance; in a folder it is only validated.
-            self.problems += read_rebalance(body, places).problems
+            self.rebalances.append(read_rebalance(body, places))
         else:
             self.topics.append(read_topic(body, places))
         self.problems += document.problems
@@ -186,17 +194,24 @@ def _is_ours(version: Any) -> bool:
 
 
 def _is_list(kind: Any, version: Any) -> bool:
+    if not isinstance(kind, str):
+        return False
     ours = _is_ours(version) and kind in {f"{name}List" for name in schemas.kinds()}
     return ours or (kind == "List" and version == "v1")
+
+
+def _no_text(body: Mapping[str, Any], name: str, expected: str, places: Places) -> Problem:
+    found = "is missing" if body.get(name) is None else f"is {shown(body[name])}"
+    return places.problem((name,), f"{found} (expected {expected})")
 
 
 def _unknown_kind(body: Mapping[str, Any], places: Places) -> Problem | None:
     """The problem with `apiVersion` and `kind`; None for our kinds and for other API groups."""
     kind, version = body.get("kind"), body.get("apiVersion")
     if not isinstance(version, str):
-        return places.problem(("apiVersion",), f"is missing (expected {API_VERSION})")
+        return _no_text(body, "apiVersion", API_VERSION, places)
     if not isinstance(kind, str):
-        return places.problem(("kind",), "is missing (expected the kind of resource)")
+        return _no_text(body, "kind", "the kind of resource", places)
     group = version.partition("/")[0]
     if group != GROUP:
         near = difflib.SequenceMatcher(None, group, GROUP).ratio() >= _NEAR

@@ -273,7 +273,7 @@ def _duration(plan: Plan, ink: Ink) -> list[str]:
 def _time(makespan: Makespan) -> str:
     rate = f"{size(makespan.bytes_per_second_per_broker)}/s per broker"
     least = duration(makespan.lower_bound_seconds)
-    return f"about {duration(makespan.seconds)} at {rate} (at least {least}, however it is staged)"
+    return f"about {duration(makespan.seconds)} at {rate} (at least {least} at that rate)"
 
 
 def _more(number: int, noun: str) -> list[str]:

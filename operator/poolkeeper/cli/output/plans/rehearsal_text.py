@@ -59,7 +59,7 @@ def _head(found: Rehearsal) -> Iterator[str]:
     if made is not None:
         bound = (
             f" (predicted {fine_duration(made.seconds)},"
-            f" at least {fine_duration(made.lower_bound_seconds)})"
+            f" at least {fine_duration(made.lower_bound_seconds)} at the rate of the plan)"
         )
     yield f"It {ended(found)}{bound}"
 

@@ -22,7 +22,8 @@ class ProblemReason(StrEnum):
     AWAITS_ROOM = "AwaitsRoom"
     """A topic is created by the next plan, once moves of this one have made room for it."""
     AWAITS_MOVES = "AwaitsMoves"
-    """A topic gets partitions by a later plan, once its replicas have moved."""
+    """A topic gets partitions, or a pool is evened out further, by a later plan: once replicas have
+    moved."""
     AWAITS_KAFKA = "AwaitsKafka"
     """Kafka creates this internal topic itself, at its first use."""
     AWAITS_REPLICAS = "AwaitsReplicas"

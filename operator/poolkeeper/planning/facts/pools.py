@@ -292,6 +292,20 @@ class AwaitsPartitions:
 
 
 @frozen
+class AwaitsOwnMoves:
+    """Partitions that brokers are rid of by this plan, and that would have to move again."""
+
+    reason: ClassVar = ProblemReason.AWAITS_MOVES
+    partitions: Names
+
+    def __str__(self) -> str:
+        return (
+            f"the next plan moves {counted(self.partitions.total, 'partition')} again, which this"
+            f" one moves for the platform first: {self.partitions}"
+        )
+
+
+@frozen
 class Standstill:
     """Why the predicted stages end before the last move."""
 

@@ -121,6 +121,8 @@ class ProblemReason(StrEnum):
     """A broker does not tell its log directories."""
     NO_SUCH_LOG_DIR = "NoSuchLogDir"
     """A log directory is to be drained that the broker does not have."""
+    BROKER_NOT_EMPTIED = "BrokerNotEmptied"
+    """Replicas stay on a drained broker: their topics are paused or not managed."""
     LOG_DIR_NOT_EMPTIED = "LogDirNotEmptied"
     """Replicas stay in a log directory that is drained."""
 

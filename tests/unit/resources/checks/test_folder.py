@@ -170,7 +170,9 @@ def test_a_rebalance_is_checked_and_otherwise_left_alone() -> None:
         (4, "spec.clusters"),
         (4, "spec.engine"),
     ]
-    with pytest.raises(InvalidInput, match=r"Rebalance 'r' is declared twice \(first at r.yaml:1\)"):
+    with pytest.raises(
+        InvalidInput, match=r"Rebalance 'r' is declared twice \(first at r.yaml:1\)"
+    ):
         checks_folder.load_texts({"r.yaml": f"{text}{{}}\n", "s.yaml": f"{text}{{}}\n"})
 
 

@@ -59,14 +59,15 @@ def test_a_pool_that_is_drained_tells_what_is_left() -> None:
     [
         pytest.param(
             topic("orders", "fast"),
-            "broker 1 keeps 3 replicas (orders): orders: 3 replicas cannot leave broker 1: 3 replicas"
-            " need 3 brokers; usable: 2, 3; 1 is drained. Take broker 1 out of spec.drain, or add a broker",
+            "broker 1 keeps 3 replicas (orders): orders: 3 replicas cannot leave broker 1: 3"
+            " replicas need 3 brokers; usable: 2, 3; 1 is drained. Take broker 1 out of"
+            " spec.drain, or add a broker",
             id="too-few-brokers-are-left",
         ),
         pytest.param(
             topic("orders", "fast", config={"no.such.key": "1"}),
-            "broker 1 keeps 3 replicas (orders): orders: nothing is done: Topic shop/orders cannot be"
-            " acted on; see its status, and mend or delete it",
+            "broker 1 keeps 3 replicas (orders): orders: nothing is done: Topic shop/orders"
+            " cannot be acted on; see its status, and mend or delete it",
             id="the-topic-is-invalid",
         ),
         pytest.param(

@@ -21,6 +21,8 @@ The bounds of racks are capacities of (demand, rack). Movable replicas reach onl
 the spread even.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from poolkeeper.frozen import frozen
@@ -44,7 +46,7 @@ class FlowInput:
     """What the flow is solved for: classes, cells, replicas by broker, and the bands aimed at.
 
     `leave`: how many replicas at least must leave each broker, where bytes require that.
-    `sizes`: by row, where classes that give smaller replicas are to be preferred.
+    `copied`: MiB that each movable replica costs, where those that cost less are to be preferred.
     """
 
     problem: PoolProblem
@@ -56,14 +58,14 @@ class FlowInput:
     target: Band
     capacity: CapacityBounds
     leave: Ints | None = None
-    sizes: Ints | None = None
+    copied: Ints | None = None
 
 
 @frozen
 class ClassFlow:
     """Replicas by (movable class, cell), by (demand, cell), and by broker.
 
-    `by_size`: whether smaller replicas were preferred.
+    `by_size`: whether replicas that cost fewer bytes were preferred.
     """
 
     movable_to_cell: Ints
@@ -73,14 +75,21 @@ class ClassFlow:
 
 
 def solve_flow(given: FlowInput) -> ClassFlow:
-    """Solve for the flow of least cost."""
+    """Solve for the flow of least cost; what replicas copy counts only if any of them moves."""
+    found = _solve(replace(given, copied=None))
+    if given.copied is None or not found.movable_to_cell.any():
+        return found
+    return _solve(given)
+
+
+def _solve(given: FlowInput) -> ClassFlow:
     problem, cells, movable, demands = given.problem, given.cells, given.movable, given.demands
     network = Network()
     broker = network.add_nodes(len(problem.brokers))
     cell = network.add_nodes(len(cells.members))
     sink = network.add_nodes(1)
     group = network.add_nodes(len(movable.size))
-    giving = giving_of(movable, given.sizes, len(problem.brokers), network.nodes)
+    giving = giving_of(movable, given.copied, len(problem.brokers), network.nodes)
     prices = _Prices.of(int(problem.eligible.sum()), giving.unit)
     cost = np.where(movable.fresh, _PROPOSAL, _MOVE) * giving.unit
     network.add_arcs(

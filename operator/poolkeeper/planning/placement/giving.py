@@ -13,7 +13,8 @@ import numpy as np
 
 from poolkeeper.frozen import frozen
 from poolkeeper.planning.placement.replica_classes import MovableReplicas
-from poolkeeper.planning.problem.arrays import Ints
+from poolkeeper.planning.problem.arrays import Ints, any_slot
+from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _LEVELS_MAX = 10_000
 _COST_MAX = 2**60
@@ -36,13 +37,20 @@ class Giving:
         return self.unit > 1
 
 
-def giving_of(movable: MovableReplicas, sizes: Ints | None, brokers: int, nodes: int) -> Giving:
+def copied_mib(problem: PoolProblem, movable: MovableReplicas, lists: Ints) -> Ints:
+    """By replica, what its move copies: nothing if it came to its broker in an earlier round."""
+    broker = lists[movable.row, movable.slot]
+    found = any_slot(problem.lists[movable.row] == broker[:, None])
+    copied: Ints = np.where(found, problem.mib[movable.row], 0)
+    return copied
+
+
+def giving_of(movable: MovableReplicas, copied: Ints | None, brokers: int, nodes: int) -> Giving:
     """The parts of all classes; each class is one where sizes are unknown, alike or of no matter.
 
-    `sizes`: by row. `brokers` and `nodes`: how many the network has, at least.
+    `copied`: MiB by replica. `brokers` and `nodes`: how many the network has, at least.
     """
-    levels = _levels(brokers, nodes)
-    known = None if sizes is None else sizes[movable.row]
+    levels, known = _levels(brokers, nodes), copied
     if known is None or not len(known) or known.min() == known.max() or levels < 2:
         whole = np.arange(len(movable.size))
         return Giving(whole, movable.size, np.zeros(len(whole), dtype=np.int64), 1)

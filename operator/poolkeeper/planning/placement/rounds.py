@@ -25,6 +25,7 @@ from poolkeeper.planning.placement import byte_surplus
 from poolkeeper.planning.placement.broker_choice import assign
 from poolkeeper.planning.placement.byte_targets import aim_of, spread_over_cells
 from poolkeeper.planning.placement.flow import FlowInput, solve_flow
+from poolkeeper.planning.placement.giving import copied_mib
 from poolkeeper.planning.placement.open_slots import slot_demands
 from poolkeeper.planning.placement.replica_classes import cells_of, members_of, movable_replicas
 from poolkeeper.planning.placement.rounding import ReplicaFlow
@@ -130,6 +131,7 @@ def _round(
         aim = aim_of(given.weighed, lists, problem.eligible)
         if cells.merged:
             leave = byte_surplus.replicas_to_leave(aim, lists, held, target)
+    copied = None if given.weighed is not None else copied_mib(problem, movable, lists)
     class_flow = solve_flow(
         FlowInput(
             problem,
@@ -141,13 +143,13 @@ def _round(
             target,
             capacity,
             leave,
-            None if given.weighed is not None else problem.mib,
+            copied,
         )
     )
     chosen = class_flow.movable_to_cell
     if aim is not None and chosen.any() and cells.merged:
         chosen = spread_over_cells(chosen, movable.sites)
-    members = members_of(movable, any_slot(chosen > 0), given.by_size)
+    members = members_of(movable, any_slot(chosen > 0), given.by_size, copied)
     flow = ReplicaFlow(
         cells,
         movable,

@@ -2,7 +2,8 @@
 
 kept        entries made from the same input, whose files are whole
 made        all others: jobs of Spark's, which write into folders of a new run
-published   one object with the entries of all clusters: those kept, those made, the others
+published   one object with the entries of all clusters: those made, and all others as they are
+            by then
 """
 
 import io
@@ -114,7 +115,7 @@ def carry_out(
         run = step.lake.begin(step.name, step.day, TABLES_OF[step.name])
         outcomes = make(run, todo)
         made = entries_of(step, run, outcomes)
-        step.lake.publish(run, {**before, **made}.values())
+        step.lake.publish(run, made.values())
         distrust(step.lake, (path for outcome in outcomes for path in outcome.damaged))
     entries = {name: (made.get(name) or kept[name], name in made) for name in step.inputs}
     lines = [_line(entry, new) for _, (entry, new) in sorted(entries.items())]

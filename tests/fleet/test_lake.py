@@ -59,6 +59,25 @@ def test_what_is_published_comes_back_whole(lake: Lake) -> None:
     assert lake.objects.children("runs") == []
 
 
+def test_a_day_on_which_nothing_counts_is_none_of_the_latest(lake: Lake) -> None:
+    run = begun(lake)
+    lake.publish(run, [entry("a", run)])
+    for day in ("2026-02-27", "2026-02-28", "2026-03-02"):
+        other = lake.begin("plan", day, (schemas.PLANS,))
+        lake.publish(other, [entry("a", other)])
+    lake.drop("plan", "2026-03-02", ["a"], (schemas.PLANS,))
+    folder = local_path(lake.root) / "current" / "step=plan"
+    for name in ("2026-03-03", "2026-03-04", "x"):
+        (folder / f"day={name}").mkdir()
+    part = folder / "day=2026-03-04" / ".000001772582400000.parquet.17.part"
+    part.write_bytes(b"PAR1")  # of a process that was killed
+    (folder / "day=2026-03-05").write_bytes(b"")
+    (damaged,) = (folder / "day=2026-02-28").iterdir()
+    damaged.write_bytes(b"PAR1")
+    assert list(lake.latest_days("plan")) == [DAY, "2026-02-28", "2026-02-27"]
+    assert list(lake.latest_days("plan", before=DAY)) == ["2026-02-28", "2026-02-27"]
+
+
 def test_the_last_one_published_counts_even_if_the_clock_went_back(lake: Lake) -> None:
     first, second = begun(lake), begun(lake)
     later(lake, 5).publish(first, [entry("a", first)])

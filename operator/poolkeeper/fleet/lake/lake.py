@@ -21,7 +21,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -83,9 +83,24 @@ class Lake:
                 )
 
     def days(self, step: str) -> tuple[str, ...]:
-        """The days with something current of a step, ascending."""
-        found = (each.name for each in self.objects.children(f"{_CURRENT}/step={step}"))
-        return tuple(sorted(name.removeprefix("day=") for name in found if name.startswith("day=")))
+        """The days with a folder of a step, ascending; nothing may count in it."""
+        found = self.objects.children(f"{_CURRENT}/step={step}")
+        names = [each.name.removeprefix("day=") for each in found if each.is_folder]
+        return tuple(sorted(name for name in names if DAY.fullmatch(name)))
+
+    def latest_days(self, step: str, before: str = "") -> Iterator[str]:
+        """The days on which something of a step counts, the latest first.
+
+        `before`: only days before that one. A day whose version cannot be read is among them, so
+        that whoever asks for it is told.
+        """
+        for day in reversed(self.days(step)):
+            if not before or day < before:
+                try:
+                    if self.current(step, day):
+                        yield day
+                except DamagedFile:
+                    yield day
 
     def current(self, step: str, day: str) -> dict[str, ClusterEntry]:
         """What counts of a step and a day, by cluster; empty where there is nothing.

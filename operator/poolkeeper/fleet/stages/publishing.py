@@ -54,16 +54,22 @@ class Line:
 
 @frozen
 class FleetOutcome:
-    """What became of all clusters, by name."""
+    """What became of all clusters, by name; `warnings`: of none of them alone."""
 
     step: str
     day: str
     lines: tuple[Line, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def failed(self) -> tuple[Line, ...]:
         """The clusters that the step failed for."""
         return tuple(line for line in self.lines if line.status == FAILED)
+
+    @property
+    def told(self) -> tuple[Line, ...]:
+        """The clusters of which there is something to say: they failed, or miss something."""
+        return tuple(line for line in self.lines if line.status == FAILED or line.reason)
 
     @property
     def made(self) -> tuple[Line, ...]:
@@ -132,7 +138,7 @@ def entries_of(
         each.cluster: ClusterEntry(
             each.cluster,
             run.id,
-            "" if each.damaged else step.inputs[each.cluster],
+            "" if each.damaged and each.status == FAILED else step.inputs[each.cluster],
             each.status,
             each.reason,
             dict(each.figures),

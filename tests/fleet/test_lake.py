@@ -277,6 +277,54 @@ def test_marks_that_nobody_can_read_are_left_alone(lake: Lake) -> None:
     assert later(lake, 99).sweep() == ()
 
 
+MARK = {"id": "b", "step": "plan", "day": DAY, "tables": ["plans"]}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(json.dumps(MARK | {"day": 5}), id="day-is-a-number"),
+        pytest.param(json.dumps(MARK | {"day": "foo"}), id="no-day"),
+        pytest.param(json.dumps(MARK | {"id": ["x"]}), id="id-is-a-list"),
+        pytest.param(json.dumps(MARK | {"id": "r"}), id="id-of-another-run"),
+        pytest.param(json.dumps(MARK | {"step": "fly"}), id="no-step"),
+        pytest.param(json.dumps(MARK | {"step": ["plan"]}), id="step-is-a-list"),
+        pytest.param(json.dumps(MARK | {"tables": ["../elsewhere"]}), id="no-table"),
+        pytest.param(json.dumps(MARK | {"tables": [["plans"]]}), id="table-is-a-list"),
+        pytest.param(json.dumps([MARK]), id="a-list"),
+        pytest.param("[" * 100_000, id="deep"),
+        pytest.param("\udcff", id="no-text"),
+    ],
+)
+def test_marks_of_somebody_else_are_left_alone(body: str, lake: Lake) -> None:
+    run = begun(lake)
+    lake.publish(run, [entry("a", run)])
+    lake.objects.put("runs/b.json", body.encode(errors="surrogateescape"))
+    lake.objects.put("runs/old/b.json", b"{}")
+    assert later(lake, 99).sweep() == ()
+    assert [each.name for each in lake.objects.children("runs")] == ["b.json", "old"]
+    assert written(lake, run)
+
+
+def test_names_of_somebody_else_are_no_versions(lake: Lake) -> None:
+    run, desired = begun(lake), [Desired(cluster_spec(name)) for name in ("a", "b")]
+    lake.publish(run, [entry("a", run)])
+    manifests.write(lake, desired[:1])
+    places = ("manifests", f"current/step=plan/day={DAY}")
+    names = [
+        f"{place}/{name}.parquet" for place in places for name in ("backup", "copy of it", "9")
+    ]
+    for name in names:
+        lake.objects.put(name, b"of somebody else")
+    lake.objects.put(f"{places[0]}/999999999999999.parquet/a", b"in a folder")
+    assert (list(manifests.read(lake)), list(lake.current("plan", DAY))) == (["a"], ["a"])
+    old = later(lake, 25)
+    manifests.write(old, desired)
+    old.publish(run, [entry("b", run)])
+    assert (sorted(manifests.read(lake)), sorted(lake.current("plan", DAY))) == (["a", "b"],) * 2
+    assert [name for name in names if lake.objects.read(name) is None] == []
+
+
 @pytest.mark.parametrize("day", ["today", "2026-3-1", ""])
 def test_no_day(day: str, lake: Lake) -> None:
     with pytest.raises(Refused, match="cannot be a folder of tables"):

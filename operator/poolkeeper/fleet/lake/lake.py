@@ -32,6 +32,7 @@ from poolkeeper.fleet.lake.attempts import ATTEMPTS, folder_of_run
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.objects import PART, Objects, StoredObject
+from poolkeeper.fleet.lake.steps import TABLES_OF
 from poolkeeper.fleet.lake.versions import Versions, listed
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.fleet.storage.table_schema import TableSchema
@@ -198,7 +199,7 @@ class Lake:
         swept = []
         self._sweep_attempts(oldest)
         for marked in self.objects.children(_RUNS):
-            if marked.modified_ms > oldest:
+            if marked.is_folder or marked.modified_ms > oldest:
                 continue
             if marked.name.endswith(PART):
                 self.objects.delete(marked.path)
@@ -252,10 +253,14 @@ class Lake:
         self.objects.put(path, json.dumps(said, sort_keys=True).encode())
 
     def _marked(self, path: str) -> StepRun | None:
+        """The run that an object in `runs` tells of; None for what is none of ours, or damaged."""
         try:
             said = json.loads(self.objects.read(path) or b"")
-            return StepRun(said["id"], said["step"], said["day"], tuple(said["tables"]))
-        except (ValueError, KeyError, TypeError):
+            run = StepRun(said["id"], said["step"], said["day"], tuple(said["tables"]))
+            written = {table.name for table in TABLES_OF[run.step]}
+            is_ours = path == f"{_RUNS}/{run.id}.json" and DAY.fullmatch(run.day)
+            return run if is_ours and written.issuperset(run.tables) else None
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
 
     def _counting(self, step: str, day: str) -> set[str] | None:

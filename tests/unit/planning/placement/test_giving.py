@@ -32,7 +32,7 @@ def moved_mib(plan: Plan) -> int:
 
 @pytest.mark.parametrize("names", list(permutations((1, 2, 3, 4))))
 def test_the_small_replica_moves_whatever_brokers_are_called(names: tuple[int, ...]) -> None:
-    a, b, c, d = names
+    a, b, c, _ = names
     partitions = (
         partition(0, a, b, size_bytes=64 * MIB),
         partition(1, b, c, size_bytes=1_000_000 * MIB),

@@ -75,6 +75,9 @@ def line(status: Status) -> str:
         return f"No run is under way; {count(sick[0], 'partition')} without a leader"
     if sick[1]:
         return f"No run is under way; {count(sick[1], 'partition')} under-replicated"
+    if status.state_unknown:
+        unknown = count(len(status.state_unknown), "partition")
+        return f"No run is under way; state of {unknown} is not known"
     return "No run is under way"
 
 
@@ -94,6 +97,8 @@ def _tiles(status: Status) -> Iterator[Tile]:
     yield _sick(len(status.under_replicated), "under-replicated")
     if status.offline:
         yield _sick(len(status.offline), "without a leader")
+    if status.state_unknown:
+        yield _sick(len(status.state_unknown), "of unknown state")
 
 
 def _sick(partitions: int, how: str) -> Tile:

@@ -79,6 +79,7 @@ def as_data(status: Status) -> dict[str, object]:
         "underReplicated": [list(name) for name in status.under_replicated],
         "arriving": [list(name) for name in status.arriving],
         "offline": [list(name) for name in status.offline],
+        "stateUnknown": [list(name) for name in status.state_unknown],
         "holder": status.holder,
         "run": None if status.run is None else _run_data(status.run),
         "stopped": status.stopped,
@@ -132,6 +133,10 @@ def _health(status: Status) -> str:
         named = few(status.under_replicated, NAMED_MAX, grouped=False)
         under = count(len(status.under_replicated), "partition")
         sick.append(f"{under} under-replicated: {named}")
+    if status.state_unknown:
+        named = few(status.state_unknown, NAMED_MAX, grouped=False)
+        unknown = count(len(status.state_unknown), "partition")
+        sick.append(f"state of {unknown} is not known: {named}")
     if status.arriving:
         arriving = count(len(status.arriving), "partition")
         rest = "" if sick else "all other replicas are in sync; "

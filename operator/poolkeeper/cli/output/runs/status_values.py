@@ -90,6 +90,8 @@ class Status:
     """The nodes of ours that cannot be read."""
     throttles_left: tuple[Wait, ...] = ()
     """The throttles that no run accounts for."""
+    state_unknown: tuple[TopicPartition, ...] = ()
+    """Partitions whose leader or in-sync replicas are not known, as their state node is missing."""
     troubles: tuple[PlanProblem, ...] = ()
     """What is wrong with the cluster, its pools and topics, although it may be as declared."""
 
@@ -142,6 +144,7 @@ def status_of(
         balance_waits_until_ms=context.balance_waits_until_ms,
         damage=journal.damage,
         throttles_left=tuple(w for w in left_throttles.waits(left) if w.path not in damaged),
+        state_unknown=_state_unknown(cluster),
     )
 
 
@@ -271,6 +274,19 @@ def _offline(cluster: Cluster) -> tuple[TopicPartition, ...]:
             for topic in cluster.topics.values()
             for partition in topic.partitions
             if partition.leader == -1 or gates.lost_in_sync(cluster, partition)
+        )
+    )
+
+
+def _state_unknown(cluster: Cluster) -> tuple[TopicPartition, ...]:
+    """Return those without a known state; Kafka takes it away where it deletes a topic."""
+    return tuple(
+        sorted(
+            TopicPartition(topic.name, partition.partition)
+            for topic in cluster.topics.values()
+            if topic.name not in cluster.deleting
+            for partition in topic.partitions
+            if partition.leader is None or partition.isr is None
         )
     )
 

@@ -108,6 +108,11 @@ def test_the_whole_page_of_a_run(update_golden: bool) -> None:
             "No run is under way; 2 partitions without a leader",
             id="offline",
         ),
+        pytest.param(
+            status(None, state_unknown=(TopicPartition("t", 0),)),
+            "No run is under way; state of 1 partition is not known",
+            id="state-unknown",
+        ),
     ],
 )
 def test_a_cluster_in_a_line(seen: Status, expected: str) -> None:

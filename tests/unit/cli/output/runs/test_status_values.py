@@ -97,6 +97,21 @@ def test_a_quiet_cluster():
     ]
 
 
+def test_partitions_without_a_state_node_are_named():
+    stateless = (partition(n, (1, 2))._replace(leader=None, isr=None) for n in (0, 1))
+    found = status_of(cluster(*stateless, partition(2, (1, 2))), NOTHING)
+    assert "health      state of 2 partitions is not known: t-0, t-1" in render(found).splitlines()
+    data = as_data(found)
+    assert data["stateUnknown"] == [["t", 0], ["t", 1]]
+    assert (data["underReplicated"], data["offline"]) == ([], [])
+
+
+def test_the_state_of_a_topic_being_deleted_is_not_missed():
+    stateless = partition(0, (1, 2))._replace(leader=None, isr=None)
+    found = status_of(cluster(stateless, deleting=frozenset({"t"})), NOTHING)
+    assert found.state_unknown == ()
+
+
 def test_throttles_that_no_run_accounts_for_come_first():
     record = ThrottleRecord("sha256:gone", {RATE: "7"}, {RATE: None})
     reading = ThrottleReading({}, {1: RecordedThrottles(record, {RATE: "7"})}, {4: {RATE: "9"}})
@@ -278,6 +293,7 @@ def test_as_data():
         "underReplicated": [],
         "arriving": [["t", 1]],
         "offline": [],
+        "stateUnknown": [],
         "holder": "`poolkeeper apply` on host-1, process 42",
         "run": {
             "plan": "sha256:ab",

@@ -44,12 +44,11 @@ class TransferRate:
         (since_s, before), (last_s, _) = self.steps[0], self.steps[-1]
         if now_s - last_s >= max(STILL_S, 3 * self._longest_pause_s()):
             return replace(progress, still_s=now_s - last_s)
-        arrived = progress.bytes_done >= progress.bytes_total
-        if now_s - since_s < 1 or progress.bytes_done <= before or arrived:
+        bytes_left = progress.bytes_total - progress.bytes_given_up - progress.bytes_done
+        if now_s - since_s < 1 or progress.bytes_done <= before or bytes_left <= 0:
             return progress
         rate = (progress.bytes_done - before) / (now_s - since_s)
-        left = (progress.bytes_total - progress.bytes_done) / rate
-        return replace(progress, rate_bytes_per_s=rate, seconds_left=left)
+        return replace(progress, rate_bytes_per_s=rate, seconds_left=bytes_left / rate)
 
     def _longest_pause_s(self) -> float:
         times = [time_s for time_s, _ in self.steps]

@@ -27,6 +27,7 @@ from poolkeeper.planning.run_state import unclean_elections
 from poolkeeper.planning.run_state.gates.disks import SeenDisks, TargetDisks
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyProgress, CopyState, copies_of
 from poolkeeper.planning.run_state.progress.move_progress import (
+    GIVEN_UP_STATES,
     IN_FLIGHT_STATES,
     MoveProgress,
     MoveState,
@@ -115,6 +116,8 @@ class PassMemory:
     """Partitions whose election has been requested; it is not requested again."""
     bytes_done: dict[int, int] = field(default_factory=dict)
     arrived: set[int] = field(default_factory=set)
+    given_up: set[int] = field(default_factory=set)
+    """The moves that ended without having arrived."""
     moves_in_flight: int = 0
     reported_stage: tuple[int, int] | None = None
     """The stage whose end was reported, and how many of its partitions had arrived."""
@@ -198,6 +201,10 @@ class PassMemory:
         """
         now = _move_bytes_done(plan, m, progress, cluster, self.disks.disks)
         self.bytes_done[m] = max(now, self.bytes_done.get(m, 0))
+        if progress.state in GIVEN_UP_STATES and m not in self.arrived:
+            self.given_up.add(m)
+        elif progress.state not in GIVEN_UP_STATES:
+            self.given_up.discard(m)
         if progress.state in (MoveState.DONE, MoveState.GONE):
             self.arrived.add(m)
 
@@ -220,6 +227,7 @@ class PassMemory:
         self.documents = {}
         self.bytes_done = {}
         self.arrived = set()
+        self.given_up = set()
         self.reported_stage = None
         self.throttles = ThrottleWatch()
         self.looks.clear()
@@ -297,7 +305,7 @@ def outcome_of(
         beside = punctuality(
             plan,
             max(0, context.now_ms() - run.started_ms) / 1000,
-            progress.bytes_done,
+            progress.bytes_done + progress.bytes_given_up,
             rate=progress.throttle_bytes_per_s,
             blocked=any(map(holds_up, result.waits)),
         )
@@ -331,7 +339,7 @@ def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:
         plan=run.plan,
         phase=run.phase,
         stage=run.stage,
-        moves_done=len(memory.arrived) + states[CopyState.DONE],
+        moves_done=len(memory.arrived - memory.given_up) + states[CopyState.DONE],
         moves_in_flight=(memory.moves_in_flight if run.step else 0) + states[CopyState.IN_FLIGHT],
         moves_total=len(plan.moves) + len(copies),
         bytes_done=sum(memory.bytes_done.values()) + sum(p.copied_bytes for p in copied),
@@ -341,6 +349,9 @@ def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:
         throttle_reason=run.rate_reason,
         arrived=frozenset(memory.arrived),
         bytes_in_flight=_bytes_in_flight(memory, plan, run) + copying,
+        bytes_given_up=sum(
+            plan.moves[m].bytes - memory.bytes_done.get(m, 0) for m in memory.given_up
+        ),
     )
 
 
@@ -352,7 +363,7 @@ def _move_bytes_done(
     A replica counts as a whole once it is in sync, and before that as far as its broker said.
     """
     move = plan.moves[m]
-    if progress.state in (MoveState.DONE, MoveState.GONE):
+    if progress.state is MoveState.DONE:
         return move.bytes
     if progress.at < 0 or (not progress.at and progress.state not in IN_FLIGHT_STATES):
         return 0

@@ -51,5 +51,15 @@ def test_a_rate(samples, rate, left_s, still_s):
     assert measured == pytest.approx((rate, left_s, still_s))
 
 
+@pytest.mark.parametrize(("given_up", "left_s"), [(400, 50), (900, None)])
+def test_what_was_given_up_takes_no_time(given_up, left_s):
+    rate = TransferRate()
+    begun = replace(MOVING, bytes_given_up=given_up)
+    rate.rated(begun, 0)
+    found = rate.rated(replace(begun, bytes_done=100), 10)
+    assert found is not None
+    assert found.seconds_left == left_s
+
+
 def test_between_stages_nothing_is_expected_to_move():
     assert seen((0, 0), (100, 0), in_flight=0).still_s is None

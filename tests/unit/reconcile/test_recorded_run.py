@@ -9,7 +9,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import LogDir, TopicPartition
 from poolkeeper.planning.run_state.gates.disks import NOT_BEGUN_MS
-from poolkeeper.reconcile.recorded_run import disk_waits, leaders_to_ask
+from poolkeeper.reconcile.recorded_run import disk_waits, leaders_to_ask, recorded_run
 
 MOVE = builders.move("t", 0, (1, 2), (3, 2), bytes=GIB)
 AT_WORK = builders.cluster(
@@ -18,6 +18,19 @@ AT_WORK = builders.cluster(
 RUN = Run("p", "f", "c", Phase.MOVING, "d", 1, started_ms=0, step=((0, 1),), requested_ms=1000)
 DOCUMENT = RunDocument(Plan("main", "p", "f", moves=(MOVE,)), Saved(), Health())
 LOGS = {3: BrokerLogs({"/d0": LogDir()}, {})}
+
+
+def test_moves_of_deleted_topics_and_moves_of_others_have_not_arrived() -> None:
+    moved_by_others = builders.move("t", 1, (1, 2), (3, 2), bytes=GIB)
+    deleted = builders.move("deleted", 0, (1, 2), (3, 2), bytes=GIB)
+    plan = builders.plan(MOVE, moved_by_others, deleted)
+    seen = builders.cluster((1, 2, 3, 4), topic("t", (3, 2), (4, 2)))
+    recorded = recorded_run(StoredRun(RUN, RunDocument(plan, Saved(), Health())), seen)
+    assert recorded is not None
+    found = recorded.progress
+    assert found is not None
+    assert (found.moves_done, found.moves_total) == (1, 3)
+    assert (found.bytes_done, found.bytes_given_up, found.bytes_total) == (GIB, 2 * GIB, 3 * GIB)
 
 
 def test_a_live_broker_that_does_not_begin_its_copy_is_named_after_a_while() -> None:

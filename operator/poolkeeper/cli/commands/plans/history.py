@@ -14,10 +14,11 @@ from poolkeeper.zk.journal import history as finished_runs
 @options.by_address
 @options.output()
 def history(address: ClusterSelection, output: str) -> None:
-    """Show the runs that ended last: when, why, what they moved, and who approved them.
+    """Show the runs that ended last: when, why, how many moves they made, and who approved them.
 
-    The cluster keeps the last 50; `--audit-log` of `apply` and `run` keeps every decision and write
-    in a file. CLUSTER as for `status`.
+    The last column is what the whole plan was to copy, not what was copied. The cluster keeps the
+    last 50; `--audit-log` of `apply` and `run` keeps every decision and write in a file. CLUSTER as
+    for `status`.
     """
     target = targets.target(address)
     with cluster_reading.session(target) as session:

@@ -7,7 +7,7 @@ from poolkeeper.cli.output.printing import HASH_DIGITS
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.text import duration, moment, size
 
-HEADING = ("ended", "plan", "how", "approval", "executor", "took", "stages", "moves", "data")
+HEADING = ("ended", "plan", "how", "approval", "executor", "took", "stages", "moves", "planned")
 
 
 def lines(runs: Sequence[FinishedRun], ink: Ink) -> list[str]:

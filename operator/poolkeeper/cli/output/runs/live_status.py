@@ -81,12 +81,13 @@ def _progress(run: RunStatus | None) -> Progress | None:
         plan=run.plan,
         phase=Phase(run.phase),
         stage=run.stage,
-        moves_done=run.moves.get("done", 0) + run.moves.get("gone", 0),
+        moves_done=run.moves.get("done", 0),
         moves_in_flight=len(run.in_flight),
         moves_total=run.moves_total,
         bytes_done=run.bytes_done,
         bytes_total=run.bytes_total,
         throttle_bytes_per_s=run.throttle_bytes_per_s,
+        bytes_given_up=run.bytes_given_up,
     )
 
 

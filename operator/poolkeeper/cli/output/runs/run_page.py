@@ -82,7 +82,7 @@ def line(status: Status) -> str:
 
 
 def _done(run: RunStatus) -> int:
-    return run.moves.get("done", 0) + run.moves.get("gone", 0)
+    return run.moves.get("done", 0)
 
 
 def _tiles(status: Status) -> Iterator[Tile]:

@@ -165,7 +165,7 @@ def _troubles(status: Status) -> list[str]:
 
 def _run(run: RunStatus) -> list[tuple[str, str]]:
     started = datetime.fromtimestamp(run.started_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    done = run.moves.get("done", 0) + run.moves.get("gone", 0)
+    done = run.moves.get("done", 0)
     stopping = ", stops after this stage" if run.stopping else ""
     stopping = ", returns to where it began" if run.rolling_back else stopping
     facts = [
@@ -199,7 +199,7 @@ def _others(run: RunStatus) -> str:
 
 
 def _by_state(counts: Mapping[str, int]) -> str:
-    known = {state: n for state, n in counts.items() if state not in ("done", "gone")}
+    known = {state: n for state, n in counts.items() if state != "done"}
     return "".join(f", {n} {state}" for state, n in sorted(known.items()))
 
 

@@ -25,7 +25,12 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import (
     classify_copies,
     copies_of,
 )
-from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState, classify
+from poolkeeper.planning.run_state.progress.move_progress import (
+    GIVEN_UP_STATES,
+    MoveProgress,
+    MoveState,
+    classify,
+)
 from poolkeeper.planning.run_state.progress.punctuality import punctuality
 from poolkeeper.planning.run_state.reassignments import lost_runs, orphans, requests
 from poolkeeper.planning.run_state.reassignments.requests import Owned
@@ -42,8 +47,9 @@ _IN_FLIGHT = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 class RunStatus:
     """The run under way.
 
-    `moves` counts moves by state. Bytes count replicas that have arrived. `rolling_back`: moves in
-    flight are cancelled, or shall be. `in_flight` are the partitions of the request.
+    `moves` counts moves by state. Bytes count replicas that have arrived. `bytes_given_up`: what
+    moves would have copied whose topic is gone, or that others moved elsewhere. `rolling_back`:
+    moves in flight are cancelled, or shall be. `in_flight` are the partitions of the request.
     """
 
     plan: str
@@ -62,6 +68,7 @@ class RunStatus:
     copies: dict[str, int] = field(default_factory=dict)
     """Moves between log directories by state."""
     punctuality: Punctuality | None = None
+    bytes_given_up: int = 0
 
 
 @frozen
@@ -185,6 +192,9 @@ def _run(
     if journal.holder is None:
         waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
     done = _bytes_done(moves, progress)
+    given_up = sum(
+        move.bytes for move, p in zip(moves, progress, strict=True) if p.state in GIVEN_UP_STATES
+    )
     found = RunStatus(
         plan=run.plan,
         phase=run.phase.value,
@@ -202,13 +212,14 @@ def _run(
             move for move, p in zip(moves, progress, strict=True) if p.state in _IN_FLIGHT
         ),
         copies=dict(Counter(each.state.value for each in copies)),
-        punctuality=_punctuality(journal, context, done, waits),
+        punctuality=_punctuality(journal, context, done + given_up, waits),
+        bytes_given_up=given_up,
     )
     return found, tuple(waits)
 
 
 def _punctuality(
-    journal: "JournalView", context: StatusContext, bytes_done: int, waits: Sequence[Wait]
+    journal: "JournalView", context: StatusContext, bytes_settled: int, waits: Sequence[Wait]
 ) -> Punctuality | None:
     run, document = journal.run, journal.document
     if run is None or document is None or context.now_ms is None or run.phase is not Phase.MOVING:
@@ -216,7 +227,7 @@ def _punctuality(
     return punctuality(
         document.plan,
         max(0, context.now_ms - run.started_ms) / 1000,
-        bytes_done,
+        bytes_settled,
         rate=run.rates[0] if run.rates else None,
         blocked=any(map(holds_up, waits)),
     )
@@ -248,7 +259,7 @@ def _bytes_done(moves: Sequence[Move], progress: Sequence[MoveProgress]) -> int:
     """The bytes of completed steps; `status` does not ask brokers how far a copy is."""
     done = 0
     for move, p in zip(moves, progress, strict=True):
-        if p.state in (MoveState.DONE, MoveState.GONE):
+        if p.state is MoveState.DONE:
             done += move.bytes
         elif p.at > 0:
             done += move.bytes * p.at // (len(move.path) - 1)

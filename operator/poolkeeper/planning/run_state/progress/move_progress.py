@@ -51,6 +51,9 @@ IN_FLIGHT_STATES = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 ENDED_STATES = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
 """The states of a move that needs nothing more."""
 
+GIVEN_UP_STATES = (MoveState.GONE, MoveState.DIVERGED)
+"""The states of a move that ended without having arrived."""
+
 
 @frozen
 class MoveProgress:

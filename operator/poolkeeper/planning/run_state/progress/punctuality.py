@@ -1,8 +1,9 @@
 """Whether a run is where its plan predicted it to be by now.
 
 The predicted stages of a plan say when its bytes would have arrived if nothing had held the run up.
-The bytes that have arrived are looked up in them. The time that has passed, less the time at which
-they would have been there, is how late the run is. Within a stage bytes arrive evenly.
+The bytes that have arrived, and those of moves that were given up, are looked up in them. The time
+that has passed, less the time at which they would have been there, is how late the run is. Within a
+stage bytes arrive evenly.
 
 Plans carry their predicted stages; nothing is known of a run whose plan has none, or copies
 nothing as far as sizes are known.
@@ -17,7 +18,7 @@ LATE_PART = 0.2
 
 
 def punctuality(
-    plan: Plan, elapsed_s: float, bytes_done: int, *, rate: int | None, blocked: bool
+    plan: Plan, elapsed_s: float, bytes_settled: int, *, rate: int | None, blocked: bool
 ) -> Punctuality | None:
     """Compare a run with its plan's prediction; `None` where the plan predicts nothing.
 
@@ -27,7 +28,7 @@ def punctuality(
     makespan = plan.makespan
     if makespan is None or not plan.stages or makespan.seconds <= 0:
         return None
-    late_s = elapsed_s - _predicted_at(plan, bytes_done)
+    late_s = elapsed_s - _predicted_at(plan, bytes_settled)
     late = late_s > max(LATE_MIN_S, LATE_PART * makespan.seconds)
     reason = _reason(makespan, rate, blocked=blocked) if late else None
     return Punctuality(
@@ -35,9 +36,9 @@ def punctuality(
     )
 
 
-def _predicted_at(plan: Plan, bytes_done: int) -> float:
+def _predicted_at(plan: Plan, bytes_settled: int) -> float:
     """Return the time, in seconds from the run's begin, at which so much was to have arrived."""
-    left, time_s = bytes_done, 0.0
+    left, time_s = bytes_settled, 0.0
     for stage in plan.stages:
         if left < stage.bytes:
             return time_s + stage.seconds * left / stage.bytes

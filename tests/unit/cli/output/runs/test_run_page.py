@@ -95,7 +95,7 @@ def test_the_whole_page_of_a_run(update_golden: bool) -> None:
     ("seen", "expected"),
     [
         pytest.param(
-            status(), "moving, stage 2: 4 of 12 moves done, 400 MiB of 1.17 GiB", id="in-a-stage"
+            status(), "moving, stage 2: 3 of 12 moves done, 400 MiB of 1.17 GiB", id="in-a-stage"
         ),
         pytest.param(status(None), "No run is under way", id="idle"),
         pytest.param(

@@ -172,6 +172,17 @@ def test_a_run_half_way():
     ]
 
 
+def test_moves_of_deleted_topics_and_moves_of_others_are_not_done():
+    others = cluster(partition(0, (3, 4)), partition(1, (4, 2)), partition(2, (1, 2)))
+    moves = (*MOVES, builders.move("gone", 0, (1, 2), (3, 4)))
+    document = RunDocument(builders.plan(*moves), Saved(), Health())
+    found = status_of(others, JournalView(stored=StoredRun(RUN, document)))
+    lines = render(found).splitlines()
+    assert "moves       1 of 4 done, 1 diverged, 1 gone, 1 pending" in lines
+    assert "bytes       1 MiB of 4 MiB" in lines
+    assert found.run.bytes_given_up == 2 * MIB
+
+
 def test_a_run_beside_what_its_plan_predicted():
     recorded = journal()
     document = recorded.document

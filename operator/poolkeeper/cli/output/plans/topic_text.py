@@ -18,10 +18,11 @@ from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.waits import Wait, blocks, in_order
 from poolkeeper.model.plans import ElectLeaders, Move, Step
+from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Partition
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.text import count, cut, listed, more, size
+from poolkeeper.text import count, cut, listed, more, named, size
 
 NAMES_WIDTH = 12
 PARTITIONS_MAX = 50
@@ -36,6 +37,8 @@ class PlacementState(StrEnum):
     TO_MOVE = "to move"
     TO_REORDER = "to reorder"
     IN_PLACE = "in place"
+    NOT_PLANNED = "not planned"
+    """The plan leaves the topic out, or leaves a replica on a broker that the pool does not use."""
     NOT_KNOWN = "not known"
     """No plan is stored, and none can be made without manifests."""
 
@@ -81,17 +84,21 @@ def answer(
         meant = f" (is it {listed(close, 'or')}?)" if close else ""
         raise Refused(f"topic {topic} is neither in the cluster nor declared{meant}")
     moves = {move.partition: move for move in seen.plan.moves if move.topic == topic}
-    unknown = seen.state is PlanState.UNKNOWN
-    other = PlacementState.NOT_KNOWN if unknown else PlacementState.IN_PLACE
     moving = {move.partition for move in in_flight if move.topic == topic}
     pool = "" if declared is None else declared.pool
+    usable, left_out = _usable(seen, pool), _is_left_out(topic, seen)
     return TopicAnswer(
         topic,
         live is not None,
         declared,
         seen,
         tuple(
-            _partition(each, moves.get(each.partition), each.partition in moving, other)
+            _partition(
+                each,
+                moves.get(each.partition),
+                each.partition in moving,
+                _unmoved(each, seen, usable, left_out),
+            )
             for each in (live.partitions if live else ())
         ),
         tuple(_steps_of(topic, seen.plan.steps)),
@@ -102,6 +109,39 @@ def answer(
         ),
         tuple(wait for wait in in_order(waits) if _of_topic(wait, topic)),
     )
+
+
+def _usable(seen: PlanSeen, pool: str) -> frozenset[int] | None:
+    """Return the brokers of the pool that are not drained; `None` where no manifest declares it."""
+    spec = next((each for each in seen.desired.pools if each.name == pool), None)
+    return None if spec is None else frozenset(spec.brokers) - spec.drain
+
+
+def _is_left_out(topic: str, seen: PlanSeen) -> bool:
+    return any(
+        each.topic == topic and each.reason in _LEFT_OUT_REASONS for each in seen.plan.problems
+    )
+
+
+_LEFT_OUT_REASONS = frozenset(
+    (
+        ProblemReason.LEFT_OUT,
+        ProblemReason.UNTOUCHED,
+        ProblemReason.TOPIC_HELD,
+        ProblemReason.POOL_UNAVAILABLE,
+    )
+)
+
+
+def _unmoved(
+    partition: Partition, seen: PlanSeen, usable: frozenset[int] | None, left_out: bool
+) -> PlacementState:
+    """Return the state of a partition that the plan does not move."""
+    if seen.state is PlanState.UNKNOWN:
+        return PlacementState.NOT_KNOWN
+    if left_out or (usable is not None and not usable.issuperset(partition.replicas)):
+        return PlacementState.NOT_PLANNED
+    return PlacementState.IN_PLACE
 
 
 def _steps_of(topic: str, steps: Sequence[Step]) -> Iterator[Step]:
@@ -126,7 +166,8 @@ def _partition(
     """Return the answer for a partition; `other`: the state of one that the plan does not move."""
     if move is None or partition.replicas == move.target:
         return PartitionAnswer(partition, other)
-    state = PlacementState.TO_MOVE if move.bytes else PlacementState.TO_REORDER
+    same = set(partition.replicas) == set(move.target)
+    state = PlacementState.TO_REORDER if same else PlacementState.TO_MOVE
     state = PlacementState.MOVING if moving else state
     return PartitionAnswer(partition, state, move.target, move.bytes, move.reason)
 
@@ -181,7 +222,13 @@ def _existence(found: TopicAnswer) -> str:
 
 def _pool(found: TopicAnswer) -> str:
     if found.declared is not None:
-        return f"{found.declared.pool}, as declared"
+        pool = found.declared.pool
+        usable = _usable(found.seen, pool)
+        held = {broker for each in found.partitions for broker in each.partition.replicas}
+        if usable is None or held <= usable:
+            return f"{pool}, as declared"
+        others = named("broker", sorted(held - usable))
+        return f"{pool} is declared; replicas are on {others} (drained or not in it)"
     if found.seen.desired.pools:
         return "no manifest declares the topic"
     return "not known without manifests (-f DIR)"

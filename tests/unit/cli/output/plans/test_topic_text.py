@@ -6,12 +6,13 @@ import pytest
 
 import builders
 from poolkeeper.cli.output.plans.plan_page import PlanSeen, PlanState
-from poolkeeper.cli.output.plans.topic_text import answer, as_data, render
+from poolkeeper.cli.output.plans.topic_text import PlacementState, answer, as_data, render
 from poolkeeper.errors import Refused
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.model.plans import CreateTopic, ElectLeaders, Plan
+from poolkeeper.model.plans import CreateTopic, ElectLeaders, Plan, PlanProblem
 from poolkeeper.model.topology import TopicPartition
+from poolkeeper.planning.facts.topics import TopicLeftOut, Unsettled
 
 MIB = 1024**2
 CLUSTER = builders.cluster(
@@ -73,6 +74,39 @@ def test_what_moves_comes_first_with_where_it_should_be_and_why():
         ["3", "3,4", "3", "3,4", "4,3", "to", "reorder", "broker", "3", "leads", "too", "many"],
         ["2", "1,2", "?", "?", "in", "place"],
         ["4", "3,4", "3", "3,4", "in", "place"],
+    ]
+
+
+def test_a_move_of_an_empty_partition_is_no_reordering():
+    empty = builders.move("orders", 0, (1, 2), (3, 2), bytes=0)
+    found = answer("orders", replace(SEEN, plan=replace(PLAN, moves=(empty,))), (), ())
+    assert found.partitions[0].state is PlacementState.TO_MOVE
+
+
+def test_a_topic_that_the_plan_leaves_out_is_not_in_place():
+    left = TopicLeftOut(Unsettled.MOVING, "3")
+    plan = replace(PLAN, moves=(), problems=(PlanProblem("fast", "", left, "orders"),))
+    found = answer("orders", replace(SEEN, plan=plan), (), ())
+    assert {each.state for each in found.partitions} == {PlacementState.NOT_PLANNED}
+    unknown = replace(SEEN, plan=plan, state=PlanState.UNKNOWN)
+    assert {each.state for each in answer("orders", unknown, (), ()).partitions} == {
+        PlacementState.NOT_KNOWN
+    }
+
+
+def test_replicas_on_a_drained_broker_are_not_as_declared():
+    drained = builders.pool_spec("fast", 1, 2, 3, drain=frozenset({3}))
+    seen = replace(SEEN, desired=replace(DESIRED, pools=(drained,)))
+    found = answer("orders", replace(seen, plan=replace(PLAN, moves=MOVES[:1])), (), ())
+    assert render(found).splitlines()[1] == (
+        "pool        fast is declared; replicas are on brokers 3, 4 (drained or not in it)"
+    )
+    assert [each.state for each in found.partitions] == [
+        PlacementState.TO_MOVE,
+        PlacementState.IN_PLACE,
+        PlacementState.IN_PLACE,
+        PlacementState.NOT_PLANNED,
+        PlacementState.NOT_PLANNED,
     ]
 
 

@@ -156,7 +156,10 @@ class DamagedNode(Refused):
 
 
 class OtherCluster(Refused):
-    """The address leads to another Kafka cluster than the one pinned; nothing is written to it."""
+    """The address leads to another Kafka cluster than the one pinned, or to one that has no id.
+
+    Nothing is written to it.
+    """
 
     reason = RefusalReason.OTHER_CLUSTER
 

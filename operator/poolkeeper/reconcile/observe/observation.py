@@ -14,6 +14,7 @@ from poolkeeper.model.execution.records import BalanceRecord, RecordKind, Record
 from poolkeeper.model.execution.throttles import LeftThrottles
 from poolkeeper.model.execution.waits import damage_wait
 from poolkeeper.model.readings import ClusterReading
+from poolkeeper.model.specs import KafkaClusterSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.parts.split import Circumstances
 from poolkeeper.planning.run_state.gates import gates
@@ -72,14 +73,7 @@ def observe_cluster(
     unknown = records.damage.get(RecordKind.CLUSTER)
     if unknown is not None and spec.cluster_id is None:
         raise DamagedNode(unknown)
-    for pinned, where in (
-        (spec.cluster_id, "spec.clusterId"),
-        (records.cluster_id, "the record of the first run"),
-    ):
-        if pinned is not None and cluster.id != pinned:
-            raise OtherCluster(
-                f"this is another cluster: its id is {cluster.id}, {where} says {pinned}"
-            )
+    check_id(cluster.id, spec, records)
     cluster = enrich(cluster)
     if spec.kafka_version is not None:
         cluster = replace(cluster, kafka_version=spec.kafka_version)
@@ -92,6 +86,23 @@ def observe_cluster(
         return Observation(reading, cluster, records, gone, balanced, left)
     orphaned, lost = _orphans(cluster, desired), lost_run_of(view, cluster)
     return Observation(reading, cluster, records, gone, balanced, left, orphaned, lost)
+
+
+def check_id(found: str | None, spec: KafkaClusterSpec, records: Records) -> None:
+    """Raise `OtherCluster` if the cluster has not the declared and the recorded id, or none."""
+    for pinned, where in (
+        (spec.cluster_id, "spec.clusterId"),
+        (records.cluster_id, "the record of the first run"),
+    ):
+        if pinned is None or found == pinned:
+            continue
+        if found is None:
+            raise OtherCluster(
+                f"the node /cluster/id is damaged or missing, {where} says {pinned}: if this is"
+                f' that cluster (cluster.id in meta.properties of its brokers), write {{"version":'
+                f' "1", "id": "{pinned}"}} there before a broker restarts'
+            )
+        raise OtherCluster(f"this is another cluster: its id is {found}, {where} says {pinned}")
 
 
 def lost_run_of(view: ClusterView, cluster: Cluster) -> LostRun:

@@ -2,11 +2,15 @@
 
 from dataclasses import replace
 
+import pytest
+
+from poolkeeper.errors import OtherCluster
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.readings import ClusterReading
+from poolkeeper.model.specs import KafkaClusterSpec, ZooKeeperSpec
 from poolkeeper.reconcile.known_answers import KnownAnswers
-from poolkeeper.reconcile.observe.observation import Observation, last_observation_of
+from poolkeeper.reconcile.observe.observation import Observation, check_id, last_observation_of
 from unit.resources.bodies import kafka, kafka_topic
 
 RECORDS = Records("kafka-id")
@@ -27,6 +31,38 @@ def test_a_topic_that_changed_while_it_was_read_is_shown_as_it_was_before() -> N
     expected = replace(kafka([A, B, C]), torn=frozenset({"new"}))
     assert found == LastObservation(expected, RECORDS, frozenset({4}))
     assert [*found.cluster.topics] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("found", "declared", "said"),
+    [
+        pytest.param(
+            "x",
+            None,
+            "this is another cluster: its id is x, the record of the first run says kafka-id",
+            id="another-cluster",
+        ),
+        pytest.param(
+            None,
+            "kafka-id",
+            "the node /cluster/id is damaged or missing, spec.clusterId says kafka-id: if this is"
+            " that cluster (cluster.id in meta.properties of its brokers), write"
+            ' {"version": "1", "id": "kafka-id"} there before a broker restarts',
+            id="no-id",
+        ),
+    ],
+)
+def test_a_cluster_that_is_not_known_to_be_the_pinned_one_is_refused(
+    found: str | None, declared: str | None, said: str
+) -> None:
+    spec = KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), cluster_id=declared)
+    with pytest.raises(OtherCluster) as refused:
+        check_id(found, spec, RECORDS)
+    assert str(refused.value) == said
+
+
+def test_the_id_of_a_cluster_that_is_pinned_nowhere_may_be_missing() -> None:
+    check_id(None, KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")), Records())
 
 
 def test_what_was_read_whole_is_shown_as_it_is() -> None:

@@ -12,7 +12,7 @@ from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, PlanProblem
-from poolkeeper.model.problems import is_left_undone
+from poolkeeper.model.problems import ProblemReason, is_left_undone
 
 EXIT_CODE = 4
 _LEFT = frozenset(
@@ -25,6 +25,14 @@ _LEFT = frozenset(
         ActionKind.CONFIG_REFUSED,
     )
 )
+_NEXT_PLAN = frozenset(
+    (
+        ProblemReason.AWAITS_ROOM,
+        ProblemReason.AWAITS_MOVES,
+        ProblemReason.AWAITS_PARTITIONS,
+    )
+)
+"""What only waits for this plan to be carried out."""
 _NEEDS_REPAIR = frozenset(
     (
         WaitReason.NODE_DAMAGED,
@@ -56,6 +64,16 @@ def of_problems(problems: Iterable[PlanProblem]) -> tuple[Undone, ...]:
         Undone(problem.reason.value, problem.message, problem.topic, problem.pool)
         for problem in problems
     )
+
+
+def sentence(undone: Undone) -> str:
+    """Return what a plan left undone with its topic or pool, and whether `apply` does it next."""
+    said = undone.message
+    if undone.topic:
+        said = f"topic {undone.topic}: {said}"
+    elif undone.pool:
+        said = f"pool {undone.pool}: {said}"
+    return f"{said}; run `poolkeeper apply` again" if undone.reason in _NEXT_PLAN else said
 
 
 def of_waits(waits: Iterable[Wait]) -> tuple[Undone, ...]:

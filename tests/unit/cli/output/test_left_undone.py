@@ -11,6 +11,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.model.topology import TopicPartition
+from poolkeeper.planning.facts.new_partitions import AwaitsMoves
 
 T0 = (TopicPartition("t", 0),)
 
@@ -30,6 +31,30 @@ def test_a_problem_counts_unless_it_is_as_declared(reason: ProblemReason, counts
     made = plan(problems=(PlanProblem("p", "", Recorded("why", reason), "t"),))
     expected = (Undone(reason.value, "why", "t", "p"),) if counts else ()
     assert left_undone.of_plan(made) == expected
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        pytest.param(
+            PlanProblem("p", "", AwaitsMoves(3), "t"),
+            "topic t: stays at 3 partitions until its replicas have moved; run `poolkeeper apply`"
+            " again",
+            id="a-topic-that-the-next-plan-extends",
+        ),
+        pytest.param(
+            PlanProblem("p", "", Recorded("why", ProblemReason.TOO_FEW_BROKERS)),
+            "pool p: why",
+            id="a-pool",
+        ),
+        pytest.param(
+            PlanProblem("", "", Recorded("why", ProblemReason.UNTOLD)), "why", id="the-cluster"
+        ),
+    ],
+)
+def test_what_a_plan_left_undone_is_told_with_its_place(problem: PlanProblem, said: str) -> None:
+    (undone,) = left_undone.of_plan(plan(problems=(problem,)))
+    assert left_undone.sentence(undone) == said
 
 
 @pytest.mark.parametrize(

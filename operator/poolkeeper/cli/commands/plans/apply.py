@@ -329,13 +329,15 @@ def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
         raise
     last = outcome.last_observation
     damage = left_undone.of_damage(() if last is None else last.unaccounted)
-    undone = (*left_undone.of_actions(given_up), *left_undone.of_plan(plan), *damage)
+    by_run, by_plan = left_undone.of_actions(given_up), left_undone.of_plan(plan)
+    undone = (*by_run, *by_plan, *damage)
     if command.output == printing.JSON:
         _result(plan, outcome, undone)
     elif outcome.state is State.STOPPED:
         printing.warn(["stopped before its end: `poolkeeper apply` plans what is left"])
     elif undone:
-        left = cut([each.message for each in undone], UNDONE_MAX, grouped=False)
+        told = [each.message for each in (*by_run, *damage)]
+        left = cut([*told, *map(left_undone.sentence, by_plan)], UNDONE_MAX, grouped=False)
         printing.warn([f"not as declared: {each}" for each in left])
         printing.emit(f"done, and {count(len(undone), 'thing')} left undone: {plan.hash}")
     else:

@@ -32,32 +32,47 @@ _ASSIGNMENT: Path = ("spec", "placement", "assignment")
 
 @frozen
 class Readings:
-    """All resources that were read from one set of files, in order."""
+    """All resources that were read from one set of files, in order.
+
+    `unread`: the texts of files that could not be read as YAML. A resource that is named in one may
+    be declared there.
+    """
 
     clusters: tuple[ParsedBody[KafkaClusterSpec], ...] = ()
     pools: tuple[ParsedBody[ResourcePoolSpec], ...] = ()
     topics: tuple[ParsedBody[TopicSpec], ...] = ()
     rebalances: tuple[ParsedBody[RebalanceSpec], ...] = ()
+    unread: tuple[str, ...] = ()
 
     @property
     def all(self) -> tuple[ParsedBody[Any], ...]:
         """The resources of every kind."""
         return (*self.clusters, *self.pools, *self.topics, *self.rebalances)
 
+    def may_declare(self, name: str) -> bool:
+        """Whether a file that could not be read may declare a resource of this name."""
+        return any(name in text for text in self.unread)
+
 
 def references(readings: Readings) -> Iterator[Problem]:
-    """References to resources that do not exist, or that belong to another cluster."""
+    """References to resources that do not exist, or that belong to another cluster.
+
+    Nothing is said of a resource that a file which could not be read may declare.
+    """
     clusters = {reading.name for reading in readings.clusters}
     pools = {reading.name: reading for reading in readings.pools}
     for pool in readings.pools:
-        if pool.spec and pool.spec.cluster not in clusters:
-            yield _unknown(pool, ("spec", "clusterRef", "name"), pool.spec.cluster, clusters)
+        name = pool.spec.cluster if pool.spec else None
+        if name is not None and name not in clusters and not readings.may_declare(name):
+            yield _unknown(pool, ("spec", "clusterRef", "name"), name, clusters)
     for topic in readings.topics:
-        if topic.spec and topic.spec.pool not in pools:
-            yield _unknown(topic, ("spec", "poolRef", "name"), topic.spec.pool, pools)
+        name = topic.spec.pool if topic.spec else None
+        if name is not None and name not in pools and not readings.may_declare(name):
+            yield _unknown(topic, ("spec", "poolRef", "name"), name, pools)
     for cluster in readings.clusters:
-        if cluster.spec and cluster.spec.default_pool is not None:
-            yield from _default_pool(cluster, cluster.spec.default_pool, pools)
+        name = cluster.spec.default_pool if cluster.spec else None
+        if name is not None and (name in pools or not readings.may_declare(name)):
+            yield from _default_pool(cluster, name, pools)
 
 
 def _default_pool(

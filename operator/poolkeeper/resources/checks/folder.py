@@ -116,6 +116,8 @@ def _sort_out(
     for file, text in texts.items():
         parsed, unreadable = yaml_documents.parse(text, file)
         found += unreadable
+        if unreadable:
+            sorted_out.unread.append(text)
         for document in parsed:
             sorted_out.take(document)
     found += sorted_out.problems
@@ -150,11 +152,16 @@ class _DocumentSorter:
         self.topics: list[ParsedBody[TopicSpec]] = []
         self.rebalances: list[ParsedBody[RebalanceSpec]] = []
         self.problems: list[Problem] = []
+        self.unread: list[str] = []
         self.ignored = 0
 
     def readings(self) -> Readings:
         return Readings(
-            tuple(self.clusters), tuple(self.pools), tuple(self.topics), tuple(self.rebalances)
+            tuple(self.clusters),
+            tuple(self.pools),
+            tuple(self.topics),
+            tuple(self.rebalances),
+            tuple(self.unread),
         )
 
     def take(self, document: YamlDocument) -> None:

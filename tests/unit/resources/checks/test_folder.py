@@ -142,6 +142,20 @@ def test_a_file_reached_twice_is_read_once(tmp_path):
             ],
             id="problems-of-several-files-in-order",
         ),
+        pytest.param(
+            {
+                "broken.yaml": f"{CLUSTER % ('main', 'zk')}---\n{POOL % ('x', 'main')}a: [\n",
+                "pools.yaml": POOL % ("y", "main"),
+                "topics.yaml": "---\n".join(TOPIC % names for names in (("t", "x"), ("u", "z"))),
+            },
+            [
+                "broken.yaml:11: cannot be read: did not find expected node content"
+                " while parsing a flow node (expected YAML)",
+                "topics.yaml:9: spec.poolRef.name: pool 'pool-z' does not exist (did you mean"
+                " 'pool-y'?)",
+            ],
+            id="what-a-broken-file-may-declare-is-not-missed",
+        ),
     ],
 )
 def test_what_is_wrong_with_files(tmp_path, files, expected):

@@ -180,7 +180,7 @@ def proposal(
         *unclean_elections.problems(steps, cluster),
         *quota_problems(counts.quotas, held),
     }
-    told = {problem.topic for problem in problems}
+    told = {*scope.to_delete, *(problem.topic for problem in problems)}
     problems.update(drained_brokers.problems(desired, cluster, scope.homes, told))
     return Proposal(moves, steps, layouts.layouts, frozenset(problems))
 

@@ -19,7 +19,10 @@ from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 def problems(
     desired: Desired, cluster: Cluster, homes: Mapping[str, TopicHome], told: Collection[str]
 ) -> Iterator[PlanProblem]:
-    """Yield one problem for each pool; `told`: topics that another problem says are left alone."""
+    """Yield one problem for each pool.
+
+    `told`: topics that are deleted, or that another problem says are left alone.
+    """
     pools = [pool for pool in desired.pools if pool.drain]
     if not pools:
         return

@@ -12,6 +12,7 @@ by their sizes is less than what a tier costs. To that end all other costs are m
 import numpy as np
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.planning.placement.replica_classes import MovableReplicas
 from poolkeeper.planning.problem.arrays import Ints, any_slot
 from poolkeeper.planning.problem.pool_problem import PoolProblem
@@ -51,7 +52,7 @@ def giving_of(movable: MovableReplicas, copied: Ints | None, brokers: int, nodes
     `copied`: MiB by replica. `brokers` and `nodes`: how many the network has, at least.
     """
     levels, known = _levels(brokers, nodes), copied
-    if known is None or not len(known) or known.min() == known.max() or levels < 2:
+    if known is None or levels < 2 or len(distinct(known[known > 0])) < 2:
         whole = np.arange(len(movable.size))
         return Giving(whole, movable.size, np.zeros(len(whole), dtype=np.int64), 1)
     order = np.lexsort((known, movable.number))

@@ -227,7 +227,7 @@ def features(
 ) -> "FleetOutcome":
     """Make the features of every cluster that was read that day."""
     _clusters(work.lake, day)
-    chosen = snapshot_files.fleet("stages.load_features").HistoryOptions(
+    chosen = snapshot_files.fleet("stages.features.load_features").HistoryOptions(
         window_s=positive_duration_s(history),
         step_s=positive_duration_s(step),
         coverage_min=coverage,

@@ -6,6 +6,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from bench import clusters
@@ -228,6 +230,26 @@ def test_one_bad_snapshot_is_a_warning(fleet: Path, run) -> None:
     assert [line.partition(": ")[0] for line in err.splitlines()] == ["warning"] * 3
     assert "north.json: nothing is declared for cluster north" in err
     assert "plan west: it could not be read" in err
+
+
+def test_sizes_that_no_float_holds_are_rounded_in_reports(fleet: Path, run) -> None:
+    east = snapshots.read(fleet / "snapshots" / "east.json")
+    topics = {
+        name: replace(
+            topic,
+            partitions=tuple(p._replace(size_bytes=5_000_000_000_000_123) for p in topic.partitions),
+        )
+        for name, topic in east.topics.items()
+    }
+    snapshots.write(fleet / "snapshots" / "east.json", replace(east, topics=topics))
+    history = fleet / "history" / "cluster=west" / "a.parquet"
+    history.parent.mkdir(parents=True)
+    sample = {"topic": "x", "partition": 0, "metric": "bytes", "at_ms": cases.NOW_MS}
+    pq.write_table(pa.Table.from_pylist([{**sample, "value": 2**53 + 1}]), history)
+    code, out, err = run("fleet", "run", *where(fleet), *DAY, "--samples", fleet / "history")
+    assert err == ""
+    assert code == 0
+    assert out.startswith("snapshot 2026-03-01: 2 of 2 clusters")
 
 
 def test_when_nothing_can_be_read(fleet: Path, run) -> None:

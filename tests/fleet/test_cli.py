@@ -221,6 +221,20 @@ def test_views_are_of_every_table_that_there_is(engine: str, fleet: Path, run) -
     assert run("fleet", "ddl", "--out", fleet / "empty")[0] == 1
 
 
+@pytest.mark.parametrize("name", ["a[b]", "a{b,c}", "a*", "a?", "a\\b"])
+def test_views_of_a_folder_that_would_be_a_pattern_are_refused(name, fleet: Path, run) -> None:
+    out = fleet / name
+    assert run("fleet", "run", *where(fleet)[:-1], out, *DAY)[0] == 0
+    for engine in ("spark", "duckdb"):
+        code, told, err = run("fleet", "ddl", "--out", out, "--engine", engine)
+        assert (code, told) == (1, "")
+        assert err.startswith(f"file://{out}: {engine} takes ")
+        assert err.endswith(
+            "for a pattern of paths (expected --out without any of [ ] { } * ? \\)\n"
+        )
+    assert run("fleet", "ddl", "--out", out, "--engine", "trino")[0] == 0
+
+
 def test_one_bad_snapshot_is_a_warning(fleet: Path, run) -> None:
     (fleet / "snapshots" / "west.json").write_text("{")
     (fleet / "snapshots" / "north.json").write_text("{}")

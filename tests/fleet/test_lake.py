@@ -13,8 +13,8 @@ from builders import cluster_spec
 from fleet.conftest import lake_at
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake import manifests
-from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
 from poolkeeper.fleet.lake.damage import DamagedFile
+from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
 from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem, root_of
 from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import ArrowObjects

@@ -438,6 +438,13 @@ def test_samples_in_no_cluster_s_folder_are_told(fleet: Path, run) -> None:
         )
 
 
+def test_samples_that_are_a_file_are_told(fleet: Path, run) -> None:
+    run("fleet", "run", *where(fleet), *DAY)
+    file = fleet / "manifests" / "all.yaml"
+    code, _, err = run("fleet", "features", *where(fleet)[4:], *DAY, "--samples", file)
+    assert (code, err) == (1, f"{file}: is a file (expected a folder)\n")
+
+
 def test_a_budget_of_a_day_without_plans_is_none(fleet: Path, run) -> None:
     run("fleet", "run", *where(fleet), *DAY)
     code, _, err = run("fleet", "budget", *where(fleet)[4:], "--day", "2020-01-01")

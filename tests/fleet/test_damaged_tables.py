@@ -237,3 +237,17 @@ def test_a_budget_without_the_stages_of_a_plan(
     assert main.main(budget) == 4  # as long as it is not made again
     assert main.main(words(made, out, "plan")) == 0
     assert main.main(budget) == 0
+
+
+@pytest.mark.parametrize("table", ["current/step=snapshot", schemas.PARTITIONS.name])
+def test_damage_of_an_earlier_day_stops_no_run(
+    table: str, made: Path, out: Path, capsys, without_spark
+) -> None:
+    (path,) = files_of(lake_at(out), table)
+    spoil(out / path, garbled)
+    again = [*words(made, out, "run")[:-1], "2026-03-02"]
+    assert main.main(again) in (0, 4)
+    captured = capsys.readouterr()
+    assert "features 2026-03-02: 2 of 2 clusters" in captured.out
+    assert f"left out of the history: {path} is damaged (" in captured.err
+    assert f"poolkeeper fleet snapshot -f DIR --out URI --day {DAY} makes it again" in captured.err

@@ -66,7 +66,8 @@ def test_one_that_is_still_in_the_manifests_comes_back(fleet: Path, run) -> None
     assert run("fleet", "run", *where(fleet), *DAY)[0] == 0
     assert run("fleet", "forget", "west", "east", "--out", fleet / "out")[0] == 0
     code, _, err = run("fleet", "plan", "--out", fleet / "out")
-    assert (code, err) == (1, f"{fleet / 'out'}: holds no snapshots of {cases.DAY}\n")
+    made_by = "poolkeeper fleet snapshot makes them"
+    assert (code, err) == (1, f"{fleet / 'out'}: holds no snapshots ({made_by})\n")
     code, out, _ = run("fleet", "run", *where(fleet), *DAY)
     assert code == 0
     assert out.startswith(f"snapshot {cases.DAY}: 2 of 2 clusters, 400 partitions\n")
@@ -83,6 +84,15 @@ def test_a_day_of_the_past_can_be_forgotten_alone(fleet: Path, run) -> None:
         ["east"],
         ["east", "west"],
     ]
+
+
+def test_a_day_of_which_all_is_forgotten_hides_no_day_before(fleet: Path, run) -> None:
+    for day in (cases.DAY, NEXT):
+        assert run("fleet", "run", *where(fleet), "--day", day)[0] == 0
+    out = ("--out", fleet / "out")
+    assert run("fleet", "forget", "west", "east", *out, "--day", NEXT)[0] == 0
+    assert run("fleet", "show", "east", *out)[0] == 0
+    assert run("fleet", "report", *out)[1].startswith(f"report {cases.DAY}: ")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesyst
 from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.lake.reading import Reader
+from poolkeeper.fleet.lake.versions import Versions
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.model.desired import Desired
 
@@ -57,6 +58,25 @@ def test_what_is_published_comes_back_whole(lake: Lake) -> None:
     assert lake.current("plan", DAY) == {"a": wanted, "b": entry("b", run)}
     assert (lake.days("plan"), lake.current("plan", "2026-03-02")) == ((DAY,), {})
     assert lake.objects.children("runs") == []
+
+
+def test_a_day_on_which_nothing_counts_is_none_of_the_latest(lake: Lake) -> None:
+    run = begun(lake)
+    lake.publish(run, [entry("a", run)])
+    for day in ("2026-02-27", "2026-02-28", "2026-03-02"):
+        other = lake.begin("plan", day, (schemas.PLANS,))
+        lake.publish(other, [entry("a", other)])
+    lake.drop("plan", "2026-03-02", ["a"], (schemas.PLANS,))
+    folder = local_path(lake.root) / "current" / "step=plan"
+    for name in ("2026-03-03", "2026-03-04", "x"):
+        (folder / f"day={name}").mkdir()
+    part = folder / "day=2026-03-04" / ".000001772582400000.parquet.17.part"
+    part.write_bytes(b"PAR1")  # of a process that was killed
+    (folder / "day=2026-03-05").write_bytes(b"")
+    (damaged,) = (folder / "day=2026-02-28").iterdir()
+    damaged.write_bytes(b"PAR1")
+    assert list(lake.latest_days("plan")) == [DAY, "2026-02-28", "2026-02-27"]
+    assert list(lake.latest_days("plan", before=DAY)) == ["2026-02-28", "2026-02-27"]
 
 
 def test_the_last_one_published_counts_even_if_the_clock_went_back(lake: Lake) -> None:
@@ -128,7 +148,7 @@ def test_the_driver_dies_between_the_mark_of_a_replaced_run_and_the_publication(
     first, second = begun(lake), begun(lake)
     lake.publish(first, [entry("a", first)])
     with monkeypatch.context() as patched:
-        patched.setattr(Lake, "_put", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(Versions, "_put", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             lake.publish(second, [entry("a", second)])
     assert lake.current("plan", DAY) == {"a": entry("a", first)}
@@ -274,6 +294,54 @@ def test_a_damaged_file_names_the_command_with_the_options_that_it_needs(
     path: str, command: str
 ) -> None:
     assert f"poolkeeper {command}" in str(DamagedFile(path, "gone"))
+
+
+MARK = {"id": "b", "step": "plan", "day": DAY, "tables": ["plans"]}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(json.dumps(MARK | {"day": 5}), id="day-is-a-number"),
+        pytest.param(json.dumps(MARK | {"day": "foo"}), id="no-day"),
+        pytest.param(json.dumps(MARK | {"id": ["x"]}), id="id-is-a-list"),
+        pytest.param(json.dumps(MARK | {"id": "r"}), id="id-of-another-run"),
+        pytest.param(json.dumps(MARK | {"step": "fly"}), id="no-step"),
+        pytest.param(json.dumps(MARK | {"step": ["plan"]}), id="step-is-a-list"),
+        pytest.param(json.dumps(MARK | {"tables": ["../elsewhere"]}), id="no-table"),
+        pytest.param(json.dumps(MARK | {"tables": [["plans"]]}), id="table-is-a-list"),
+        pytest.param(json.dumps([MARK]), id="a-list"),
+        pytest.param("[" * 100_000, id="deep"),
+        pytest.param("\udcff", id="no-text"),
+    ],
+)
+def test_marks_of_somebody_else_are_left_alone(body: str, lake: Lake) -> None:
+    run = begun(lake)
+    lake.publish(run, [entry("a", run)])
+    lake.objects.put("runs/b.json", body.encode(errors="surrogateescape"))
+    lake.objects.put("runs/old/b.json", b"{}")
+    assert later(lake, 99).sweep() == ()
+    assert [each.name for each in lake.objects.children("runs")] == ["b.json", "old"]
+    assert written(lake, run)
+
+
+def test_names_of_somebody_else_are_no_versions(lake: Lake) -> None:
+    run, desired = begun(lake), [Desired(cluster_spec(name)) for name in ("a", "b")]
+    lake.publish(run, [entry("a", run)])
+    manifests.write(lake, desired[:1])
+    places = ("manifests", f"current/step=plan/day={DAY}")
+    names = [
+        f"{place}/{name}.parquet" for place in places for name in ("backup", "copy of it", "9")
+    ]
+    for name in names:
+        lake.objects.put(name, b"of somebody else")
+    lake.objects.put(f"{places[0]}/999999999999999.parquet/a", b"in a folder")
+    assert (list(manifests.read(lake)), list(lake.current("plan", DAY))) == (["a"], ["a"])
+    old = later(lake, 25)
+    manifests.write(old, desired)
+    old.publish(run, [entry("b", run)])
+    assert (sorted(manifests.read(lake)), sorted(lake.current("plan", DAY))) == (["a", "b"],) * 2
+    assert [name for name in names if lake.objects.read(name) is None] == []
 
 
 @pytest.mark.parametrize("day", ["today", "2026-3-1", ""])

@@ -91,7 +91,10 @@ def test_half_a_surrogate_pair_is_read_as_python_reads_it() -> None:
             ["f: known.1: Expected `str | null`, got `int` - at `$.rack`"],
             id="inside-a-dataclass-in-the-words-of-msgspec",
         ),
-        pytest.param(b'{"version": 1,\n "x" }', ["f:2: is not JSON: Expecting ':' delimiter"]),
+        pytest.param(
+            b'{"version": 1,\n "x" }',
+            ["f:2: is not JSON: Expecting ':' delimiter, at character 21"],
+        ),
         pytest.param(b'{"name": "\xff"}', ["f: is not UTF-8"], id="no-utf-8"),
         pytest.param(b'{"x": ' + b"[" * 100_000, ["f: is nested too deeply"], id="nested"),
         pytest.param(

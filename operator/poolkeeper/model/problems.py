@@ -22,7 +22,8 @@ class ProblemReason(StrEnum):
     AWAITS_ROOM = "AwaitsRoom"
     """A topic is created by the next plan, once moves of this one have made room for it."""
     AWAITS_MOVES = "AwaitsMoves"
-    """A topic gets partitions by a later plan, once its replicas have moved."""
+    """A topic gets partitions, or a pool is evened out further, by a later plan: once replicas have
+    moved."""
     AWAITS_KAFKA = "AwaitsKafka"
     """Kafka creates this internal topic itself, at its first use."""
     AWAITS_REPLICAS = "AwaitsReplicas"
@@ -120,6 +121,8 @@ class ProblemReason(StrEnum):
     """A broker does not tell its log directories."""
     NO_SUCH_LOG_DIR = "NoSuchLogDir"
     """A log directory is to be drained that the broker does not have."""
+    BROKER_NOT_EMPTIED = "BrokerNotEmptied"
+    """Replicas stay on a drained broker: their topics are paused or not managed."""
     LOG_DIR_NOT_EMPTIED = "LogDirNotEmptied"
     """Replicas stay in a log directory that is drained."""
 

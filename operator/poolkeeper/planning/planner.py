@@ -33,7 +33,7 @@ from poolkeeper.planning.constraints import outages, sources
 from poolkeeper.planning.constraints.capacity import eligible_brokers
 from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
 from poolkeeper.planning.constraints.topic_configs import ConfigRules
-from poolkeeper.planning.diagnosis import failed_log_dirs, unclean_elections
+from poolkeeper.planning.diagnosis import drained_brokers, failed_log_dirs, unclean_elections
 from poolkeeper.planning.diagnosis import problems as diagnosis_problems
 from poolkeeper.planning.layout.all_pools import LayoutInput, PoolLayouts, lay_out_all
 from poolkeeper.planning.layout.changes import Change
@@ -180,6 +180,8 @@ def proposal(
         *unclean_elections.problems(steps, cluster),
         *quota_problems(counts.quotas, held),
     }
+    told = {problem.topic for problem in problems}
+    problems.update(drained_brokers.problems(desired, cluster, scope.homes, told))
     return Proposal(moves, steps, layouts.layouts, frozenset(problems))
 
 

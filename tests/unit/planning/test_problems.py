@@ -72,6 +72,7 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "LogDirFailed",
         "LogDirsUnknown",
         "NoSuchLogDir",
+        "BrokerNotEmptied",
         "LogDirNotEmptied",
         "NoController",
         "BrokersMissing",

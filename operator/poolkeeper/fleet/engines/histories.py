@@ -45,10 +45,14 @@ _TEXTS = ("topic", "metric")
 
 
 class SourceFailure(NamedTuple):
-    """Why a source cannot be read; `damaged`: the file of the lake that is, or empty."""
+    """Why a source cannot be read; `damaged`: the file of the lake that is, or empty.
+
+    `is_left_out`: features are made without it.
+    """
 
     reason: str
     damaged: str = ""
+    is_left_out: bool = False
 
 
 @frozen

@@ -54,6 +54,7 @@ _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 class ClusterOutcome:
     """What became of a cluster.
 
+    `reason`: why it failed, or what it was made without.
     `figures`: what is told of it.
     `damaged`: files that it was to be made from and that cannot be read.
     `rows`: by table, how many there are; `attempt`: the attempt at a task that put them down.

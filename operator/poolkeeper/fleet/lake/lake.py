@@ -2,7 +2,7 @@
 
 A run writes files into folders of its own: `ROOT/TABLE/day=D/run=ID`. Nobody looks there until the
 run is published: by one object, `ROOT/current/step=S/day=D/VERSION.parquet`, with a row for every
-cluster of the day. It is put whole, under a name that was never used; the largest version counts.
+cluster of the day. It is put whole, under a new name; the largest version counts (`versions`).
 So a run that was killed leaves nothing that is seen, and hides nothing. Rows are never changed:
 what a run does not make again stays where an earlier run wrote it, and the new object says so.
 
@@ -21,8 +21,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Callable, Container, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -33,6 +32,8 @@ from poolkeeper.fleet.lake.attempts import ATTEMPTS, folder_of_run
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.objects import PART, Objects, StoredObject
+from poolkeeper.fleet.lake.steps import TABLES_OF
+from poolkeeper.fleet.lake.versions import Versions, listed
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
@@ -41,8 +42,8 @@ GRACE_S = 24 * 3600.0
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 """How a day is written, in folders and in options."""
 _RUNS, _CURRENT = "runs", "current"
-VERSION = ".parquet"
 _OLD_LAYOUT = ("manifests", "clusters")
+Prepare = Callable[[Mapping[str, ClusterEntry], Mapping[str, ClusterEntry]], None]
 
 
 @frozen
@@ -83,9 +84,24 @@ class Lake:
                 )
 
     def days(self, step: str) -> tuple[str, ...]:
-        """The days with something current of a step, ascending."""
-        found = (each.name for each in self.objects.children(f"{_CURRENT}/step={step}"))
-        return tuple(sorted(name.removeprefix("day=") for name in found if name.startswith("day=")))
+        """The days with a folder of a step, ascending; nothing may count in it."""
+        found = self.objects.children(f"{_CURRENT}/step={step}")
+        names = [each.name.removeprefix("day=") for each in found if each.is_folder]
+        return tuple(sorted(name for name in names if DAY.fullmatch(name)))
+
+    def latest_days(self, step: str, before: str = "") -> Iterator[str]:
+        """The days on which something of a step counts, the latest first.
+
+        `before`: only days before that one. A day whose version cannot be read is among them, so
+        that whoever asks for it is told.
+        """
+        for day in reversed(self.days(step)):
+            if not before or day < before:
+                try:
+                    if self.current(step, day):
+                        yield day
+                except DamagedFile:
+                    yield day
 
     def current(self, step: str, day: str) -> dict[str, ClusterEntry]:
         """What counts of a step and a day, by cluster; empty where there is nothing.
@@ -94,17 +110,11 @@ class Lake:
         """
         if not DAY.fullmatch(day):
             raise Refused(f"day {day!r} cannot be a folder of tables (expected YYYY-MM-DD)")
-        versions = self._versions(step, day)
-        if not versions:
-            return {}
-        return self._entries(versions[-1])
+        return self._versions(step, day).current()
 
     def readable(self, step: str, day: str) -> dict[str, ClusterEntry]:
         """The latest readable version of what counts, from which the next version is made."""
-        for version in reversed(self._versions(step, day)):
-            with suppress(DamagedFile):
-                return self._entries(version)
-        return {}
+        return self._versions(step, day).readable()
 
     def begin(self, step: str, day: str, tables: Iterable[TableSchema]) -> StepRun:
         """Begin a run, and sweep what earlier ones left."""
@@ -115,42 +125,59 @@ class Lake:
         self._mark(run)
         return run
 
-    def publish(self, run: StepRun, entries: Iterable[ClusterEntry]) -> None:
-        """Make these rows what counts of the run's step and day: all of them, at once."""
-        before = self.readable(run.step, run.day)
-        listed = list(entries)
-        used = {entry.run for entry in listed}
-        replaced = {entry.run for entry in before.values()} - used - {run.id}
-        for each in replaced | self._lost(run, used):
-            self._mark(replace(run, id=each))
-        self._put(run.step, run.day, listed)
-        if run.id in used:
+    def publish(self, run: StepRun, made: Iterable[ClusterEntry]) -> None:
+        """Make these rows what counts of the run's step and day, at once.
+
+        Those of other clusters stay as they are by then, whoever has made them. See `versions` for
+        several runs at once.
+        """
+        own = {entry.cluster: entry for entry in made}
+
+        def prepare(before: Mapping[str, ClusterEntry], after: Mapping[str, ClusterEntry]) -> None:
+            used = _runs(after)
+            replaced = _runs(before) - used - {run.id}
+            for each in replaced | self._lost(run, used):
+                self._mark(replace(run, id=each))
+
+        after = self._change(run.step, run.day, lambda before: {**before, **own}, prepare)
+        if run.id in _runs(after):
             self.objects.delete(f"{_RUNS}/{run.id}.json")
 
     def drop(
         self, step: str, day: str, clusters: Container[str], tables: Iterable[TableSchema]
     ) -> None:
         """Let no rows of these clusters count any more; `sweep` deletes their files in time."""
-        before = self.current(step, day)
-        kept = [entry for name, entry in before.items() if name not in clusters]
-        if len(kept) == len(before):
-            return
         names = tuple(table.name for table in tables)
-        for run in {entry.run for entry in before.values()} - {entry.run for entry in kept}:
-            self._mark(StepRun(run, step, day, names))
-        self._put(step, day, kept)
+
+        def kept(before: Mapping[str, ClusterEntry]) -> dict[str, ClusterEntry]:
+            return {name: entry for name, entry in before.items() if name not in clusters}
+
+        def prepare(before: Mapping[str, ClusterEntry], after: Mapping[str, ClusterEntry]) -> None:
+            for run in _runs(before) - _runs(after):
+                self._mark(StepRun(run, step, day, names))
+
+        found = self.current(step, day)
+        if kept(found) != found:
+            self._change(step, day, kept, prepare)
 
     def distrust(self, step: str, day: str, paths: Iterable[str]) -> tuple[str, ...]:
         """Have the next run make again what these files hold; returns the clusters concerned."""
         wrong = set(paths)
+
+        def hit(entry: ClusterEntry) -> bool:
+            return any(file.path in wrong for file in entry.files)
+
+        def distrusted(before: Mapping[str, ClusterEntry]) -> dict[str, ClusterEntry]:
+            return {name: e.distrusted() if hit(e) else e for name, e in before.items()}
+
         try:
             found = self.current(step, day)
         except DamagedFile:
             return ()  # all of it is made again
-        hit = [e for e in found.values() if any(file.path in wrong for file in e.files)]
-        if hit:
-            self._put(step, day, {**found, **{e.cluster: e.distrusted() for e in hit}}.values())
-        return tuple(sorted(entry.cluster for entry in hit))
+        concerned = tuple(sorted(name for name, entry in found.items() if hit(entry)))
+        if concerned:
+            self._change(step, day, distrusted)
+        return concerned
 
     def whole(self, entries: Mapping[str, ClusterEntry]) -> dict[str, ClusterEntry]:
         """The entries whose files are all there, with the lengths that they were written with."""
@@ -172,7 +199,7 @@ class Lake:
         swept = []
         self._sweep_attempts(oldest)
         for marked in self.objects.children(_RUNS):
-            if marked.modified_ms > oldest:
+            if marked.is_folder or marked.modified_ms > oldest:
                 continue
             if marked.name.endswith(PART):
                 self.objects.delete(marked.path)
@@ -226,46 +253,57 @@ class Lake:
         self.objects.put(path, json.dumps(said, sort_keys=True).encode())
 
     def _marked(self, path: str) -> StepRun | None:
+        """The run that an object in `runs` tells of; None for what is none of ours, or damaged."""
         try:
             said = json.loads(self.objects.read(path) or b"")
-            return StepRun(said["id"], said["step"], said["day"], tuple(said["tables"]))
-        except (ValueError, KeyError, TypeError):
+            run = StepRun(said["id"], said["step"], said["day"], tuple(said["tables"]))
+            written = {table.name for table in TABLES_OF[run.step]}
+            is_ours = path == f"{_RUNS}/{run.id}.json" and DAY.fullmatch(run.day)
+            return run if is_ours and written.issuperset(run.tables) else None
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
 
     def _counting(self, step: str, day: str) -> set[str] | None:
         """The runs that count; None if that cannot be read."""
         try:
-            return {entry.run for entry in self.current(step, day).values()}
+            return _runs(self.current(step, day))
         except DamagedFile:
             return None
 
-    def _versions(self, step: str, day: str) -> list[StoredObject]:
-        found = self.objects.children(f"{_CURRENT}/step={step}/day={day}")
-        return sorted(each for each in found if each.name.endswith(VERSION))
+    def _versions(self, step: str, day: str) -> Versions[ClusterEntry]:
+        folder = f"{_CURRENT}/step={step}/day={day}"
+        return Versions(
+            self.objects,
+            folder,
+            lake_entries.from_bytes,
+            lambda rows, published: lake_entries.to_bytes(rows.values(), published),
+            self.now_ms,
+        )
 
-    def _entries(self, version: StoredObject) -> dict[str, ClusterEntry]:
-        body = self.objects.read(version.path)
-        if body is None:
-            raise DamagedFile(version.path, "it was swept while it was read")
-        return lake_entries.from_bytes(body, version.path)
-
-    def _put(self, step: str, day: str, entries: Iterable[ClusterEntry]) -> None:
-        """Put a version after all others; remove those that were replaced a grace time ago.
+    def _change(
+        self,
+        step: str,
+        day: str,
+        changed: Callable[[Mapping[str, ClusterEntry]], dict[str, ClusterEntry]],
+        prepare: Prepare = lambda old, new: None,
+    ) -> dict[str, ClusterEntry]:
+        """Publish a change; remove versions that were replaced a grace time ago.
 
         What was half written by a process that was killed goes as well.
         """
-        folder = f"{_CURRENT}/step={step}/day={day}"
-        found = self.objects.children(folder)
-        versions = sorted(each for each in found if each.name.endswith(VERSION))
-        last = int(versions[-1].name.partition(".")[0]) if versions else 0
-        published = max(self.now_ms(), last + 1)
-        self.objects.put(
-            f"{folder}/{published:015d}{VERSION}", lake_entries.to_bytes(entries, published)
-        )
+        versions = self._versions(step, day)
+        after = versions.change(changed, prepare)
+        replaced = listed(self.objects, versions.folder)[:-1]
+        parts = [e for e in self.objects.children(versions.folder) if e.name.endswith(PART)]
         oldest = self._oldest_ms()
-        for each in found:
-            if each.modified_ms < oldest and each.name.endswith((VERSION, PART)):
+        for each in (*replaced, *parts):
+            if each.modified_ms < oldest:
                 self.objects.delete(each.path)
+        return after
+
+
+def _runs(entries: Mapping[str, ClusterEntry]) -> set[str]:
+    return {entry.run for entry in entries.values()}
 
 
 def input_digest(*said: str) -> str:

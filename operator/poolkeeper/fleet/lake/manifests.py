@@ -1,8 +1,7 @@
 """What is declared of clusters: one small object, put anew when anything of it changes."""
 
 import io
-from collections.abc import Container, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterable, Mapping
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,7 +9,8 @@ import pyarrow.parquet as pq
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.lake import Lake
-from poolkeeper.fleet.lake.objects import PART, StoredObject
+from poolkeeper.fleet.lake.objects import PART
+from poolkeeper.fleet.lake.versions import Versions, listed
 from poolkeeper.fleet.storage import codecs, parquet, schemas, table_schema
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
@@ -37,18 +37,46 @@ def read(lake: Lake) -> dict[str, Manifest]:
 
     Raises `DamagedFile` where that cannot be read.
     """
-    versions = _versions(lake)
-    return _read(lake, versions[-1].path) if versions else {}
+    return _versions(lake).current()
 
 
-def _versions(lake: Lake) -> list[StoredObject]:
-    return [each for each in lake.objects.children(_FOLDER) if each.name.endswith(".parquet")]
+def write(lake: Lake, desired_states: Iterable[Desired]) -> None:
+    """Add what is declared of these clusters, over what was.
+
+    Where the last version is damaged, the one before it says what was.
+    """
+    texts = {desired.cluster.name: codecs.to_text(desired) for desired in desired_states}
+    declared = {name: Manifest(name, text, codecs.digest(text)) for name, text in texts.items()}
+    _change(lake, lambda before: {**before, **declared})
 
 
-def _read(lake: Lake, path: str) -> dict[str, Manifest]:
-    body = lake.objects.read(path)
+def remove(lake: Lake, names: Container[str]) -> None:
+    """Remove what is declared of these clusters."""
+    if any(name in names for name in read(lake)):
+        _change(lake, lambda old: {name: each for name, each in old.items() if name not in names})
+
+
+def _versions(lake: Lake) -> Versions[Manifest]:
+    return Versions(lake.objects, _FOLDER, _from_bytes, _to_bytes, lake.now_ms)
+
+
+def _change(lake: Lake, changed: Callable[[Mapping[str, Manifest]], dict[str, Manifest]]) -> None:
+    """Publish a change, and keep the version before it."""
+    before = listed(lake.objects, _FOLDER)
+    _versions(lake).change(changed)
+    after = listed(lake.objects, _FOLDER)
+    if after == before:
+        return
+    for replaced in after[:-2]:  # who reads the last one may still be at it
+        lake.objects.delete(replaced.path)
+    for each in lake.objects.children(_FOLDER):  # of processes that were killed
+        if each.name.endswith(PART) and each.modified_ms < lake.now_ms() - lake.grace_s * 1000:
+            lake.objects.delete(each.path)
+
+
+def _from_bytes(body: bytes, path: str) -> dict[str, Manifest]:
     try:
-        content = pq.read_table(io.BytesIO(body or b""), page_checksum_verification=True)
+        content = pq.read_table(io.BytesIO(body), page_checksum_verification=True)
         names = [column.name for column in schemas.MANIFESTS.columns]
         rows = parquet.completed(content, schemas.MANIFESTS, names, path).to_pylist()
         clusters = content.column(table_schema.CLUSTER.name).to_pylist()
@@ -60,50 +88,12 @@ def _read(lake: Lake, path: str) -> dict[str, Manifest]:
     }
 
 
-def _before(lake: Lake, versions: Sequence[StoredObject]) -> tuple[dict[str, Manifest], bool]:
-    """The last version that can be read, and whether it is the last one."""
-    for version in reversed(versions):
-        with suppress(DamagedFile):
-            return _read(lake, version.path), version is versions[-1]
-    return {}, False
-
-
-def write(lake: Lake, desired_states: Iterable[Desired]) -> None:
-    """Add what is declared of these clusters, over what was.
-
-    Where the last version is damaged, the one before it says what was.
-    """
-    old = _versions(lake)
-    before, is_last = _before(lake, old)
-    texts = {desired.cluster.name: codecs.to_text(desired) for desired in desired_states}
-    declared = {name: Manifest(name, text, codecs.digest(text)) for name, text in texts.items()}
-    after = {**before, **declared}
-    if after != before or not is_last:
-        _put(lake, after, old)
-
-
-def remove(lake: Lake, names: Container[str]) -> None:
-    """Remove what is declared of these clusters."""
-    before = read(lake)
-    after = {name: each for name, each in before.items() if name not in names}
-    if after != before:
-        _put(lake, after, _versions(lake))
-
-
-def _put(lake: Lake, after: Mapping[str, Manifest], old: Sequence[StoredObject]) -> None:
-    """Put a version after all others, and keep the one before it."""
-    last = int(old[-1].name.partition(".")[0]) if old else 0
-    published = max(lake.now_ms(), last + 1)
+def _to_bytes(declared: Mapping[str, Manifest], published: int) -> bytes:
     rows = [
         {"cluster": m.cluster, "published": published, "desired": m.text, "digest": m.digest}
-        for _, m in sorted(after.items())
+        for _, m in sorted(declared.items())
     ]
     sink = io.BytesIO()
     content = pa.Table.from_pylist(rows, schema=parquet.stored(schemas.MANIFESTS))
     parquet.dump(content, sink)
-    lake.objects.put(f"{_FOLDER}/{published:015d}.parquet", sink.getvalue())
-    for replaced in old[:-1]:  # who reads the last one may still be at it
-        lake.objects.delete(replaced.path)
-    for each in lake.objects.children(_FOLDER):  # of processes that were killed
-        if each.name.endswith(PART) and each.modified_ms < lake.now_ms() - lake.grace_s * 1000:
-            lake.objects.delete(each.path)
+    return sink.getvalue()

@@ -268,11 +268,11 @@ def _differences(
     engine: TaskEngine, known: Day, now: Sequence[ClusterDay]
 ) -> Differences | Missing | None:
     """What changed since the last day before; or why nobody can tell."""
-    earlier = [each for each in known.lake.days(SNAPSHOT) if each < known.day]
-    if not earlier:
+    earlier = next(known.lake.latest_days(SNAPSHOT, before=known.day), None)
+    if earlier is None:
         return None
     try:
-        before = day_of(known.lake, known.storage, earlier[-1])
+        before = day_of(known.lake, known.storage, earlier)
     except DamagedFile as wrong:
         return Missing(Gap.DAMAGED, "", wrong.line)
     days = each_cluster(engine, before, sorted(before.there), _earlier_day, ClusterDay)

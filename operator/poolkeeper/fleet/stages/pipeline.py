@@ -15,6 +15,7 @@ from poolkeeper.fleet.engines.histories import HistoryJob
 from poolkeeper.fleet.engines.results import ClusterOutcome, Job
 from poolkeeper.fleet.engines.task_groups import runs
 from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import root_of
 from poolkeeper.fleet.lake.lake import DAY, Lake, StepRun, digest_of_file, input_digest
@@ -137,7 +138,8 @@ def features(
     history = _History(engine, lake, day, options, root_of(samples) if samples else "")
     inputs = history.inputs()
     step = Step(engine, lake, FEATURES, day, inputs, again)
-    return carry_out(step, partial(history.make, step), lambda entry: entry.is_ok)
+    made = carry_out(step, partial(history.make, step), lambda entry: entry.is_ok)
+    return replace(made, warnings=history.damaged_days)
 
 
 def plan(
@@ -208,7 +210,7 @@ class _History:
         self._engine, self._lake, self._day, self._options = engine, lake, day, options
         self._samples = samples
         self._declared = manifests.read(lake)
-        self._by_day = {each: lake.current(SNAPSHOT, each) for each in self._days()}
+        self._by_day, self.damaged_days = self._snapshots()
         self._read = {
             name: entry
             for name, entry in self._by_day.get(day, {}).items()
@@ -310,10 +312,24 @@ class _History:
             step.destination(run),
         )
 
-    def _days(self) -> list[str]:
-        """Days with a snapshot, up to this one, whether or not they lie in the window."""
-        earlier = [day for day in self._lake.days(SNAPSHOT) if day <= self._day]
-        return earlier[-(2 + self._options.window_s // 86_400) :]
+    def _snapshots(self) -> tuple[dict[str, dict[str, ClusterEntry]], tuple[str, ...]]:
+        """The snapshots of this day and days before it, and what is damaged of those before.
+
+        Days count whether or not they lie in the window. Raises `DamagedFile` for this day.
+        """
+        found: dict[str, dict[str, ClusterEntry]] = {}
+        damaged = []
+        for day in reversed([each for each in self._lake.days(SNAPSHOT) if each <= self._day]):
+            if len(found) == 2 + self._options.window_s // 86_400:
+                break
+            try:
+                if entries := self._lake.current(SNAPSHOT, day):
+                    found[day] = entries
+            except DamagedFile as wrong:
+                if day == self._day:
+                    raise
+                damaged.append(load_features.LEFT_OUT + wrong.line)
+        return dict(sorted(found.items())), tuple(reversed(damaged))
 
     def _sample_files(self) -> Mapping[str, Sequence[StoredObject]]:
         """Files of samples by cluster, sorted."""
@@ -357,10 +373,15 @@ class _History:
     def _sources(self, name: str, kept: ClusterEntry | None) -> Iterator[SourceTask]:
         for file in self._files.get(name, ()):
             yield SourceTask(name, self._samples, file.path, file.bytes)
-        for found in self._by_day.values():
+        for day, found in self._by_day.items():
             entry = found.get(name)
             if entry is not None and entry.is_ok:
-                yield SourceTask(name, bytes=BYTES_OF_SIZE * _partitions(entry), snapshot=entry)
+                yield SourceTask(
+                    name,
+                    bytes=BYTES_OF_SIZE * _partitions(entry),
+                    snapshot=entry,
+                    is_earlier=day != self._day,
+                )
         if kept is not None:
             yield SourceTask(name, samples=kept)
 

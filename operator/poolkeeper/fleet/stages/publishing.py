@@ -2,7 +2,8 @@
 
 kept        entries made from the same input, whose files are whole
 made        all others: jobs of Spark's, which write into folders of a new run
-published   one object with the entries of all clusters: those kept, those made, the others
+published   one object with the entries of all clusters: those made, and all others as they are
+            by then
 """
 
 import io
@@ -53,16 +54,22 @@ class Line:
 
 @frozen
 class FleetOutcome:
-    """What became of all clusters, by name."""
+    """What became of all clusters, by name; `warnings`: of none of them alone."""
 
     step: str
     day: str
     lines: tuple[Line, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def failed(self) -> tuple[Line, ...]:
         """The clusters that the step failed for."""
         return tuple(line for line in self.lines if line.status == FAILED)
+
+    @property
+    def told(self) -> tuple[Line, ...]:
+        """The clusters of which there is something to say: they failed, or miss something."""
+        return tuple(line for line in self.lines if line.status == FAILED or line.reason)
 
     @property
     def made(self) -> tuple[Line, ...]:
@@ -114,7 +121,7 @@ def carry_out(
         run = step.lake.begin(step.name, step.day, TABLES_OF[step.name])
         outcomes = make(run, todo)
         made = entries_of(step, run, outcomes)
-        step.lake.publish(run, {**before, **made}.values())
+        step.lake.publish(run, made.values())
         distrust(step.lake, (path for outcome in outcomes for path in outcome.damaged))
     entries = {name: (made.get(name) or kept[name], name in made) for name in step.inputs}
     lines = [_line(entry, new) for _, (entry, new) in sorted(entries.items())]
@@ -131,7 +138,7 @@ def entries_of(
         each.cluster: ClusterEntry(
             each.cluster,
             run.id,
-            "" if each.damaged else step.inputs[each.cluster],
+            "" if each.damaged and each.status == FAILED else step.inputs[each.cluster],
             each.status,
             each.reason,
             dict(each.figures),

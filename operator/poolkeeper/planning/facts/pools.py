@@ -292,6 +292,46 @@ class AwaitsPartitions:
 
 
 @frozen
+class BrokersNotEmptied:
+    """Drained brokers, and the replicas that stay on them, of topics that nobody may move."""
+
+    reason: ClassVar = ProblemReason.BROKER_NOT_EMPTIED
+    brokers: tuple[int, ...]
+    replicas: int
+    paused: Names
+    unmanaged: Names
+
+    def __str__(self) -> str:
+        verb = "is drained and keeps" if len(self.brokers) == 1 else "are drained and keep"
+        ways = [f"{_topics(self.paused)} paused"] if self.paused.total else []
+        if self.unmanaged.total:
+            ways.append(
+                f"{_topics(self.unmanaged)} not managed (declare what shall leave, or set"
+                " spec.unmanagedTopics of the KafkaCluster)"
+            )
+        kept = counted(self.replicas, "replica")
+        return f"{brokers(self.brokers)} {verb} {kept}: {'; '.join(ways)}"
+
+
+def _topics(names: Names) -> str:
+    return f"topic {names} is" if names.total == 1 else f"topics {names} are"
+
+
+@frozen
+class AwaitsOwnMoves:
+    """Partitions that brokers are rid of by this plan, and that would have to move again."""
+
+    reason: ClassVar = ProblemReason.AWAITS_MOVES
+    partitions: Names
+
+    def __str__(self) -> str:
+        return (
+            f"the next plan moves {counted(self.partitions.total, 'partition')} again, which this"
+            f" one moves for the platform first: {self.partitions}"
+        )
+
+
+@frozen
 class Standstill:
     """Why the predicted stages end before the last move."""
 

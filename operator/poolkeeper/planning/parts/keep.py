@@ -10,15 +10,26 @@ as each of them
 3. is not begun by somebody else.
 
 The rest is planned on top of the cluster as those parts leave it. A partition that they move is not
-moved again.
+moved again: where the rest would have to, a problem says that the next plan does.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from poolkeeper.model.plans import ElectLeaders, Move, MoveLogDir, Part, Plan, PoolCertificate, Step
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.plans import (
+    ElectLeaders,
+    Move,
+    MoveLogDir,
+    Part,
+    Plan,
+    PlanProblem,
+    PoolCertificate,
+    Step,
+)
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.planning.facts.phrases import Names
+from poolkeeper.planning.facts.pools import AwaitsOwnMoves
 from poolkeeper.planning.parts.choose import in_order, moves_of, plan_of, steps_of
 from poolkeeper.planning.parts.split import Circumstances, known_parts, with_parts
 from poolkeeper.planning.proposals import reuse
@@ -46,7 +57,9 @@ def with_shown_parts(
     else:
         rest = plan_of(divided, [part.name for part in divided.parts if not part.moves])
     both = _together(fresh, rest, moves, copies)
-    both = replace(both, certificates=_certificates(both, given))
+    again = tuple(_moved_again(rest, moves, given))
+    certificates = _certificates(both, given)
+    both = replace(both, certificates=certificates, problems=(*both.problems, *again))
     known = {place: name for place, name in known_parts(shown).items() if name in names}
     return with_parts(both, given, known)
 
@@ -94,6 +107,17 @@ def _together(fresh: Plan, rest: Plan, moves: list[Move], copies: list[Step]) ->
         stages=(),
         makespan=None,
     )
+
+
+def _moved_again(rest: Plan, moves: Iterable[Move], given: Circumstances) -> Iterator[PlanProblem]:
+    """By pool, what the rest would move of the partitions that the parts move already."""
+    taken = {(move.topic, move.partition) for move in moves}
+    found: dict[str, list[TopicPartition]] = {}
+    for move in rest.moves:
+        if (move.topic, move.partition) in taken:
+            found.setdefault(given.rules.home(move.topic).pool or "", []).append(move.name)
+    for pool, partitions in sorted(found.items()):
+        yield PlanProblem(pool, "", AwaitsOwnMoves(Names.of(partitions)))
 
 
 def _certificates(plan: Plan, given: Circumstances) -> tuple[PoolCertificate, ...]:

@@ -8,8 +8,11 @@ heals or drains and also does what tenants declare, it is planned in that order:
 2. everything else, on top of the cluster as that leaves it.
 
 Topics with replicas on brokers that shall be empty are taken as declared: their moves belong to the
-first parts, and go to where they shall be in the end. Where the two together would break a law, the
-plan stays as it was laid out.
+first parts, and go to where they shall be in the end. The plan stays as it was laid out
+
+* where the two together would break a law;
+* where everything else would have to move a replica of the first parts again, as long as what the
+  platform is asked about is the same.
 """
 
 from collections.abc import Callable
@@ -20,6 +23,7 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, PartKind, Plan
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
+from poolkeeper.planning.facts.pools import AwaitsOwnMoves
 from poolkeeper.planning.parts.choose import plan_of
 from poolkeeper.planning.parts.keep import with_shown_parts
 from poolkeeper.planning.parts.split import Circumstances, with_parts
@@ -45,7 +49,13 @@ def platform_first(fresh: Plan, given: Circumstances, planned: PlannedFor) -> Pl
         found, given.desired, given.cluster, given.records, given.gone
     ):
         return whole
-    return found
+    unfinished = any(isinstance(each.facts, AwaitsOwnMoves) for each in found.problems)
+    return whole if unfinished and _hashes(whole) == _hashes(found) else found
+
+
+def _hashes(plan: Plan) -> list[tuple[str, str]]:
+    """What the platform is asked about."""
+    return [(part.name, part.hash) for part in plan.parts if part.name in _PLATFORM]
 
 
 def _is_mixed(plan: Plan) -> bool:

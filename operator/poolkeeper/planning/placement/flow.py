@@ -13,11 +13,15 @@ The tiers of a broker, from empty to full, put the goals in their order into one
 - Each replica above the band's high end costs more than any chain of moves.
 - Each replica above the broker's cap costs more than all bands.
 - Inside the band a fuller broker costs a little more, less than one move.
+- A larger replica costs a little more, less than all of that (`giving`).
 
-So the flow meets caps first, then bands, with the fewest moves. Where it has a choice it balances.
+So the flow meets caps first, then bands, with the fewest moves. Where it has a choice it balances,
+and where it still has one it moves few bytes.
 The bounds of racks are capacities of (demand, rack). Movable replicas reach only racks that keep
 the spread even.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +29,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.bands import Band
 from poolkeeper.planning.constraints.capacity import CapacityBounds
 from poolkeeper.planning.constraints.evictions import OpenSlots
+from poolkeeper.planning.placement.giving import giving_of
 from poolkeeper.planning.placement.network import Network
 from poolkeeper.planning.placement.open_slots import SlotDemands
 from poolkeeper.planning.placement.replica_classes import Cells, MovableReplicas, bounds_of, by_rack
@@ -41,6 +46,7 @@ class FlowInput:
     """What the flow is solved for: classes, cells, replicas by broker, and the bands aimed at.
 
     `leave`: how many replicas at least must leave each broker, where bytes require that.
+    `copied`: MiB that each movable replica costs, where those that cost less are to be preferred.
     """
 
     problem: PoolProblem
@@ -52,29 +58,46 @@ class FlowInput:
     target: Band
     capacity: CapacityBounds
     leave: Ints | None = None
+    copied: Ints | None = None
 
 
 @frozen
 class ClassFlow:
-    """Replicas by (movable class, cell), by (demand, cell), and by broker."""
+    """Replicas by (movable class, cell), by (demand, cell), and by broker.
+
+    `by_size`: whether replicas that cost fewer bytes were preferred.
+    """
 
     movable_to_cell: Ints
     demand_to_cell: Ints
     quota: Ints
+    by_size: bool
 
 
 def solve_flow(given: FlowInput) -> ClassFlow:
-    """Solve for the flow of least cost."""
+    """Solve for the flow of least cost; what replicas copy counts only if any of them moves."""
+    found = _solve(replace(given, copied=None))
+    if given.copied is None or not found.movable_to_cell.any():
+        return found
+    return _solve(given)
+
+
+def _solve(given: FlowInput) -> ClassFlow:
     problem, cells, movable, demands = given.problem, given.cells, given.movable, given.demands
     network = Network()
     broker = network.add_nodes(len(problem.brokers))
     cell = network.add_nodes(len(cells.members))
     sink = network.add_nodes(1)
-    prices = _Prices.of(int(problem.eligible.sum()))
-
     group = network.add_nodes(len(movable.size))
-    cost = np.where(movable.fresh, _PROPOSAL, _MOVE)
-    network.add_arcs(broker[movable.broker], group, movable.size, cost)
+    giving = giving_of(movable, given.copied, len(problem.brokers), network.nodes)
+    prices = _Prices.of(int(problem.eligible.sum()), giving.unit)
+    cost = np.where(movable.fresh, _PROPOSAL, _MOVE) * giving.unit
+    network.add_arcs(
+        broker[movable.broker[giving.of]],
+        group[giving.of],
+        giving.count,
+        cost[giving.of] + giving.price,
+    )
     tail, head = np.nonzero(movable.sites)
     group_arcs = network.add_arcs(group[tail], cell[head], movable.sites[tail, head], 0)
 
@@ -108,22 +131,26 @@ def solve_flow(given: FlowInput) -> ClassFlow:
     np.add.at(demand_to_cell, (demand_tail, demand_head), flow[demand_arcs])
     quota = np.zeros(len(problem.brokers), dtype=np.int64)
     quota[eligible] = flow[eligible_arcs]
-    return ClassFlow(movable_to_cell, demand_to_cell, quota)
+    return ClassFlow(movable_to_cell, demand_to_cell, quota, giving.tells_apart)
 
 
 @frozen
 class _Prices:
-    """The costs of a replica outside its band, above a cap, and of an uneven spread over racks."""
+    """The costs of a replica outside its band, above a cap, and of an uneven spread over racks.
 
+    `unit`: what all costs are multiplied with, those of moves and tiers as well.
+    """
+
+    unit: int
     outside: int
     above_cap: int
     uneven: int
 
     @staticmethod
-    def of(brokers: int) -> "_Prices":
+    def of(brokers: int, unit: int) -> "_Prices":
         # One replica outside a band must cost more than the longest chain of moves to mend it.
-        outside = 2 * _MOVE * (brokers + 2)
-        return _Prices(outside, outside * 1_000, outside * 10_000)
+        outside = 2 * _MOVE * (brokers + 2) * unit
+        return _Prices(unit, outside, outside * 1_000, outside * 10_000)
 
 
 def _add_demands(
@@ -179,7 +206,8 @@ def _add_tiers(
     ]
     begin = base
     unlimited = np.full(len(base), np.iinfo(np.int32).max, dtype=np.int64)
-    costs = (-prices.outside, *_TIERS, prices.outside, prices.above_cap)
+    tiers = (cost * prices.unit for cost in _TIERS)
+    costs = (-prices.outside, *tiers, prices.outside, prices.above_cap)
     for end, cost in zip([*ends, unlimited, unlimited * 2], costs, strict=True):
         bound = end if cost == prices.above_cap else np.minimum(end, capacity.replicas)
         bound = np.maximum(bound, begin)

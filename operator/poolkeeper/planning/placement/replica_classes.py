@@ -63,7 +63,7 @@ class MovableReplicas:
 
 @frozen
 class Members:
-    """The members of class c are `row/slot[start[c]:start[c + 1]]`, the smallest first.
+    """The members of class c are `row/slot[start[c]:start[c + 1]]`, the cheapest first.
 
     `barred`: as in `MovableReplicas`.
     """
@@ -135,12 +135,19 @@ def movable_replicas(
     )
 
 
-def members_of(movable: MovableReplicas, chosen: Bools, by_size: Ints) -> Members:
-    """The replicas of the chosen classes; `by_size`: all rows, the smallest first."""
+def members_of(
+    movable: MovableReplicas, chosen: Bools, by_size: Ints, copied: Ints | None = None
+) -> Members:
+    """The replicas of the chosen classes; `by_size`: all rows, the smallest first.
+
+    `copied`: MiB by replica; those that cost least come first, and the smallest first among equals.
+    """
     rank = np.empty(len(by_size), dtype=np.int64)
     rank[by_size] = np.arange(len(by_size))
     at = np.flatnonzero(chosen[movable.number])
     at = at[stable_order(rank[movable.row[at]], len(by_size))]
+    if copied is not None:
+        at = at[np.argsort(copied[at], kind="stable")]
     number = movable.number[at]
     order = stable_order(number, len(chosen))
     at = at[order]

@@ -1,7 +1,9 @@
 """Which members of the classes move: rounds a flow between classes to single replicas.
 
 A class gives its first members, the smallest, and a partition gives at most one replica a round.
-Where bytes matter, `byte_choice` chooses the members.
+The smallest partitions are the first members of several classes. The first rounds leave what a
+class does not get of them to the next round; later ones take larger members instead. Where bytes
+matter, `byte_choice` chooses the members.
 """
 
 import numpy as np
@@ -21,6 +23,8 @@ class ReplicaFlow:
     """A flow: replicas by (movable class, cell), by (demand, cell), and new ones by broker.
 
     `aim`: the bytes that the brokers of a cell should give and get, if bytes matter.
+    `only_first`: whether a class gives only as many of its first members as it should, even if some
+    of them cannot move.
     """
 
     cells: Cells
@@ -31,6 +35,7 @@ class ReplicaFlow:
     demand_to_cell: Ints
     quota: Ints
     aim: Aim | None = None
+    only_first: bool = False
 
 
 def pick(rows: int, flow: ReplicaFlow) -> tuple[Ints, Ints, Ints]:
@@ -47,7 +52,7 @@ def _pick_alike(rows: int, flow: ReplicaFlow) -> tuple[Ints, Ints]:
     """(member, cell): the first members of each class whose partition gives no other replica.
 
     All classes choose at once. If two choose the same partition, the first class gets it, and the
-    other chooses further members in the next pass.
+    other chooses further members in the next pass, unless only the first members shall go.
     """
     found, chosen = flow.members, flow.movable_to_cell
     size = np.diff(found.start)
@@ -55,7 +60,7 @@ def _pick_alike(rows: int, flow: ReplicaFlow) -> tuple[Ints, Ints]:
     of = np.repeat(np.arange(len(size)), size)
     used = np.zeros(rows, dtype=bool)
     picked = []
-    for _ in range(_PASSES):
+    for _ in range(1 if flow.only_first else _PASSES):
         if not left.any():
             break
         members = np.flatnonzero((left > 0)[of])

@@ -25,6 +25,7 @@ from poolkeeper.planning.placement import byte_surplus
 from poolkeeper.planning.placement.broker_choice import assign
 from poolkeeper.planning.placement.byte_targets import aim_of, spread_over_cells
 from poolkeeper.planning.placement.flow import FlowInput, solve_flow
+from poolkeeper.planning.placement.giving import copied_mib
 from poolkeeper.planning.placement.open_slots import slot_demands
 from poolkeeper.planning.placement.replica_classes import cells_of, members_of, movable_replicas
 from poolkeeper.planning.placement.rounding import ReplicaFlow
@@ -32,6 +33,8 @@ from poolkeeper.planning.problem.arrays import NONE, Floats, Ints, any_slot
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _ROUNDS_MAX = 40
+_SMALL_ROUNDS = 8
+"""Rounds in which only the smallest replicas of a class move."""
 
 
 @frozen
@@ -79,10 +82,10 @@ def place(
         lists = first.lists
     if _is_inside(problem, lists, wide, capacity):
         return Placement(lists, wide)
-    for _ in range(_ROUNDS_MAX):
+    for number in range(_ROUNDS_MAX):
         if _is_inside(problem, lists, narrow, capacity):
             break
-        step = _round(given, lists, narrow)
+        step = _round(given, lists, narrow, only_first=number < _SMALL_ROUNDS)
         if not step.moved:
             break
         lists = step.lists
@@ -115,7 +118,9 @@ class _RoundInput:
     weighed: LoadMeasure | None
 
 
-def _round(given: _RoundInput, lists: Ints, target: Band) -> _RoundResult:
+def _round(
+    given: _RoundInput, lists: Ints, target: Band, *, only_first: bool = False
+) -> _RoundResult:
     problem, opened, capacity = given.problem, given.opened, given.capacity
     strict = all(spread.strict for spread in opened.spreads)
     cells = cells_of(problem, merge=given.weighed is not None and strict)
@@ -126,15 +131,35 @@ def _round(given: _RoundInput, lists: Ints, target: Band) -> _RoundResult:
         aim = aim_of(given.weighed, lists, problem.eligible)
         if cells.merged:
             leave = byte_surplus.replicas_to_leave(aim, lists, held, target)
+    copied = None if given.weighed is not None else copied_mib(problem, movable, lists)
     class_flow = solve_flow(
-        FlowInput(problem, opened, cells, movable, demands, held, target, capacity, leave)
+        FlowInput(
+            problem,
+            opened,
+            cells,
+            movable,
+            demands,
+            held,
+            target,
+            capacity,
+            leave,
+            copied,
+        )
     )
     chosen = class_flow.movable_to_cell
     if aim is not None and chosen.any() and cells.merged:
         chosen = spread_over_cells(chosen, movable.sites)
-    members = members_of(movable, any_slot(chosen > 0), given.by_size)
+    members = members_of(movable, any_slot(chosen > 0), given.by_size, copied)
     flow = ReplicaFlow(
-        cells, movable, members, demands, chosen, class_flow.demand_to_cell, class_flow.quota, aim
+        cells,
+        movable,
+        members,
+        demands,
+        chosen,
+        class_flow.demand_to_cell,
+        class_flow.quota,
+        aim,
+        only_first and class_flow.by_size,
     )
     assigned = assign(problem, lists, flow, capacity.mib)
     return _RoundResult(

@@ -6,6 +6,7 @@ from poolkeeper import wording
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.waits import in_order
 from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Mode, ResourcePoolSpec
 from poolkeeper.planning.run_state.progress.convergence import PoolStanding
 from poolkeeper.resources.kinds.custom_resource import CustomResource
@@ -161,17 +162,19 @@ def _moves(inputs: StatusInputs, work: dict[str, TopicWork], pool: str) -> Topic
 
 def _drain_problem(outcome: Outcome, pool: str, standing: PoolStanding) -> str:
     left = {name for names in standing.left.values() for name in names}
-    said = [
-        _problem_text(problem)
+    found = [
+        problem
         for problem in outcome.problems
         if problem.topic in left or (problem.pool == pool and problem.law == "drained")
     ]
+    said = [_problem_text(problem) for problem in found]
+    if [problem.reason for problem in found] == [ProblemReason.BROKER_NOT_EMPTIED]:
+        return said[0]  # it names the brokers and what they keep
     drained = [
         f"broker {broker} keeps {count(replicas, 'replica')} ({few(standing.left[broker])})"
         for broker, replicas in standing.draining.items()
     ]
-    why = few(said, 3) or "no Topic, claim or default pool manages them"
-    return f"{'; '.join(drained)}: {why}"
+    return f"{'; '.join(drained)}: {few(said, 3)}" if said else "; ".join(drained)
 
 
 def _pool_problems(outcome: Outcome, pool: str) -> list[PlanProblem]:

@@ -162,10 +162,30 @@ def test_a_byte_order_mark_is_no_problem(tmp_path):
 
 def test_a_rebalance_is_checked_and_otherwise_left_alone() -> None:
     text = "apiVersion: poolkeeper.dev/v1alpha1\nkind: Rebalance\nmetadata: {name: r}\nspec: "
-    assert checks_folder.load_texts({"r.yaml": f"{text}{{}}\n"}) == checks_folder.Manifests()
+    found = checks_folder.load_texts({"r.yaml": f"{text}{{}}\n"})
+    assert found == checks_folder.Manifests(rebalances=1)
     with pytest.raises(InvalidInput) as refused:
         checks_folder.load_texts({"r.yaml": f"{text}{{engine: Flink, clusters: {{}}}}\n"})
     assert [(problem.line, problem.field) for problem in refused.value.problems] == [
         (4, "spec.clusters"),
         (4, "spec.engine"),
     ]
+    with pytest.raises(
+        InvalidInput, match=r"Rebalance 'r' is declared twice \(first at r.yaml:1\)"
+    ):
+        checks_folder.load_texts({"r.yaml": f"{text}{{}}\n", "s.yaml": f"{text}{{}}\n"})
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        ("apiVersion: poolkeeper.dev/v1alpha1\nkind: [Topic]", "r.yaml:2: kind: is a list"),
+        ("apiVersion: poolkeeper.dev/v1alpha1\nkind: {}", "r.yaml:2: kind: is a mapping"),
+        ("apiVersion: poolkeeper.dev/v1alpha1\nkind: 5", "r.yaml:2: kind: is 5"),
+        ("apiVersion: [x]\nkind: Topic", "r.yaml:1: apiVersion: is a list"),
+    ],
+)
+def test_a_head_that_is_no_text_is_told_with_what_came(head: str, said: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        checks_folder.load_texts({"r.yaml": f"{head}\nmetadata: {{name: r}}\nspec: {{}}\n"})
+    assert [str(problem).startswith(said) for problem in refused.value.problems] == [True]

@@ -59,20 +59,27 @@ def test_a_pool_that_is_drained_tells_what_is_left() -> None:
     [
         pytest.param(
             topic("orders", "fast"),
-            "orders: 3 replicas cannot leave broker 1: 3 replicas need 3 brokers; usable: 2, 3; 1"
-            " is drained. Take broker 1 out of spec.drain, or add a broker",
+            "broker 1 keeps 3 replicas (orders): orders: 3 replicas cannot leave broker 1: 3"
+            " replicas need 3 brokers; usable: 2, 3; 1 is drained. Take broker 1 out of"
+            " spec.drain, or add a broker",
             id="too-few-brokers-are-left",
         ),
         pytest.param(
             topic("orders", "fast", config={"no.such.key": "1"}),
-            "orders: nothing is done: Topic shop/orders cannot be acted on; see its status, and"
-            " mend or delete it",
+            "broker 1 keeps 3 replicas (orders): orders: nothing is done: Topic shop/orders"
+            " cannot be acted on; see its status, and mend or delete it",
             id="the-topic-is-invalid",
         ),
         pytest.param(
             None,
-            "no Topic, claim or default pool manages them",
+            "broker 1 is drained and keeps 3 replicas: topic orders is not managed (declare what"
+            " shall leave, or set spec.unmanagedTopics of the KafkaCluster)",
             id="nobody-declares-the-topic",
+        ),
+        pytest.param(
+            topic("orders", "fast", paused=True),
+            "broker 1 is drained and keeps 3 replicas: topic orders is paused",
+            id="the-topic-is-paused",
         ),
     ],
 )
@@ -82,9 +89,7 @@ def test_what_cannot_leave_a_drained_broker_is_named(
     fast = pool("fast", 1, 2, 3, drain=[1])
     full = kafka_topic("orders", (2, 1, 3), (2, 3, 1), (3, 2, 1))
     objects = (AUTO, fast, *([wanted] if wanted else []))
-    assert of(FAST, objects, full)["conditions"] == conditions(
-        "Stalled", "Impossible", f"broker 1 keeps 3 replicas (orders): {why}"
-    )
+    assert of(FAST, objects, full)["conditions"] == conditions("Stalled", "Impossible", why)
 
 
 def test_a_topic_of_a_pool_that_is_not_there_stops_no_drain() -> None:

@@ -70,10 +70,10 @@ class _FleetCommand:
         """The requested day, or the last day with a snapshot."""
         if self.day:
             return self.day
-        days = lake.days("snapshot")
-        if not days:
+        latest = next(lake.latest_days("snapshot"), None)
+        if latest is None:
             raise Refused(f"{self.out}: holds no snapshots (poolkeeper fleet snapshot makes them)")
-        return days[-1]
+        return latest
 
 
 def _day(_context: click.Context, _option: click.Parameter, day: str | None) -> str | None:

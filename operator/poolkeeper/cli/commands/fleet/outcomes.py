@@ -27,7 +27,8 @@ def print_outcomes(
         for line in (*map(_sentence, outcomes), *(sentence for sentence, _ in more)):
             printing.emit(line)
     for outcome in outcomes:
-        printing.warn(f"{outcome.step} {line.cluster}: {line.reason}" for line in outcome.failed)
+        printing.warn(f"{outcome.step}: {warning}" for warning in outcome.warnings)
+        printing.warn(f"{outcome.step} {line.cluster}: {line.reason}" for line in outcome.told)
     for outcome in outcomes:
         if outcome.lines and len(outcome.failed) == len(outcome.lines):
             kind = Unavailable if outcome.step == "snapshot" else Refused

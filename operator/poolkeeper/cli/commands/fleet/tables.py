@@ -54,8 +54,7 @@ def ddl(lake: "Lake", engine: str) -> str:
 
 def forget(lake: "Lake", names: tuple[str, ...], day: str | None, output: str) -> None:
     """Forget clusters, and tell what of them was there."""
-    days = lake.days("snapshot")
-    latest = day or (days[-1] if days else "")
+    latest = day or next(lake.latest_days("snapshot"), "")
     forgetting = snapshot_files.fleet("stages.forgetting")
     made = forgetting.forget(lake, names, latest, undeclare=day is None)
     if output == printing.JSON:

@@ -46,6 +46,7 @@ class SourceTask:
     """A place with samples of a cluster: a file of anybody's, a snapshot, or samples kept by us.
 
     `bytes`: what they take there, about.
+    `is_earlier`: a snapshot of an earlier day, without which features are made if it is damaged.
     """
 
     cluster: str
@@ -54,6 +55,7 @@ class SourceTask:
     bytes: int = 0
     snapshot: ClusterEntry | None = None
     samples: ClusterEntry | None = None
+    is_earlier: bool = False
 
 
 def samples_of(

@@ -8,7 +8,8 @@ Samples come from three places, any of which may have none, and are taken togeth
 
 The window ends with the snapshot that the features are for, so that making them again next week
 gives the same. Prometheus is asked once per snapshot and window; late samples in files are seen, as
-their files are part of what the features are made from. No Spark in it.
+their files are part of what the features are made from. A damaged snapshot of an earlier day is
+left out, and the outcome says so. No Spark in it.
 
 Sizes of snapshots lie in tables by cluster already: a task opens them and makes the features of a
 cluster. All other samples, and more sizes than a task can hold, are rows of a DataFrame; of those
@@ -46,6 +47,7 @@ NEEDED = ("topic", "partition", "bytes")
 COUNT = b"samples"
 AS_ROWS = "samples that are rows"
 """The figure of an outcome that is none yet: how many samples there are."""
+LEFT_OUT = "left out of the history: "
 EMPTY = SAMPLES.empty_table()
 
 
@@ -127,17 +129,25 @@ def perform(task: HistoryTask, tables: Tables, storage: Storage, at_most: int) -
         try:
             parts += samples_of(source, tables, storage, task.window)
         except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
-            failures.append(_failure_of(wrong))
+            failures.append(_failure_of(wrong, source))
     try:
         whole = pa.concat_tables([EMPTY, *parts])
-        found = [] if failures else [figures_of(whole, task.window)]
+        found = [] if _fatal(failures) else [figures_of(whole, task.window)]
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
         failures.append(_failure_of(wrong))
     return gather(task.cluster, found, failures, tables)
 
 
-def _failure_of(wrong: Exception) -> SourceFailure:
-    return SourceFailure(reason_of(wrong), wrong.path if isinstance(wrong, DamagedFile) else "")
+def _failure_of(wrong: Exception, source: SourceTask | None = None) -> SourceFailure:
+    if not isinstance(wrong, DamagedFile):
+        return SourceFailure(reason_of(wrong))
+    is_left_out = source is not None and source.is_earlier
+    what = LEFT_OUT if is_left_out else ""
+    return SourceFailure(what + reason_of(wrong), wrong.path, is_left_out)
+
+
+def _fatal(failures: Sequence[SourceFailure]) -> list[SourceFailure]:
+    return [each for each in failures if not each.is_left_out]
 
 
 def read(
@@ -154,7 +164,7 @@ def read(
         for rows in samples_of(task, tables, storage, windows[task.cluster]):
             yield from sample_rows(task.cluster, rows)
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
-        yield note_row(task.cluster, _failure_of(wrong))
+        yield note_row(task.cluster, _failure_of(wrong, task))
 
 
 def figures(cluster: str, samples: pa.Table, windows: Mapping[str, HistoryWindow]) -> pa.Table:
@@ -177,9 +187,9 @@ def gather(
 ) -> StepResult:
     """All features of a cluster, by topic, partition and metric; and of its brokers."""
     try:
-        if failures:
-            reason = "; ".join(each.reason for each in failures)
-            damaged = tuple(each.damaged for each in failures if each.damaged)
+        reason = "; ".join(each.reason for each in failures)
+        damaged = tuple(each.damaged for each in failures if each.damaged)
+        if _fatal(failures):
             return StepResult(ClusterOutcome(task.cluster, schemas.FAILED, reason, damaged=damaged))
         samples = sum(int((part.schema.metadata or {})[COUNT]) for part in parts)
         plain = parquet.arrow(schemas.FEATURES)
@@ -192,7 +202,10 @@ def gather(
         kept = task.samples.files if task.samples else ()
         said = {"samples": str(samples), "features": str(rows.num_rows)}
         content = {schemas.FEATURES.name: rows, schemas.BROKER_FEATURES.name: brokers}
-        return StepResult(ClusterOutcome(task.cluster, figures=said, files=kept), content)
+        outcome = ClusterOutcome(
+            task.cluster, reason=reason, figures=said, damaged=damaged, files=kept
+        )
+        return StepResult(outcome, content)
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
         return StepResult(ClusterOutcome.of_failure(task.cluster, wrong))
 

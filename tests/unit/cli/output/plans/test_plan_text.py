@@ -130,8 +130,7 @@ Proof
   pool slow: 2 replicas to move, at least 1 must; 2 MiB, at least 1 MiB must; gap 50.0 % (a;
     b; c; …)
 
-Stages  1 stage, 19 MiB, about 2 min 5 s at 1 MiB/s per broker (at least 2 min, however it
-        is staged)
+Stages  1 stage, 19 MiB, about 2 min 5 s at 1 MiB/s per broker (at least 2 min at that rate)
 Hash    sha256:5555555555555555555555555555555555555555555555555555555555555555
 
 Plan: 1 topic to create, 2 partitions to add, 2 configs to change, 1 replica to move between

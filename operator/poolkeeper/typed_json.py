@@ -32,6 +32,8 @@ INTEGER_MAX = 2**31 - 1
 """Of what Kafka keeps as an integer: broker ids, numbers of partitions."""
 Natural = Annotated[int, Meta(ge=0, le=2**53, description="an integer from 0 to 2^53")]
 """A count, or bytes: as far as every reader of JSON has it exactly, and sums fit into 64 bits."""
+ByteSum = Annotated[int, Meta(ge=0, le=2**63 - 1, description="an integer from 0 to 2^63 - 1")]
+"""Bytes of several replicas: what fits into 64 bits."""
 Milliseconds = Annotated[
     int, Meta(ge=0, le=253_402_300_799_999, description="milliseconds since 1970")
 ]

@@ -114,6 +114,42 @@ def test_features_of_files(lake: Lake, history: Path) -> None:
     assert (second["broker"], second["bytes"]) == (2, 9 * GIB)
 
 
+@pytest.mark.parametrize("is_old", [False, True], ids=["", "int96"])
+@pytest.mark.parametrize("zone", [None, "Europe/Zurich"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_of_any_unit_are_the_same_times(
+    unit: str, zone: str | None, is_old: bool, lake: Lake, history: Path
+) -> None:
+    """Python's and Spark's own tables have such times by default."""
+    cases.put(lake, case(size=None))
+    put_samples(history, *RISING)
+    expected = made(lake, history)
+    (file,) = history.rglob("*.parquet")
+    rows = parquet.read(file, schemas.SAMPLES)
+    place = rows.column_names.index("at_ms")
+    times = rows.column("at_ms").cast(pa.timestamp("ms", zone)).cast(pa.timestamp(unit, zone))
+    moved = rows.set_column(place, "at_ms", times).replace_schema_metadata(None)
+    pq.write_table(moved, file, row_group_size=2, use_deprecated_int96_timestamps=is_old)
+    assert made(lake, history) == expected
+
+
+def test_parts_of_milliseconds_are_cut_off_and_far_times_are_left_out(
+    lake: Lake, history: Path
+) -> None:
+    cases.put(lake, case(size=None))
+    put_samples(history, *RISING)
+    expected = made(lake, history)
+    (file,) = history.rglob("*.parquet")
+    rows = parquet.read(file, schemas.SAMPLES).to_pylist()
+    times = [row["at_ms"] * 1000 + 999 for row in rows] + [2**62, -(2**62)]
+    moved = pa.Table.from_pylist([*rows, rows[0], rows[0]])
+    place = moved.column_names.index("at_ms")
+    moved = moved.set_column(place, "at_ms", pa.array(times, pa.timestamp("us")))
+    pq.write_table(moved, file, row_group_size=1)
+    assert made(lake, history) == expected
+    assert begun(lake, history).total("samples") == len(RISING)
+
+
 def test_what_is_planned_has_the_features(lake: Lake, history: Path) -> None:
     cases.put(lake, case(size=None))
     before = cases.plan_input(lake).cluster.topics["t"].partitions
@@ -153,6 +189,10 @@ def test_sizes_in_snapshots_are_a_history_of_their_own(lake: Lake) -> None:
 
 DAYS = HistoryOptions(window_s=5 * 86_400, step_s=86_400)
 EARLIER = "2026-02-27"
+REMEDY = (
+    f": poolkeeper fleet snapshot -f DIR --out URI --day {EARLIER} makes it again, of a past day"
+    " with --snapshots URI"
+)
 
 
 def put_days(lake: Lake) -> None:
@@ -175,7 +215,7 @@ def test_a_day_of_the_history_that_cannot_be_read_is_left_out(lake: Lake) -> Non
     assert [(line.status, line.reason) for line in made.lines] == [("ok", "")]
     (warning,) = made.warnings
     assert warning.startswith(f"left out of the history: {version.path} is damaged (")
-    assert warning.endswith(f": poolkeeper fleet snapshot --day {EARLIER} makes it again")
+    assert warning.endswith(REMEDY)
     assert [row["buckets"] for row in rows_of(lake)] == [3, 3]
     cases.put(lake, case(size=2 * GIB), EARLIER, cases.NOW_MS - 48 * HOUR_MS)
     again = begun(lake, options=DAYS)
@@ -205,7 +245,7 @@ def test_a_snapshot_of_the_history_that_cannot_be_read_is_left_out(
         (line,) = found.lines
         assert (line.status, len(found.made)) == ("ok", count)
         assert line.reason.startswith(f"left out of the history: {file.path} is damaged (")
-        assert line.reason.endswith(f": poolkeeper fleet snapshot --day {EARLIER} makes it again")
+        assert line.reason.endswith(REMEDY)
     assert [row["buckets"] for row in rows_of(lake)] == [3, 3]
     assert cases.entry(lake, SNAPSHOT, day=EARLIER).input == "", "the command makes it again"
     cases.put(lake, case(size=2 * GIB), EARLIER, cases.NOW_MS - 48 * HOUR_MS)
@@ -235,6 +275,18 @@ def test_samples_of_somebody_else_with_other_types(lake: Lake, history: Path) ->
             ),
             "column partition is string (expected int32)",
             id="another-type",
+        ),
+        pytest.param(
+            pa.table(
+                {"topic": ["t"], "partition": [2**31], "metric": ["bytes"], "at_ms": [cases.NOW_MS]}
+            ),
+            "column partition holds 2147483648 (expected -2147483648 to 2147483647)",
+            id="out-of-range",
+        ),
+        pytest.param(
+            pa.Table.from_arrays([pa.array(["t"]), pa.array(["t"])], ["topic", "topic"]),
+            "cluster=main/x.parquet: has its column topic 2 times (expected once)",
+            id="a-column-twice",
         ),
     ],
 )

@@ -13,6 +13,7 @@ from builders import cluster_spec
 from fleet.conftest import lake_at
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
 from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem, root_of
 from poolkeeper.fleet.lake.lake import Lake, StepRun
@@ -277,6 +278,24 @@ def test_marks_that_nobody_can_read_are_left_alone(lake: Lake) -> None:
     assert later(lake, 99).sweep() == ()
 
 
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        ("manifests/1.parquet", "fleet snapshot -f DIR --out URI writes it again"),
+        ("plans/day=2026-03-01/run=x/a.parquet", "fleet plan --out URI --day 2026-03-01 makes it"),
+        (
+            "partitions/day=2026-03-01/run=x/a.parquet",
+            "fleet snapshot -f DIR --out URI --day 2026-03-01 makes it again, of a past day with"
+            " --snapshots URI",
+        ),
+    ],
+)
+def test_a_damaged_file_names_the_command_with_the_options_that_it_needs(
+    path: str, command: str
+) -> None:
+    assert f"poolkeeper {command}" in str(DamagedFile(path, "gone"))
+
+
 MARK = {"id": "b", "step": "plan", "day": DAY, "tables": ["plans"]}
 
 
@@ -372,6 +391,8 @@ def test_slips_in_a_uri(where: str, message: str) -> None:
 
 
 def test_a_scheme_that_tasks_cannot_open_is_named() -> None:
+    with pytest.raises(Refused, match=r"ftp://host/a: tasks cannot open ftp: \(expected one of"):
+        root_of("ftp://host/a")
     with pytest.raises(Refused, match=r"cannot open ftp: \(expected one of file, s3a,"):
         open_filesystem("ftp://host/a", Storage())
 

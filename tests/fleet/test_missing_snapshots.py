@@ -11,7 +11,7 @@ from poolkeeper.cli.output.left_undone import EXIT_CODE
 
 __all__ = ["fleet", "run"]
 
-MISSING = "west.json: there is no such snapshot (expected .json, .json.gz, .parquet)"
+MISSING = ": no snapshot of west is there (expected west.json, west.json.gz or west.parquet)"
 
 
 def vanish(file: Path) -> None:
@@ -31,8 +31,8 @@ def be_cut_off(file: Path) -> None:
     ("happen", "reason"),
     [
         pytest.param(vanish, MISSING, id="no-file"),
-        pytest.param(be_a_folder, "west.json: cannot be read: Is a directory", id="a-folder"),
-        pytest.param(be_cut_off, "west.json:50: is not JSON: ", id="cut-off"),
+        pytest.param(be_a_folder, MISSING, id="a-folder"),
+        pytest.param(be_cut_off, "/west.json:50: is not JSON: ", id="cut-off"),
     ],
 )
 def test_it_is_a_row_a_warning_a_line_of_the_report_and_an_exit_code(
@@ -43,7 +43,7 @@ def test_it_is_a_row_a_warning_a_line_of_the_report_and_an_exit_code(
         code, out, err = run("fleet", "run", *where(fleet), *DAY, "--processes", 1)
         assert code == EXIT_CODE
         assert out.startswith(f"snapshot {cases.DAY}: 1 of 2 clusters, 200 partitions{made}\n")
-        assert f"warning: snapshot west: {fleet / 'snapshots'}/{reason}" in err
+        assert f"warning: snapshot west: {fleet / 'snapshots'}{reason}" in err
         assert "warning: plan west: it could not be read: " in err
         assert reason in (fleet / "out" / f"report-{cases.DAY}.md").read_text()
 

@@ -163,6 +163,7 @@ def main(
 def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:
     as_json = _wants_json(words)
     try:
+        _refuse_empty_values(words)
         code = command.main(args=list(words), prog_name=name, standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
@@ -177,6 +178,19 @@ def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:
         printing.report(printing.problems_of(error), as_json=as_json)
         return error.exit_code
     return code if isinstance(code, int) else 0
+
+
+def _refuse_empty_values(words: Sequence[str]) -> None:
+    """Raise a usage error for an empty value: a shell's variable that is not set gives one."""
+    for before, word in pairwise(["", *words]):
+        if word == "--":
+            return
+        is_joined = word.startswith("--") and word.find("=") == len(word) - 1
+        if is_joined or (not word and before.startswith("-")):
+            option = word[:-1] if is_joined else before
+            raise click.UsageError(
+                f"{option} has an empty value (expected one; is a variable of the shell not set?)"
+            )
 
 
 def _usage(error: click.ClickException) -> str:

@@ -77,6 +77,25 @@ def test_help_without_a_command_is_an_error_and_lists_all(capsys):
     assert all(name in err for name in main.COMMANDS)
 
 
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["validate", "-f", ""], "-f"),
+        (["plan", "--filename="], "--filename"),
+        (["import", "--zookeeper", "", "--out", "x"], "--zookeeper"),
+    ],
+)
+def test_an_empty_value_is_refused(capsys, words, option):
+    said = f"{option} has an empty value (expected one; is a variable of the shell not set?)\n"
+    assert run(capsys, *words) == (1, "", said)
+
+
+def test_empty_words_that_are_no_values_are_left_to_the_command(capsys):
+    code, _, err = run(capsys, "version", "--", "--output", "")
+    assert code == 1
+    assert "Got unexpected extra argument" in err
+
+
 @pytest.mark.parametrize("name", list(main.COMMANDS))
 def test_every_command_can_be_imported_and_has_help(capsys, name):
     code, out, err = run(capsys, name, "--help")

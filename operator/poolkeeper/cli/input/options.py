@@ -5,6 +5,7 @@ value, `ClusterSelection`, for all of these options. The checks between options 
 """
 
 import functools
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,19 @@ from poolkeeper.telemetry.audit import AuditLog, Emit
 
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
+
+
+class Number(click.FloatRange):
+    """A number in a range: neither infinite nor `nan`, which no range keeps out."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """See `click.FloatRange`."""
+        found: float = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value} is no finite number.", param, ctx)
+        return found
 
 
 @frozen
@@ -125,7 +139,7 @@ def connection() -> Decorator:
             "--timeout",
             "timeout_s",
             metavar="SECONDS",
-            type=click.FloatRange(min=0, min_open=True),
+            type=Number(min=0, min_open=True),
             default=timing.TIMEOUT_S,
             show_default=True,
             help="How long to try to reach ZooKeeper and the brokers.",

@@ -5,7 +5,7 @@ counts of a step is in the step's folder of `current`.
 """
 
 from poolkeeper.errors import Refused
-from poolkeeper.fleet.lake.steps import STEP_OF
+from poolkeeper.fleet.lake.steps import BUDGET, FEATURES, PLAN, REPORT, STEP_OF
 from poolkeeper.fleet.storage import schemas
 
 
@@ -24,8 +24,14 @@ def _remedy(path: str) -> str:
     """The command that makes the file again."""
     table, *folders = path.split("/")
     if table == schemas.MANIFESTS.name:
-        return "poolkeeper fleet snapshot -f DIR writes it again"
+        return "poolkeeper fleet snapshot -f DIR --out URI writes it again"
     named = dict(folder.split("=", 1) for folder in folders if "=" in folder)
     step = STEP_OF.get(table, named.get("step", "run"))
     day = f" --day {named['day']}" if "day" in named else ""
-    return f"poolkeeper fleet {step}{day} makes it again"
+    if step in (PLAN, FEATURES, BUDGET, REPORT):
+        return f"poolkeeper fleet {step} --out URI{day} makes it again"
+    # A ZooKeeper tells of today alone.
+    return (
+        f"poolkeeper fleet {step} -f DIR --out URI{day} makes it again, of a past day with"
+        " --snapshots URI"
+    )

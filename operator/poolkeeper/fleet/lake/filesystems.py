@@ -58,8 +58,8 @@ def _of_bucket(name: str) -> bool:
 def root_of(where: str | Path) -> str:
     """A folder or URI as a URI, without a slash at its end.
 
-    Raises `Refused` for an empty one, and for what is neither a folder nor a whole URI: a slip such
-    as `s3a:bucket` must not become a folder of that name.
+    Raises `Refused` for an empty one, for a scheme that tasks cannot open, and for what is neither
+    a folder nor a whole URI: a slip such as `s3a:bucket` must not become a folder of that name.
     """
     text = str(where)
     if not text.strip():
@@ -68,6 +68,8 @@ def root_of(where: str | Path) -> str:
     if scheme == FILE and separator:
         return _local_root(text, rest)
     if rest.startswith("//"):
+        if scheme not in _OPENERS:
+            raise _unknown(text, scheme)
         bucket = rest[2:].partition("/")[0]
         if scheme != "hdfs" and (not bucket or any(map(str.isspace, bucket))):
             raise Refused(f"{text}: names no bucket (expected {scheme}://BUCKET/FOLDER)")
@@ -104,12 +106,16 @@ def open_filesystem(root: str, storage: Storage) -> tuple[Any, str]:
     scheme, rest = scheme_of(root), root.partition("://")[2]
     opener = _OPENERS.get(scheme)
     if opener is None:
-        known = ", ".join(_OPENERS)
-        raise Refused(f"{root}: tasks cannot open {scheme}: (expected one of {known})")
+        raise _unknown(root, scheme)
     try:
         return opener(rest, dict(storage.settings))
     except (ImportError, OSError, ValueError, NotImplementedError) as failed:
         raise Refused(f"{root}: tasks cannot open {scheme}: {failed}") from failed
+
+
+def _unknown(uri: str, scheme: str) -> Refused:
+    known = ", ".join(_OPENERS)
+    return Refused(f"{uri}: tasks cannot open {scheme}: (expected one of {known})")
 
 
 def _file(rest: str, settings: Mapping[str, str]) -> tuple[Any, str]:

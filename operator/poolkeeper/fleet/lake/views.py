@@ -16,6 +16,8 @@ from poolkeeper.fleet.storage import schemas, table_schema
 from poolkeeper.fleet.storage.table_schema import TableSchema
 
 PREFIX = "fleet_"
+_OF_PATTERNS = "[]{}*?\\"
+"""What Spark and DuckDB take for a pattern of paths, wherever it stands."""
 
 
 class SqlDialect(StrEnum):
@@ -29,10 +31,19 @@ class SqlDialect(StrEnum):
 def views(
     root: str, engine: SqlDialect, steps: Mapping[str, Iterable[TableSchema]], there: Iterable[str]
 ) -> str:
-    """Statements, each with a semicolon; `there`: names of folders below the root."""
+    """Statements, each with a semicolon; `there`: names of folders below the root.
+
+    Raises `Refused` where there are no tables, and for a root that the engine takes for a pattern.
+    """
     known = set(there)
     if schemas.CURRENT.name not in known:
         raise Refused(f"{root}: holds no tables (poolkeeper fleet run makes them)")
+    wrong = [character for character in _OF_PATTERNS if character in root]
+    if wrong and engine is not SqlDialect.TRINO:
+        raise Refused(
+            f"{root}: {engine.value} takes {' '.join(wrong)} for a pattern of paths (expected --out"
+            f" without any of {' '.join(_OF_PATTERNS)})"
+        )
     source = _SOURCES[engine]
     found = list(source.before(root, schemas.CURRENT))
     found.append(_current(source.rows(root, schemas.CURRENT)))

@@ -87,7 +87,10 @@ def _array(
         return pa.nulls(rows, type_)
     values = columns[column.name]
     if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values if values.type == type_ else values.cast(type_)
+        return values if values.type == type_ else _converted(values, type_)
+    if column.type == table_schema.DOUBLE:
+        # Arrow takes no whole number above 2^53 for one; the nearest is what is wanted.
+        values = [None if value is None else float(value) for value in values]
     return pa.array(values, type_)
 
 
@@ -163,8 +166,9 @@ def _check(table: TableSchema, metadata: Mapping[bytes, bytes], file: str) -> No
 def completed(content: pa.Table, table: TableSchema, names: Sequence[str], file: str) -> pa.Table:
     """These columns of what was read, of the types of the table; absent ones are null.
 
-    Raises `Refused` for another type, or where a column that must be there is not.
+    Raises `Refused` for another type, or where a column that must be there is not, or is twice.
     """
+    require_once(content.schema, names, file)
     schema = arrow(table)
     by_name = {each.name: each for each in table.columns}
     arrays = []
@@ -185,11 +189,40 @@ def _cast(column: pa.ChunkedArray, field: pa.Field, file: str) -> pa.ChunkedArra
     if column.null_count and not field.nullable:
         raise Refused(f"{file}: column {field.name} has nulls (expected none)")
     try:
-        return column if column.type == field.type else column.cast(field.type)
+        return column if column.type == field.type else _converted(column, field.type)
     except pa.ArrowException as wrong:
+        if pa.types.is_integer(column.type) and pa.types.is_integer(field.type):
+            raise Refused(f"{file}: column {field.name} {_out_of_range(column, field)}") from wrong
         raise Refused(
             f"{file}: column {field.name} is {column.type} (expected {field.type})"
         ) from wrong
+
+
+def _converted(
+    values: pa.Array | pa.ChunkedArray, type_: pa.DataType
+) -> pa.Array | pa.ChunkedArray:
+    """The same values in another type; moments as milliseconds, whole numbers as nearest floats."""
+    if pa.types.is_timestamp(values.type):
+        moments = pc.CastOptions(pa.timestamp("ms", values.type.tz), allow_time_truncate=True)
+        values = values.cast(options=moments)
+    return values.cast(type_, safe=not pa.types.is_floating(type_))
+
+
+def _out_of_range(column: pa.ChunkedArray, field: pa.Field) -> str:
+    """Which whole number a type does not hold, and which it does."""
+    bits = field.type.bit_width - 1
+    least, most = -(2**bits), 2**bits - 1
+    found = pc.min_max(column).as_py()
+    wrong = found["min"] if found["min"] < least else found["max"]
+    return f"holds {wrong} (expected {least} to {most})"
+
+
+def require_once(schema: pa.Schema, names: Iterable[str], file: str) -> None:
+    """Raise `Refused` where a file has one of these columns more than once."""
+    for name in names:
+        times = schema.names.count(name)
+        if times > 1:
+            raise Refused(f"{file}: has its column {name} {times} times (expected once)")
 
 
 def only(content: pa.Table, wanted: pa.ChunkedArray) -> pa.Table:

@@ -22,6 +22,7 @@ from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.planning.proposals.identity import plan_hash
 from poolkeeper.typed_json import (
     BrokerId,
+    ByteSum,
     Finite,
     JsonObject,
     Natural,
@@ -49,7 +50,7 @@ class MoveJson(JsonObject, kw_only=True):
     path: _Path
     source: ReplicaList | None = field(name="from", default=None)
     target: ReplicaList | None = field(name="to", default=None)
-    bytes: Natural
+    bytes: ByteSum
     reason: str = ""
     urgency: Natural = Urgency.BALANCE.value
 
@@ -139,8 +140,8 @@ class CertificateJson(JsonObject):
     pool: str
     replica_moves: Natural
     replica_moves_lower_bound: Natural
-    bytes: Natural
-    bytes_lower_bound: Natural
+    bytes: ByteSum
+    bytes_lower_bound: ByteSum
     gap_percent: Finite
     witness: str = ""
 
@@ -155,7 +156,7 @@ class StageJson(JsonObject):
     """One of `stages`."""
 
     moves: tuple[_Pair, ...]
-    bytes: Natural
+    bytes: ByteSum
     seconds: Finite
 
 

@@ -282,7 +282,7 @@ def edited(**changes: object) -> dict[str, object]:
         pytest.param(
             edited(moves=[{"topic": "t", "partition": True, "bytes": -1, "path": [[1], []]}]),
             [
-                "moves[0].bytes: is -1 (expected an integer from 0 to 2^53)",
+                "moves[0].bytes: is -1 (expected an integer from 0 to 2^63 - 1)",
                 "moves[0].partition: is True (expected the number of a partition)",
                 "moves[0].path[1]: is [] (expected a list of at least one broker id)",
             ],

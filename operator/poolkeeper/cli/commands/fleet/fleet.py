@@ -58,6 +58,7 @@ class _FleetCommand:
         engines = snapshot_files.fleet("engines.engines")
         lakes, filesystems = (snapshot_files.fleet(f"lake.{m}") for m in ("lake", "filesystems"))
         root = filesystems.root_of(self.out)
+        steps.require_folder(self.out)
         steps.refuse_among_manifests(filesystems.local_path(root), folders)
         conf = answer.settings(self.conf)
         with engines.open_engine(self.master, self.processes, conf) as engine:
@@ -73,6 +74,12 @@ class _FleetCommand:
         if latest is None:
             raise Refused(f"{self.out}: holds no snapshots (poolkeeper fleet snapshot makes them)")
         return latest
+
+
+def _day(_context: click.Context, _option: click.Parameter, day: str | None) -> str | None:
+    if day is not None:
+        steps.end_of(day, "--day")
+    return day
 
 
 def _working(function: Function) -> Function:
@@ -97,7 +104,12 @@ _OPTIONS = (
         required=True,
         help="Where all tables are: a folder, or a URI that Spark reaches.",
     ),
-    click.option("--day", metavar="YYYY-MM-DD", help="Default: today, or the latest snapshot's."),
+    click.option(
+        "--day",
+        metavar="YYYY-MM-DD",
+        callback=_day,
+        help="Default: today, or the latest snapshot's.",
+    ),
     click.option("--master", metavar="URL", help="Spark's master; default: this machine."),
     click.option(
         "--processes",
@@ -127,10 +139,11 @@ _READING = (
         type=click.Path(path_type=Path),
         help="Credentials and TLS, in the same place on every executor.",
     ),
-    click.option("--timeout", "timeout_s", type=float, default=timing.TIMEOUT_S, metavar="S",
-                 show_default=True, help="To connect, and for every answer."),
-    click.option("--deadline", "deadline_s", type=float, default=DEADLINE_S, metavar="S",
-                 show_default=True, help="For one cluster."),
+    click.option("--timeout", "timeout_s", type=options.Number(min=0, min_open=True),
+                 default=timing.TIMEOUT_S, metavar="S", show_default=True,
+                 help="To connect, and for every answer."),
+    click.option("--deadline", "deadline_s", type=options.Number(min=0, min_open=True),
+                 default=DEADLINE_S, metavar="S", show_default=True, help="For one cluster."),
 )  # fmt: skip
 
 _LOADING = (
@@ -155,7 +168,7 @@ _LOADING = (
     ),
     click.option(
         "--coverage",
-        type=click.FloatRange(0, 1),
+        type=options.Number(0, 1),
         default=0.5,
         show_default=True,
         help="Part of the steps below which percentiles are unknown.",
@@ -233,6 +246,7 @@ def run(work: _FleetCommand, folders: tuple[Path, ...], **given: Any) -> int:
         day = read[-1].day
         loaded = steps.features(begun, day, **loading)
         planned = steps.plan(begun, day, declared.refused)
+        waves.warn_of_sites(begun.lake, day, allowed.sites)
         more = [
             waves.budget(begun.lake, begun.storage, day, allowed),
             waves.report(begun, day, allowed.sites, shown),
@@ -267,6 +281,7 @@ def budget(work: _FleetCommand, **wanted: Any) -> int:
     allowed = waves.fleet_budget(waves.BudgetOptions(**wanted))
     with work.begun() as begun:
         day = work.latest(begun.lake)
+        waves.warn_of_sites(begun.lake, day, allowed.sites)
         made = waves.budget(begun.lake, begun.storage, day, allowed)
     return outcomes.print_outcomes(work.output, [], [made])
 
@@ -284,6 +299,7 @@ def report(work: _FleetCommand, sites: Sequence[str], until: datetime | None, pa
     shown = waves.report_options(until, pages)
     with work.begun() as begun:
         day = work.latest(begun.lake)
+        waves.warn_of_sites(begun.lake, day, site_of)
         made = waves.report(begun, day, site_of, shown)
     return outcomes.print_outcomes(work.output, [], [made])
 

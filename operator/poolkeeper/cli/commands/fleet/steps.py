@@ -1,5 +1,6 @@
 """The steps `snapshot`, `features` and `plan` of `poolkeeper fleet`, from options to outcomes."""
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from poolkeeper.fleet.lake.objects import Objects, StoredObject
     from poolkeeper.fleet.stages.publishing import FleetOutcome
     from poolkeeper.fleet.stages.snapshot import SnapshotTask
+
+
+YEAR_MIN, YEAR_MAX = 1970, 9899
+"""Years of days and begins: what is counted from them is a time that a calendar has."""
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @frozen
@@ -79,6 +85,14 @@ def refuse_among_manifests(out: Path | None, folders: Sequence[Path]) -> None:
             )
 
 
+def require_folder(where: str) -> None:
+    """Raise `Refused` for a file of this machine where a folder is expected."""
+    filesystems = snapshot_files.fleet("lake.filesystems")
+    path = filesystems.local_path(filesystems.root_of(where))
+    if path is not None and path.is_file():
+        raise Refused(f"{where}: is a file (expected a folder)")
+
+
 def load_manifests(paths: tuple[Path, ...]) -> DeclaredFleet:
     """Read manifests; raises for what is wrong with them."""
     if not paths:
@@ -98,10 +112,20 @@ def write_manifests(lake: "Lake", declared: DeclaredFleet) -> None:
 def snapshot(
     work: FleetWork, day: str | None, declared: DeclaredFleet, options: ReadingOptions
 ) -> list["FleetOutcome"]:
-    """Read every cluster that is declared; by day, as files may be of several."""
+    """Read every cluster that is declared; by day, as files may be of several.
+
+    Raises `Refused` for a ZooKeeper and another day than today: it would tell of that day what it
+    holds now.
+    """
     now_ms = time.time_ns() // 1_000_000
+    now = datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat()
+    today = day or now
+    if options.snapshots is None and today != now:
+        raise Refused(
+            f"--day {today}: a ZooKeeper tells of today alone, {now} in UTC (expected no --day, or"
+            " --snapshots URI with snapshots of that day)"
+        )
     write_manifests(work.lake, declared)
-    today = day or datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat()
     if options.snapshots is None:
         made = _Tasks(work, declared, options, today, now_ms)
         by_day = {today: [made.of_zookeeper(name) for name in declared.names]}
@@ -123,6 +147,7 @@ def _tasks_of_files(
 ) -> dict[str, list["SnapshotTask"]]:
     """The tasks of every day; `days`: the one that is asked for, if one is, and today."""
     where = str(options.snapshots)
+    require_folder(where)
     objects = work.objects(where)
     files = _files_by_day(objects, where, *days)
     names = set(declared.names)
@@ -138,7 +163,9 @@ def _tasks_of_files(
     # On the last day one that is declared and has no file is a cluster that cannot be read.
     return {
         day: [
-            made[day].of_files(name, of_day.get(name, []))
+            made[day].of_files(name, of_day[name])
+            if name in of_day
+            else made[day].without_file(name, of_day)
             for name in declared.names
             if name in of_day or day == max(files)
         ]
@@ -154,6 +181,8 @@ def _files_by_day(
     files: dict[str, dict[str, list[StoredObject]]] = {}
     found = snapshot_files.fleet("stages.pipeline").snapshot_files(objects, where)
     for day, of_day in found.items():
+        if day:
+            end_of(day, f"{where}/day={day}: day")
         if asked in (None, day or today):
             for name, listed_files in of_day.items():
                 files.setdefault(day or today, {}).setdefault(name, []).extend(listed_files)
@@ -188,17 +217,28 @@ class _Tasks:
         if len(files) > 1:
             places = listed(f"{self._options.snapshots}/{file.path}" for file in files)
             refused = f"it has {len(files)} snapshots of a day, {places} (expected one)"
-        file = files[0] if files else None
+        file = files[0]
         return self._task(
             name,
             refused,
             now_ms=min(self._now_ms, self._end_ms - 1),
             day_end_ms=self._end_ms,
             folder=self._folder,
-            file=file.path if file else f"{name}.json",
-            bytes=file.bytes if file else 0,
+            file=file.path,
+            bytes=file.bytes,
             input=self._input(name, file),
         )
+
+    def without_file(
+        self, name: str, of_day: Mapping[str, Sequence["StoredObject"]]
+    ) -> "SnapshotTask":
+        """Tell where the files of the others are, and how one of this cluster would be named."""
+        paths = {file.path for files in of_day.values() for file in files}
+        folders = sorted({f"{self._options.snapshots}/{path}".rpartition("/")[0] for path in paths})
+        suffixes = snapshot_files.fleet("storage.snapshot_file").SUFFIXES
+        names = listed((f"{name}{suffix}" for suffix in suffixes), "or")
+        refused = f"{listed(folders)}: no snapshot of {name} is there (expected {names})"
+        return self._task(name, refused, now_ms=min(self._now_ms, self._end_ms - 1))
 
     def _input(self, name: str, file: "StoredObject | None" = None) -> str:
         manifest = self._manifests.get(name)
@@ -227,6 +267,8 @@ def features(
 ) -> "FleetOutcome":
     """Make the features of every cluster that was read that day."""
     _clusters(work.lake, day)
+    if samples is not None:
+        require_folder(samples)
     chosen = snapshot_files.fleet("stages.features.load_features").HistoryOptions(
         window_s=positive_duration_s(history),
         step_s=positive_duration_s(step),
@@ -247,12 +289,15 @@ def plan(work: FleetWork, day: str, refused: Mapping[str, str]) -> "FleetOutcome
     return outcome
 
 
-def end_of(day: str) -> datetime:
-    """The end of a day; raises `Refused` for what is no day."""
+def end_of(day: str, named: str = "day") -> datetime:
+    """The end of a day; raises `Refused` for what is no day, as `named`."""
+    wrong = f"{named} {day!r} cannot be a folder of tables (expected YYYY-MM-DD"
     try:
         begin = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC)
-    except ValueError as wrong:
-        raise Refused(f"day {day!r} cannot be a folder of tables (expected YYYY-MM-DD)") from wrong
+    except ValueError as unread:
+        raise Refused(f"{wrong})") from unread
+    if not (_DAY.fullmatch(day) and YEAR_MIN <= begin.year <= YEAR_MAX):
+        raise Refused(f"{wrong}, a year from {YEAR_MIN} to {YEAR_MAX})")
     return begin + timedelta(days=1)
 
 

@@ -11,6 +11,7 @@ import click
 from poolkeeper import output_files
 from poolkeeper.cli.commands.fleet import steps
 from poolkeeper.cli.input.files import snapshot_files
+from poolkeeper.cli.output import printing
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Window
@@ -117,13 +118,14 @@ class FleetBudget:
 
 def fleet_budget(options: BudgetOptions) -> FleetBudget:
     """Read the options; raises for what cannot be read."""
+    sites = sites_of(options.sites)
     limits = snapshot_files.fleet("schedule.budget").Budget(
-        bytes_per_s=size_bytes(options.rate) if options.rate else None,
-        sites={site: size_bytes(rate) for site, rate in _pairs("--site-rate", options.site_rates)},
+        bytes_per_s=None if options.rate is None else _rate("--rate", options.rate),
+        sites=_site_rates(options.site_rates, sites),
         windows=tuple(map(_window, options.windows)),
         clusters_max=options.clusters_max,
     )
-    return FleetBudget(limits, sites_of(options.sites), _begin(options.begin))
+    return FleetBudget(limits, sites, _begin(options.begin))
 
 
 def budget(
@@ -208,13 +210,52 @@ def _put(lake: "Lake", name: str, body: str) -> str:
 
 
 def sites_of(words: Sequence[str]) -> dict[str, str]:
-    """The site of each cluster; a cluster with two sites is refused."""
+    """The site of each cluster; a cluster with two sites is refused, as is a site without any."""
     found: dict[str, str] = {}
-    for site, names in _pairs("--site", words):
-        for name in filter(None, (part.strip() for part in names.split(","))):
+    for site, word in _pairs("--site", words):
+        names = [name for part in word.split(",") if (name := part.strip())]
+        if not names:
+            raise Refused(f"--site {site}={word}: names no cluster (expected one or more)")
+        for name in names:
             if found.setdefault(name, site) != site:
                 raise Refused(f"--site: cluster {name} is in {found[name]} and in {site}")
     return found
+
+
+def warn_of_sites(lake: "Lake", day: str, sites: Mapping[str, str]) -> None:
+    """Tell the clusters of sites that are not declared and have no snapshot of that day."""
+    if not sites:
+        return
+    known = {*snapshot_files.fleet("lake.manifests").read(lake), *lake.readable("snapshot", day)}
+    printing.warn(
+        f"--site {site}: cluster {name} is not declared and has no snapshot of {day}"
+        " (expected the name of its KafkaCluster)"
+        for name, site in sites.items()
+        if name not in known
+    )
+
+
+def _site_rates(words: Sequence[str], sites: Mapping[str, str]) -> dict[str, int]:
+    """The rate of each site; one that has no clusters would limit nothing, and is refused."""
+    found: dict[str, int] = {}
+    for site, word in _pairs("--site-rate", words):
+        if site not in sites.values():
+            known = "".join(f"{name}, " for name in sorted(set(sites.values())))
+            raise Refused(
+                f"--site-rate {site}={word}: no --site names {site}"
+                f" (expected {known}or --site {site}=CLUSTER,… as well)"
+            )
+        if site in found:
+            raise Refused(f"--site-rate: site {site} has two rates (expected one)")
+        found[site] = _rate("--site-rate", word)
+    return found
+
+
+def _rate(option: str, word: str) -> int:
+    try:
+        return size_bytes(word)
+    except Refused as unread:
+        raise Refused(f"{option}: {unread}") from unread
 
 
 def _pairs(option: str, words: Sequence[str]) -> list[tuple[str, str]]:
@@ -258,4 +299,9 @@ def _begin(begin: str | None) -> datetime | None:
         found = datetime.fromisoformat(begin)
     except ValueError as wrong:
         raise click.BadParameter(f"{begin!r} (expected ISO 8601)", param_hint="--begin") from wrong
+    if not steps.YEAR_MIN <= found.year <= steps.YEAR_MAX:
+        raise click.BadParameter(
+            f"{begin!r} (expected a year from {steps.YEAR_MIN} to {steps.YEAR_MAX})",
+            param_hint="--begin",
+        )
     return found if found.tzinfo else found.replace(tzinfo=UTC)

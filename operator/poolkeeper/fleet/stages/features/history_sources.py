@@ -37,6 +37,8 @@ SAMPLES = pa.schema(
 ROWS_AT_A_TIME = 512 * 1024
 _TEXTS = ("topic", "metric")
 _SIZES = ("topic", "partition", "bytes")
+_OF_A_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
+"""How many there are of a unit of Parquet's times in a millisecond."""
 
 
 @frozen
@@ -121,7 +123,9 @@ def _opened(source: SourceTask, storage: Storage) -> Any:
         opened = pq.ParquetFile(file, metadata=known, read_dictionary=coded)
     except (OSError, pa.ArrowException) as failed:
         raise Refused(f"{place}: cannot be read: {failed}") from failed
-    parquet.check_foreign(schemas.SAMPLES, opened.schema_arrow.metadata or {}, place)
+    found = opened.schema_arrow
+    parquet.check_foreign(schemas.SAMPLES, found.metadata or {}, place)
+    parquet.require_once(found, (column.name for column in schemas.SAMPLES.columns), place)
     return opened
 
 
@@ -130,16 +134,26 @@ def _groups(opened: Any, window: HistoryWindow) -> Iterator[tuple[int, int]]:
     known = opened.metadata
     names = [known.schema.column(n).path for n in range(known.num_columns)]
     column = names.index("at_ms") if "at_ms" in names else -1
+    per_ms = _per_ms(opened.schema_arrow.field("at_ms").type) if column >= 0 else None
     for group in range(known.num_row_groups):
         found = known.row_group(group)
-        times = found.column(column).statistics if column >= 0 else None
+        times = found.column(column).statistics if per_ms else None
         if (
             times is None
             or not times.has_min_max
-            or not isinstance(times.min, int)
-            or (times.max >= window.begin_ms and times.min < window.end_ms)
+            or (
+                times.max_raw // per_ms >= window.begin_ms
+                and times.min_raw // per_ms < window.end_ms
+            )
         ):
             yield group, found.num_rows
+
+
+def _per_ms(type_: pa.DataType) -> int | None:
+    """How many of the numbers of a type are a millisecond; None where they say no times."""
+    if pa.types.is_signed_integer(type_):
+        return 1
+    return _OF_A_MS.get(type_.unit) if pa.types.is_timestamp(type_) else None
 
 
 def _together(groups: Sequence[tuple[int, int]]) -> Iterator[list[int]]:

@@ -200,7 +200,12 @@ def _has_more(wait: Wait) -> str:
 
 
 def _remedy(stall: str, verb: str = "withdraw") -> Callable[[Wait], str]:
-    return lambda wait: f"{stall} (to {verb} it, set spec.execution.remedies.removeStaleRequests)"
+    to_do = f"to {verb} it, set spec.execution.remedies.removeStaleRequests"
+    return lambda wait: f"{stall} ({_its_entries(wait)}{to_do})"
+
+
+def _its_entries(wait: Wait) -> str:
+    return f"it names {few_of(wait.partitions)}; " if wait.partitions else ""
 
 
 def _told(text: str) -> Callable[[Wait], str]:

@@ -10,8 +10,8 @@ Up to 2.3 moves of others can lose their request. Where they may be finished
 (`finishOrphanedMoves`), they are requested again, for replicas that are all in sync.
 
 `removeStaleRequests` allows the withdrawal, `allowControllerFailover` the election. Without them
-the wait names what a person could do. A failover is refused while ZooKeeper holds anything that
-would stop the next controller.
+the wait names what a person could do. A run's own request of which nothing is left needs no
+remedy. A failover is refused while ZooKeeper holds anything that would stop the next controller.
 """
 
 from collections.abc import Sequence
@@ -41,6 +41,7 @@ from poolkeeper.reconcile.decide.stalls import (
     IGNORED_PAUSE_MS,
     STALL_MS,
     foreign_stall_of,
+    named_by,
     unreachable_of,
     waits_for_remedy,
 )
@@ -53,10 +54,16 @@ _WITHDRAWAL_ACTION = {
 
 
 def recover(
-    context: PassContext, reading: ClusterReading, stall: Stall, remedies: Remedies
+    context: PassContext,
+    reading: ClusterReading,
+    stall: Stall,
+    remedies: Remedies,
+    *,
+    needs_remedy: bool,
 ) -> Result:
     """Recover a stall of which nothing is at work, as far as that is allowed."""
-    if missing := waits_for_remedy(stall, remedies):
+    missing = waits_for_remedy(stall, remedies, named_by(reading.cluster))
+    if needs_remedy and missing:
         return Result(waits=missing)
     if not _has_lasted(context, reading, stall, STALL_MS):
         return Result()
@@ -150,7 +157,7 @@ def _withdraw(
 ) -> Result:
     context.access.withdraw_request(reading)
     context.memory.stall = None
-    named = _named_by(reading.cluster)
+    named = named_by(reading.cluster)
     withdrawn = Result((Action(_WITHDRAWAL_ACTION[stall], partitions=named),))
     if context.brokers is None:
         return withdrawn + _fail_over(context, reading.cluster.name, remedies)
@@ -159,10 +166,6 @@ def _withdraw(
     except Unavailable as old:
         return withdrawn + _fail_over(context, reading.cluster.name, remedies, str(old))
     return withdrawn + Result((Action(ActionKind.CONTROLLER_WOKEN),))
-
-
-def _named_by(cluster: Cluster) -> tuple[TopicPartition, ...]:
-    return tuple(sorted(e.name for e in cluster.reassignment or ()))
 
 
 def _cancel(

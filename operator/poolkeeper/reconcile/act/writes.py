@@ -351,7 +351,13 @@ def _watch_stage(context: PassContext, at: RunSituation, decision: Watch) -> Out
     if decision.stall is not None:
         assert at.view.reading is not None, "a request in flight was read"
         remedies = at.desired.cluster.execution.remedies
-        result += stall_recovery.recover(context, at.view.reading, decision.stall, remedies)
+        result += stall_recovery.recover(
+            context,
+            at.view.reading,
+            decision.stall,
+            remedies,
+            needs_remedy=decision.needs_remedy,
+        )
     result += Result(waits=decision.late)
     run = at.run
     if decision.throttle is not None:

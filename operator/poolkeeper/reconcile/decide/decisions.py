@@ -188,11 +188,13 @@ class ChangeThrottle:
 class Watch:
     """Leave the request in flight; recover a stall and change the throttle where due.
 
-    `check`: the topics whose throttles are compared with the run's, and set again if `keep`.
+    `needs_remedy`: whether a remedy must allow the recovery. `check`: the topics whose throttles
+    are compared with the run's, and set again if `keep`.
     """
 
     waits: tuple[Wait, ...]
     stall: Stall | None = None
+    needs_remedy: bool = True
     late: tuple[Wait, ...] = ()
     throttle: ChangeThrottle | None = None
     check: frozenset[str] = frozenset()

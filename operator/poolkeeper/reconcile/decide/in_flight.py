@@ -22,6 +22,7 @@ from poolkeeper.reconcile.decide.stalls import (
     ATTEMPTS_MAX,
     IGNORED_PAUSE_MS,
     STALL_MS,
+    may_be_withdrawn,
     owned_by,
     stall_of,
 )
@@ -40,7 +41,9 @@ def decide(at: RunSituation) -> Watch | MissingInput:
     step = [(moves[m], index) for m, index in run.step]
     arrived = arrived_of(run, view.progress)
     age_ms = at.now_ms - run.requested_ms
-    is_left = stall is Stall.IGNORED and _is_left_in_place(at, age_ms)
+    ends = at.view.stop is not None
+    unasked = may_be_withdrawn(moves, run, view.progress, view.cluster, stall, ends=ends)
+    is_left = stall is Stall.IGNORED and not unasked and _is_left_in_place(at, age_ms)
     waits = (
         Wait(WaitReason.STAGE_IN_FLIGHT, stage=run.stage, count=arrived, of=len(run.step)),
         *cancel.waits(at),
@@ -55,6 +58,7 @@ def decide(at: RunSituation) -> Watch | MissingInput:
     return Watch(
         waits,
         stall if age_ms > STALL_MS and not is_left else None,
+        not unasked,
         _waits_after_deadline(at, age_ms),
         throttle_rate.change_in_flight(at),
         _topics_to_check(at),

@@ -10,11 +10,16 @@ Known from live brokers; who wrote the request, or which entry of it, makes no d
 * UNREACHABLE: it is at work, and waits for brokers of which nothing is known.
 
 A request of which anything else is at work is not stuck.
+
+A run withdraws its own request without a remedy, once nothing that it recorded of it is left: all
+is done, or of topics that are gone. An entry for a topic that was made again under its name counts
+as that: it is about another topic.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
+from poolkeeper.model.execution.runs import Run
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
@@ -42,6 +47,9 @@ IGNORED_PAUSE_MS = 600_000
 
 Meanwhile it stays where it is, for another controller takes it up.
 """
+
+_NOT_OF_THE_RUN = {MoveState.ZOMBIE, MoveState.DONE, MoveState.GONE, MoveState.DIVERGED}
+"""The states of a move for which the run wants nothing of its request any more."""
 
 _REMEDY_OF = {
     Stall.STALE: WaitReason.REQUEST_STALE,
@@ -98,6 +106,35 @@ def stall_of(
     if Stall.IGNORED in states and foreign in (Stall.STALE, Stall.IGNORED):
         return Stall.IGNORED
     return foreign
+
+
+def may_be_withdrawn(
+    moves: Sequence[Move],
+    run: Run,
+    progress: Sequence[MoveProgress],
+    cluster: Cluster,
+    stall: Stall | None,
+    *,
+    ends: bool,
+) -> bool:
+    """Whether a run may withdraw its stuck request without a remedy; `progress`: of its step.
+
+    Every entry is one that the run recorded, and no controller may be at work on any. `ends`:
+    somebody asked the run to end. Then an entry is also withdrawn that is ignored and whose
+    partition has another list than the run found or makes.
+    """
+    owned = owned_by(moves, run.step, run.returning)
+    if not cluster.reassignment or requests.judgements(cluster, owned):
+        return False
+    if requests.is_at_work(requests.judgements(cluster, NOTHING_OWNED)):
+        return False
+    if stall is not Stall.IGNORED:
+        return stall is Stall.STALE
+    named = {entry.name for entry in cluster.reassignment}
+    states = {
+        p.state for (m, _), p in zip(run.step, progress, strict=True) if moves[m].name in named
+    }
+    return ends and states <= _NOT_OF_THE_RUN
 
 
 def _state_of_held(move: Move, index: int, p: MoveProgress, cluster: Cluster) -> Stall | None:
@@ -174,11 +211,21 @@ def unreachable_of(judged: Collection[Judgement]) -> tuple[TopicPartition, ...]:
     )
 
 
-def waits_for_remedy(stall: Stall | None, remedies: Remedies) -> tuple[Wait, ...]:
-    """Return the remedy that a stalled request waits for; empty if it is allowed."""
+def waits_for_remedy(
+    stall: Stall | None, remedies: Remedies, names: tuple[TopicPartition, ...] = ()
+) -> tuple[Wait, ...]:
+    """Return the remedy that a stalled request waits for; empty if it is allowed.
+
+    `names`: the partitions that the request names, where no other wait tells them.
+    """
     if stall is None or remedies.remove_stale_requests:
         return ()
-    return (Wait(_REMEDY_OF[stall]),)
+    return (Wait(_REMEDY_OF[stall], partitions=names),)
+
+
+def named_by(cluster: Cluster) -> tuple[TopicPartition, ...]:
+    """Return the partitions that the request names."""
+    return tuple(sorted(entry.name for entry in cluster.reassignment or ()))
 
 
 def _stall(judged: Collection[Judgement]) -> Stall | None:

@@ -182,7 +182,10 @@ def _run(
         targets = ((moves[m], index) for m, index in step)
         waits.extend(gates.hanging(targets, of_step, cluster))
         stall = stalls.stall_of(moves, step, of_step, cluster, known)
-        waits.extend(stalls.waits_for_remedy(stall, context.remedies))
+        ends = journal.stop is not None
+        if not stalls.may_be_withdrawn(moves, run, of_step, cluster, stall, ends=ends):
+            entries = stalls.named_by(cluster)
+            waits.extend(stalls.waits_for_remedy(stall, context.remedies, entries))
     waits.extend(_moves_wait(moves, progress, cluster))
     steps = () if document is None else copies_of(document.plan)
     copies = classify_copies(steps, cluster, context.future_bytes)

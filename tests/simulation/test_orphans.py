@@ -12,7 +12,11 @@ from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import has
 from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode, TopicSpec
-from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX, IGNORED_PAUSE_MS, STALL_MS
+from poolkeeper.planning.run_state.reassignments.stalls import (
+    ATTEMPTS_MAX,
+    IGNORED_PAUSE_MS,
+    STALL_MS,
+)
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.executors import Executor, converged

@@ -26,9 +26,9 @@ from poolkeeper.model.specs import (
     TopicSpec,
 )
 from poolkeeper.model.topology import TopicPartition
+from poolkeeper.planning.run_state.reassignments.stalls import IGNORED_PAUSE_MS, STALL_MS
 from poolkeeper.planning.run_state.throttling.throttles import FROZEN_BYTES_PER_S
 from poolkeeper.reconcile.act.return_moves import FAILOVERS_MAX
-from poolkeeper.reconcile.decide.stalls import IGNORED_PAUSE_MS, STALL_MS
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import (
     REQUEST,

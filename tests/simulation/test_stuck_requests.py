@@ -19,7 +19,7 @@ from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX
+from poolkeeper.planning.run_state.reassignments.stalls import ATTEMPTS_MAX
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster, body_of
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import znodes

@@ -17,10 +17,10 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import after_error, has
 from poolkeeper.model.specs import Mode, Remedies
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.run_state.reassignments.stalls import IGNORED_PAUSE_MS
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.cluster import reconcile_cluster
 from poolkeeper.reconcile.context import PassContext
-from poolkeeper.reconcile.decide.stalls import IGNORED_PAUSE_MS
 from poolkeeper.reconcile.preview import preview_cluster
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SESSION_MS

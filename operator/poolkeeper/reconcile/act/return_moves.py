@@ -15,6 +15,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.planning.run_state.reassignments.stalls import IGNORED_PAUSE_MS, STALL_MS
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide import cancel
 from poolkeeper.reconcile.decide.decisions import (
@@ -24,7 +25,6 @@ from poolkeeper.reconcile.decide.decisions import (
     ReturnDecision,
     RunSituation,
 )
-from poolkeeper.reconcile.decide.stalls import IGNORED_PAUSE_MS, STALL_MS
 
 FAILOVERS_MAX = 5
 

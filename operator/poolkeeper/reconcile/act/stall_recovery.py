@@ -1,6 +1,6 @@
 """Recovers a reassignment request that is stuck, where that is allowed, and reports it where not.
 
-The recovery of a stall (`decide.stalls`) of which nothing is at work is the same for all. Withdraw
+The recovery of a stall (`stalls`) of which nothing is at work is the same for all. Withdraw
 the request, which stops no move. Then make the controller read the node again: from 2.4 on by a
 harmless call of the brokers' API, before that by electing another controller. A run then sends its
 request again. Moves to brokers of which nothing is known are cancelled: from 2.4 on by the brokers'
@@ -31,10 +31,7 @@ from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.reassignments import orphans, requests
 from poolkeeper.planning.run_state.reassignments.orphans import SeenOrphans
 from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, SeenStall, Stall
-from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.context import PassContext, outcome_of
-from poolkeeper.reconcile.decide.decisions import RunSituation
-from poolkeeper.reconcile.decide.stalls import (
+from poolkeeper.planning.run_state.reassignments.stalls import (
     ATTEMPTS_MAX,
     FAILED_OVER,
     FOREIGN_IGNORED_MS,
@@ -45,6 +42,9 @@ from poolkeeper.reconcile.decide.stalls import (
     unreachable_of,
     waits_for_remedy,
 )
+from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.context import PassContext, outcome_of
+from poolkeeper.reconcile.decide.decisions import RunSituation
 from poolkeeper.reconcile.observe.observation import Observation
 
 _WITHDRAWAL_ACTION = {

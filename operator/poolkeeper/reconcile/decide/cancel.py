@@ -55,6 +55,12 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.versions import records_moves
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress.move_progress import entries_of
+from poolkeeper.planning.run_state.reassignments.stalls import (
+    FAILED_OVER,
+    IGNORED_PAUSE_MS,
+    STALL_MS,
+    is_untouched,
+)
 from poolkeeper.planning.run_state.returns import (
     ReturnState,
     behind,
@@ -74,12 +80,6 @@ from poolkeeper.reconcile.decide.decisions import (
     ReturnDecision,
     RunSituation,
     Watch,
-)
-from poolkeeper.reconcile.decide.stalls import (
-    FAILED_OVER,
-    IGNORED_PAUSE_MS,
-    STALL_MS,
-    is_untouched,
 )
 
 Cancelling = ReturnDecision | ElectController | RecordThrottled | Watch

@@ -11,20 +11,20 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.gates import disks, gates
 from poolkeeper.planning.run_state.reassignments.requests import Stall
-from poolkeeper.planning.run_state.returns import UNSETTLED
-from poolkeeper.reconcile.decide import cancel, throttle_rate
-from poolkeeper.reconcile.decide.decisions import (
-    MissingInput,
-    RunSituation,
-    Watch,
-)
-from poolkeeper.reconcile.decide.stalls import (
+from poolkeeper.planning.run_state.reassignments.stalls import (
     ATTEMPTS_MAX,
     IGNORED_PAUSE_MS,
     STALL_MS,
     may_be_withdrawn,
     owned_by,
     stall_of,
+)
+from poolkeeper.planning.run_state.returns import UNSETTLED
+from poolkeeper.reconcile.decide import cancel, throttle_rate
+from poolkeeper.reconcile.decide.decisions import (
+    MissingInput,
+    RunSituation,
+    Watch,
 )
 from poolkeeper.reconcile.observe.run_view import arrived_of
 

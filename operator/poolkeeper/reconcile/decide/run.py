@@ -38,6 +38,12 @@ from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
 from poolkeeper.planning.run_state.progress import log_dir_copies, step_progress
 from poolkeeper.planning.run_state.progress.move_progress import IN_FLIGHT_STATES, MoveState
 from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX
+from poolkeeper.planning.run_state.reassignments.stalls import (
+    ATTEMPTS_MAX,
+    FAILED_OVER,
+    IGNORED_PAUSE_MS,
+    STALL_MS,
+)
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.authority import Authority
@@ -63,12 +69,6 @@ from poolkeeper.reconcile.decide.decisions import (
     RequestStage,
     RunDecision,
     RunSituation,
-)
-from poolkeeper.reconcile.decide.stalls import (
-    ATTEMPTS_MAX,
-    FAILED_OVER,
-    IGNORED_PAUSE_MS,
-    STALL_MS,
 )
 from poolkeeper.reconcile.observe.run_view import led_partitions
 

@@ -12,6 +12,11 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Mode, Remedies
 from poolkeeper.model.topology import Controller
 from poolkeeper.planning.run_state.gates.disks import TargetDisks
+from poolkeeper.planning.run_state.reassignments.stalls import (
+    FAILED_OVER,
+    IGNORED_PAUSE_MS,
+    STALL_MS,
+)
 from poolkeeper.reconcile.decide.cancel import FAILOVER_PAUSE_MS, FREEZE_MS, decide, waits
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
@@ -23,7 +28,6 @@ from poolkeeper.reconcile.decide.decisions import (
     RequestOrder,
     Watch,
 )
-from poolkeeper.reconcile.decide.stalls import FAILED_OVER, IGNORED_PAUSE_MS, STALL_MS
 from unit.reconcile.situations import NOW_MS, T0, T1, cluster, desired, flying, requested
 
 R = WaitReason

@@ -10,6 +10,11 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.model.topology import Controller
 from poolkeeper.planning.run_state.reassignments.requests import Stall
+from poolkeeper.planning.run_state.reassignments.stalls import (
+    ATTEMPTS_MAX,
+    IGNORED_PAUSE_MS,
+    STALL_MS,
+)
 from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals
 from poolkeeper.planning.run_state.throttling.throttles import (
     FROZEN_BYTES_PER_S,
@@ -18,7 +23,6 @@ from poolkeeper.planning.run_state.throttling.throttles import (
 )
 from poolkeeper.reconcile.decide.decisions import ChangeThrottle, MissingInput
 from poolkeeper.reconcile.decide.in_flight import CHECK_EVERY_MS, decide
-from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX, IGNORED_PAUSE_MS, STALL_MS
 from poolkeeper.reconcile.decide.throttle_rate import ADAPT_EVERY_MS
 from unit.reconcile.situations import AFTER, NOW_MS, T0, cluster, desired, flying, requested
 

@@ -14,6 +14,11 @@ from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Capacity, Remedies, Throttle, ThrottleMode, TopicSpec, Window
+from poolkeeper.planning.run_state.reassignments.stalls import (
+    ATTEMPTS_MAX,
+    IGNORED_PAUSE_MS,
+    STALL_MS,
+)
 from poolkeeper.planning.run_state.throttling.throttles import PUT_BACK_MAX, ThrottleWatch
 from poolkeeper.planning.staging.next_stage import NothingFits, Stage
 from poolkeeper.reconcile.authority import Authority
@@ -31,7 +36,6 @@ from poolkeeper.reconcile.decide.decisions import (
     RequestStage,
 )
 from poolkeeper.reconcile.decide.run import decide, decide_begin
-from poolkeeper.reconcile.decide.stalls import ATTEMPTS_MAX, IGNORED_PAUSE_MS, STALL_MS
 from unit.reconcile.situations import (
     AFTER,
     BEFORE,

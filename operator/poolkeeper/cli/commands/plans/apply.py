@@ -43,12 +43,11 @@ from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress import step_progress
-from poolkeeper.planning.run_state.reassignments import requests
+from poolkeeper.planning.run_state.reassignments import requests, stalls
 from poolkeeper.planning.run_state.reassignments.lost_runs import LostRun
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile import adoption, plan_to_approve
 from poolkeeper.reconcile.context import PendingPlan
-from poolkeeper.reconcile.decide import stalls
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 from poolkeeper.telemetry import audit as audit_trail
 from poolkeeper.telemetry.audit import AuditTrail, Emit

@@ -32,10 +32,9 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     classify,
 )
 from poolkeeper.planning.run_state.progress.punctuality import punctuality
-from poolkeeper.planning.run_state.reassignments import lost_runs, orphans, requests
+from poolkeeper.planning.run_state.reassignments import lost_runs, orphans, requests, stalls
 from poolkeeper.planning.run_state.reassignments.requests import Owned
 from poolkeeper.planning.run_state.throttling import left_throttles
-from poolkeeper.reconcile.decide import stalls
 
 if TYPE_CHECKING:
     from poolkeeper.zk.journal.journal import JournalView

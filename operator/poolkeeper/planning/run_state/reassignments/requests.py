@@ -62,7 +62,7 @@ _DANGEROUS = frozenset((_C.CRASH_LOOP, _C.DATA_LOSS, _C.DATA_LOSS_OR_CRASH_LOOP,
 
 
 class Stall(StrEnum):
-    """How a request is stuck that only a recovery will end (`reconcile.decide.stalls`)."""
+    """How a request is stuck that only a recovery will end (`stalls`)."""
 
     STALE = "stale"
     """Nothing of it is left to do, or can ever be done."""

@@ -17,7 +17,7 @@ from poolkeeper.model.topology import (
 )
 from poolkeeper.planning.run_state.progress.move_progress import classify
 from poolkeeper.planning.run_state.reassignments.requests import Stall
-from poolkeeper.reconcile.decide.stalls import foreign_stall_of, stall_of
+from poolkeeper.planning.run_state.reassignments.stalls import foreign_stall_of, stall_of
 
 MOVE = Move("t", None, 0, ((1, 2), (3, 2)), 1, "")
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
+from poolkeeper.model.specs import Remedies
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster, body_of
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation import our_tree
 from simulation.our_tree import OURS, OurTree, Poisons, Repair, poisons
+from simulation.stuck_runs import deleted_in_flight, made
 
-MB = 1_000_000
 ERAS = ("2.0.1", "2.8.2", "3.9.2")
 
 
@@ -186,6 +187,54 @@ def test_a_request_that_stays_for_ever_is_removed(repair: Repair) -> None:
     assert said.code == 0, said
     cluster.request({("t", 0): [3, 4]})
     assert cluster.clock.run_until(lambda: cluster.replicas("t")["0"] == [3, 4], 30_000)
+
+
+def in_flight_of_a_run(kafka: str, again: list[int] | None) -> SimulatedCluster:
+    """Return a cluster with a run whose topic is gone, or made again, in the middle of its move."""
+    cluster, executor = made(kafka, Remedies(), api=False)
+    deleted_in_flight(executor, again)
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("kafka", "again", "effect"),
+    [
+        ("3.9.2", None, "which withdraws it by itself"),
+        ("3.9.2", [2, 4], "which withdraws it by itself"),
+        ("2.0.1", None, "which withdraws it by itself"),
+        ("2.0.1", [2, 4], "`poolkeeper rollback` ends the run"),
+    ],
+)
+def test_a_request_of_a_run_of_which_nothing_is_left_is_left_to_that_run(
+    repair: Repair, kafka: str, again: list[int] | None, effect: str
+) -> None:
+    cluster = in_flight_of_a_run(kafka, again)
+    said = repair(tree_of(cluster), "--yes", "--output", "json")
+    assert said.code == 4, said
+    found = {each["path"]: each for each in json.loads(said.out)["findings"]}[REQUEST]
+    assert "it names, such as t-0" in found["found"]
+    assert effect in found["effect"]
+    assert cluster.exists(REQUEST)
+
+
+def test_a_request_of_a_run_and_of_others_is_told_with_its_remedy(repair: Repair) -> None:
+    cluster = in_flight_of_a_run("3.9.2", None)
+    body = cluster.read(REQUEST)
+    body["partitions"] += body_of({("no", 0): [1, 2]})["partitions"]
+    cluster.set(REQUEST, body)
+    said = repair(tree_of(cluster), "--yes")
+    assert said.code == 4, said
+    assert "spec.execution.remedies.removeStaleRequests" in said.out
+    assert cluster.read(REQUEST) == body
+
+
+def test_a_request_of_a_run_that_is_worked_on_is_nothing_wrong(repair: Repair) -> None:
+    cluster, executor = made("3.9.2", Remedies(), api=False)
+    executor.at_rest = lambda _: any(len(ids) > 2 for ids in cluster.replicas("t").values())
+    executor.finish()
+    assert cluster.exists(REQUEST)
+    assert "reassign_partitions" not in repair(tree_of(cluster), "--yes").out
+    assert cluster.exists(REQUEST)
 
 
 @pytest.mark.parametrize("kafka", ERAS)

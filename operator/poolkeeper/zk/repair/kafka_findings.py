@@ -4,10 +4,16 @@ A topic node that is mended in ZooKeeper is not yet mended: the controller that 
 write it back from memory. The next controller reads what is mended.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from poolkeeper.errors import Refused
-from poolkeeper.model.topology import Cluster, LaterEpochs, ReassignmentEntry, Replicas
+from poolkeeper.model.execution.runs import Run
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.topology import Cluster, LaterEpochs, Replicas, TopicPartition
+from poolkeeper.planning.run_state import returns
+from poolkeeper.planning.run_state.progress.move_progress import classify
+from poolkeeper.planning.run_state.reassignments import requests, stalls
+from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, Stall
 from poolkeeper.text import count
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
@@ -21,8 +27,11 @@ from poolkeeper.zk.codecs.kafka_nodes import (
     TopicNode,
 )
 from poolkeeper.zk.codecs.state_nodes import StateColumns, StateNode
+from poolkeeper.zk.journal import journal
 from poolkeeper.zk.repair import topic_bodies
 from poolkeeper.zk.repair.values import FAILOVER_FLAG, Examined, Finding, Remedy
+
+NAMED_MAX = 5
 
 
 def findings(examined: Examined) -> Iterator[Finding]:
@@ -191,12 +200,7 @@ def _requests(examined: Examined) -> Iterator[Finding]:
     session = examined.session
     node = session.read(znodes.REASSIGNMENT)
     if node is not None:
-        entries, problems = ReassignmentNode.decode(node.data)
-        if problems or not entries:
-            yield _request(session, node, "; ".join(flaw.detail for flaw in problems[:3]))
-        elif all(_is_pointless(entry, examined.reading.cluster) for entry in entries):
-            done = "all that it asks for is done, or of topics that are gone: it stays for ever"
-            yield _request(session, node, done)
+        yield from _request(examined, node)
     election = session.read(znodes.PREFERRED_ELECTION)
     if election is not None:
         try:
@@ -207,26 +211,62 @@ def _requests(examined: Examined) -> Iterator[Finding]:
             yield Finding(path, str(damage), Remedy.REMOVE, effect, version)
 
 
-def _is_pointless(entry: ReassignmentEntry, cluster: Cluster) -> bool:
-    """Whether no controller will ever do anything about the entry and then remove it."""
-    if entry.topic in cluster.torn or entry.topic in cluster.damaged:
-        return False
-    topic = cluster.topics.get(entry.topic)
-    partition = None if topic is None else topic.partition(entry.partition)
-    if partition is None:
-        return True
-    wanted = tuple(dict.fromkeys(entry.replicas))  # a broker named twice is done as one
-    in_sync = set(partition.replicas) <= set(partition.isr or ())
-    return partition.replicas == wanted and not partition.moving and in_sync
-
-
-def _request(session: Session, node: Node, found: str) -> Finding:
-    if session.exists(znodes.RUN):
-        effect = "a run is recorded, and the request may be its own: `poolkeeper rollback` ends it"
-        return Finding(znodes.REASSIGNMENT, found, Remedy.NONE, effect)
-    effect = "it is removed, and the controller is made to look for requests again"
+def _request(examined: Examined, node: Node) -> Iterator[Finding]:
+    """Yield what is wrong with a request: with a run it is judged as the run judges it."""
+    entries, problems = ReassignmentNode.decode(node.data)
+    view = journal.read_status(examined.session)
+    known = requests.known_brokers(examined.reading.cluster, view.records.brokers)
+    names = ", ".join(str(name) for name in sorted(e.name for e in entries)[:NAMED_MAX])
+    found = "; ".join(flaw.detail for flaw in problems[:3]) or (
+        f"nothing is left to do of what it names, such as {names}: it stays for ever"
+    )
     path = znodes.REASSIGNMENT
-    return Finding(path, found, Remedy.REMOVE, effect, node.version, in_memory=True)
+    if view.run is not None and view.document is not None and view.run.step:
+        effect = _left_to_run(view.run, view.document.plan, examined.reading.cluster, known)
+        if effect:
+            yield Finding(path, found, Remedy.NONE, effect)
+    elif not problems and entries and not _is_pointless(examined.reading.cluster, known):
+        return
+    elif examined.session.exists(znodes.RUN):
+        yield Finding(path, found, Remedy.NONE, "it can be removed once the recorded run has ended")
+    else:
+        effect = "it is removed, and the controller is made to look for requests again"
+        yield Finding(path, found, Remedy.REMOVE, effect, node.version, in_memory=True)
+
+
+def _is_pointless(cluster: Cluster, known: Collection[int]) -> bool:
+    """Whether no controller will ever do anything about the request, and none is at work on it."""
+    judged = requests.judgements(cluster, NOTHING_OWNED, known)
+    return requests.can_never_end(judged) and not any(
+        each.begun or _is_moving(cluster, each.partition) for each in judged
+    )
+
+
+def _is_moving(cluster: Cluster, name: TopicPartition | None) -> bool:
+    topic = None if name is None else cluster.topics.get(name.topic)
+    partition = None if topic is None or name is None else topic.partition(name.partition)
+    return partition is not None and partition.moving
+
+
+def _left_to_run(run: Run, plan: Plan, cluster: Cluster, known: Collection[int]) -> str:
+    """Say how the request of a run's stage ends if it is stuck; nothing while it is not."""
+    progress = classify([plan.moves[m] for m, _ in run.step], cluster)
+    states = returns.classify_returns(run, plan, cluster)
+    returned = {m: states[m] not in returns.UNSETTLED for m in run.returning}
+    stall = stalls.stall_of(plan.moves, run.step, progress, cluster, known, returned)
+    if stalls.may_be_withdrawn(plan.moves, run, progress, cluster, stall, ends=False):
+        return (
+            "it is of the run that is recorded, which withdraws it by itself: `poolkeeper apply`"
+            " takes the run further, and `poolkeeper rollback` ends it"
+        )
+    if stalls.may_be_withdrawn(plan.moves, run, progress, cluster, stall, ends=True):
+        return "it is of the run that is recorded: `poolkeeper rollback` ends the run"
+    if stall is Stall.STALE:
+        return (
+            "a run is recorded, and not all of it is of that run: `poolkeeper apply` withdraws it"
+            " where spec.execution.remedies.removeStaleRequests is set"
+        )
+    return ""
 
 
 # What only Kafka can mend

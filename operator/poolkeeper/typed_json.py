@@ -56,6 +56,7 @@ _WORDS = {
     int: "an integer",
     float: "a number",
     tuple: "a list",
+    list: "a list",
     dict: "an object",
 }
 _VALUE_CHARACTERS_MAX = 60
@@ -293,6 +294,13 @@ def _described(kind: Any) -> str:
     if origin in (UnionType, Union):
         return _described(get_args(bare)[0])
     return "an object" if hasattr(origin, "__struct_fields__") else _WORDS.get(origin, "")
+
+
+def word(value: object) -> str:
+    """Say what a value read from JSON is, without the value."""
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    return _WORDS[type(value)]
 
 
 def description(value: object, expected: str) -> str:

@@ -547,3 +547,43 @@ def test_a_request_for_a_partition_that_cannot_be_is_named(say: Say, partition: 
         said = say(OurTree.plant({**OURS, znodes.REASSIGNMENT: request}), *words)
         assert said.code in (0, 2, 4), said
         assert f"t-{partition}" in said.out + said.err or words == ("repair",), said
+
+
+REQUESTED = json.dumps(
+    {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]}
+).encode()
+
+
+@pytest.mark.parametrize("path", [RUN, CHUNK])
+def test_status_of_a_run_that_cannot_be_read_sends_nobody_to_apply(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = OurTree.plant(
+        {
+            **OURS,
+            **OF_RUN,
+            "/brokers/topics/t": b'{"version":1,"partitions":{"0":[3,2],"1":[2,3]}}',
+            "/admin/reassign_partitions": REQUESTED,
+            path: b"null",
+        }
+    )
+    said = " ".join(tree.said(capsys, "status", "fake:2181").out.split())
+    assert "to resume it, start" not in said
+    assert f"in {path} cannot be read" in said
+    assert "once `poolkeeper repair` has mended it, `poolkeeper apply` or `run` takes it up" in said
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"null", "null"),
+        (b"[]", "a list"),
+        (b'"x"', "a string"),
+        (b"7", "an integer"),
+        (b"0.5", "a number"),
+        (b"true", "true"),
+    ],
+)
+def test_what_is_no_object_is_told_in_the_words_of_json(body: bytes, told: str) -> None:
+    with pytest.raises(DamagedNode, match=f": it is {told} \\(expected an object\\)"):
+        our_nodes.parse(RUN, body)

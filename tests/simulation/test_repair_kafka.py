@@ -283,6 +283,24 @@ def test_a_config_that_is_declared_is_written_as_declared(tmp_path: Path) -> Non
     assert json.loads(tree.read("/config/topics/t") or b"")["config"] == our_tree.KEPT
 
 
+def test_what_would_mend_a_config_is_told_of_topics_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_topic, of_broker = "/config/topics/u", "/config/brokers/1"
+    tree = OurTree.plant({**OURS, of_topic: b"{", of_broker: b"{"})
+    folder = our_tree.write_manifests(tmp_path, config={})
+
+    def effects(*words: str) -> dict[str, str]:
+        said = tree.said(capsys, "repair", "--output", "json", *words)
+        return {each["path"]: each["effect"] for each in json.loads(said.out)["findings"]}
+
+    alone, given = effects("fake:2181"), effects("-f", str(folder))
+    assert alone[of_broker].endswith("set them by kafka-configs")
+    assert alone[of_topic].endswith("give manifests (-f) with a Topic that declares them")
+    assert given[of_broker].endswith("set them by kafka-configs")
+    assert given[of_topic].endswith("no Topic of the manifests declares a config for this topic")
+
+
 @pytest.mark.parametrize("path", list(our_tree.KAFKA))
 @poisons
 def test_whatever_kafkas_nodes_hold_it_is_shown_or_mended(

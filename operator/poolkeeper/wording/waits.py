@@ -173,10 +173,12 @@ def _foreign_move(wait: Wait) -> str:
 
 def _lost_run(wait: Wait) -> str:
     hanging = f"; {brokers_are(wait.brokers)} not live" if wait.brokers else ""
+    lost = f"in {wait.path} cannot be read" if wait.path else "is lost"
+    mended = "once `poolkeeper repair` has mended it, " if wait.path else ""
     return (
-        f"the record of run {wait.hash} is lost, and what it requested goes on:"
-        f" {few_of(wait.partitions)}{hanging}; `poolkeeper apply` or `run` takes it up, and keeps"
-        " its throttles until it has ended"
+        f"the record of run {wait.hash} {lost}, and what it requested goes on:"
+        f" {few_of(wait.partitions)}{hanging}; {mended}`poolkeeper apply` or `run` takes it up, and"
+        " keeps its throttles until it has ended"
     )
 
 

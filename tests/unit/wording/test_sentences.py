@@ -75,6 +75,7 @@ DETAILS: dict[WaitReason, list[Wait]] = {
     R.RUN_LOST: [
         Wait(R.RUN_LOST, hash="sha256:1", partitions=T[:1]),
         Wait(R.RUN_LOST, hash="sha256:1", partitions=T, brokers=(3,)),
+        Wait(R.RUN_LOST, hash="sha256:1", partitions=T[:1], path="/poolkeeper/run"),
     ],
     R.SOURCES_NOT_LIVE: [
         Wait(R.SOURCES_NOT_LIVE, partitions=T[:1], brokers=(1,)),

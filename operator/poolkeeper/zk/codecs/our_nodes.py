@@ -244,7 +244,7 @@ def parse(path: str, data: bytes) -> dict[str, Any]:
     except InvalidInput as wrong:
         raise of_problems(path, wrong) from None
     if not isinstance(body, dict):
-        raise damaged(path, f"it is a JSON {type(body).__name__} (expected an object)")
+        raise damaged(path, f"it is {typed_json.word(body)} (expected an object)")
     version = body.get("version")
     if type(version) is int and VERSION < version < 2**31:
         raise DamagedNode(NodeDamage(path, "", version))

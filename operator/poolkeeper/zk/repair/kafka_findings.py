@@ -180,7 +180,7 @@ def _config(examined: Examined, path: str, node: Node, found: str) -> Finding:
     if data is None:
         effect = (
             "its values cannot be told, and brokers that read it would take defaults: set them by"
-            " kafka-configs, or give manifests (-f) with a Topic that declares them"
+            f" kafka-configs{_or_declared(examined, path)}"
         )
         return Finding(path, found, Remedy.NONE, effect)
     return Finding(path, found, Remedy.WRITE, effect, node.version, data)
@@ -191,6 +191,15 @@ def _declared(examined: Examined, path: str) -> dict[str, str] | None:
     topics = () if examined.desired is None else examined.desired.topics
     specs = [spec for spec in topics if znodes.topic_config(spec.topic) == path]
     return dict(specs[0].config) if len(specs) == 1 and specs[0].config else None
+
+
+def _or_declared(examined: Examined, path: str) -> str:
+    """Say how a topic's config can be declared instead; nothing for the config of a broker."""
+    if not path.startswith(f"{znodes.TOPIC_CONFIGS}/"):
+        return ""
+    if examined.desired is None:
+        return ", or give manifests (-f) with a Topic that declares them"
+    return ", or declare them: no Topic of the manifests declares a config for this topic"
 
 
 # Requests

@@ -39,9 +39,7 @@ PATH = "/poolkeeper/records/throttles/broker:1"
     ("data", "damage"),
     [
         pytest.param(b"", NodeDamage(PATH, "it is empty (expected a JSON object)"), id="empty"),
-        pytest.param(
-            b"[]", NodeDamage(PATH, "it is a JSON list (expected an object)"), id="a-list"
-        ),
+        pytest.param(b"[]", NodeDamage(PATH, "it is a list (expected an object)"), id="a-list"),
         pytest.param(
             WRITTEN[1][1].replace(b'"version":1', b'"version":2'),
             NodeDamage(PATH, "", 2),

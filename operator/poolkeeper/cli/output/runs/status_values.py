@@ -6,7 +6,7 @@ So a run whose executor is dead is shown as recorded, with the remark that no ex
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from poolkeeper.errors import NodeDamage
@@ -160,7 +160,9 @@ def _run(
     waits = [*gates.controller(cluster), *gates.disagreements(cluster)]
     run, document = journal.run, journal.document
     lost = lost_runs.find(cluster, None if journal.stored.running else journal.request)
-    waits.extend(lost.waits())
+    damage = journal.run_damage
+    path = "" if damage is None else damage.path
+    waits.extend(replace(wait, path=path) for wait in lost.waits())
     known = requests.known_brokers(cluster, journal.records.brokers)
     if run is None:
         stall = stalls.foreign_stall_of(cluster, known)
@@ -191,7 +193,7 @@ def _run(
     if run.phase is Phase.COPYING:
         waits.extend(log_dir_copies.waits_of(steps, copies))
     waits.extend(left_throttles.changed(journal.throttles, journal.stored.running))
-    if journal.holder is None:
+    if journal.holder is None and damage is None:
         waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
     done = _bytes_done(moves, progress)
     given_up = sum(

@@ -15,14 +15,17 @@ from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.controller.drive import drive
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.runs import StopRequest
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.reconcile.act import stall_recovery
 from poolkeeper.sandbox import Sandbox
+from poolkeeper.zk.journal import journal
 from real.support import (
     MIB,
     REQUEST,
+    access,
     asking_brokers,
     assert_nothing_left,
     assignment,
@@ -121,6 +124,47 @@ def test_requests_that_somebody_left_do_not_keep_a_run_from_beginning(
     if version != "2.0.1":  # here the union stays, and is for the next plan to mend
         assert set(assignment(sandbox, other)[0]) == {1, 2}
     assert_nothing_left(sandbox, topic_name, other)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("again", [False, True], ids=["gone", "made-again"])
+def test_a_topic_that_is_deleted_in_mid_move_holds_no_rollback_up(
+    kafka, topic_name: str, monkeypatch: pytest.MonkeyPatch, version: str, again: bool
+) -> None:
+    monkeypatch.setattr(stall_recovery, "STALL_MS", 2_000)
+    sandbox, other = kafka(version), f"{topic_name}-other"
+    create(sandbox, topic_name, (1, 2))
+    create(sandbox, other, (1, 2))
+    traffic.fill(sandbox.bootstrap, {topic_name: 1}, 6 * MIB)
+    slow = Execution(throttle=Throttle(ThrottleMode.FIXED, MIB // 16))
+    wanted = desired(topic_name, other, execution=slow)
+    outcomes: list[Outcome] = []
+    deleted: list[bool] = []
+    with kazoo(sandbox.connect) as zookeeper:
+
+        def watch(outcome: Outcome) -> None:
+            outcomes.append(outcome)
+            if deleted or not is_worked_on(sandbox, topic_name):
+                return
+            marker = f"/admin/delete_topics/{topic_name}"
+            zookeeper.create(marker)
+            until(lambda: zookeeper.exists(marker) is None, "the topic is gone")
+            if again:
+                made = {"version": 1, "partitions": {"0": [2, 3]}}
+                zookeeper.create(f"/brokers/topics/{topic_name}", json.dumps(made).encode())
+            with access(sandbox).session() as session:
+                stop = StopRequest(at_once=True)
+                deleted.append(journal.request_stop(session, stop) is not None)
+
+        plan = plan_of(wanted, sandbox, moves=[move(sandbox, topic_name, 0, (1, 2), (3, 1))])
+        last = drive(asking_brokers(sandbox), wanted, plan, watch)
+        assert (last.state, deleted) == (State.STOPPED, [True])
+        assert not zookeeper.exists(REQUEST)
+    done = [action.kind for outcome in outcomes for action in outcome.did]
+    known = not again or version != "2.0.1"  # which has no topic ids
+    stale, ignored = ActionKind.STALE_REQUEST_WITHDRAWN, ActionKind.UNNOTICED_REQUEST_WITHDRAWN
+    assert (stale if known else ignored) in done
+    assert_nothing_left(sandbox, other, *([topic_name] if again else []))
 
 
 def is_worked_on(sandbox: Sandbox, topic: str) -> bool:

@@ -46,7 +46,8 @@ class FlowInput:
     """What the flow is solved for: classes, cells, replicas by broker, and the bands aimed at.
 
     `leave`: how many replicas at least must leave each broker, where bytes require that.
-    `copied`: MiB that each movable replica costs, where those that cost less are to be preferred.
+    `order`: the movable replicas class after class, those that cost least first. `copied`: MiB that
+    each of them costs, where those that cost less are to be preferred.
     """
 
     problem: PoolProblem
@@ -57,6 +58,7 @@ class FlowInput:
     replicas: Ints
     target: Band
     capacity: CapacityBounds
+    order: Ints
     leave: Ints | None = None
     copied: Ints | None = None
 
@@ -75,7 +77,10 @@ class ClassFlow:
 
 
 def solve_flow(given: FlowInput) -> ClassFlow:
-    """Solve for the flow of least cost; what replicas copy counts only if any of them moves."""
+    """Solve for the flow of least cost; what replicas copy counts only if any of them moves.
+
+    So a plan that moves none is the same whatever their sizes are.
+    """
     found = _solve(replace(given, copied=None))
     if given.copied is None or not found.movable_to_cell.any():
         return found
@@ -89,7 +94,7 @@ def _solve(given: FlowInput) -> ClassFlow:
     cell = network.add_nodes(len(cells.members))
     sink = network.add_nodes(1)
     group = network.add_nodes(len(movable.size))
-    giving = giving_of(movable, given.copied, len(problem.brokers), network.nodes)
+    giving = giving_of(movable, given.order, given.copied, len(problem.brokers), network.nodes)
     prices = _Prices.of(int(problem.eligible.sum()), giving.unit)
     cost = np.where(movable.fresh, _PROPOSAL, _MOVE) * giving.unit
     network.add_arcs(

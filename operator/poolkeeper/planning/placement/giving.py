@@ -40,22 +40,26 @@ class Giving:
 
 def copied_mib(problem: PoolProblem, movable: MovableReplicas, lists: Ints) -> Ints:
     """By replica, what its move copies: nothing if it came to its broker in an earlier round."""
-    broker = lists[movable.row, movable.slot]
-    found = any_slot(problem.lists[movable.row] == broker[:, None])
-    copied: Ints = np.where(found, problem.mib[movable.row], 0)
+    copied: Ints = problem.mib[movable.row]
+    came = np.flatnonzero((problem.lists != lists)[movable.row, movable.slot])
+    rows = movable.row[came]
+    broker = lists[rows, movable.slot[came]]
+    copied[came[~any_slot(problem.lists[rows] == broker[:, None])]] = 0
     return copied
 
 
-def giving_of(movable: MovableReplicas, copied: Ints | None, brokers: int, nodes: int) -> Giving:
+def giving_of(
+    movable: MovableReplicas, order: Ints, copied: Ints | None, brokers: int, nodes: int
+) -> Giving:
     """The parts of all classes; each class is one where sizes are unknown, alike or of no matter.
 
-    `copied`: MiB by replica. `brokers` and `nodes`: how many the network has, at least.
+    `order`: the replicas class after class, those that cost least first. `copied`: MiB by replica.
+    `brokers` and `nodes`: how many the network has, at least.
     """
     levels, known = _levels(brokers, nodes), copied
     if known is None or levels < 2 or len(distinct(known[known > 0])) < 2:
         whole = np.arange(len(movable.size))
         return Giving(whole, movable.size, np.zeros(len(whole), dtype=np.int64), 1)
-    order = np.lexsort((known, movable.number))
     number, ordered = movable.number[order], known[order]
     begin = np.searchsorted(number, np.arange(len(movable.size)))
     part = _part_of(np.arange(len(number)) - begin[number])

@@ -21,7 +21,7 @@ import numpy as np
 from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
 from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot
-from poolkeeper.planning.problem.grouping import number_groups, stable_order
+from poolkeeper.planning.problem.grouping import number_groups
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _FINE_ARCS_MAX = 100_000
@@ -135,23 +135,26 @@ def movable_replicas(
     )
 
 
-def members_of(
-    movable: MovableReplicas, chosen: Bools, by_size: Ints, copied: Ints | None = None
-) -> Members:
-    """The replicas of the chosen classes; `by_size`: all rows, the smallest first.
+def in_order(movable: MovableReplicas, by_size: Ints, copied: Ints | None = None) -> Ints:
+    """The places of all replicas, class after class; `by_size`: all rows, the smallest first.
 
-    `copied`: MiB by replica; those that cost least come first, and the smallest first among equals.
+    `copied`: MiB by replica, of its partition or none; those of a class that copy nothing come
+    first.
     """
     rank = np.empty(len(by_size), dtype=np.int64)
     rank[by_size] = np.arange(len(by_size))
-    at = np.flatnonzero(chosen[movable.number])
-    at = at[stable_order(rank[movable.row[at]], len(by_size))]
+    keys = rank[movable.row]
     if copied is not None:
-        at = at[np.argsort(copied[at], kind="stable")]
-    number = movable.number[at]
-    order = stable_order(number, len(chosen))
-    at = at[order]
-    start = np.searchsorted(number[order], np.arange(len(chosen) + 1))
+        keys += np.where(copied > 0, len(by_size), 0)
+    keys += movable.number * (2 * len(by_size))
+    order: Ints = np.argsort(keys)  # no two are equal: a class has one replica of a partition
+    return order
+
+
+def members_of(movable: MovableReplicas, chosen: Bools, order: Ints) -> Members:
+    """The replicas of the chosen classes; `order`: see `in_order`."""
+    at = order[chosen[movable.number[order]]]
+    start = np.searchsorted(movable.number[at], np.arange(len(chosen) + 1))
     barred = None if movable.barred is None else movable.barred[at]
     return Members(movable.row[at], movable.slot[at], start, barred)
 

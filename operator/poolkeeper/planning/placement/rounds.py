@@ -27,7 +27,12 @@ from poolkeeper.planning.placement.byte_targets import aim_of, spread_over_cells
 from poolkeeper.planning.placement.flow import FlowInput, solve_flow
 from poolkeeper.planning.placement.giving import copied_mib
 from poolkeeper.planning.placement.open_slots import slot_demands
-from poolkeeper.planning.placement.replica_classes import cells_of, members_of, movable_replicas
+from poolkeeper.planning.placement.replica_classes import (
+    cells_of,
+    in_order,
+    members_of,
+    movable_replicas,
+)
 from poolkeeper.planning.placement.rounding import ReplicaFlow
 from poolkeeper.planning.problem.arrays import NONE, Floats, Ints, any_slot
 from poolkeeper.planning.problem.pool_problem import PoolProblem
@@ -35,6 +40,8 @@ from poolkeeper.planning.problem.pool_problem import PoolProblem
 _ROUNDS_MAX = 40
 _SMALL_ROUNDS = 8
 """Rounds in which only the smallest replicas of a class move."""
+_FEW_OF = 50
+"""Once so few are left, of those that the first round wanted to move, others may move as well."""
 
 
 @frozen
@@ -82,10 +89,12 @@ def place(
         lists = first.lists
     if _is_inside(problem, lists, wide, capacity):
         return Placement(lists, wide)
+    few = 0
     for number in range(_ROUNDS_MAX):
         if _is_inside(problem, lists, narrow, capacity):
             break
-        step = _round(given, lists, narrow, only_first=number < _SMALL_ROUNDS)
+        step = _round(given, lists, narrow, few if number < _SMALL_ROUNDS else None)
+        few = few or step.wanted // _FEW_OF
         if not step.moved:
             break
         lists = step.lists
@@ -118,9 +127,8 @@ class _RoundInput:
     weighed: LoadMeasure | None
 
 
-def _round(
-    given: _RoundInput, lists: Ints, target: Band, *, only_first: bool = False
-) -> _RoundResult:
+def _round(given: _RoundInput, lists: Ints, target: Band, few: int | None = None) -> _RoundResult:
+    """Do a round; `few`: if more shall move, only the smallest of a class do."""
     problem, opened, capacity = given.problem, given.opened, given.capacity
     strict = all(spread.strict for spread in opened.spreads)
     cells = cells_of(problem, merge=given.weighed is not None and strict)
@@ -132,6 +140,7 @@ def _round(
         if cells.merged:
             leave = byte_surplus.replicas_to_leave(aim, lists, held, target)
     copied = None if given.weighed is not None else copied_mib(problem, movable, lists)
+    order = in_order(movable, given.by_size, copied)
     class_flow = solve_flow(
         FlowInput(
             problem,
@@ -142,6 +151,7 @@ def _round(
             held,
             target,
             capacity,
+            order,
             leave,
             copied,
         )
@@ -149,7 +159,7 @@ def _round(
     chosen = class_flow.movable_to_cell
     if aim is not None and chosen.any() and cells.merged:
         chosen = spread_over_cells(chosen, movable.sites)
-    members = members_of(movable, any_slot(chosen > 0), given.by_size, copied)
+    members = members_of(movable, any_slot(chosen > 0), order)
     flow = ReplicaFlow(
         cells,
         movable,
@@ -159,7 +169,7 @@ def _round(
         class_flow.demand_to_cell,
         class_flow.quota,
         aim,
-        only_first and class_flow.by_size,
+        few is not None and class_flow.by_size and int(chosen.sum()) > few,
     )
     assigned = assign(problem, lists, flow, capacity.mib)
     return _RoundResult(

@@ -75,6 +75,7 @@ def test_a_class_costs_more_the_more_it_gives(sizes: list[list[int]]) -> None:
     counts = [len(each) for each in sizes]
     number = np.repeat(np.arange(len(sizes)), counts)
     rows = np.arange(len(number))
+    flat = np.array([size for each in sizes for size in each])
     found = giving_of(
         MovableReplicas(
             row=rows,
@@ -86,7 +87,8 @@ def test_a_class_costs_more_the_more_it_gives(sizes: list[list[int]]) -> None:
             sites=np.zeros((len(sizes), 1), dtype=np.int64),
             barred=None,
         ),
-        np.array([size for each in sizes for size in each]),
+        np.lexsort((flat, number)),
+        flat,
         brokers=len(sizes),
         nodes=3 * len(sizes),
     )

@@ -216,8 +216,10 @@ def test_a_plan_with_prune_is_done_by_one_command(kafka, topics, tmp_path, versi
     assert run("plan", "-f", folder, "--prune", "--out", file).code == 2
     assert topics.done(sandbox) == set()
     done = run("apply", "-f", folder, "--plan", file, "--yes")
-    assert (done.code, done.err) == (0, "")
+    # Topics of other tests may stay on the drained broker, which is told.
+    assert all("not managed" in line for line in done.err.splitlines())
+    assert done.code == (4 if done.err else 0)
     assert topics.done(sandbox) == EVERYTHING
     assert records(sandbox, topics.moved) == kept_records > 0
-    assert run("plan", "-f", folder, "--prune").code == 0
+    assert run("plan", "-f", folder, "--prune").code == done.code
     assert_nothing_left(sandbox, topics.moved, topics.kept_shorter)

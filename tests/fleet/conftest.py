@@ -8,18 +8,24 @@ that wait is none of a test's own time.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import archives
+from bench import clusters
+from fleet import cases
 from fleet.in_process import InProcess
+from poolkeeper.cli import main
 from poolkeeper.fleet.engines import engines
 from poolkeeper.fleet.engines.engines import Engine
 from poolkeeper.fleet.lake.filesystems import root_of
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import ArrowObjects
+from poolkeeper.model import snapshots
+from poolkeeper.resources.write import manifests
 from s3_server import jars, s3, s3_server
 from servers import chroot
 
@@ -28,6 +34,9 @@ __all__ = ["chroot", "s3", "s3_server"]
 HERE = Path(__file__).parent
 IMPORTED = (HERE.parent, HERE.parents[1] / "examples" / "demo")
 TEST_S = 600
+DAY = ("--day", cases.DAY)
+NAMES = ("east", "west")
+"""The clusters of `fleet`."""
 SMALL = {
     "spark.executorEnv.PYTHONPATH": os.pathsep.join(map(str, IMPORTED)),  # tasks of these tests
     "spark.driver.memory": "512m",
@@ -71,3 +80,42 @@ def spark() -> Iterator[Engine]:
     with engines.open_engine("local[2]", conf=conf) as engine:
         yield engine
     archives.publish_spark()
+
+
+@pytest.fixture
+def run(
+    capsys: pytest.CaptureFixture[str], without_spark: None
+) -> Callable[..., tuple[int, str, str]]:
+    """Call `poolkeeper` in this process; returns its code, output and errors."""
+
+    def call(*words: object) -> tuple[int, str, str]:
+        code = main.main([str(word) for word in words])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    """Manifests of two clusters, and their snapshots."""
+    bodies = []
+    (tmp_path / "snapshots").mkdir()
+    for seed, name in enumerate(NAMES):
+        cluster = replace(clusters.cluster(200, brokers=24, joined=2, seed=seed), name=name)
+        snapshots.write(tmp_path / "snapshots" / f"{name}.json", cluster)
+        desired = clusters.desired(26)
+        connect = replace(desired.cluster.zookeeper, connect=f"127.0.0.1:1/{name}")
+        spec = replace(desired.cluster, name=name, zookeeper=connect, default_pool=f"{name}-all")
+        bodies.append(manifests.cluster_body(spec))
+        bodies.append(
+            manifests.pool_body(replace(desired.pools[0], name=f"{name}-all", cluster=name))
+        )
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / "all.yaml").write_text(manifests.text_of(bodies))
+    return tmp_path
+
+
+def where(fleet: Path) -> tuple[object, ...]:
+    """The options that name what `fleet` has, and the tables beside it."""
+    return ("-f", fleet / "manifests", "--snapshots", fleet / "snapshots", "--out", fleet / "out")

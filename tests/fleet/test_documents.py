@@ -10,11 +10,8 @@ from pathlib import Path
 import pytest
 
 from control_plane.building import CHECKOUT
-from fleet.test_cli import fleet, run
 from poolkeeper.cli.commands.fleet import fleet as commands
 from poolkeeper.fleet.storage import schemas
-
-__all__ = ["fleet", "run"]
 
 
 def section(document: str, title: str) -> str:

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fleet import cases
+from fleet.conftest import DAY
 from fleet.in_process import InProcess
-from fleet.test_cli import DAY, fleet
 from fleet.test_s3 import session, use
 from matrices import soak
 from poolkeeper.cli import main
@@ -22,7 +22,7 @@ from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from s3_server import Bucket
 
-__all__ = ["fleet", "session"]
+__all__ = ["session"]
 
 DAMAGES: dict[tuple[str, str], Callable[[bytes], bytes | None]] = {
     ("snapshot", "partitions"): lambda body: body[: len(body) // 2],

@@ -6,13 +6,10 @@ from pathlib import Path
 import pytest
 
 from fleet import cases
-from fleet.conftest import lake_at
-from fleet.test_cli import DAY, fleet, run, where
+from fleet.conftest import DAY, lake_at, where
 from poolkeeper.cli.output.left_undone import EXIT_CODE
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.storage import schemas
-
-__all__ = ["fleet", "run"]
 
 NEXT = "2026-03-02"
 

@@ -8,14 +8,11 @@ import pytest
 
 from bench import clusters
 from fleet import cases
-from fleet.conftest import lake_at
-from fleet.test_cli import DAY, fleet, run, where
+from fleet.conftest import DAY, lake_at, where
 from poolkeeper.cli.output.left_undone import EXIT_CODE
 from poolkeeper.fleet.storage import schemas, snapshot_file
 from poolkeeper.model import snapshots
 from poolkeeper.text import moment
-
-__all__ = ["fleet", "run"]
 
 DAY_MS = 86_400_000
 DAY_BEGIN_MS = cases.NOW_MS // DAY_MS * DAY_MS

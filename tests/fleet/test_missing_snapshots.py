@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from fleet import cases
-from fleet.test_cli import DAY, fleet, run, where
+from fleet.conftest import DAY, where
 from poolkeeper.cli.output.left_undone import EXIT_CODE
-
-__all__ = ["fleet", "run"]
 
 MISSING = ": no snapshot of west is there (expected west.json, west.json.gz or west.parquet)"
 

@@ -11,13 +11,13 @@ import pytest
 from pyspark import cloudpickle
 
 import poolkeeper
-from fleet.test_cli import DAY, fleet, where
+from fleet.conftest import DAY, where
 from matrices import soak
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.engines import releases
 from standalone_spark import StandaloneSpark, standalone_spark
 
-__all__ = ["fleet", "standalone_spark"]
+__all__ = ["standalone_spark"]
 
 OTHER = "9.8.7"
 PACKAGE = Path(poolkeeper.__file__).parent

@@ -12,17 +12,14 @@ from pathlib import Path
 import pytest
 
 import poolkeeper
-from fleet.conftest import lake_at
+from fleet.conftest import DAY, lake_at, where
 from fleet.in_process import InProcess
-from fleet.test_cli import DAY, fleet, where
 from fleet.test_damaged_tables import contents
 from poolkeeper.cli import main
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.engines import engines
 from poolkeeper.fleet.engines.session import LOCAL_DISK
 from poolkeeper.fleet.lake.lake import Lake
-
-__all__ = ["fleet"]
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 RUNS_S = 900

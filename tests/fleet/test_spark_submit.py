@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from fleet import cases
-from fleet.test_cli import DAY, NAMES, fleet, run, where
+from fleet.conftest import DAY, NAMES, where
 from poolkeeper.errors import Refused
 from standalone_spark import SUBMIT_S, StandaloneSpark, standalone_spark
 
-__all__ = ["fleet", "run", "standalone_spark"]
+__all__ = ["standalone_spark"]
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 

@@ -19,7 +19,7 @@ from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesyst
 from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.lake.reading import Reader
-from poolkeeper.fleet.lake.versions import Versions
+from poolkeeper.fleet.lake.versions import RowVersions
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.model.desired import Desired
 
@@ -148,7 +148,7 @@ def test_the_driver_dies_between_the_mark_of_a_replaced_run_and_the_publication(
     first, second = begun(lake), begun(lake)
     lake.publish(first, [entry("a", first)])
     with monkeypatch.context() as patched:
-        patched.setattr(Versions, "_put", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(RowVersions, "_put", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             lake.publish(second, [entry("a", second)])
     assert lake.current("plan", DAY) == {"a": entry("a", first)}

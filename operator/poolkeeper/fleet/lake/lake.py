@@ -33,7 +33,7 @@ from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.objects import PART, Objects, StoredObject
 from poolkeeper.fleet.lake.steps import TABLES_OF
-from poolkeeper.fleet.lake.versions import Versions, listed
+from poolkeeper.fleet.lake.versions import RowVersions, listed
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
@@ -270,9 +270,9 @@ class Lake:
         except DamagedFile:
             return None
 
-    def _versions(self, step: str, day: str) -> Versions[ClusterEntry]:
+    def _versions(self, step: str, day: str) -> RowVersions[ClusterEntry]:
         folder = f"{_CURRENT}/step={step}/day={day}"
-        return Versions(
+        return RowVersions(
             self.objects,
             folder,
             lake_entries.from_bytes,

@@ -10,7 +10,7 @@ from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import PART
-from poolkeeper.fleet.lake.versions import Versions, listed
+from poolkeeper.fleet.lake.versions import RowVersions, listed
 from poolkeeper.fleet.storage import codecs, parquet, schemas, table_schema
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
@@ -56,8 +56,8 @@ def remove(lake: Lake, names: Container[str]) -> None:
         _change(lake, lambda old: {name: each for name, each in old.items() if name not in names})
 
 
-def _versions(lake: Lake) -> Versions[Manifest]:
-    return Versions(lake.objects, _FOLDER, _from_bytes, _to_bytes, lake.now_ms)
+def _versions(lake: Lake) -> RowVersions[Manifest]:
+    return RowVersions(lake.objects, _FOLDER, _from_bytes, _to_bytes, lake.now_ms)
 
 
 def _change(lake: Lake, changed: Callable[[Mapping[str, Manifest]], dict[str, Manifest]]) -> None:

@@ -43,7 +43,7 @@ def listed(objects: Objects, folder: str) -> list[StoredObject]:
 
 
 @frozen
-class Versions(Generic[Row]):
+class RowVersions(Generic[Row]):
     """The versions in a folder.
 
     `from_bytes`: the rows of a body by cluster, given its path too; raises `DamagedFile`.

@@ -27,6 +27,7 @@ from poolkeeper.model.plans import (
     PoolCertificate,
     Step,
 )
+from poolkeeper.model.problems import is_left_undone
 from poolkeeper.model.specs import ReplicasAtATime
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import outages, sources
@@ -180,7 +181,7 @@ def proposal(
         *unclean_elections.problems(steps, cluster),
         *quota_problems(counts.quotas, held),
     }
-    told = {*scope.to_delete, *(problem.topic for problem in problems)}
+    told = {p.topic for p in problems if is_left_undone(p.reason)}.union(scope.to_delete)
     problems.update(drained_brokers.problems(desired, cluster, scope.homes, told))
     return Proposal(moves, steps, layouts.layouts, frozenset(problems))
 

@@ -21,7 +21,7 @@ def problems(
 ) -> Iterator[PlanProblem]:
     """Yield one problem for each pool.
 
-    `told`: topics that are deleted, or that another problem says are left alone.
+    `told`: topics that are deleted, or of which another problem says what is left undone.
     """
     pools = [pool for pool in desired.pools if pool.drain]
     if not pools:

@@ -319,15 +319,15 @@ def _topics(names: Names) -> str:
 
 @frozen
 class AwaitsOwnMoves:
-    """Partitions that brokers are rid of by this plan, and that would have to move again."""
+    """Partitions that a part of the plan moves, and that would have to move again."""
 
     reason: ClassVar = ProblemReason.AWAITS_MOVES
     partitions: Names
 
     def __str__(self) -> str:
         return (
-            f"the next plan moves {counted(self.partitions.total, 'partition')} again, which this"
-            f" one moves for the platform first: {self.partitions}"
+            f"the next plan moves {counted(self.partitions.total, 'partition')} again, as parts of"
+            f" this plan stay as they were asked about: {self.partitions}"
         )
 
 

@@ -30,7 +30,7 @@ from poolkeeper.planning.constraints.bands import Band
 from poolkeeper.planning.constraints.capacity import CapacityBounds
 from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.placement.giving import giving_of
-from poolkeeper.planning.placement.network import Network
+from poolkeeper.planning.placement.network import CostsTooLarge, Network
 from poolkeeper.planning.placement.open_slots import SlotDemands
 from poolkeeper.planning.placement.replica_classes import Cells, MovableReplicas, bounds_of, by_rack
 from poolkeeper.planning.problem.arrays import Ints
@@ -84,7 +84,10 @@ def solve_flow(given: FlowInput) -> ClassFlow:
     found = _solve(replace(given, copied=None))
     if given.copied is None or not found.movable_to_cell.any():
         return found
-    return _solve(given)
+    try:
+        return _solve(given)
+    except CostsTooLarge:  # sizes come last
+        return found
 
 
 def _solve(given: FlowInput) -> ClassFlow:

@@ -11,6 +11,10 @@ import numpy as np
 from poolkeeper.planning.problem.arrays import Ints
 
 
+class CostsTooLarge(Exception):
+    """The solver cannot add up costs along a path in 64 bits."""
+
+
 @dataclass(slots=True)
 class Network:
     """A network under construction; `add_arcs` returns the slice that names a block of arcs."""
@@ -34,7 +38,10 @@ class Network:
         return slice(self.arcs - count, self.arcs)
 
     def solve(self, supply: Ints) -> Ints:
-        """The flow by arc, of minimal cost; `supply` by node must sum to zero and be routable."""
+        """The flow by arc, of minimal cost; `supply` by node must sum to zero and be routable.
+
+        Raises `CostsTooLarge`.
+        """
         from ortools.graph.python import min_cost_flow  # a large library, and many plans need none
 
         solver = min_cost_flow.SimpleMinCostFlow()
@@ -46,6 +53,8 @@ class Network:
         )
         solver.set_nodes_supplies(np.arange(self.nodes, dtype=np.int32), supply)
         status = solver.solve()
+        if status == solver.BAD_COST_RANGE:
+            raise CostsTooLarge
         if status != solver.OPTIMAL:
             raise AssertionError(f"the flow network must be feasible, the solver says {status}")
         return np.asarray(solver.flows(arcs), dtype=np.int64)

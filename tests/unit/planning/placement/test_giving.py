@@ -13,7 +13,9 @@ from laws import examples
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.model.topology import Partition
+from poolkeeper.planning.placement import flow
 from poolkeeper.planning.placement.giving import giving_of
+from poolkeeper.planning.placement.network import CostsTooLarge
 from poolkeeper.planning.placement.replica_classes import MovableReplicas
 from poolkeeper.planning.planner import make_plan
 
@@ -61,6 +63,21 @@ def test_brokers_that_join_get_the_smallest_replicas(seed: int) -> None:
     proof = plan.certificates[0]
     assert proof.replica_moves == proof.replica_moves_lower_bound
     assert proof.bytes <= 1.05 * proof.bytes_lower_bound
+
+
+def test_sizes_do_not_count_where_their_costs_are_too_large(monkeypatch) -> None:
+    solve = flow._solve
+
+    def limited(given: flow.FlowInput) -> flow.ClassFlow:
+        if given.copied is not None:
+            raise CostsTooLarge
+        return solve(given)
+
+    monkeypatch.setattr(flow, "_solve", limited)
+    partitions = [partition(number, 1, 2, size_bytes=number * MIB) for number in range(6)]
+    plan = planned({1: "", 2: "", 3: ""}, *partitions)
+    proof = plan.certificates[0]
+    assert proof.replica_moves == proof.replica_moves_lower_bound > 0
 
 
 sizes_by_class = st.lists(

@@ -30,3 +30,19 @@ def test_a_topic_made_again_is_another_one_and_moves_like_any(kafka: str) -> Non
         leader, isr, _ = cluster.state("t", int(partition))
         assert (leader, set(replicas), set(isr)) == (replicas[0], {3, 4}, {3, 4})
     assert cluster.simulation.strays(1) == ()
+
+
+@pytest.mark.parametrize("kafka", ["2.8.2", "3.9.2"])
+def test_the_api_moves_no_partition_of_a_topic_that_is_being_deleted(kafka: str) -> None:
+    """Real brokers answer UNKNOWN_TOPIC_OR_PARTITION: the deletion would never end."""
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
+    cluster.start()
+    cluster.create_topic("t", [1, 3], [1, 2])
+    cluster.simulation.kill(3)
+    cluster.create("/admin/delete_topics/t", b"")
+    cluster.settle()
+    cluster.simulation.alter_reassignments({("t", 0): [2]})
+    cluster.settle()
+    assert cluster.replicas("t") == {"0": [1, 3], "1": [1, 2]}
+    cluster.simulation.start_broker(3)
+    assert cluster.clock.run_until(lambda: not cluster.exists("/brokers/topics/t"), 20_000)

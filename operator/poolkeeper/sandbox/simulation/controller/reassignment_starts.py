@@ -96,6 +96,9 @@ def alter(controller: ActiveController, targets: Mapping[Tp, Ids | None]) -> Ste
     yield from forget_recorded(controller, dict.fromkeys(targets))
     for tp in controller.order("alter", targets):
         assignment, target = controller.assignment(tp), targets[tp]
+        if tp.topic in controller.deleting:
+            controller.note(f"{tp} is being deleted: not reassigned")
+            continue
         if assignment is None or (target is None and not assignment.moving):
             continue
         wanted = assignment.towards(assignment.origin if target is None else target)

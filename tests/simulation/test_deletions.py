@@ -32,6 +32,20 @@ def test_a_topic_made_again_is_another_one_and_moves_like_any(kafka: str) -> Non
     assert cluster.simulation.strays(1) == ()
 
 
+@pytest.mark.parametrize("kafka", ["1.1.1", "2.8.2", "3.9.2"])
+def test_an_empty_broker_of_the_missing_id_ends_a_deletion(kafka: str) -> None:
+    cluster = SimulatedCluster(SimulationSpec(spread(3), kafka=kafka))
+    cluster.start()
+    cluster.create_topic("t", [1, 2], [2, 1])
+    cluster.request({("t", 0): [1, 99]})
+    cluster.settle()
+    cluster.create("/admin/delete_topics/t", b"")
+    cluster.clock.advance(20_000)
+    assert cluster.exists("/brokers/topics/t")
+    cluster.simulation.add_broker(replace(spread(1)[0], id=99))
+    assert cluster.clock.run_until(lambda: not cluster.exists("/brokers/topics/t"), 20_000)
+
+
 @pytest.mark.parametrize("kafka", ["2.8.2", "3.9.2"])
 def test_the_api_moves_no_partition_of_a_topic_that_is_being_deleted(kafka: str) -> None:
     """Real brokers answer UNKNOWN_TOPIC_OR_PARTITION: the deletion would never end."""

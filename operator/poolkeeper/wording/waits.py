@@ -82,6 +82,16 @@ def _held_last(wait: Wait) -> str:
     return f": {named('broker', wait.brokers)} held it in sync last, and must be started again"
 
 
+def _held_up_deletion(wait: Wait) -> str:
+    kept = "" if not wait.partitions else f"{few_of(wait.partitions)}: "
+    return (
+        f"{kept}topic {wait.topic} is being deleted, and {brokers_are(wait.brokers)} not live:"
+        f" Kafka ends the deletion once {'it has' if len(wait.brokers) == 1 else 'they have'}"
+        f" started; where {'it is' if len(wait.brokers) == 1 else 'they are'} gone for good, an"
+        " empty broker of the same id does as well"
+    )
+
+
 def _return_behind(wait: Wait) -> str:
     held = f" (it holds {size(wait.count)}, the leader {size(wait.of)})" if wait.of else ""
     return (
@@ -330,8 +340,9 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f"{few_of(wait.partitions)}: {brokers_are(wait.brokers)} not live"
     ),
     _R.TOPIC_QUEUED_FOR_DELETION: lambda wait: (
-        f"{few_of(wait.partitions)}: topic {wait.partitions[0].topic} is being deleted"
+        f"{few_of(wait.partitions)}: topic {wait.topic} is being deleted"
     ),
+    _R.DELETION_AWAITS_BROKERS: _held_up_deletion,
     _R.PARTITION_STATE_UNKNOWN: lambda wait: (
         f"{few_of(wait.partitions)}: the partition's state is not known"
     ),

@@ -221,6 +221,8 @@ def _with_sizes(s: Situation, cluster: Cluster) -> Cluster:
 REPAIRED = (WaitReason.FAILED, WaitReason.ISR_OUTSIDE_REPLICAS)
 """What `poolkeeper repair` mends."""
 
+DELETIONS = (WaitReason.TOPIC_QUEUED_FOR_DELETION, WaitReason.DELETION_AWAITS_BROKERS)
+
 
 def _put_right(s: Situation, outcome: Outcome) -> None:
     """Undo what people can undo: brokers return, strangers go, everything is allowed."""
@@ -236,7 +238,7 @@ def _put_right(s: Situation, outcome: Outcome) -> None:
         s.cluster.delete("/controller")
     if any(wait.reason in REPAIRED for wait in outcome.waits):
         repairs.repair(s)
-    if has(outcome.waits, WaitReason.TOPIC_QUEUED_FOR_DELETION):
+    if any(wait.reason in DELETIONS for wait in outcome.waits):
         repairs.remove_topics(s, tools.NOBODY)
     if has(outcome.waits, WaitReason.REQUEST_IGNORED):
         s.cluster.clock.advance(IGNORED_PAUSE_MS)

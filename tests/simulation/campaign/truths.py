@@ -281,5 +281,8 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.FAILED: _damaged,
     WaitReason.THROTTLES_LEFT: lambda s, w: throttled_by(w) <= set(tools.throttled(s)),
     WaitReason.TOPIC_QUEUED_FOR_DELETION: _marked,
+    WaitReason.DELETION_AWAITS_BROKERS: lambda s, w: (
+        s.cluster.exists(f"/admin/delete_topics/{w.topic}") and _dead(s, w)
+    ),
     WaitReason.LEADERS_MISSING: lambda s, _: bool(s.dead),
 }

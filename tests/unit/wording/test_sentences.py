@@ -116,6 +116,10 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.TARGET_NOT_LIVE, brokers=(3,), partitions=T[:1]),
         Wait(R.TARGET_NOT_LIVE, brokers=(3, 4), partitions=T[:1]),
     ],
+    R.DELETION_AWAITS_BROKERS: [
+        Wait(R.DELETION_AWAITS_BROKERS, topic="t", brokers=(3,)),
+        Wait(R.DELETION_AWAITS_BROKERS, topic="t", brokers=(3, 4), partitions=T[:1]),
+    ],
     R.LEADERS_MISSING: [
         Wait(R.LEADERS_MISSING, topic="t", partitions=T[:2]),
         Wait(R.LEADERS_MISSING, topic="t", partitions=T),

@@ -104,7 +104,7 @@ _IN_COURSE = frozenset(
     )
 )
 """What passes in the normal course of the work."""
-_OF_ONE_TOPIC = frozenset((_R.TOPIC_QUEUED_FOR_DELETION, _R.TOPIC_NODE_TOO_LARGE))
+_OF_ONE_TOPIC = frozenset((_R.TOPIC_NODE_TOO_LARGE,))
 
 
 def blocks(wait: Wait) -> bool:

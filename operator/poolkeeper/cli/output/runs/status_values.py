@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from poolkeeper import wording
 from poolkeeper.errors import NodeDamage
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.punctuality import Punctuality
@@ -18,6 +19,7 @@ from poolkeeper.model.execution.waits import Wait, holds_up
 from poolkeeper.model.plans import Move, PlanProblem
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.planning.run_state import deletions
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress import log_dir_copies
 from poolkeeper.planning.run_state.progress.log_dir_copies import (
@@ -313,4 +315,5 @@ def _warnings(cluster: Cluster) -> tuple[str, ...]:
         found.append(f"{len(cluster.torn)} topics changed while they were read: {names}")
     if cluster.deleting:
         found.append(f"being deleted: {', '.join(sorted(cluster.deleting)[:5])}")
+        found += wording.sentences(deletions.held_up(cluster)[:5])
     return tuple(found)

@@ -23,6 +23,7 @@ from poolkeeper.model.plans import Move, Urgency
 from poolkeeper.model.topic_config.values import whole
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
 from poolkeeper.model.versions import records_moves
+from poolkeeper.planning.run_state.deletions import deletion_wait
 from poolkeeper.planning.run_state.gates import windows
 from poolkeeper.planning.run_state.progress.move_progress import (
     MoveProgress,
@@ -137,10 +138,14 @@ def foreign(
 
 
 def _moving(cluster: Cluster) -> dict[TopicPartition, Replicas]:
-    """Return the partitions that Kafka itself says are moving, each with what is added."""
+    """Return the partitions that Kafka itself says are moving, each with what is added.
+
+    Those of a topic that is being deleted are not: its replicas are deleted, and copied no more.
+    """
     return {
         TopicPartition(topic.name, partition.partition): partition.adding
         for topic in cluster.topics.values()
+        if topic.name not in cluster.deleting
         for partition in not_whole(topic.partitions)
         if partition.moving
     }
@@ -254,13 +259,13 @@ def hanging(
     """
     targets: dict[int, list[TopicPartition]] = {}
     sources: dict[Replicas, list[TopicPartition]] = {}
-    doomed: list[TopicPartition] = []
+    doomed: dict[str, list[TopicPartition]] = {}
     for (move, index), p in zip(step, progress, strict=True):
         if p.state is not MoveState.IN_FLIGHT:
             continue
         name = move.name
         if move.topic in cluster.deleting:
-            doomed.append(name)
+            doomed.setdefault(move.topic, []).append(name)
         if lost := lost_sources(cluster, name):
             sources.setdefault(lost, []).append(name)
         for broker in set(move.path[index]) - set(cluster.brokers) - set(lost):
@@ -275,9 +280,8 @@ def hanging(
             for broker, names in sorted(targets.items())
         ),
         *(
-            (Wait(WaitReason.TOPIC_QUEUED_FOR_DELETION, partitions=tuple(doomed)),)
-            if doomed
-            else ()
+            deletion_wait(cluster, topic, WaitReason.TOPIC_QUEUED_FOR_DELETION, names)
+            for topic, names in sorted(doomed.items())
         ),
     )
 
@@ -314,7 +318,8 @@ def _may_plainly_go(move: Move, at: int, cluster: Cluster) -> bool:
 def _block(move: Move, at: int, cluster: Cluster) -> Wait | None:
     named = (move.name,)
     if move.topic in cluster.deleting:
-        return Wait(WaitReason.TOPIC_QUEUED_FOR_DELETION, partitions=named)
+        reason = WaitReason.TOPIC_QUEUED_FOR_DELETION
+        return deletion_wait(cluster, move.topic, reason, named)
     after = move.path[at + 1]
     dead = sorted(set(after) - set(move.path[at]) - set(cluster.brokers))
     if dead:

@@ -26,6 +26,7 @@ from poolkeeper.model.plans import (
     Step,
 )
 from poolkeeper.model.topology import Broker, Cluster, Partition, Replicas, Topic, TopicPartition
+from poolkeeper.planning.run_state.deletions import deletion_wait
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
 
 ELECTION_PARTITIONS_MAX = 1000
@@ -117,7 +118,7 @@ def _failed_log_dir(step: MoveLogDir, broker: Broker | None, held: str | None) -
 
 def _creation(step: CreateTopic, topic: Topic | None, cluster: Cluster) -> StepProgress:
     if step.topic in cluster.deleting:
-        return _settling(Wait(WaitReason.TOPIC_STILL_DELETING, topic=step.topic))
+        return _settling(deletion_wait(cluster, step.topic, WaitReason.TOPIC_STILL_DELETING))
     if topic is None:
         return TO_DO
     if tuple(p.replicas for p in topic.partitions) != step.replicas:
@@ -153,7 +154,7 @@ def _config(step: SetConfig, topic: Topic) -> StepProgress:
 
 def _deletion(step: DeleteTopic, topic: Topic | None, cluster: Cluster) -> StepProgress:
     if step.topic in cluster.deleting:
-        return _settling(Wait(WaitReason.TOPIC_DELETING, topic=step.topic))
+        return _settling(deletion_wait(cluster, step.topic, WaitReason.TOPIC_DELETING))
     if topic is None:
         return DONE
     if step.topic_id and topic.topic_id and step.topic_id != topic.topic_id:

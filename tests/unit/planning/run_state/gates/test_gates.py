@@ -99,6 +99,16 @@ def move(number=0, path=((1, 2), (3, 2)), urgency=4) -> Move:
             id="foreign-move-by-the-api",
         ),
         pytest.param(
+            cluster(
+                partition(7, 99, 1, 2, isr=(1,), adding=(99,), leader=-1),
+                deleting=frozenset({"t"}),
+            ),
+            HEALTHY,
+            (),
+            (),
+            id="what-is-being-deleted-moves-no-more",
+        ),
+        pytest.param(
             cluster(partition(1, 1, 2, isr=(1,))),
             HEALTHY,
             (move(),),
@@ -198,8 +208,15 @@ def test_a_stage_does_not_start_behind_a_closed_gate(seen, baseline, moves, expe
             cluster(partition(0, 1, 2), deleting=frozenset({"t"})),
             move(),
             0,
-            Wait(R.TOPIC_QUEUED_FOR_DELETION, partitions=T0),
+            Wait(R.TOPIC_QUEUED_FOR_DELETION, topic="t", partitions=T0),
             id="topic-queued-for-deletion",
+        ),
+        pytest.param(
+            cluster(partition(0, 1, 9), partition(1, 2, 8), deleting=frozenset({"t"})),
+            move(),
+            0,
+            Wait(R.DELETION_AWAITS_BROKERS, topic="t", partitions=T0, brokers=(8, 9)),
+            id="topic-whose-deletion-hangs",
         ),
     ],
 )

@@ -80,6 +80,18 @@ DELETE = DeleteTopic("t", "id-1")
             settling(R.TOPIC_STILL_DELETING, topic="t"),
             id="create-behind-a-deletion",
         ),
+        pytest.param(
+            CREATE,
+            cluster(partition(0, 1, 9), deleting=frozenset({"t"})),
+            settling(R.DELETION_AWAITS_BROKERS, topic="t", brokers=(9,)),
+            id="create-behind-a-deletion-that-hangs",
+        ),
+        pytest.param(
+            DELETE,
+            cluster(partition(0, 1, 9), deleting=frozenset({"t"})),
+            settling(R.DELETION_AWAITS_BROKERS, topic="t", brokers=(9,)),
+            id="a-deletion-that-hangs",
+        ),
         pytest.param(ADD, cluster(partition(0, 1, 2)), TO_DO, id="add"),
         pytest.param(ADD, cluster(partition(0, 1, 2), partition(1, 2, 3)), DONE, id="added"),
         pytest.param(

@@ -1,0 +1,48 @@
+"""Topics that real brokers cannot delete, and what ends that."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.errors import UnknownTopicOrPartitionError
+
+from conditions import until
+from matrices import soak
+from poolkeeper.cli.main import main
+from poolkeeper.model.versions import records_moves
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import body_of
+from poolkeeper.sandbox import spread
+from real.support import REQUEST, create, kazoo
+
+pytestmark = pytest.mark.long
+MARKERS = "/admin/delete_topics"
+
+
+@pytest.mark.parametrize("version", ["3.9.2", *soak("2.8.2", "2.0.1")])
+def test_an_empty_broker_of_the_missing_id_ends_a_deletion(
+    fresh_kafka, topic_name, version, capsys
+):
+    sandbox = fresh_kafka(version, brokers=2)
+    with kazoo(sandbox.connect) as zookeeper:
+        create(sandbox, topic_name, (1, 2), (2, 1))
+        body = body_of({(topic_name, 0): [1, 99]})
+        zookeeper.create(REQUEST, json.dumps(body).encode())
+        node = f"/brokers/topics/{topic_name}"
+        until(lambda: b"99" in zookeeper.get(node)[0], "the move that cannot end", 30)
+        zookeeper.create(f"{MARKERS}/{topic_name}")
+        state = f"{node}/partitions/0/state"
+        until(lambda: b'"leader":-1' in zookeeper.get(state)[0], "the deletion's begin", 30)
+        assert main(("status", sandbox.connect)) == 0
+        told = " ".join(capsys.readouterr().out.split())
+        assert f"topic {topic_name} is being deleted, and broker 99 is not live" in told
+        if records_moves(version):
+            admin = KafkaAdminClient(bootstrap_servers=sandbox.bootstrap.split(","))
+            wanted = TopicPartition(topic_name, 0)
+            answer = admin.alter_partition_reassignments({wanted: [2]})
+            admin.close()
+            assert answer == {wanted: UnknownTopicOrPartitionError}
+        assert zookeeper.exists(node)
+        sandbox.add_broker(replace(spread(1)[0], id=99))
+        until(lambda: not zookeeper.get_children(MARKERS), "the deletion's end", 30)
+        assert not zookeeper.exists(node)

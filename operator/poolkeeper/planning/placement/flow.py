@@ -81,13 +81,17 @@ def solve_flow(given: FlowInput) -> ClassFlow:
 
     So a plan that moves none is the same whatever their sizes are.
     """
-    found = _solve(replace(given, copied=None))
-    if given.copied is None or not found.movable_to_cell.any():
-        return found
+    unsized = replace(given, copied=None)
+    if given.copied is None:
+        return _solve(unsized)
+    if len(given.demands.slots):  # else there is but one flow without moves
+        found = _solve(unsized)
+        if not found.movable_to_cell.any():
+            return found
     try:
         return _solve(given)
     except CostsTooLarge:  # sizes come last
-        return found
+        return _solve(unsized)
 
 
 def _solve(given: FlowInput) -> ClassFlow:

@@ -40,7 +40,7 @@ from poolkeeper.planning.problem.pool_problem import PoolProblem
 _ROUNDS_MAX = 40
 _SMALL_ROUNDS = 8
 """Rounds in which only the smallest replicas of a class move."""
-_FEW_OF = 50
+_FEW_OF = 8
 """Once so few are left, of those that the first round wanted to move, others may move as well."""
 
 

@@ -7,6 +7,6 @@ the folder `execution` (a plan being carried out). `problems` is why a plan leav
 `rebalances` is one plan over many clusters. `snapshots`, with `snapshot_fields`, is a cluster as a
 file, `readings` one reading of a cluster. The folder `columns` is for what is too many to look at
 one by one. `versions` and `possible_versions` are Kafka's releases, the folder `topic_config` what
-their topics can be set to. `credentials` is who Poolkeeper is, `names` what its resources are
-called on Kubernetes.
+their topics can be set to, `topic_patterns` how their names are matched. `credentials` is who
+Poolkeeper is, `names` what its resources are called on Kubernetes.
 """

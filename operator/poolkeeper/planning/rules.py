@@ -12,9 +12,8 @@ For checking only: the planner derives the same from the same values with its ow
   MiB. A partition that does not exist yet counts as nothing.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -23,6 +22,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec, UnmanagedTopics
 from poolkeeper.model.tenancy import AdoptionPolicy
+from poolkeeper.model.topic_patterns import matches
 from poolkeeper.model.topology import Cluster, Topic
 
 MIB = 1024**2
@@ -94,8 +94,7 @@ class Rules:
         if lists == (None, None):
             return adoption.policy in (None, AdoptionPolicy.OPEN)
         by_namespace = adoption.namespaces is None or namespace in adoption.namespaces
-        patterns = map(re.compile, adoption.topics or ())
-        return by_namespace and (adoption.topics is None or _matches(patterns, topic))
+        return by_namespace and (adoption.topics is None or matches(adoption.topics, topic))
 
     @cached_property
     def _placeable(self) -> tuple[TopicSpec, ...]:
@@ -234,7 +233,7 @@ class Rules:
             return AuditHome(None, evacuate=True)
         if spec is not None:
             return self._declared_home(spec)
-        claims = sorted(n for n, patterns in self._claims.items() if _matches(patterns, topic))
+        claims = sorted(p.name for p in self.desired.pools if matches(p.claims, topic))
         if len(claims) > 1:
             return AuditHome(None, untouchable=f"pools {' and '.join(claims)} both claim it")
         policy = self.desired.cluster.unmanaged_topics
@@ -261,10 +260,6 @@ class Rules:
         if record is None or (live is not None and not record.is_of(live)):
             return None
         return record.owner
-
-    @cached_property
-    def _claims(self) -> Mapping[str, tuple[re.Pattern[str], ...]]:
-        return {pool.name: tuple(map(re.compile, pool.claims)) for pool in self.desired.pools}
 
     def _shared(self, name: str) -> str:
         """Why nothing moves in a pool that shares a broker with another."""
@@ -298,10 +293,6 @@ def _sizes_mib(topic: Topic) -> Mapping[int, int]:
         p.partition: -(-(usual if p.size_bytes is None else p.size_bytes) // MIB)
         for p in topic.partitions
     }
-
-
-def _matches(patterns: Iterable[re.Pattern[str]], topic: str) -> bool:
-    return any(pattern.fullmatch(topic) for pattern in patterns)
 
 
 def metric_name(topic: str) -> str:

@@ -19,7 +19,6 @@ that is enforced or that added partitions exceed, topics that several resources 
 declared in a pool that does not exist.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -32,6 +31,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import AddPartitions, ElectLeaders, Plan, PlanProblem, SetConfig
 from poolkeeper.model.specs import LimitPolicy, ResourcePoolSpec, TopicSpec, UnmanagedTopics
+from poolkeeper.model.topic_patterns import matches
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import sources
 from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
@@ -236,7 +236,7 @@ def _binding(
     home = scope.homes[name]
     if home.pool:
         return {home.pool} | touched[name]
-    claiming = {p.name for p in desired.pools if any(re.fullmatch(c, name) for c in p.claims)}
+    claiming = {p.name for p in desired.pools if matches(p.claims, name)}
     if claiming or desired.cluster.unmanaged_topics is UnmanagedTopics.EVACUATE_ONLY:
         return claiming | touched[name]
     return set()

@@ -17,7 +17,6 @@ A topic is held if no resource may be followed for it (see `topic_ownership`): n
 A stranded topic, whose owner names no pool that is there, is evacuated whatever the policy is.
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 
@@ -28,6 +27,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec, UnmanagedTopics
+from poolkeeper.model.topic_patterns import matches
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.facts.new_partitions import MetricNameTaken, NotCreated
 from poolkeeper.planning.facts.phrases import Names
@@ -256,7 +256,7 @@ def _home(
 ) -> tuple[TopicHome, list[PlanProblem]]:
     if spec is not None:
         return _declared_home(pools, spec)
-    claiming = [p.name for p in desired.pools if any(re.fullmatch(c, name) for c in p.claims)]
+    claiming = [p.name for p in desired.pools if matches(p.claims, name)]
     if len(claiming) > 1:
         claimed = ClaimedTwice(tuple(claiming))
         return _NOWHERE, [PlanProblem(p, "pool", claimed, name) for p in claiming]

@@ -16,7 +16,6 @@ for the topic that is there.
 The names that a namespace may use are a rule for what is new: an owner keeps what it has.
 """
 
-import re
 from collections.abc import Collection
 from enum import Enum, auto
 
@@ -25,6 +24,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.specs import KafkaClusterSpec
 from poolkeeper.model.tenancy import AdoptionPolicy
+from poolkeeper.model.topic_patterns import matches
 from poolkeeper.model.topology import Cluster
 
 SYSTEM_MARK = "_"
@@ -129,7 +129,7 @@ def _matches(
 ) -> bool:
     if namespaces is not None and namespace not in namespaces:
         return False
-    return topics is None or any(re.fullmatch(each, topic) for each in topics)
+    return topics is None or matches(topics, topic)
 
 
 def namespaces_of_doomed(desired: Desired) -> dict[str, str]:

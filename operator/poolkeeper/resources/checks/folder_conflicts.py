@@ -13,6 +13,7 @@ from collections.abc import Container, Iterator
 from typing import Any
 
 from poolkeeper.errors import Problem
+from poolkeeper.model import topic_patterns
 from poolkeeper.model.specs import ResourcePoolSpec
 from poolkeeper.resources.checks.cross_checks import Readings
 from poolkeeper.resources.parse.addresses import ensemble
@@ -147,7 +148,7 @@ def overlap(a: str, b: str) -> bool:
     plain_b, rest_b = _split(b)
     if not rest_a or not rest_b:
         name, pattern = (plain_a, b) if not rest_a else (plain_b, a)
-        return re.fullmatch(pattern, name) is not None
+        return topic_patterns.matches((pattern,), name)
     if rest_a == rest_b == ".*":
         return plain_a.startswith(plain_b) or plain_b.startswith(plain_a)
     return False

@@ -5,10 +5,10 @@ nearest known name is suggested. Values are shortened, and omitted where they ma
 """
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from poolkeeper.model import topic_patterns
 from poolkeeper.resources.parse.locations import Path
 from poolkeeper.resources.parse.scalars import resolve
 from poolkeeper.text import first
@@ -86,11 +86,10 @@ def shown(value: Any) -> str:
 
 def pattern_problem(text: str) -> str | None:
     """Why a text is no regular expression, or None."""
-    try:
-        re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
-        return f"{quoted(text)} is no regular expression: {error} (expected such as a.*)"
-    return None
+    wrong = topic_patterns.problem(text)
+    if wrong is None:
+        return None
+    return f"{quoted(text)} is no regular expression: {wrong} (expected such as a.*)"
 
 
 def quoted(text: str) -> str:

@@ -59,6 +59,7 @@ def test_a_run_that_ended_is_in_the_history(cluster: SimulatedCluster) -> None:
     Executor(cluster, DESIRED).finish()
     [run] = history.read(session(cluster)).runs
     assert (run.ending, run.stages, run.moves, run.moves_done) == (Ending.FINISHED, 1, 2, 2)
+    assert run.bytes_done == run.size_bytes
     assert run.approved_by == "approval policy Auto"
     assert run.ended_ms > run.started_ms > 0
 

@@ -9,7 +9,8 @@ class FinishedRun:
     """A run that has ended. Times are milliseconds since 1970.
 
     `ending`: why it ended. `stages`: how many were requested. `moves`, `size_bytes`: of its plan;
-    `moves_done`: how many arrived. `approved_by`: who allowed it. `executor`: who ended it.
+    `moves_done`, `bytes_done`: what of that arrived; bytes are None in entries of earlier releases.
+    `approved_by`: who allowed it. `executor`: who ended it.
     """
 
     plan: str
@@ -22,3 +23,4 @@ class FinishedRun:
     size_bytes: int
     approved_by: str = ""
     executor: str = ""
+    bytes_done: int | None = None

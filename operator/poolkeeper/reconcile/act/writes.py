@@ -32,7 +32,7 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.gates.disks import SeenDisks
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyState, copies_of
-from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.progress.move_progress import MoveState, bytes_done, classify
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import plan_to_approve, rate_signals
@@ -398,10 +398,12 @@ def _finished(context: PassContext, run: Run, plan: Plan) -> FinishedRun:
     copies = copies_of(plan)
     topics = {move.topic for move in plan.moves} | {step.topic for step in copies}
     live = context.access.observe("", topics=topics, want_configs=False).cluster
-    states = [progress.state for progress in classify(plan.moves, live)]
+    progress = classify(plan.moves, live)
     if copies:
         look_at_copies(context, plan, live)
-    copied = [progress.state for progress in context.memory.copies.progress]
+    copied = context.memory.copies.progress
+    arrived = sum(each.state is MoveState.DONE for each in progress)
+    arrived += sum(each.state is CopyState.DONE for each in copied)
     return FinishedRun(
         plan=run.plan,
         started_ms=run.started_ms,
@@ -409,7 +411,8 @@ def _finished(context: PassContext, run: Run, plan: Plan) -> FinishedRun:
         ending=run.ending,
         stages=run.stage,
         moves=len(plan.moves) + len(copies),
-        moves_done=states.count(MoveState.DONE) + copied.count(CopyState.DONE),
+        moves_done=arrived,
+        bytes_done=bytes_done(plan.moves, progress) + sum(each.copied_bytes for each in copied),
         size_bytes=sum(move.bytes for move in plan.moves) + sum(s.bytes for s in copies),
         approved_by=run.approved_by,
         executor=context.trail.executor,

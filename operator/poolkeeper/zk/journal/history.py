@@ -40,6 +40,7 @@ class _Body(Struct):
     size_bytes: Count
     approved_by: str
     executor: str
+    bytes_done: Count | None = None
 
 
 @frozen
@@ -103,6 +104,7 @@ def encode(run: FinishedRun) -> bytes:
         "size_bytes": run.size_bytes,
         "approved_by": run.approved_by,
         "executor": run.executor,
+        "bytes_done": run.bytes_done,
     }
     return canonical(body).encode()
 
@@ -121,4 +123,5 @@ def decode(path: str, data: bytes) -> FinishedRun:
         size_bytes=body.size_bytes,
         approved_by=body.approved_by,
         executor=body.executor,
+        bytes_done=body.bytes_done,
     )

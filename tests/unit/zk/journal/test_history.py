@@ -1,9 +1,11 @@
 """Entries of the history: what is written is read, and what is damaged is told."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from poolkeeper.cli.output.runs.history_table import row
 from poolkeeper.errors import DamagedNode
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.runs import Ending
@@ -18,6 +20,7 @@ RUN = FinishedRun(
     stages=2,
     moves=12,
     moves_done=7,
+    bytes_done=21,
     size_bytes=1 << 30,
     approved_by="confirmed by jane",
     executor="`poolkeeper apply` of jane on ops-1",
@@ -28,6 +31,14 @@ RUN = FinishedRun(
 def test_an_entry_is_read_as_it_was_written(ending: Ending | None) -> None:
     run = FinishedRun("sha256:cd", 1, 2, ending, 0, 0, 0, 0)
     assert [history.decode(PATH, history.encode(each)) for each in (RUN, run)] == [RUN, run]
+
+
+def test_an_entry_of_an_earlier_release_does_not_know_the_bytes_that_arrived() -> None:
+    body = json.loads(history.encode(RUN))
+    del body["bytes_done"]
+    found = history.decode(PATH, json.dumps(body).encode())
+    assert found == replace(RUN, bytes_done=None)
+    assert (row(found)[-1], row(RUN)[-1]) == ("of 1 GiB", "21 B of 1 GiB")
 
 
 @pytest.mark.parametrize(

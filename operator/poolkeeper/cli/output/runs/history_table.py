@@ -7,7 +7,7 @@ from poolkeeper.cli.output.printing import HASH_DIGITS
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.text import duration, moment, size
 
-HEADING = ("ended", "plan", "how", "approval", "executor", "took", "stages", "moves", "planned")
+HEADING = ("ended", "plan", "how", "approval", "executor", "took", "stages", "moves", "copied")
 
 
 def lines(runs: Sequence[FinishedRun], ink: Ink) -> list[str]:
@@ -28,8 +28,13 @@ def row(run: FinishedRun) -> tuple[str, ...]:
         duration((run.ended_ms - run.started_ms) / 1000),
         str(run.stages),
         f"{run.moves_done:,} of {run.moves:,}",
-        size(run.size_bytes),
+        _copied(run),
     )
+
+
+def _copied(run: FinishedRun) -> str:
+    planned = size(run.size_bytes)
+    return f"of {planned}" if run.bytes_done is None else f"{size(run.bytes_done)} of {planned}"
 
 
 def as_data(run: FinishedRun) -> dict[str, object]:
@@ -43,6 +48,7 @@ def as_data(run: FinishedRun) -> dict[str, object]:
         "moves": run.moves,
         "movesDone": run.moves_done,
         "bytes": run.size_bytes,
+        "bytesDone": run.bytes_done,
         "approvedBy": run.approved_by,
         "executor": run.executor,
     }

@@ -31,6 +31,7 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     GIVEN_UP_STATES,
     MoveProgress,
     MoveState,
+    bytes_done,
     classify,
 )
 from poolkeeper.planning.run_state.progress.punctuality import punctuality
@@ -197,7 +198,7 @@ def _run(
     waits.extend(left_throttles.changed(journal.throttles, journal.stored.running))
     if journal.holder is None and damage is None:
         waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
-    done = _bytes_done(moves, progress)
+    done = bytes_done(moves, progress)
     given_up = sum(
         move.bytes for move, p in zip(moves, progress, strict=True) if p.state in GIVEN_UP_STATES
     )
@@ -259,17 +260,6 @@ def _moves_wait(
         if p.state is MoveState.DIVERGED
     ]
     return waits
-
-
-def _bytes_done(moves: Sequence[Move], progress: Sequence[MoveProgress]) -> int:
-    """The bytes of completed steps; `status` does not ask brokers how far a copy is."""
-    done = 0
-    for move, p in zip(moves, progress, strict=True):
-        if p.state is MoveState.DONE:
-            done += move.bytes
-        elif p.at > 0:
-            done += move.bytes * p.at // (len(move.path) - 1)
-    return done
 
 
 def _arriving(cluster: Cluster) -> tuple[TopicPartition, ...]:

@@ -9,9 +9,9 @@ from laws import examples
 from poolkeeper.brokers.enrich import with_sizes
 from poolkeeper.model.topology import Cluster
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
-from poolkeeper.rehearsal.cluster_copy.kept_sizes import KeptSizes
 from poolkeeper.rehearsal.cluster_copy.rehearsed_brokers import RehearsedBrokers
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.snapshot_sizes import SnapshotSizes
 from poolkeeper.rehearsal.driving import RehearsedSession
 from poolkeeper.sandbox.servers.settings import spread
 from poolkeeper.sandbox.simulation import SimulationSpec
@@ -63,7 +63,7 @@ class Looks:
         }
         self.snapshot = replace(whole, topics=rated)
         self.brokers = RehearsedBrokers(self.cluster, True)
-        self.sizes = KeptSizes(self.cluster.simulation, self.snapshot)
+        self.sizes = SnapshotSizes(self.cluster.simulation, self.snapshot)
 
     def compare(self) -> None:
         kept = self.view.observe("x").cluster

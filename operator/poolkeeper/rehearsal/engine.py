@@ -21,9 +21,9 @@ from poolkeeper.reconcile.access import Enrich
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 from poolkeeper.rehearsal.cluster_copy import loading
-from poolkeeper.rehearsal.cluster_copy.kept_sizes import KeptSizes
 from poolkeeper.rehearsal.cluster_copy.rehearsed_brokers import RehearsedBrokers
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.snapshot_sizes import SnapshotSizes
 from poolkeeper.rehearsal.driving import PAUSE_S, Driver, RehearsedSession, StageTimes, told
 from poolkeeper.rehearsal.executor import NeverEnds
 from poolkeeper.rehearsal.faults import Injection
@@ -57,7 +57,7 @@ class RehearsedCluster:
     cluster: SimulatedCluster
     recorder: Recorder
     brokers: RehearsedBrokers
-    sizes: KeptSizes
+    sizes: SnapshotSizes
     injection: Injection
 
 
@@ -144,7 +144,7 @@ def _copy(cluster: Cluster, desired: Desired, settings: Settings) -> RehearsedCl
     before = {id_: broker.log_dirs or {} for id_, broker in cluster.brokers.items()}
     brokers = RehearsedBrokers(copy, True, before)
     brokers.note_used()
-    sizes = KeptSizes(simulation, cluster)
+    sizes = SnapshotSizes(simulation, cluster)
     return RehearsedCluster(copy, recorder, brokers, sizes, injection)
 
 

@@ -3,6 +3,6 @@
 In come a cluster as observed and the settings of a rehearsal, out goes a copy that the real passes
 can be run on. Read `simulated_cluster`, `loading` (a snapshot into the copy), `fake_session` (how
 the passes reach its ZooKeeper), `broker_client` and `rehearsed_brokers` (how they reach its
-brokers), `kept_sizes` (what the brokers tell, added to what was observed), `embedded` (a real
+brokers), `snapshot_sizes` (what the brokers tell, added to what was observed), `embedded` (a real
 ZooKeeper to copy into).
 """

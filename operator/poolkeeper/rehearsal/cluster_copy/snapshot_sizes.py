@@ -42,7 +42,7 @@ class _Kept:
         }
 
 
-class KeptSizes:
+class SnapshotSizes:
     """Adds to a cluster the directories of all logs, and the sizes and rates of a snapshot.
 
     Topics and partitions that the snapshot has not get their sizes from the logs.

@@ -42,9 +42,11 @@ LOCAL_CONF: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     # All processors have Python at work: a collector with threads of its own takes them away. The
     # second compiler halves what a row of a large table costs; methods have to be called ten times
-    # as often as it would have it, since for small tables it costs more than it gains.
+    # as often as it would have it, since for small tables it costs more than it gains. Spark loads
+    # classes of 100 MiB, and each time that the threshold rises everything is collected.
     "spark.driver.extraJavaOptions": (
-        "-XX:+UseSerialGC -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000"
+        "-XX:+UseSerialGC -XX:MetaspaceSize=256m"
+        " -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000"
         " -XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
     ),
 }

@@ -109,7 +109,7 @@ def topics_in_pools(readings: Readings) -> Iterator[Problem]:
         pool = pools.get(topic.spec.pool) if topic.spec else None
         if topic.spec and pool:
             yield from _replication(topic, topic.spec, pool)
-            yield from _brokers_outside(topic, topic.spec, pool)
+            yield from _brokers_outside(topic, pool)
             yield from _namespace(topic, topic.spec, pool)
 
 
@@ -168,12 +168,10 @@ def _replication(
         yield topic.places.problem(("spec", "replicationFactor"), message)
 
 
-def _brokers_outside(
-    topic: ParsedBody[TopicSpec], spec: TopicSpec, pool: ResourcePoolSpec
-) -> Iterator[Problem]:
+def _brokers_outside(topic: ParsedBody[TopicSpec], pool: ResourcePoolSpec) -> Iterator[Problem]:
     members = frozenset(pool.brokers)
-    for number, replicas in enumerate(spec.assignment or ()):
-        for broker in sorted(set(replicas) - members):
+    for number, replicas in enumerate(topic.whole.assignment or ()):
+        for broker in sorted(broker for broker in set(replicas) - members if broker >= 0):
             message = f"broker {broker} is not in pool {pool.name!r} (expected {_brokers(pool)})"
             yield topic.places.problem((*_ASSIGNMENT, number), message)
 

@@ -27,7 +27,7 @@ Status = Mapping[str, Any]
 
 Spec = KafkaClusterSpec | ResourcePoolSpec | TopicSpec | RebalanceSpec
 
-_READERS: Mapping[str, Callable[[Mapping[str, Any]], ParsedBody[Any]]] = {
+READERS: Mapping[str, Callable[[Mapping[str, Any]], ParsedBody[Any]]] = {
     kafka_cluster.KIND: kafka_cluster.read_cluster,
     resource_pool.KIND: resource_pool.read_pool,
     topic.KIND: topic.read_topic,
@@ -113,7 +113,7 @@ def read_object(body: Mapping[str, Any], before: CustomResource | None = None) -
     reading: ParsedBody[Any] | CustomResource = (
         before
         if before is not None and digest and before.digest == digest
-        else _READERS[kind](dict(body))
+        else READERS[kind](dict(body))
     )
     status = body.get("status")
     key = key_of(body)

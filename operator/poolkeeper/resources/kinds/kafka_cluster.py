@@ -118,10 +118,10 @@ def _names(found: Iterable[str] | None) -> tuple[str, ...] | None:
 def _check_together(spec: Mapping[str, Any], findings: Findings) -> None:
     if spec["unmanagedTopics"] == UnmanagedTopics.MANAGE and "defaultPool" not in spec:
         message = "Manage places topics in the default pool (expected spec.defaultPool as well)"
-        findings.add(("spec", "unmanagedTopics"), message)
+        findings.add(("spec", "unmanagedTopics"), message, ("spec", "defaultPool"))
     if spec["load"]["source"] == "LogDirs" and "brokers" not in spec:
         message = "LogDirs asks the brokers (expected spec.brokers as well)"
-        findings.add(("spec", "load", "source"), message)
+        findings.add(("spec", "load", "source"), message, ("spec", "brokers"))
 
 
 def _zookeeper(found: Mapping[str, Any], findings: Findings) -> ZooKeeperSpec:
@@ -153,7 +153,8 @@ def read_tls(tls: Mapping[str, Any], path: Path, findings: Findings) -> Tls:
     """The files of a TLS client, or the Secret that holds them."""
     if ("certificate" in tls) != ("key" in tls):
         message = "certificate and key belong together (expected both or none)"
-        findings.add((*path, "certificate" if "certificate" in tls else "key"), message)
+        here, there = ("certificate", "key") if "certificate" in tls else ("key", "certificate")
+        findings.add((*path, here), message, (*path, there))
     secret = tls.get("secretRef", {}).get("name")
     if secret and {"ca", "certificate", "key"} & set(tls):
         findings.add((*path, "secretRef"), "there are files as well (expected one of the two)")
@@ -234,10 +235,11 @@ def _load(found: Mapping[str, Any], findings: Findings) -> LoadSource:
     prometheus = found.get("prometheus")
     if (found["source"] == "Prometheus") != (prometheus is not None):
         if prometheus is None:
-            findings.add((*path, "source"), "Prometheus needs an address (expected prometheus.url)")
+            message = "Prometheus needs an address (expected prometheus.url)"
+            findings.add((*path, "source"), message, (*path, "prometheus"))
         else:
             message = f"the source is {found['source']} (expected source Prometheus with it)"
-            findings.add((*path, "prometheus"), message)
+            findings.add((*path, "prometheus"), message, (*path, "source"))
     if prometheus is None:
         return LoadSource(found["source"])
     findings.read((*path, "prometheus", "window"), positive_duration_s, prometheus["window"], 1)

@@ -12,7 +12,7 @@ from poolkeeper.model.rebalances import (
     Site,
 )
 from poolkeeper.model.specs import Approval, ApprovalPolicy, Window
-from poolkeeper.resources.parse.body import ParsedBody, checked_body, name_of
+from poolkeeper.resources.parse.body import ParsedBody, reading
 from poolkeeper.resources.parse.locations import Findings, Path, Places
 from poolkeeper.resources.parse.quantities import positive_duration_s, size_bytes
 from poolkeeper.resources.parse.schedules import cron_problem, time_zone_problem
@@ -23,10 +23,7 @@ _NOWHERE = Places()
 
 def read_rebalance(body: Mapping[str, Any], places: Places = _NOWHERE) -> ParsedBody[RebalanceSpec]:
     """The spec, as far as the body is readable, and every problem."""
-    findings = Findings(places)
-    checked = checked_body(KIND, body, findings)
-    spec = None if checked is None else _spec(checked, findings)
-    return ParsedBody(KIND, name_of(body), "", spec, tuple(findings.problems), places)
+    return reading(KIND, body, places, _spec)
 
 
 def _spec(body: Mapping[str, Any], findings: Findings) -> RebalanceSpec:
@@ -57,24 +54,27 @@ def _selection(
         takes_values = each["operator"] in ("In", "NotIn")
         if takes_values != bool(each.get("values")):
             expected = "at least one" if takes_values else "none"
-            at = (*path, "selector", "matchExpressions", number, "values")
-            findings.add(at, f"do not fit {each['operator']} (expected {expected})")
+            at = (*path, "selector", "matchExpressions", number)
+            message = f"do not fit {each['operator']} (expected {expected})"
+            findings.add((*at, "values"), message, (*at, "operator"))
     return ResourceSelection(tuple(sorted(found.get("names", ()))), found.get("selector"))
 
 
 def _budget(found: Mapping[str, Any], findings: Findings) -> BudgetSpec:
     path: Path = ("spec", "budget")
-    home: dict[str, str] = {}
+    home: dict[str, int] = {}
     sites: list[Site] = []
     for number, site in enumerate(found.get("sites", ())):
         at = (*path, "sites", number)
         if site["name"] in {other.name for other in sites}:
             findings.add((*at, "name"), f"site {site['name']} is listed already (expected once)")
         for position, cluster in enumerate(site["clusters"]):
-            other = home.setdefault(cluster, site["name"])
-            if other != site["name"]:
-                message = f"{cluster} is in site {other} as well (expected one)"
-                findings.add((*at, "clusters", position), message)
+            other = home.setdefault(cluster, number)
+            name = found["sites"][other]["name"]
+            if name != site["name"]:
+                message = f"{cluster} is in site {name} as well (expected one)"
+                names = (*path, "sites", other, "name"), (*at, "name")
+                findings.add((*at, "clusters", position), message, *names)
         rate = _rate(site, at, findings)
         sites.append(Site(site["name"], tuple(sorted(site["clusters"])), rate))
     return BudgetSpec(

@@ -78,7 +78,7 @@ class _Members:
         # If the pool's brokers are invalid themselves, other ids cannot be checked.
         if self.ids and broker not in self.ids:
             message = f"broker {broker} is not in the pool (expected one of spec.brokers)"
-            self.findings.add(path, message)
+            self.findings.add(path, message, ("spec", "brokers"))
 
     def named(self, path: Path, brokers: Sequence[int]) -> frozenset[int]:
         for number, broker in enumerate(brokers):
@@ -104,6 +104,8 @@ def _broker_ids(brokers: Mapping[str, Any], findings: Findings) -> tuple[int, ..
         findings.add(path, "names no broker (expected ids or ranges)")
     for number, found in enumerate(brokers.get("ranges", ())):
         first, last = found["from"], found["to"]
+        if findings.ignores((*path, "ranges", number)):
+            continue  # what it holds is unknown, and no broker is in it twice
         if first > last:
             message = f"{first} to {last} is no range (expected the lower id first)"
         elif last - first >= RANGE_MAX:
@@ -123,7 +125,8 @@ def _check_default_factor(
     factor, usable = defaults.get("replicationFactor"), len(set(brokers) - drain)
     if factor and brokers and factor > usable:
         path = ("spec", "defaults", "replicationFactor")
-        findings.add(path, f"{factor} replicas do not fit {usable_text(usable)}")
+        message = f"{factor} replicas do not fit {usable_text(usable)}"
+        findings.add(path, message, ("spec", "brokers"), ("spec", "drain"))
 
 
 def usable_text(usable: int) -> str:
@@ -194,11 +197,12 @@ def _allowed_namespaces(
         findings.add(("spec", "allowedNamespaces"), message)
     expressions = found.get("selector", {}).get("matchExpressions", ())
     for number, expression in enumerate(expressions):
-        path = ("spec", "allowedNamespaces", "selector", "matchExpressions", number, "values")
+        path = ("spec", "allowedNamespaces", "selector", "matchExpressions", number)
         takes_values = expression["operator"] in ("In", "NotIn")
         if takes_values != bool(expression.get("values")):
             expected = "at least one" if takes_values else "none"
-            findings.add(path, f"do not fit {expression['operator']} (expected {expected})")
+            message = f"do not fit {expression['operator']} (expected {expected})"
+            findings.add((*path, "values"), message, (*path, "operator"))
     names = tuple(found["names"]) if "names" in found else None
     return AllowedNamespaces(names, found.get("selector"))
 

@@ -141,7 +141,8 @@ def _check_keys(spec: Mapping[str, Any], findings: Findings) -> None:
     if accepted is None:
         return
     if not spec["keyed"]:
-        findings.add(path, "the topic is not keyed (expected keyed: true, or nothing)")
+        message = "the topic is not keyed (expected keyed: true, or nothing)"
+        findings.add(path, message, ("spec", "keyed"))
     elif partitions is not None and accepted != partitions:
         findings.add(path, f"{accepted} is not the number of partitions (expected {partitions})")
 
@@ -155,7 +156,7 @@ def _check_placement(spec: Mapping[str, Any], findings: Findings) -> None:
         return
     if strategy != Strategy.MANUAL:
         message = f"the strategy is {strategy} (expected strategy Manual with it)"
-        findings.add(_ASSIGNMENT, message)
+        findings.add(_ASSIGNMENT, message, ("spec", "placement", "strategy"))
     for number, message in assignment_problems(lists):
         findings.add(_ASSIGNMENT if number is None else (*_ASSIGNMENT, number), message)
     _check_counts(spec, lists, findings)
@@ -169,9 +170,9 @@ def _check_counts(
     if partitions is not None and partitions != len(lists):
         message = f"has {len(lists)} lists (expected {partitions}, one for each partition)"
         findings.add(_ASSIGNMENT, message)
-    common = Counter(len(replicas) for replicas in lists).most_common(1)[0][0] if lists else None
-    if factor is not None and common is not None and common != factor:
-        message = f"{factor} contradicts the assignment (expected {common}, or nothing)"
+    common = Counter(len(replicas) for replicas in lists if replicas).most_common(1)
+    if factor is not None and common and common[0][0] != factor:
+        message = f"{factor} contradicts the assignment (expected {common[0][0]}, or nothing)"
         findings.add(("spec", "replicationFactor"), message)
 
 

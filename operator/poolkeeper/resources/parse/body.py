@@ -22,14 +22,16 @@ _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
 class ParsedBody(Generic[S]):
     """A parsed body.
 
-    `spec` is None if the body is too incomplete. Fields with problems count as absent. `name` is ""
-    if the body has none.
+    `spec` is None if the body is too incomplete. Fields with problems count as absent. `whole` has
+    stand-ins in their place, brokers below zero among them; checks of single values take it. `name`
+    is "" if the body has none.
     """
 
     kind: str
     name: str
     namespace: str
     spec: S | None
+    whole: S
     problems: tuple[Problem, ...]
     places: Places
 
@@ -51,19 +53,20 @@ def reading(
     Cluster-scoped kinds have no default namespace.
     """
     findings = Findings(places)
-    checked = checked_body(kind, body, findings)
-    spec = None if checked is None else spec_of(checked, findings)
+    checked = _checked_body(kind, body, findings)
+    whole = spec_of(checked.whole, findings)
+    spec: S | None = whole
+    if checked.sound is not checked.whole:
+        spec = None if checked.sound is None else spec_of(checked.sound, Findings(places))
     namespace = default_namespace and (name_of(body, "namespace") or default_namespace)
-    return ParsedBody(kind, name_of(body), namespace, spec, tuple(findings.problems), places)
+    return ParsedBody(kind, name_of(body), namespace, spec, whole, tuple(findings.problems), places)
 
 
-def checked_body(kind: str, body: Mapping[str, Any], findings: Findings) -> dict[str, Any] | None:
-    """The body with defaults, or None; adds every problem of its schema and metadata."""
+def _checked_body(kind: str, body: Mapping[str, Any], findings: Findings) -> schemas.CheckedBody:
+    """The body with defaults; adds every problem of its schema and metadata."""
     definition = schemas.kinds()[kind]
     found = schemas.checked(definition, body, findings)
-    if found is None:
-        return None
-    metadata = found["metadata"]
+    metadata = found.whole["metadata"]
     findings.add(("metadata", "name"), name_problem(metadata["name"]))
     namespace = metadata.get("namespace")
     if namespace is None:

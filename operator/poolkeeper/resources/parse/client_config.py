@@ -87,8 +87,8 @@ def parse(text: str, path: Path) -> ClientConfig:
     if not isinstance(document.body, dict):
         findings.add((), "has no fields (expected zookeeper or brokers)")
         raise InvalidInput(findings.problems)
-    sound = schemas.held_against(_SCHEMA, _VALIDATOR, document.body, findings, secret=True)
-    config = _config(schemas.with_defaults(_SCHEMA, sound or {}), path.parent, findings)
+    checked = schemas.held_against(_SCHEMA, _VALIDATOR, document.body, findings, secret=True)
+    config = _config(schemas.with_defaults(_SCHEMA, checked.whole), path.parent, findings)
     if findings.problems:
         raise InvalidInput(findings.problems)
     return config

@@ -71,17 +71,33 @@ class Findings:
     def __init__(self, places: Places) -> None:
         self.places = places
         self.problems: list[Problem] = []
-        self._dropped: list[Path] = []
+        self._dropped: set[Path] = set()
+        self._incomplete: set[Path] = set()
 
     def drop(self, path: Path, message: str) -> None:
         """Add a problem of a field that is ignored from now on."""
-        self.problems.append(self.places.problem(path, message))
-        self._dropped.append(path)
+        self.tell(path, message)
+        self._dropped.add(path)
+        # An item of a list has a stand-in, which counts; a field of a mapping may be left out.
+        self._incomplete.update(path[:n] for n, step in enumerate(path) if isinstance(step, str))
 
-    def add(self, path: Path, message: str | None) -> None:
-        """Add the problem of a field, if there is one and the field is not ignored."""
-        if message and all(dropped[: len(path)] != path for dropped in self._dropped):
-            self.problems.append(self.places.problem(path, message))
+    def tell(self, path: Path, message: str) -> None:
+        """Add a problem of a field that is judged further."""
+        self.problems.append(self.places.problem(path, message))
+
+    def add(self, path: Path, message: str | None, *others: Path) -> None:
+        """Add the problem of a field, if there is one and the field is not ignored.
+
+        `others`: fields of which the message speaks as well.
+        """
+        if message and not any(map(self.ignores, (path, *others))):
+            self.tell(path, message)
+
+    def ignores(self, path: Path) -> bool:
+        """Whether a field is ignored, or in one that is, or a mapping without one of its fields."""
+        return path in self._incomplete or any(
+            path[:length] in self._dropped for length in range(len(path) + 1)
+        )
 
     def read(self, path: Path, reader: Callable[[V], T], value: V, instead: T) -> T:
         """Return the reader's result, or `instead` after adding the reason of its refusal."""

@@ -5,14 +5,17 @@ stricter: an unknown field is a problem (the server would drop it), and so is an
 with nothing after it). Sizes, durations and topic names are checked by their own parsers, which
 give better messages than a pattern.
 
-Fields with problems are removed from the body, and the rest is checked further if it still makes a
-resource. So one problem does not hide others.
+Fields with problems are removed from the body, and what is left makes a spec if it still is a
+resource. So that one problem hides no others, all is judged further in a body that is whole: there
+a stand-in takes the place of an item of a list, or of a field that must be there.
 """
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
+from itertools import count
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -58,6 +61,18 @@ class ResourceKind:
     validator: SchemaValidator
 
 
+@frozen
+class CheckedBody:
+    """A body as far as it meets its schema.
+
+    `sound` has no field with problems, and is None if it is too incomplete. `whole` has stand-ins,
+    integers below zero and texts that are no names, and serves to find more problems.
+    """
+
+    sound: dict[str, Any] | None
+    whole: dict[str, Any]
+
+
 class _Kinds(Mapping[str, ResourceKind]):
     """Every kind by name; its definition is read where the kind is asked for.
 
@@ -96,16 +111,15 @@ def definition(plural: str) -> Mapping[str, Any]:
     return found
 
 
-def checked(
-    kind: ResourceKind, body: Mapping[str, Any], findings: Findings
-) -> dict[str, Any] | None:
-    """The body with defaults and without fields with problems; None if it is too incomplete.
-
-    Every problem is added to the findings.
-    """
+def checked(kind: ResourceKind, body: Mapping[str, Any], findings: Findings) -> CheckedBody:
+    """The body with defaults; every problem is added to the findings."""
     kept = {key: value for key, value in body.items() if key != "status"}
-    sound = held_against(kind.schema, kind.validator, kept, findings)
-    return None if sound is None else with_defaults(kind.schema, sound)
+    found = held_against(kind.schema, kind.validator, kept, findings)
+    whole = with_defaults(kind.schema, found.whole)
+    if found.sound is found.whole:
+        return CheckedBody(whole, whole)
+    sound = None if found.sound is None else with_defaults(kind.schema, found.sound)
+    return CheckedBody(sound, whole)
 
 
 def held_against(
@@ -114,19 +128,23 @@ def held_against(
     body: dict[str, Any],
     findings: Findings,
     secret: bool = False,
-) -> dict[str, Any] | None:
-    """The body without fields with problems, or None; `secret` values are not shown."""
+) -> CheckedBody:
+    """The body as far as it meets the schema; `secret` values are not shown."""
     errors = list(validator.iter_errors(body))
     if not errors:
-        return body
-    wrong: list[Path] = []
+        return CheckedBody(body, body)
     # With several missing fields, each error names all of them.
-    told = dict.fromkeys(told for error in errors for told in schema_messages.of(error, secret))
-    for path, message in told:
-        findings.drop(path, message)
-        wrong.append(path)
-    remainder = _without(body, wrong)
-    return remainder if validator.is_valid(remainder) else None
+    told = {
+        (path, message): error.validator == "uniqueItems"
+        for error in errors
+        for path, message in schema_messages.of(error, secret)
+    }
+    for (path, message), judged_further in told.items():
+        (findings.tell if judged_further else findings.drop)(path, message)
+    remainder = _without(body, [path for path, _ in told])
+    wrong = {path for (path, _), judged_further in told.items() if not judged_further}
+    whole = _with_stand_ins(schema, body, wrong, count(1))
+    return CheckedBody(remainder if validator.is_valid(remainder) else None, whole)
 
 
 def with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
@@ -222,3 +240,51 @@ def _without(value: Any, wrong: list[Path]) -> Any:
         for key, inner in value.items()
         if key not in gone
     }
+
+
+def _with_stand_ins(
+    schema: Mapping[str, Any], value: Any, wrong: Collection[Path], numbers: Iterator[int]
+) -> Any:
+    """A copy with stand-ins at those paths; a field that may be absent is left out instead."""
+    if () in wrong:
+        return _stand_in(schema, numbers)
+    if not wrong:
+        return value
+    below: dict[str | int, set[Path]] = defaultdict(set)
+    for path in wrong:
+        below[path[0]].add(path[1:])
+    if isinstance(value, list):
+        return [
+            _with_stand_ins(schema["items"], item, below[number], numbers)
+            for number, item in enumerate(value)
+        ]
+    needed = schema.get("required", ())
+    present = {*value, *needed}
+    return {
+        name: _with_stand_ins(_schema_of(schema, name), value.get(name), below[name], numbers)
+        for name in sorted(present)
+        if () not in below[name] or name in needed
+    }
+
+
+def _schema_of(schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The schema of a field of a mapping."""
+    others = schema.get("additionalProperties")
+    known: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
+    return known.get(name) or (others if isinstance(others, dict) else {})
+
+
+def _stand_in(schema: Mapping[str, Any], numbers: Iterator[int]) -> Any:
+    """A value of the schema's type, and no other's equal: it is in nobody's way."""
+    kinds = schema.get("type", "string")
+    match kinds if isinstance(kinds, str) else kinds[0]:
+        case "object":
+            needed = schema.get("required", ())
+            return {name: _stand_in(_schema_of(schema, name), numbers) for name in needed}
+        case "array":
+            return []
+        case "integer" | "number":
+            return -next(numbers)
+        case "boolean":
+            return False
+    return schema["enum"][0] if "enum" in schema else f"?{next(numbers)}"

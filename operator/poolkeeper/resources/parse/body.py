@@ -11,11 +11,16 @@ from poolkeeper.errors import Problem
 from poolkeeper.frozen import frozen
 from poolkeeper.resources.parse import schemas
 from poolkeeper.resources.parse.locations import Findings, Places
+from poolkeeper.resources.parse.schema_messages import shown
 
 S = TypeVar("S")
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
+_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_WORD_MAX = 63
+_PREFIX_MAX = 253
+_ANNOTATIONS_MAX = 256 * 1024
 
 
 @frozen
@@ -68,6 +73,7 @@ def _checked_body(kind: str, body: Mapping[str, Any], findings: Findings) -> sch
     found = schemas.checked(definition, body, findings)
     metadata = found.whole["metadata"]
     findings.add(("metadata", "name"), name_problem(metadata["name"]))
+    _check_labels(metadata, findings)
     namespace = metadata.get("namespace")
     if namespace is None:
         return found
@@ -84,6 +90,33 @@ def name_problem(name: str) -> str | None:
     return None if _SUBDOMAIN.fullmatch(name) else f"{name!r} is no name {_EXPECTED}"
 
 
+def _check_labels(metadata: Mapping[str, Any], findings: Findings) -> None:
+    """Check labels and annotations as the API server does."""
+    labels, annotations = metadata.get("labels", {}), metadata.get("annotations", {})
+    for key, value in labels.items():
+        path = ("metadata", "labels", key)
+        findings.add(path, _key_problem(key))
+        if value and not (_WORD.fullmatch(value) and len(value) <= _WORD_MAX):
+            findings.add(path, f"{shown(value)} is no value of a label {_EXPECTED_WORD}")
+    for key in annotations:
+        # Kubernetes takes capitals before the slash here, though not in labels.
+        findings.add(("metadata", "annotations", key), _key_problem(key.lower()))
+    size = sum(
+        len(text.encode(errors="surrogatepass")) for pair in annotations.items() for text in pair
+    )
+    if size > _ANNOTATIONS_MAX:
+        message = f"has {size} bytes in all (expected at most {_ANNOTATIONS_MAX})"
+        findings.add(("metadata", "annotations"), message)
+
+
+def _key_problem(key: str) -> str | None:
+    prefix, slash, word = key.rpartition("/")
+    sound = _WORD.fullmatch(word) and len(word) <= _WORD_MAX
+    if slash:
+        sound = sound and _SUBDOMAIN.fullmatch(prefix) and len(prefix) <= _PREFIX_MAX
+    return None if sound else f"is no key {_EXPECTED_KEY}"
+
+
 def name_of(body: Mapping[str, Any], field: str = "name") -> str:
     """A text field of the metadata, or "" if it is absent."""
     metadata = body.get("metadata")
@@ -91,4 +124,9 @@ def name_of(body: Mapping[str, Any], field: str = "name") -> str:
     return found if isinstance(found, str) else ""
 
 
+_EXPECTED_WORD = (
+    f"(expected at most {_WORD_MAX} letters, digits, '-', '_' and '.',"
+    " with a letter or digit at both ends)"
+)
+_EXPECTED_KEY = "(expected such as tier or example.com/tier)"
 _EXPECTED = "(expected a-z, 0-9, '-' and '.', with a letter or digit at both ends)"

@@ -34,18 +34,32 @@ _FILES = {
     "Topic": "topics",
     "Rebalance": "rebalances",
 }
-_SERVER_FIELDS = (
-    "labels", "annotations", "creationTimestamp", "deletionGracePeriodSeconds",
-    "deletionTimestamp", "finalizers", "generateName", "generation", "managedFields",
-    "ownerReferences", "resourceVersion", "selfLink", "uid",
-)  # fmt: skip
+_TEXT = {"type": "string"}
+_WHOLE_NUMBER = {"type": "integer"}
+_TEXTS = {"type": "object", "additionalProperties": _TEXT}
+_OBJECTS = {"type": "array", "items": {"type": "object"}}
+_SERVER_FIELDS: Mapping[str, Mapping[str, Any]] = {
+    "labels": _TEXTS,
+    "annotations": _TEXTS,
+    "creationTimestamp": _TEXT,
+    "deletionGracePeriodSeconds": _WHOLE_NUMBER,
+    "deletionTimestamp": _TEXT,
+    "finalizers": {"type": "array", "items": _TEXT},
+    "generateName": _TEXT,
+    "generation": _WHOLE_NUMBER,
+    "managedFields": _OBJECTS,
+    "ownerReferences": _OBJECTS,
+    "resourceVersion": _TEXT,
+    "selfLink": _TEXT,
+    "uid": _TEXT,
+}
 _METADATA: dict[str, Any] = {
     "type": "object",
     "required": ["name"],
     "properties": {
         "name": {"type": "string", "minLength": 1, "maxLength": 253},
         "namespace": {"type": "string", "minLength": 1, "maxLength": 63},
-        **{name: {} for name in _SERVER_FIELDS},
+        **_SERVER_FIELDS,
     },
     "additionalProperties": False,
 }
@@ -114,6 +128,13 @@ def definition(plural: str) -> Mapping[str, Any]:
 def checked(kind: ResourceKind, body: Mapping[str, Any], findings: Findings) -> CheckedBody:
     """The body with defaults; every problem is added to the findings."""
     kept = {key: value for key, value in body.items() if key != "status"}
+    if isinstance(metadata := kept.get("metadata"), dict):
+        kept["metadata"] = {
+            key: value
+            for key, value in metadata.items()
+            # `creationTimestamp: null` is what kubectl writes, `labels:` what a chart may leave.
+            if value is not None or key not in _SERVER_FIELDS
+        }
     found = held_against(kind.schema, kind.validator, kept, findings)
     whole = with_defaults(kind.schema, found.whole)
     if found.sound is found.whole:

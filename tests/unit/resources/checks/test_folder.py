@@ -203,3 +203,15 @@ def test_a_head_that_is_no_text_is_told_with_what_came(head: str, said: str) -> 
     with pytest.raises(InvalidInput) as refused:
         checks_folder.load_texts({"r.yaml": f"{head}\nmetadata: {{name: r}}\nspec: {{}}\n"})
     assert [str(problem).startswith(said) for problem in refused.value.problems] == [True]
+
+
+def test_metadata_that_kubectl_and_charts_write_is_no_problem() -> None:
+    head = "apiVersion: poolkeeper.dev/v1alpha1\nkind: Rebalance\nspec: {}\nmetadata:\n  name: r\n"
+    rest = """\
+  creationTimestamp: null
+  labels:
+  annotations: {argocd.argoproj.io/sync-wave: "-1", Example.com/note: "", a_b.c: "x: y"}
+"""
+    assert checks_folder.load_texts({"r.yaml": head + rest}).rebalances == 1
+    labels = '  labels: {helm.sh/chart: poolkeeper-0.1.0, "a": "", B_1: 1.a}\n'
+    assert checks_folder.load_texts({"r.yaml": head + labels}).rebalances == 1

@@ -10,14 +10,18 @@ raises `InvalidInput` with `marks.json: broker: is '1' (expected an integer of 0
 `marks.json: racks[0]: is 2 (expected a string)`. msgspec itself stops at the first mistake, so what
 it refuses is gone through once more, value by value. Unknown keys are ignored.
 
+All parsers take the last of several keys of one name. What people hand us is refused then
+(`repeats=False`): whoever reads the file may see the first.
+
 Annotations say more than types do: `Meta(description=…)` what is expected, in words; and `unique`
 the field in which no two items of a list may be alike.
 """
 
 import json
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
@@ -61,6 +65,10 @@ _WORDS = {
 }
 _VALUE_CHARACTERS_MAX = 60
 _PROBLEMS_MAX = 100
+_TEXT = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_PLAIN = rf'{_TEXT}|[^\s"{{}}\[\],]+|\[[^"{{}}\[\]]*\]'
+_TOKEN = re.compile(rf",?({_TEXT})\s*:\s*(?:{_PLAIN})?|{_TEXT}|[{{}}\[\],]", re.DOTALL)
+"""Of a JSON text, what says where a value is: a key with a plain value is one token."""
 _UNIQUE = "unique"
 _NO_TEXT = "has a text with half a character, which UTF-8 does not have"
 _NO_TEXT_KEY = "is a key with half a character, which UTF-8 does not have"
@@ -70,6 +78,13 @@ _Wrong = Iterator[tuple[str, str]]
 
 class JsonObject(Struct, gc=False, rename="camel"):
     """A JSON object whose keys are the fields' names in camel case."""
+
+
+class SparseObject(JsonObject, gc=False, omit_defaults=True):
+    """An object that is written with the keys that are not as by default.
+
+    If all objects of a document are such ones, repeated keys are looked for at little cost.
+    """
 
 
 def unique(field: str) -> Meta:
@@ -86,17 +101,31 @@ def refuse_twice(names: Iterable[object]) -> None:
         raise ValueError(f"has {name} twice")
 
 
-def decode(data: bytes, kind: type[T], file: str = "", *, halves: bool = True) -> T:
+def decode(
+    data: bytes, kind: type[T], file: str = "", *, halves: bool = True, repeats: bool = True
+) -> T:
     """Read a JSON text; raises `InvalidInput`, which names `file`, with every problem.
 
     `halves`: whether texts may hold halves of surrogate pairs, which cannot be written as UTF-8.
+    `repeats`: whether an object may hold a key twice, of which the last one counts.
     """
+    again: list[Problem] = []
     try:
-        return msgspec.json.decode(data, type=kind)
+        found = msgspec.json.decode(data, type=kind)
+        if not repeats and not _holds_no_more(data, found):
+            again = _repeated_keys(data, file)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # What is wrong is told below. Python's own parser says where; and it reads NaN and halves
         # of surrogate pairs, which Python's own writer wrote into older documents.
-        return convert(parse(data, file), kind, file, halves=halves)
+        value = parse(data, file)
+        again = [] if repeats else _repeated_keys(data, file)
+        try:
+            found = convert(value, kind, file, halves=halves)
+        except InvalidInput as wrong:
+            raise InvalidInput([*again, *wrong.problems]) from None
+    if again:
+        raise InvalidInput(again)
+    return found
 
 
 def said_of(wrong: json.JSONDecodeError) -> str:
@@ -106,10 +135,92 @@ def said_of(wrong: json.JSONDecodeError) -> str:
     )
 
 
-def parse(data: bytes, file: str = "") -> Any:
-    """Read a JSON text into plain values; raises `InvalidInput`."""
+def _holds_no_more(data: bytes, found: object) -> bool:
+    """Whether a JSON text surely holds no keys but those of which the values were made.
+
+    A text has a colon for each key, and those in strings; and a `SparseObject` is written with no
+    key that was not there.
+    """
+    return (
+        isinstance(found, SparseObject)
+        and b"\\" not in data  # else a colon in a string may be written otherwise
+        and data.count(b":") == msgspec.json.encode(found).count(b":")
+    )
+
+
+class _KeyTwiceError(Exception):
+    pass
+
+
+def _refuse_key_twice(pairs: list[tuple[str, object]]) -> None:
+    if len(dict(pairs)) != len(pairs):
+        raise _KeyTwiceError
+
+
+def _repeated_keys(data: bytes, file: str) -> list[Problem]:
+    """Return a problem for each key that an object of a JSON text holds once more."""
     try:
-        return json.loads(data)
+        _parse(data, file, _refuse_key_twice)
+    except _KeyTwiceError:
+        found = _keys_twice(data.decode(json.detect_encoding(data), "surrogatepass"))
+        return [
+            Problem(file, line, place, f"is given twice (first on line {first})")
+            for line, place, first in islice(found, _PROBLEMS_MAX)
+        ]
+    return []
+
+
+class _Opened:
+    """An object or a list whose end has not come yet; `keys`: those of an object, by line."""
+
+    def __init__(self, place: str, keys: dict[str, int] | None) -> None:
+        self.place = place
+        self.keys = keys
+        self.key = ""
+        self.number = 0
+
+    def inside(self) -> str:
+        """The place of the value that has come last."""
+        return f"{self.place}[{self.number}]" if self.keys is None else _below(self.place, self.key)
+
+
+def _keys_twice(text: str) -> Iterator[tuple[int, str, int]]:
+    """Give the line and the place of every such key of a JSON text, and the line of the first."""
+    inner = _Opened("", {})
+    opened = []
+    line, end = 1, 0
+    for token in _TOKEN.finditer(text):
+        mark, written = token[0], token[1]
+        if written and inner.keys is not None:
+            line += text.count("\n", end, token.start(1))
+            end = token.start(1)
+            inner.key = json.loads(written) if "\\" in written else written[1:-1]
+            if inner.key in inner.keys:
+                yield line, inner.inside(), inner.keys[inner.key]
+            inner.keys.setdefault(inner.key, line)
+        elif mark in "{[":
+            opened.append(inner)
+            place = inner.inside() if len(opened) > 1 else ""
+            inner = _Opened(place, {} if mark == "{" else None)
+        elif mark in "}]":
+            inner = opened.pop()
+        elif mark == ",":
+            inner.number += 1
+
+
+def parse(data: bytes, file: str = "", *, repeats: bool = True) -> Any:
+    """Read a JSON text into plain values; raises `InvalidInput`. `repeats`: as for `decode`."""
+    found = _parse(data, file)
+    if not repeats and (again := _repeated_keys(data, file)):
+        raise InvalidInput(again)
+    return found
+
+
+def _parse(
+    data: bytes, file: str, hook: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
+    try:
+        return json.loads(data, object_pairs_hook=hook)
     except json.JSONDecodeError as wrong:
         message = f"is not JSON: {said_of(wrong)}"
         raise InvalidInput([Problem(file, wrong.lineno, "", message)]) from None

@@ -8,7 +8,14 @@ from msgspec import Meta
 from poolkeeper import typed_json
 from poolkeeper.errors import InvalidInput
 from poolkeeper.model.execution.records import BrokerRecord
-from poolkeeper.typed_json import BrokerId, Finite, JsonObject, Natural, ReplicaList
+from poolkeeper.typed_json import (
+    BrokerId,
+    Finite,
+    JsonObject,
+    Natural,
+    ReplicaList,
+    SparseObject,
+)
 
 
 class Circle(JsonObject, tag_field="kind", tag="Circle"):
@@ -108,3 +115,79 @@ def test_everything_that_is_wrong_is_told_with_its_place(text: bytes, messages: 
     with pytest.raises(InvalidInput) as caught:
         typed_json.decode(text, Picture, "f")
     assert [str(problem) for problem in caught.value.problems] == messages
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        pytest.param(
+            '{"version": 1,\n "name": "a",\n "name": "b"}',
+            ["f:3: name: is given twice (first on line 2)"],
+            id="a-field",
+        ),
+        pytest.param(
+            '{"version": 1, "shapes": [{"kind": "Circle", "radius": 1},\n'
+            ' {"kind": "Circle", "radius": 2, "radius": 2, "radius": 3}]}',
+            ["f:2: shapes[1].radius: is given twice (first on line 2)"],
+            id="in-an-item-of-a-list-several-times",
+        ),
+        pytest.param(
+            '{"version": 1, "lists": {"7": [1, 2],\n\n "7": [1, 2]}}',
+            ["f:3: lists.7: is given twice (first on line 1)"],
+            id="a-key-of-a-mapping",
+        ),
+        pytest.param(
+            '{"version": 1, "more": {"a:": ":", "b\\"": [{"c": 1, "\\u0063": [":"]}]}}',
+            ["""f:1: more.b"[0].c: is given twice (first on line 1)"""],
+            id="in-what-is-ignored-and-written-otherwise",
+        ),
+        pytest.param(
+            '{"version" : 2, "version": 3, "name": 1}',
+            [
+                "f: name: is 1 (expected a string)",
+                "f: version: is 3 (expected 1)",
+                "f:1: version: is given twice (first on line 1)",
+            ],
+            id="beside-other-problems",
+        ),
+    ],
+)
+def test_a_key_that_is_there_twice_is_told_with_its_place(text: str, messages: list[str]) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        typed_json.decode(text.encode(), Picture, "f", repeats=False)
+    assert [str(problem) for problem in refused.value.problems] == messages
+    with pytest.raises(InvalidInput):
+        typed_json.decode(text.encode("utf-16"), Picture, "f", repeats=False)
+
+
+class Spot(SparseObject):
+    at: Natural | None = None
+    name: str | None = None
+
+
+class Spots(SparseObject):
+    spots: tuple[Spot, ...] | None = None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"spots": [{"at": 1, "name": "a:b"}, {"name": ":"}, {}]}',
+        '{"spots": [{"at" :1, "name": null, "more": {"at": 1}}], "name": "\\u003a"}',
+        '{"spots": null}',
+    ],
+)
+def test_an_object_of_which_little_is_there_may_hold_a_key_once(text: str) -> None:
+    assert typed_json.decode(text.encode(), Spots, repeats=False)
+    for key in ('"spots"', '"at"', '"name"'):
+        again = text.replace(f"{{{key}", f"{{{key}: 1, {key}", 1)
+        again = again.replace('": 1, "spots"', '": null, "spots"')
+        if again != text:
+            with pytest.raises(InvalidInput, match="is given twice"):
+                typed_json.decode(again.encode(), Spots, repeats=False)
+
+
+def test_what_is_ignored_may_not_be_nested_without_end() -> None:
+    text = b'{"spots": null, "more": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    with pytest.raises(InvalidInput, match="is nested too deeply"):
+        typed_json.decode(text, Spots, "f", repeats=False)

@@ -26,11 +26,11 @@ from poolkeeper.typed_json import (
     INTEGER_MAX,
     BrokerId,
     BrokerIds,
-    JsonObject,
     Milliseconds,
     Natural,
     PartitionNumber,
     ReplicaList,
+    SparseObject,
     refuse_twice,
     unique,
 )
@@ -49,7 +49,7 @@ _Rate = Annotated[float, Meta(ge=0, le=2**53, description="a number from 0 to 2^
 
 def decode(data: bytes, file: str) -> Cluster:
     """Return the cluster of a JSON text; raises `InvalidInput` naming `file`."""
-    return _cluster(typed_json.decode(data, _Snapshot, file, halves=False))
+    return _cluster(typed_json.decode(data, _Snapshot, file, halves=False, repeats=False))
 
 
 def convert(data: object, file: str) -> Cluster:
@@ -57,7 +57,7 @@ def convert(data: object, file: str) -> Cluster:
     return _cluster(typed_json.convert(data, _Snapshot, file, halves=False))
 
 
-class _About(JsonObject):
+class _About(SparseObject):
     name: str
     id: str | None = None
     kafka_version: str | None = None
@@ -65,12 +65,12 @@ class _About(JsonObject):
     controller: _Controller | None = None
 
 
-class _LogDir(JsonObject):
+class _LogDir(SparseObject):
     total_bytes: Natural | None = None
     usable_bytes: Natural | None = None
 
 
-class _Broker(JsonObject):
+class _Broker(SparseObject):
     id: BrokerId
     rack: str | None = None
     endpoints: tuple[str, ...] | None = None
@@ -79,7 +79,7 @@ class _Broker(JsonObject):
     release: str | None = None
 
 
-class _Partition(JsonObject):
+class _Partition(SparseObject):
     partition: PartitionNumber
     replicas: ReplicaList
     adding: BrokerIds | None = None
@@ -91,7 +91,7 @@ class _Partition(JsonObject):
     log_dirs: dict[BrokerId, str] | None = None
 
 
-class _Topic(JsonObject):
+class _Topic(SparseObject):
     name: str
     partitions: Annotated[tuple[_Partition, ...], unique("partition")] | None = None
     id: str | None = None
@@ -101,13 +101,13 @@ class _Topic(JsonObject):
         refuse_twice(partition.partition for partition in self.partitions or ())
 
 
-class _Requested(JsonObject):
+class _Requested(SparseObject):
     topic: str
     partition: _RequestedPartition
     replicas: BrokerIds
 
 
-class _Snapshot(JsonObject):
+class _Snapshot(SparseObject):
     version: Literal[1]
     cluster: _About
     brokers: Annotated[tuple[_Broker, ...], unique("id")] | None = None

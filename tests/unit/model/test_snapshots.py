@@ -413,3 +413,28 @@ def test_a_file_that_is_no_snapshot_is_refused(
 def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refused, match=r"cannot be written \(No such file or directory\)"):
         snapshots.write(tmp_path / "absent" / "s.json", CLUSTER)
+
+
+@pytest.mark.parametrize("more", ["", ' "unknown": null,'])
+def test_a_key_that_is_there_twice_is_refused_with_its_place(tmp_path: Path, more: str) -> None:
+    text = json.dumps(EXAMPLE, indent=1)
+    lines = text.splitlines()
+    keys = [n for n, line in enumerate(lines) if '": ' in line]
+    tried = 0
+    for number in keys:
+        line = lines[number].rstrip(",")
+        if line.endswith(("{", "[")):
+            continue  # not on one line
+        twice = [*lines[:number], f"{more}{line},", *lines[number:]]
+        (tmp_path / "s.json").write_text("\n".join(twice))
+        with pytest.raises(InvalidInput) as raised:
+            snapshots.read(tmp_path / "s.json")
+        # In a config `null` is wrong as well.
+        (problem,) = (each for each in raised.value.problems if each.line)
+        assert (problem.line, problem.message) == (
+            number + 2,
+            f"is given twice (first on line {number + 1})",
+        )
+        assert problem.field.rpartition(".")[2] in line or "retention.ms" in line
+        tried += 1
+    assert tried > 20

@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any
 
-from poolkeeper.errors import Refused
+from poolkeeper import typed_json
+from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.jobs import jobs
 from poolkeeper.model.names import GROUP
@@ -103,7 +104,7 @@ class PlannerPodSettings:
     def from_json(cls, text: str) -> "PlannerPodSettings":
         """Read a JSON object with our field names; raises `Refused` for anything else."""
         try:
-            data = json.loads(text)
+            data = typed_json.parse(text.encode(), repeats=False)
             known = {each.name for each in fields(cls)}
             if unknown := sorted(set(data) - known):
                 raise Refused(f"settings of planning pods: {', '.join(unknown)} is unknown")
@@ -111,7 +112,7 @@ class PlannerPodSettings:
                 key: tuple(data[key]) for key in ("pull_secrets", "tolerations") if key in data
             }
             return cls(**{**data, **lists})
-        except (TypeError, ValueError) as wrong:
+        except (TypeError, ValueError, InvalidInput) as wrong:
             raise Refused(f"settings of planning pods cannot be read: {wrong}") from wrong
 
 

@@ -207,7 +207,7 @@ class PlanJson(JsonObject):
 
 def decode(data: bytes, file: str = "") -> Plan:
     """The plan of a JSON text; raises `InvalidInput` with every problem of it."""
-    return plan_of(typed_json.decode(data, PlanJson, file), file)
+    return plan_of(typed_json.decode(data, PlanJson, file, repeats=False), file)
 
 
 def from_json(data: object, file: str = "") -> Plan:

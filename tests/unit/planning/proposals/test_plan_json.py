@@ -399,3 +399,12 @@ def test_kafkas_own_files_follow_the_stages() -> None:
         {"version": 1, "partitions": [second, first]},
         {"version": 1, "partitions": [third]},
     ]
+
+
+def test_a_key_that_is_there_twice_is_refused_with_its_place() -> None:
+    text = plan_json.encode(plan_of(MOVE)).replace(b'"hash":', b'"hash":"sha256:0",\n"hash":', 1)
+    with pytest.raises(errors.InvalidInput) as raised:
+        plan_json.decode(text, "plan.json")
+    assert [str(problem) for problem in raised.value.problems] == [
+        "plan.json:2: hash: is given twice (first on line 1)"
+    ]

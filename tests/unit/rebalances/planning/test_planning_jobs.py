@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from builders import cluster_spec
-from poolkeeper.errors import Stale, Unavailable
+from poolkeeper.errors import Refused, Stale, Unavailable
 from poolkeeper.kube.jobs import configmap_blob, jobs
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings
 from poolkeeper.kube.leadership.leader_fence import LeaderFence
@@ -266,3 +266,8 @@ def test_secrets_that_clusters_name():
     spec = KafkaClusterSpec("main", way, BrokersSpec(("b:1",), credentials_secret="kafka"))
     question = RebalanceRequest((ClusterRequest(Desired(spec)), ClusterRequest(DESIRED)), 7)
     assert list(secrets_of(question)) == ["zk", "tls", "kafka"]
+
+
+def test_settings_with_a_key_twice_are_refused() -> None:
+    with pytest.raises(Refused, match=r"cannot be read: image: is given twice"):
+        PlannerPodSettings.from_json('{"image": "a:1", "image": "b:1"}')

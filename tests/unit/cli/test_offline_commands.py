@@ -417,3 +417,32 @@ def test_a_file_that_cannot_be_written_is_named(run, manifests, snapshot, tmp_pa
     code, _, err = run("plan", "-f", manifests, "--snapshot", snapshot, "--out", out)
     assert (code, err) == (1, f"{out}: cannot be written (Not a directory)\n")
     assert stat.S_ISREG(locked.stat().st_mode)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("plan",), ("rehearse",), ("whatif", "keys", "--partitions", "2", "--topic", "t")],
+    ids=" ".join,
+)
+def test_a_snapshot_of_a_cluster_of_another_name_is_told(manifests, snapshot, command, capsys):
+    words = [*command, "-f", str(manifests), "--snapshot", str(snapshot)]
+    main.main(words)
+    assert "is a snapshot of cluster" not in capsys.readouterr().err
+    other = json.loads(snapshot.read_text())
+    other["cluster"]["name"] = "test"
+    snapshot.write_text(json.dumps(other))
+    told = (
+        f"warning: {snapshot} is a snapshot of cluster 'test', and is taken for one of 'main',"
+        " which the manifests declare\n"
+    )
+    main.main(words)
+    assert told in capsys.readouterr().err
+    # The id says which cluster it is, whatever people call it.
+    declared = manifests / "cluster.yaml"
+    text = declared.read_text()
+    declared.write_text(f"{text}  clusterId: abc\n")
+    main.main(words)
+    assert "is a snapshot of cluster" not in capsys.readouterr().err
+    declared.write_text(f"{text}  clusterId: def\n")
+    assert main.main(words) == 1
+    assert "its id is abc, not def" in capsys.readouterr().err

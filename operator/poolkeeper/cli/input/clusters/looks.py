@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.files import snapshot_files
-from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
@@ -86,12 +85,9 @@ def live_waits(
 
 def look_at_snapshot(file: Path, desired: Desired) -> Look:
     """Observe a snapshot; raises Refused for one of another cluster."""
-    cluster = replace(snapshot_files.read(file), name=desired.cluster.name)
-    pinned = desired.cluster.cluster_id
-    if pinned is not None and cluster.id not in (None, pinned):
-        raise Refused(f"{file} is of another cluster: its id is {cluster.id}, not {pinned}")
+    cluster, warnings = snapshot_files.read_declared(file, desired.cluster)
     records = updated_records(Records(), cluster, desired, now_ms())
-    return Look(Observation(ClusterReading(cluster), cluster, records, frozenset()))
+    return Look(Observation(ClusterReading(cluster), cluster, records, frozenset()), warnings)
 
 
 def now_ms() -> int:

@@ -47,7 +47,8 @@ def read_declared(
     """Read the same, or a snapshot together with manifests; None if nothing is given."""
     if snapshot is not None and given["folders"] and not given["zookeeper"]:
         desired = targets.load_desired(options.address_of(where, **given))
-        return StudiedCluster(snapshot_files.read(snapshot), desired=desired)
+        cluster, warnings = snapshot_files.read_declared(snapshot, desired.cluster)
+        return StudiedCluster(cluster, warnings=warnings, desired=desired)
     if snapshot is None and where is None and not (given["folders"] or given["zookeeper"]):
         return None
     return read(where, snapshot, given)

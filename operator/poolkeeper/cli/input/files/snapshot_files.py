@@ -5,11 +5,13 @@ Parquet needs the fleet extra.
 
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 from poolkeeper.errors import Refused
 from poolkeeper.model import snapshots
+from poolkeeper.model.specs import KafkaClusterSpec
 from poolkeeper.model.topology import Cluster
 
 EXTRA = "pip install 'poolkeeper[fleet]'"
@@ -33,6 +35,26 @@ def read(path: Path) -> Cluster:
         return snapshots.read(path)
     cluster: Cluster = fleet("storage.snapshot_file").read(path)
     return cluster
+
+
+def read_declared(path: Path, spec: KafkaClusterSpec) -> tuple[Cluster, tuple[str, ...]]:
+    """Read a snapshot of a cluster that is declared, and warnings; raises as `read`.
+
+    Raises `Refused` for one of another cluster by its id. A name is only what somebody called the
+    cluster when it was read.
+    """
+    cluster = read(path)
+    if spec.cluster_id is not None and cluster.id not in (None, spec.cluster_id):
+        raise Refused(
+            f"{path} is of another cluster: its id is {cluster.id}, not {spec.cluster_id}"
+        )
+    warnings: tuple[str, ...] = ()
+    if cluster.name != spec.name and (spec.cluster_id is None or cluster.id is None):
+        warnings = (
+            f"{path} is a snapshot of cluster {cluster.name!r}, and is taken for one of"
+            f" {spec.name!r}, which the manifests declare",
+        )
+    return replace(cluster, name=spec.name), warnings
 
 
 def fleet(module: str) -> ModuleType:

@@ -268,11 +268,39 @@ def test_a_broker_may_be_supposed_gone_and_another_there(run, manifests, snapsho
             "(see poolkeeper plan --help)",
             id="no-id",
         ),
+        *(
+            pytest.param(
+                ["--with-broker", "5:a", "--with-broker", word],
+                f"poolkeeper plan: Invalid value for --with-broker: {said}"
+                " (see poolkeeper plan --help)",
+                id=word,
+            )
+            for word, said in (
+                ("99999999999999999999:a", "'99999999999999999999:a' (expected ID:RACK)"),
+                ("2147483648:a", "'2147483648:a' (expected ID:RACK)"),
+                ("\uff19:a", "'\uff19:a' (expected ID:RACK)"),
+                ("9:", "'9:' (expected ID:RACK)"),
+                ("05:b", "broker 5 is given twice (expected once)"),
+            )
+        ),
     ],
 )
 def test_suppositions_that_make_no_sense(run, manifests, snapshot, words, message):
     code, out, err = run("plan", "-f", manifests, "--snapshot", snapshot, *words)
     assert (code, out, err) == (1, "", message + "\n")
+
+
+def test_a_supposed_broker_on_which_nothing_is_placed_is_told(run, manifests, snapshot):
+    pools = manifests / "pools.yaml"
+    pools.write_text(pools.read_text().replace("[3, 4]}", "[3, 4, 5, 6]}\n  drain: [6]"))
+    words = ("plan", "-f", manifests, "--snapshot", snapshot)
+    added = ("--with-broker", 5, "--with-broker", 6, "--with-broker", "9:a")
+    code, _, err = run(*words, *added)
+    assert (code, err) == (
+        2,
+        "warning: --with-broker 6: pool slow drains this broker, so nothing is placed on it\n"
+        "warning: --with-broker 9: no pool has this broker, so nothing is placed on it\n",
+    )
 
 
 def test_a_snapshot_of_another_cluster_is_refused(run, manifests, snapshot):

@@ -1,5 +1,6 @@
 """`poolkeeper plan`, and the making of a plan for `apply` as well."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -20,7 +21,7 @@ from poolkeeper.cli.commands.plans.plan_output import (
     show,
 )
 from poolkeeper.cli.input import options
-from poolkeeper.cli.input.clusters import targets
+from poolkeeper.cli.input.clusters import targets, what_if
 from poolkeeper.cli.input.clusters.looks import Look, look_at_cluster, look_at_snapshot, now_ms
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.clusters.what_if import SupposedBrokers, suppose_brokers
@@ -47,6 +48,7 @@ from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import approval, cool_down, hand_over
 from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.text import named
+from poolkeeper.typed_json import INTEGER_MAX
 from poolkeeper.zk.client.gc_pause import collector_paused
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from poolkeeper.studies.planned_groups import PlannedGroup
 
 CHANGES = 2
+_SUPPOSED = re.compile(r"([0-9]{1,10})(?::(.+))?")
 RefusedConfigs = Callable[[Plan, Cluster], Mapping[str, RefusedConfig]]
 """Returns the configs of a plan that the brokers refuse, by topic."""
 
@@ -150,13 +153,15 @@ def _plan(
         loaded = fleet_features.with_features(seen.cluster, features, name)
         seen = replace(seen, cluster=loaded)
     without, with_brokers = supposed["without"], supposed["with_brokers"]
-    seen = suppose_brokers(seen, SupposedBrokers(frozenset(without), _brokers(with_brokers)))
+    brokers_supposed = SupposedBrokers(frozenset(without), _brokers(with_brokers))
+    seen = suppose_brokers(seen, brokers_supposed)
+    useless = what_if.useless(brokers_supposed, desired)
     seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
     brokers = ask_nobody if snapshot else _config_questions(target)
     made = audited_plan(desired, seen, prune=prune, refused=brokers)
     if not (without or with_brokers):  # what is only supposed needs no mending
         made = with_troubles(made, desired, seen)
-    printing.warn((*look.warnings, *_without_effect(made, desired, look, seen)))
+    printing.warn((*look.warnings, *useless, *_without_effect(made, desired, look, seen)))
     if snapshot is None and target.bootstrap:
         printing.warn(_unknown_room(made, desired, seen))
     look = replace(look, waits=(*look.waits, *stage_waits(made, desired, seen)))
@@ -305,8 +310,11 @@ def _brokers(words: Sequence[str]) -> dict[int, str | None]:
     """Parse `4:a`, or `4` for a broker without a rack."""
     found: dict[int, str | None] = {}
     for word in words:
-        number, _, rack = word.partition(":")
-        if not number.isdecimal():
+        parts = _SUPPOSED.fullmatch(word)
+        if parts is None or int(parts[1]) > INTEGER_MAX:
             raise click.BadParameter(f"{word!r} (expected ID:RACK)", param_hint="--with-broker")
-        found[int(number)] = rack or None
+        if int(parts[1]) in found:
+            twice = f"broker {int(parts[1])} is given twice (expected once)"
+            raise click.BadParameter(twice, param_hint="--with-broker")
+        found[int(parts[1])] = parts[2]
     return found

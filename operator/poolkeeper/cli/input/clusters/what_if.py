@@ -1,10 +1,11 @@
 """The observed cluster as it would be with other brokers: some lost, some added."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Broker
 from poolkeeper.reconcile.observe.observation import Observation
 
@@ -32,6 +33,17 @@ def suppose_brokers(observed: Observation, what: SupposedBrokers) -> Observation
     brokers |= {n: Broker(n, rack) for n, rack in added.items()}
     cluster = replace(observed.cluster, brokers=dict(sorted(brokers.items())))
     return replace(observed, cluster=cluster, gone=(observed.gone | what.without) - set(added))
+
+
+def useless(what: SupposedBrokers, desired: Desired) -> Iterator[str]:
+    """Say of which added brokers nothing comes, as no pool places replicas on them."""
+    for broker in sorted(what.added or {}):
+        pools = [pool for pool in desired.pools if broker in pool.brokers]
+        if not pools:
+            yield f"--with-broker {broker}: no pool has this broker, so nothing is placed on it"
+        elif all(broker in pool.drain for pool in pools):
+            named = f"pool {pools[0].name} drains this broker"
+            yield f"--with-broker {broker}: {named}, so nothing is placed on it"
 
 
 def _known(observed: Observation) -> set[int]:

@@ -142,13 +142,13 @@ def main(
 ) -> int:
     """Run one command and return its exit code; errors that users cause are printed."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _complete_streams()
     # Libraries log errors before they raise them; the command prints each error once.
     if not logging.getLogger().handlers:
         logging.getLogger().addHandler(logging.NullHandler())
     try:
         code = _invoke(command, words, name)
-        if sys.stdout is not None:  # it was closed before we began
-            sys.stdout.flush()
+        sys.stdout.flush()
     except OSError as error:
         if error.filename is not None or error.errno not in _UNWRITABLE:
             raise
@@ -158,6 +158,19 @@ def main(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return REFUSED
     return code
+
+
+def _complete_streams() -> None:
+    """Give every command streams to write to, that take any letter.
+
+    A stream that was closed before we began is none to Python; an old locale lacks arrows.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - to the end
+        elif stream is getattr(sys, f"__{name}__") and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:

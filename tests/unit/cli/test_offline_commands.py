@@ -1,8 +1,11 @@
 """Whole outputs of the commands that connect to nothing."""
 
 import json
+import os
 import re
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -474,3 +477,29 @@ def test_a_snapshot_of_a_cluster_of_another_name_is_told(manifests, snapshot, co
     declared.write_text(f"{text}  clusterId: def\n")
     assert main.main(words) == 1
     assert "its id is abc, not def" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        pytest.param("plan -f {0} --snapshot {1} >&-", 2, "", id="no-output"),
+        pytest.param("plan -f {0} --snapshot {1} -o json >&- 2>&-", 2, "", id="no-streams"),
+        pytest.param("validate -f {0}/nowhere 2>&-", 1, "", id="no-errors"),
+        pytest.param(
+            "whatif keys --partitions 2:4 --keys - <&-",
+            1,
+            "standard input is closed (expected a key a line)\n",
+            id="no-input",
+        ),
+        pytest.param("whatif keys --partitions 2:4 >/dev/null", 0, "", id="latin-1"),
+    ],
+)
+def test_streams_may_be_closed_or_lack_letters(manifests, snapshot, line, code, said):
+    words = line.format(manifests, snapshot)
+    ran = subprocess.run(
+        ["bash", "-c", f"exec '{sys.executable}' -m poolkeeper {words}"],
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert (ran.returncode, ran.stderr) == (code, said)

@@ -151,7 +151,7 @@ def _examined(command: RepairOptions, session: Session) -> Examined:
 
 
 def _has_consent(command: RepairOptions) -> bool:
-    if not command.yes and not sys.stdin.isatty():
+    if not command.yes and (sys.stdin is None or not sys.stdin.isatty()):
         return False
     try:
         confirmation.confirm("Type yes to mend what can be mended", yes=command.yes)

@@ -11,7 +11,7 @@ def confirm(question: str, *, yes: bool) -> None:
     """Return if the person typed `yes` or gave --yes; raises Refused otherwise."""
     if yes:
         return
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise Refused("nothing was written: there is no terminal to confirm at (give --yes)")
     answer = click.prompt(question, default="", show_default=False, err=True)
     if answer.strip().lower() != "yes":

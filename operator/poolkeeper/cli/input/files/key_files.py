@@ -66,6 +66,8 @@ def batches(path: Path, *, hexadecimal: bool) -> Iterator[Sequence[bytes]]:
 @contextmanager
 def _opened(path: Path) -> Iterator[_Stream]:
     if path == _STANDARD_INPUT:
+        if sys.stdin is None:
+            raise Refused("standard input is closed (expected a key a line)")
         yield sys.stdin.buffer
         return
     if path.suffix == ".gz":

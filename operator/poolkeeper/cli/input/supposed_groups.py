@@ -35,7 +35,7 @@ from poolkeeper.studies.group_events import (
 from poolkeeper.text import few
 
 PARTITIONS_MAX = 100_000
-_TOPIC = re.compile(r"([^:@,+]+)(?::([0-9]{1,9}))?(?:@(.+))?")
+_TOPIC = re.compile(r"([^:@,+]+)(?::([0-9]{1,99}))?(?:@(.+))?")
 _MEMBER = re.compile(r"([^:@,]+)(?:@([^:@,]+))?:([^:@]+)")
 _ORDER = "poolkeeper.events"
 EVENTS = {
@@ -108,7 +108,7 @@ class _WordReader:
                 self.wrong("--topic", f"{match[1]} is given twice")
             elif (topic := self._topic(match)) is not None:
                 found[match[1]] = topic
-        named = {match[1] for word in words if (match := _TOPIC.fullmatch(word))}
+        named = {re.split("[:@]", word)[0] for word in words}
         for name in dict.fromkeys(topic for member in members for topic in member.topics):
             seen = None if self.cluster is None else self.cluster.topics.get(name)
             if name not in named and seen is not None and self.cluster is not None:

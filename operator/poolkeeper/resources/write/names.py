@@ -18,7 +18,7 @@ def resource_name(name: str) -> str:
     """The resource name of a topic or cluster: `orders` for `orders`."""
     if len(name) <= _LENGTH_MAX and name_problem(name) is None:
         return name
-    digest = hashlib.sha256(name.encode()).hexdigest()[:_HASH_DIGITS]
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:_HASH_DIGITS]
     words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     short = words[: _LENGTH_MAX - _HASH_DIGITS - 1].rstrip("-")
     return f"{short}-{digest}" if short else f"x-{digest}"

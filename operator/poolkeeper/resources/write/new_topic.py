@@ -11,6 +11,7 @@ from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.model.specs import Strategy, TopicSpec
 from poolkeeper.model.topology import Replicas
 from poolkeeper.resources.kinds.topic import DEFAULT_NAMESPACE, assignment_problems, read_topic
+from poolkeeper.resources.parse.body import name_problem
 from poolkeeper.resources.write import manifests
 from poolkeeper.resources.write.names import resource_name
 
@@ -53,6 +54,8 @@ def manifest(
     found = [Problem("", 0, ASSIGNMENT, message) for message in problems]
     for problem in read_topic(manifests.topic_body(spec)).problems:
         found.append(Problem("", 0, _OPTIONS.get(problem.field, problem.field), problem.message))
+    if pool and (wrong := name_problem(pool)):
+        found.append(Problem("", 0, "--pool", wrong))
     if found:
         raise InvalidInput(found)
     if lists is not None:

@@ -73,6 +73,14 @@ def manifests(tmp_path) -> Path:
             id="brokers, racks and groups that are not there",
         ),
         pytest.param(
+            ("consumers", "--topic", "t0:x", "--topic", "t1:99999999999", "--member", "a:t0,t1"),
+            [
+                "--topic: 't0:x' (expected NAME:PARTITIONS or NAME:PARTITIONS@RACKS)",
+                "--topic: t1: 99999999999 partitions (expected 1 to 100,000)",
+            ],
+            id="topics whose numbers are none",
+        ),
+        pytest.param(
             ("keys", "--topic", "nope", "--partitions", "9:3"),
             [
                 "--partitions: 9 → 3 adds none (expected more: partitions never shrink)",
@@ -149,6 +157,7 @@ def test_what_is_wrong_is_told_at_once(run, snapshot, words, said):
         (("keys", "--partitions", "4:6", "--hex"), "--hex says how --keys is written: give both"),
         (("keys", "--partitions", "six"), "'six' (expected N:M, such as 4:6, or M)"),
         (("keys", "--partitions", "1:2000000"), "expected at most 1,000,000 partitions"),
+        (("keys", "--partitions", "1:99999999999"), "expected at most 1,000,000 partitions"),
         (("keys", "--partitions", 6), "--partitions: how many it has is not known (expected N:6)"),
         (("consumers", "--topic", "t:9", "--group", "g"), "--group is a live group"),
         (("consumers", "--topic", "t:0"), "--topic: t: 0 partitions (expected 1 to 100,000)"),

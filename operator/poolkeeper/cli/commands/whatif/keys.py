@@ -19,7 +19,7 @@ from poolkeeper.studies.key_growth import KeyCounts, PartitionGrowth, count_keys
 from poolkeeper.text import few
 
 PARTITIONS_MAX = 1_000_000
-_GROWTH = re.compile(r"(?:([0-9]{1,9}) *(?:→|->|:) *)?([0-9]{1,9})")
+_GROWTH = re.compile(r"(?:([0-9]{1,99}) *(?:→|->|:) *)?([0-9]{1,99})")
 _NAMES_MAX = 10
 
 

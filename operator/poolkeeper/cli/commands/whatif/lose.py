@@ -99,6 +99,7 @@ def _lost(named: LostBrokers, cluster: Cluster, groups: Sequence[str]) -> frozen
     """The brokers that are lost; raises InvalidInput with all that is wrong."""
     live = cluster.brokers
     racks = sorted({broker.rack for broker in live.values() if broker.rack is not None})
+    expected = f"expected one of {few(racks, _NAMES_MAX)}" if racks else "no broker tells a rack"
     problems = [
         Problem("", 0, "--broker", f"{id_} is not live (expected one of {few(live, _NAMES_MAX)})")
         for id_ in named.brokers
@@ -109,7 +110,7 @@ def _lost(named: LostBrokers, cluster: Cluster, groups: Sequence[str]) -> frozen
             "",
             0,
             "--rack",
-            f"{rack!r} has no live broker (expected one of {few(racks, _NAMES_MAX) or 'none'})",
+            f"{rack!r} has no live broker ({expected})",
         )
         for rack in named.racks
         if rack not in racks

@@ -171,10 +171,8 @@ class _DocumentSorter:
             self.problems.append(places.problem((), message))
             return
         kind, version = body.get("kind"), body.get("apiVersion")
-        if _is_list(kind, version) and isinstance(body.get("items"), list):
-            for number, item in enumerate(body["items"]):
-                self.take(YamlDocument(item, places.inside(("items", number))))
-            self.problems += document.problems
+        if _is_list(kind, version):
+            self._take_list(body.get("items"), document)
             return
         if problem := _unknown_kind(body, places):
             self.problems.append(problem)
@@ -189,6 +187,16 @@ class _DocumentSorter:
             self.rebalances.append(read_rebalance(body, places))
         else:
             self.topics.append(read_topic(body, places))
+        self.problems += document.problems
+
+    def _take_list(self, items: Any, document: YamlDocument) -> None:
+        places = document.places
+        if not isinstance(items, list):
+            found = "is missing" if items is None else f"is {shown(items)}"
+            self.problems.append(places.problem(("items",), f"{found} (expected a list)"))
+            items = ()
+        for number, item in enumerate(items):
+            self.take(YamlDocument(item, places.inside(("items", number))))
         self.problems += document.problems
 
 
@@ -221,7 +229,9 @@ def _unknown_kind(body: Mapping[str, Any], places: Places) -> Problem | None:
         return _no_text(body, "kind", "the kind of resource", places)
     group = version.partition("/")[0]
     if group != GROUP:
-        near = difflib.SequenceMatcher(None, group, GROUP).ratio() >= _NEAR
+        # Groups without a dot are Kubernetes' own, and have no kind of our names.
+        near = "." not in group and kind in schemas.kinds()
+        near = near or difflib.SequenceMatcher(None, group, GROUP).ratio() >= _NEAR
         hint = f"{version!r} is unknown (did you mean {API_VERSION!r}?)"
         return places.problem(("apiVersion",), hint) if near else None
     if version != API_VERSION:

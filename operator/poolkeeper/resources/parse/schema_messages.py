@@ -71,6 +71,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def shown(value: Any) -> str:
     """A value, shortened for a message."""
     match value:
+        case None:
+            return "empty"
         case bool():
             return str(value).lower()
         case str() if len(value) > _SHOWN_MAX:

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from poolkeeper.cli import main
+from poolkeeper.resources.write.names import resource_name
 
 CLUSTER = """\
 apiVersion: poolkeeper.dev/v1alpha1
@@ -468,8 +469,17 @@ def test_a_snapshot_of_a_cluster_of_another_name_is_told(manifests, snapshot, co
     )
     main.main(words)
     assert told in capsys.readouterr().err
-    # The id says which cluster it is, whatever people call it.
+    # A name that no resource may have is another one in the manifests that `import` writes.
+    other["cluster"]["name"] = "My main"
+    snapshot.write_text(json.dumps(other))
     declared = manifests / "cluster.yaml"
+    for file in (declared, manifests / "pools.yaml"):
+        file.write_text(file.read_text().replace("name: main", f"name: {resource_name('My main')}"))
+    main.main(words)
+    assert "is a snapshot of cluster" not in capsys.readouterr().err
+    other["cluster"]["name"] = "test"
+    snapshot.write_text(json.dumps(other))
+    # The id says which cluster it is, whatever people call it.
     text = declared.read_text()
     declared.write_text(f"{text}  clusterId: abc\n")
     main.main(words)
@@ -503,3 +513,26 @@ def test_streams_may_be_closed_or_lack_letters(manifests, snapshot, line, code, 
         text=True,
     )
     assert (ran.returncode, ran.stderr) == (code, said)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("import", "--snapshot", "{snapshot}", "--out", "{long}"), "{long}: cannot be written"),
+        (
+            ("rehearse", "-f", "{manifests}", "--snapshot", "{snapshot}", "--against", "{long}"),
+            "{long}: cannot be read",
+        ),
+        (("status", "-f", "{manifests}", "--client-config", "{config}"), "names no file"),
+        (("apply", "-f", "{manifests}", "--plan", "{config}"), "{config}:1: is not JSON"),
+        (("apply", "-f", "{manifests}", "--plan", "{long}"), "{long}: cannot be read"),
+    ],
+    ids=["out", "against", "tls", "a-plan-that-is-none", "plan"],
+)
+def test_a_path_that_cannot_be_looked_at_is_told(run, manifests, snapshot, tmp_path, words, said):
+    long = tmp_path / ("x" * 300)
+    config = tmp_path / "client.yaml"
+    config.write_text(f"zookeeper: {{tls: {{ca: {long}}}}}\n")
+    given = {"manifests": manifests, "snapshot": snapshot, "long": long, "config": config}
+    code, _, err = run(*(word.format(**given) for word in words))
+    assert (code, said.format(**given) in err) == (1, True), err

@@ -1,5 +1,6 @@
 """`poolkeeper import`."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -141,7 +142,9 @@ def _elections(cluster: Cluster) -> str:
 def write(out: Path, files: Mapping[str, str]) -> None:
     """Write all files, or none if one of them exists."""
     taken = [
-        Problem(str(out / name), 0, "", "exists already") for name in files if (out / name).exists()
+        Problem(str(out / name), 0, "", "exists already")
+        for name in files
+        if os.path.exists(out / name)  # the method raises where the folder may not be looked into
     ]
     if taken:
         raise InvalidInput(taken)

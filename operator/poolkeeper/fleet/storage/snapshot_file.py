@@ -5,6 +5,7 @@ The rows are those of `partitions`, so that any tool can read them. Everything e
 same JSON as in the other forms, its topics without partitions.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +45,7 @@ def read(path: Path) -> Cluster:
     Raises `Refused` for another kind of file or one that cannot be read, `InvalidInput` for one
     that is no snapshot; both name the file.
     """
-    if not path.exists():
+    if not os.path.exists(path):  # the method raises where it may not be looked for
         raise Refused(f"{path}: there is no such snapshot (expected {', '.join(SUFFIXES)})")
     if path.suffix != ".parquet":
         return snapshots.read(path)

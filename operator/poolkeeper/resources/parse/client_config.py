@@ -16,6 +16,7 @@ Problems name file, line and field as those of manifests do, but never a value: 
 Paths are relative to the file's folder.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -131,7 +132,7 @@ def _tls(part: str, found: Mapping[str, Any], folder: Path, findings: Findings) 
         findings.add((part, "tls", missing), f"is missing (expected with the {other})")
     paths = {name: str(folder / file) for name, file in tls.items()}
     for name, file in paths.items():
-        if not Path(file).is_file():
+        if not os.path.isfile(file):  # `Path.is_file` raises where it may not be looked for
             findings.add((part, "tls", name), "names no file (expected a PEM file)")
     return Tls(paths.get("ca"), paths.get("certificate"), paths.get("key"))
 

@@ -1,5 +1,6 @@
 """The steps `snapshot`, `features` and `plan` of `poolkeeper fleet`, from options to outcomes."""
 
+import os
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -78,7 +79,7 @@ class ReadingOptions:
 def refuse_among_manifests(out: Path | None, folders: Sequence[Path]) -> None:
     """Raise `Refused` for tables in a folder of manifests: pages of plans would be read as such."""
     for each in folders:
-        if out is not None and each.is_dir() and out.resolve().is_relative_to(each.resolve()):
+        if out is not None and os.path.isdir(each) and out.resolve().is_relative_to(each.resolve()):
             raise Refused(
                 f"{out}: lies in the manifests' folder {each}, which the next run would read"
                 " (expected --out outside of all -f)"
@@ -89,7 +90,7 @@ def require_folder(where: str) -> None:
     """Raise `Refused` for a file of this machine where a folder is expected."""
     filesystems = snapshot_files.fleet("lake.filesystems")
     path = filesystems.local_path(filesystems.root_of(where))
-    if path is not None and path.is_file():
+    if path is not None and os.path.isfile(path):
         raise Refused(f"{where}: is a file (expected a folder)")
 
 

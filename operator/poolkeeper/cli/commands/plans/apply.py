@@ -70,11 +70,12 @@ _STAYING = (
 
 @frozen
 class ApplyOptions:
-    """The options of the command."""
+    """The options of the command; `reviewed`: the plan in the file, if there is one."""
 
     target: Target
     desired: Desired
     file: Path | None
+    reviewed: Plan | None
     yes: bool
     prune: bool
     output: str
@@ -121,7 +122,8 @@ def apply(
     assert desired is not None, "this command takes manifests only"
     if desired.cluster.mode in (Mode.PAUSED, Mode.ROLL_BACK):
         raise Refused(f"KafkaCluster {target.name}: spec.mode is {desired.cluster.mode.value}")
-    command = ApplyOptions(target, desired, file, yes, prune, output, audit_log)
+    reviewed = None if file is None else _read(file)  # before anything is connected to
+    command = ApplyOptions(target, desired, file, reviewed, yes, prune, output, audit_log)
     with interrupts.raise_once() as check:
         return _apply(command, check)
 
@@ -146,7 +148,7 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
     if plan.empty and not resumed:
         return _report_no_changes(command, observed, plan, before.holder)
     if command.output == printing.TEXT:
-        if command.file is not None and command.yes:  # the plan in the file has been reviewed
+        if command.reviewed is not None and command.yes:  # the plan in the file has been reviewed
             printing.emit(f"{plan.hash}\n{plan_text.summary(plan)}\n")
         else:
             waits = () if resumed else looks.live_waits(observed, None, command.desired)
@@ -186,12 +188,12 @@ def _choose_plan(
         stored = before.document.plan if before.document else None
         if stored is None or before.run.fingerprint != wanted or before.run.resumes:
             return None, False
-        if command.file is not None and _read(command.file).hash != stored.hash:
+        if command.reviewed is not None and command.reviewed.hash != stored.hash:
             raise Refused(f"another plan is under way: {stored.hash}")
         return stored, True
     if observed.lost_run.in_flight:
         return None, False
-    if command.file is None:
+    if command.reviewed is None:
         asking = cluster_reading.config_questions(command.target)
         plan = planning_command.audited_plan(
             command.desired, observed, prune=command.prune, refused=asking
@@ -199,7 +201,7 @@ def _choose_plan(
         return plan_to_approve.renew(
             PendingPlan(operator_plan), plan, command.desired, observed
         ), False
-    plan = _plan_from_file(command, command.file, observed, wanted)
+    plan = _still_fitting(command, command.reviewed, observed, wanted)
     by_operator = before.holder is not None and before.holder.what == OPERATOR
     if by_operator and operator_plan is not None and operator_plan.hash != plan.hash:
         raise StalePlan(
@@ -209,14 +211,14 @@ def _choose_plan(
     return plan, False
 
 
-def _plan_from_file(
-    command: ApplyOptions, file: Path, observed: Observation, fingerprint: str
+def _still_fitting(
+    command: ApplyOptions, plan: Plan, observed: Observation, fingerprint: str
 ) -> Plan:
-    """Return the plan in the file, if it still fits what is declared and live.
+    """Return the plan of the file, if it still fits what is declared and live.
 
     `fingerprint`: the fingerprint of what is declared now.
     """
-    plan = _read(file)
+    file = command.file
     if plan.cluster != command.target.name:
         raise StalePlan(f"{file} is a plan for cluster {plan.cluster}")
     if plan.fingerprint != fingerprint:

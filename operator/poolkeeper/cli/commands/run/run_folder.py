@@ -7,6 +7,7 @@ thread. The thread of a cluster that disappears is ended, once the run that is u
 after its stage in flight; both are said.
 """
 
+import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -176,7 +177,7 @@ def stamp_of(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
     """Return the names, modification times (ns) and sizes of the folders' files."""
     found = []
     for path in paths:
-        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        files = sorted(path.rglob("*")) if os.path.isdir(path) else [path]
         for file in files:
             try:
                 stat = file.stat()

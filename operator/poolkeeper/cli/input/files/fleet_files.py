@@ -4,6 +4,7 @@ Only pages and plans of reports are read, by the names that the report gives the
 kept for `KEEP_S`, so that viewers cost a store no more than one.
 """
 
+import os
 import re
 import time
 from collections.abc import Callable
@@ -25,11 +26,11 @@ TYPES = {".html": "text/html; charset=utf-8", ".json": "application/json"}
 def fleet_files(where: str) -> FleetFiles:
     """The reports at a URI, in a folder, or the one in a file; raises Refused where none can be."""
     path = Path(where.removeprefix("file://"))
-    if path.is_file():
+    if os.path.isfile(path):  # the method raises where it may not be looked for
         if path.suffix not in TYPES:
             raise Refused(f"{where}: is no page (expected report-DAY.html, or where it is)")
         return FleetFiles(lambda: path.name, _kept(partial(_from_folder, path.parent, path.name)))
-    if path.is_dir():
+    if os.path.isdir(path):
         return FleetFiles(partial(_latest_of_folder, path), _kept(partial(_from_folder, path, "")))
     if "://" not in where:
         raise Refused(f"{where}: there is no such file or folder")

@@ -4,6 +4,7 @@ A file's resources take the place of those of the same kind and name, where they
 that problems name are those of the files.
 """
 
+import os
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +20,7 @@ _SEPARATOR = re.compile(r"^---.*$", re.MULTILINE)
 
 def desired_of(address: ClusterSelection, other: Path) -> Desired:
     """Return what is declared with the other manifests; raises like `folder.load`."""
-    if other.is_dir():
+    if os.path.isdir(other):  # the method raises where it may not be looked for
         return folder.load([other]).desired(address.cluster)
     added, problems = files.texts([other])
     if problems:

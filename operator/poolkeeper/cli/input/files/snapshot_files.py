@@ -13,6 +13,7 @@ from poolkeeper.errors import Refused
 from poolkeeper.model import snapshots
 from poolkeeper.model.specs import KafkaClusterSpec
 from poolkeeper.model.topology import Cluster
+from poolkeeper.resources.write.names import resource_name
 
 EXTRA = "pip install 'poolkeeper[fleet]'"
 PARQUET = ".parquet"
@@ -49,7 +50,8 @@ def read_declared(path: Path, spec: KafkaClusterSpec) -> tuple[Cluster, tuple[st
             f"{path} is of another cluster: its id is {cluster.id}, not {spec.cluster_id}"
         )
     warnings: tuple[str, ...] = ()
-    if cluster.name != spec.name and (spec.cluster_id is None or cluster.id is None):
+    is_named = spec.name in (cluster.name, resource_name(cluster.name))  # as `import` names it
+    if not is_named and (spec.cluster_id is None or cluster.id is None):
         warnings = (
             f"{path} is a snapshot of cluster {cluster.name!r}, and is taken for one of"
             f" {spec.name!r}, which the manifests declare",

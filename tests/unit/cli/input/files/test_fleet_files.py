@@ -92,6 +92,7 @@ def test_what_was_read_is_kept_for_a_while(folder: Path, monkeypatch: pytest.Mon
     ("name", "reason"),
     [
         pytest.param("nowhere", "there is no such file or folder", id="nothing-there"),
+        pytest.param("x" * 300, "there is no such file or folder", id="no-name-of-a-file"),
         pytest.param("fleet/plain.txt", "is no page", id="another-kind"),
     ],
 )

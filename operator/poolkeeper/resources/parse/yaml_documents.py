@@ -9,6 +9,7 @@ document does not hide the problems of the next. Three things are bounded: nesti
 aliases (a short text can stand for billions of values), and the size of a file (`files`).
 """
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -35,6 +36,10 @@ ALIASED_VALUES_MAX = 10_000
 _MARKER = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 # What may not stand in YAML is listed: a class of all that may takes 30 times as long to compile.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
+# In JSON a letter beyond 16 bits may be two escapes, of which YAML knows neither.
+_PAIR = re.compile(
+    r"(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+)
 _TEXT_TAGS = (None, "!", "tag:yaml.org,2002:str")
 _MERGE = "<<"
 
@@ -60,6 +65,8 @@ def parse(text: str, file: str, secret: bool = False) -> tuple[list[YamlDocument
         line = text.count("\n", 0, unprintable.start()) + 1
         message = f"character {unprintable.group()!r} is not allowed (expected printable text)"
         return [], [Problem(file, line, "", message)]
+    if file.endswith(".json"):
+        text = _PAIR.sub(lambda pair: pair[1] + json.loads(f'"{pair[2]}"'), text)
     documents: list[YamlDocument] = []
     problems: list[Problem] = []
     for chunk, line in _chunks(text):

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from poolkeeper.errors import Problem
@@ -83,3 +85,12 @@ def test_secret_text_is_not_repeated(text):
     assert len(told) == 1
     assert "hunter2" not in told[0]
     assert "'no'" not in told[0]
+
+
+@pytest.mark.parametrize(
+    "value", ["\U0001f600", "a\U0001f600\U0001f601", "\\\U0001f600", "\\ud83d"]
+)
+def test_what_json_escapes_is_read(value):
+    text = json.dumps({"a": value})
+    documents, problems = yaml_documents.parse(text, "m.json")
+    assert ([each.body for each in documents], problems) == ([{"a": value}], [])

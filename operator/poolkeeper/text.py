@@ -114,6 +114,12 @@ def few(names: Iterable[object], most: int = 5, *, grouped: bool = True) -> str:
     return ", ".join(all_[:most]) + (f" {rest}" if rest else "")
 
 
+def one_of(names: Iterable[object], most: int = 20) -> str:
+    """Say which names were expected, or that there are none: expected one of a, b."""
+    known = few(names, most)
+    return f"expected one of {known}" if known else "there is none"
+
+
 def cut(parts: Iterable[str], most: int, *, grouped: bool = True) -> list[str]:
     """Return the first of some parts, followed by how many more there are."""
     all_ = list(parts)

@@ -160,3 +160,9 @@ def test_all_of_some() -> None:
 )
 def test_what_a_name_does_to_a_terminal_is_seen_instead(written: str, seen: str) -> None:
     assert text.visible(written) == seen
+
+
+def test_the_names_that_were_expected_are_told_or_that_there_are_none() -> None:
+    assert text.one_of([1, 2]) == "expected one of 1, 2"
+    assert text.one_of("abc", 2) == "expected one of a, b and 1 more"
+    assert text.one_of([]) == "there is none"

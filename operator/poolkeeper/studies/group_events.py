@@ -13,6 +13,7 @@ from typing import TypeAlias
 from poolkeeper.algorithms.assignors.group import GroupMember, GroupTopic
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.text import one_of
 
 PartitionRacks: TypeAlias = tuple[tuple[str, ...], ...]
 """For each partition the racks of its replicas."""
@@ -118,16 +119,15 @@ def repeated(racks: PartitionRacks | None, partitions: int) -> PartitionRacks | 
 def _left(group: StudiedGroup, name: str) -> StudiedGroup:
     member = next((each for each in group.members if each.id == name), None)
     if member is None:
-        there = ", ".join(each.id for each in group.members) or "none"
-        raise Refused(f"member {name} cannot leave: it is not there (expected one of {there})")
+        there = one_of(each.id for each in group.members)
+        raise Refused(f"member {name} cannot leave: it is not there ({there})")
     rest = tuple(each for each in group.members if each.id != name)
     return replace(group, members=rest, away={**group.away, name: member})
 
 
 def _returned(group: StudiedGroup, name: str) -> StudiedGroup:
     if name not in group.away:
-        gone = ", ".join(group.away) or "none"
-        raise Refused(f"member {name} cannot return: it has not left (expected one of {gone})")
+        raise Refused(f"member {name} cannot return: it has not left ({one_of(group.away)})")
     away = {id_: each for id_, each in group.away.items() if id_ != name}
     back = replace(group.away[name], owned=None, generation=None)
     return replace(group, members=(*group.members, back), away=away)
@@ -135,6 +135,5 @@ def _returned(group: StudiedGroup, name: str) -> StudiedGroup:
 
 def _topic(group: StudiedGroup, name: str) -> GroupTopic:
     if name not in group.topics:
-        known = ", ".join(sorted(group.topics)) or "none"
-        raise Refused(f"the group has no topic {name} (expected one of {known})")
+        raise Refused(f"the group has no topic {name} ({one_of(sorted(group.topics))})")
     return group.topics[name]

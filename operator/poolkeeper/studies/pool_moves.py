@@ -9,6 +9,7 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.progress.after_plan import after_plan
 from poolkeeper.studies.group_events import PartitionRacks
+from poolkeeper.text import one_of
 
 
 def racks_in_pool(desired: Desired, cluster: Cluster, topic: str, pool: str) -> PartitionRacks:
@@ -19,7 +20,7 @@ def racks_in_pool(desired: Desired, cluster: Cluster, topic: str, pool: str) -> 
     """
     pools = {each.name: each for each in desired.pools}
     if pool not in pools:
-        raise Refused(f"there is no pool {pool} (expected one of {', '.join(sorted(pools))})")
+        raise Refused(f"there is no pool {pool} ({one_of(sorted(pools))})")
     if topic not in {spec.topic for spec in desired.topics}:
         raise Refused(f"no Topic declares {topic}")
     specs = tuple(

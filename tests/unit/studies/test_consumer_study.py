@@ -132,7 +132,7 @@ def test_a_live_group_may_have_either_sticky_assignor() -> None:
             (MemberLeaves("C9"),),
             "member C9 cannot leave: it is not there (expected one of C0, C1, C2)",
         ),
-        ((MemberReturns("C0"),), "member C0 cannot return: it has not left (expected one of none)"),
+        ((MemberReturns("C0"),), "member C0 cannot return: it has not left (there is none)"),
         (
             (PartitionsAdded("t0", 4),),
             "topic t0 would have 4 partitions after 4 (expected more: partitions never shrink)",

@@ -122,7 +122,7 @@ def manifests(tmp_path) -> Path:
                 "--leave: member C1 cannot leave: it is not there (expected one of C0)",
                 "--move-to-pool: pools are declared by manifests (expected -f)",
                 "--move-topic: 'orders' (expected TOPIC:RACKS)",
-                "--return: member C0 cannot return: it has not left (expected one of none)",
+                "--return: member C0 cannot return: it has not left (there is none)",
             ],
             id="events that cannot happen",
         ),

@@ -16,7 +16,7 @@ from poolkeeper.cli.output.studies import keys_text
 from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.studies.key_growth import KeyCounts, PartitionGrowth, count_keys, is_compacted
-from poolkeeper.text import few
+from poolkeeper.text import few, one_of
 
 PARTITIONS_MAX = 1_000_000
 _GROWTH = re.compile(r"(?:([0-9]{1,99}) *(?:→|->|:) *)?([0-9]{1,99})")
@@ -167,5 +167,5 @@ def _spec(found: StudiedCluster | None, topic: str | None) -> TopicSpec | None:
 
 
 def _no_topic(found: StudiedCluster, topic: str) -> Problem:
-    names = few(sorted(found.cluster.topics), _NAMES_MAX) or "none"
-    return Problem("", 0, "--topic", f"there is no topic {topic} (expected one of {names})")
+    names = one_of(sorted(found.cluster.topics), _NAMES_MAX)
+    return Problem("", 0, "--topic", f"there is no topic {topic} ({names})")

@@ -19,7 +19,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Cluster
 from poolkeeper.studies import broker_loss, group_coordinators, loss_settings
 from poolkeeper.studies.group_coordinators import OFFSETS_TOPIC, GroupLoss, ListedGroup
-from poolkeeper.text import count, few
+from poolkeeper.text import count, few, one_of
 
 if TYPE_CHECKING:
     from poolkeeper.brokers.requests import BrokerClient
@@ -99,9 +99,8 @@ def _lost(named: LostBrokers, cluster: Cluster, groups: Sequence[str]) -> frozen
     """The brokers that are lost; raises InvalidInput with all that is wrong."""
     live = cluster.brokers
     racks = sorted({broker.rack for broker in live.values() if broker.rack is not None})
-    expected = f"expected one of {few(racks, _NAMES_MAX)}" if racks else "no broker tells a rack"
     problems = [
-        Problem("", 0, "--broker", f"{id_} is not live (expected one of {few(live, _NAMES_MAX)})")
+        Problem("", 0, "--broker", f"{id_} is not live ({one_of(live, _NAMES_MAX)})")
         for id_ in named.brokers
         if id_ not in live
     ]
@@ -110,7 +109,7 @@ def _lost(named: LostBrokers, cluster: Cluster, groups: Sequence[str]) -> frozen
             "",
             0,
             "--rack",
-            f"{rack!r} has no live broker ({expected})",
+            f"{rack!r} has no live broker ({one_of(racks, _NAMES_MAX)})",
         )
         for rack in named.racks
         if rack not in racks

@@ -22,6 +22,7 @@ from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Partition
 from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state.progress.move_progress import GIVEN_UP_STATES, classify
 from poolkeeper.text import count, cut, listed, more, named, size
 
 NAMES_WIDTH = 12
@@ -83,7 +84,7 @@ def answer(
         close = get_close_matches(topic, sorted(known), 3)
         meant = f" (is it {listed(close, 'or')}?)" if close else ""
         raise Refused(f"topic {topic} is neither in the cluster nor declared{meant}")
-    moves = {move.partition: move for move in seen.plan.moves if move.topic == topic}
+    moves = {move.partition: move for move in _moves_to_come(topic, seen)}
     moving = {move.partition for move in in_flight if move.topic == topic}
     pool = "" if declared is None else declared.pool
     usable, left_out = _usable(seen, pool), _is_left_out(topic, seen)
@@ -109,6 +110,17 @@ def answer(
         ),
         tuple(wait for wait in in_order(waits) if _of_topic(wait, topic)),
     )
+
+
+def _moves_to_come(topic: str, seen: PlanSeen) -> Iterator[Move]:
+    """The moves of the topic, without those that are given up.
+
+    Their topic was made again, or somebody else moved the partition.
+    """
+    moves = [move for move in seen.plan.moves if move.topic == topic]
+    for move, progress in zip(moves, classify(moves, seen.cluster), strict=True):
+        if progress.state not in GIVEN_UP_STATES:
+            yield move
 
 
 def _usable(seen: PlanSeen, pool: str) -> frozenset[int] | None:

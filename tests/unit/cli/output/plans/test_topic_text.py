@@ -83,6 +83,28 @@ def test_a_move_of_an_empty_partition_is_no_reordering():
     assert found.partitions[0].state is PlacementState.TO_MOVE
 
 
+@pytest.mark.parametrize(
+    "now",
+    [
+        pytest.param(("id-2", (1, 2)), id="its-topic-was-made-again"),
+        pytest.param(("id-1", (1, 4)), id="somebody-else-moved-it"),
+    ],
+)
+def test_a_move_that_the_run_gives_up_is_not_to_come(now):
+    topic_id, replicas = now
+    topic = builders.topic("orders", builders.partition(0, *replicas), topic_id=topic_id)
+    move = MOVES[0]._replace(topic_id="id-1")
+    pools = (builders.pool_spec("fast", 3),)
+    seen = replace(
+        SEEN,
+        plan=replace(PLAN, moves=(move,)),
+        cluster=builders.cluster((1, 2, 3, 4), topic),
+        desired=replace(DESIRED, pools=pools),
+    )
+    found = answer("orders", seen, (), (move,))
+    assert [each.state for each in found.partitions] == [PlacementState.NOT_PLANNED]
+
+
 def test_a_topic_that_the_plan_leaves_out_is_not_in_place():
     left = TopicLeftOut(Unsettled.MOVING, "3")
     plan = replace(PLAN, moves=(), problems=(PlanProblem("fast", "", left, "orders"),))

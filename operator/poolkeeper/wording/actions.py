@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from poolkeeper.model.execution.actions import Action, ActionKind
-from poolkeeper.wording.pieces import STALE, UNNOTICED, are, between_log_dirs, counted, few_of, were
+from poolkeeper.wording.pieces import STALE, UNNOTICED, between_log_dirs, counted, few_of, were
 
 
 def action_text(action: Action) -> str:
@@ -91,7 +91,8 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
         f"left alone: {few_of(action.partitions)} {were(action.partitions)} moved by somebody else"
     ),
     _A.TOPIC_GONE: lambda action: (
-        f"left alone: {few_of(action.partitions)} {are(action.partitions)} gone"
+        f"left alone: the topic of {few_of(action.partitions)} is gone or was created again;"
+        " `poolkeeper plan` shows what is left to do"
     ),
     _A.LEFT_TO_OTHERS: lambda action: (
         f"left alone, as others moved or deleted them: {few_of(action.partitions)}"

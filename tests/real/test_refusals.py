@@ -325,6 +325,16 @@ def test_a_damaged_topic_is_not_as_declared(bare):
     assert "topic damaged is damaged" in planned.out
 
 
+@pytest.mark.parametrize("command", ["status", "stop", "rollback", "history"])
+def test_what_is_wrong_in_manifests_keeps_nobody_from_seeing_or_ending_a_run(bare, command):
+    bare.declare(AS_IT_IS | {"pool": "gone"})
+    bare.settle()
+    ran = run(command, "-f", bare.folder)
+    assert (ran.code, bare.written()) == (0, ())
+    assert "`poolkeeper validate` says where" in ran.err
+    assert run("apply", "-f", bare.folder, "--yes").code == 1
+
+
 # Somebody else is at work
 
 

@@ -86,6 +86,20 @@ def load(paths: Sequence[Path]) -> Manifests:
     return load_texts(texts, problems)
 
 
+def lone_cluster(paths: Sequence[Path], name: str | None = None) -> KafkaClusterSpec | None:
+    """Return the KafkaCluster of that name, or the only one, whatever else is wrong beside it.
+
+    None if its manifest is wrong itself or comes twice; without a name also if there may be others,
+    in files that cannot be read.
+    """
+    texts, unread = files.texts(paths)
+    sorted_out, _ = _sort_out(texts, ())
+    if name is None and (unread or sorted_out.unread):
+        return None
+    found = [each for each in sorted_out.clusters if name is None or each.name == name]
+    return found[0].sound if len(found) == 1 else None
+
+
 def load_fleet(paths: Sequence[Path]) -> tuple[Manifests, Mapping[str, str]]:
     """Read the manifests of many clusters; one that is declared twice does not stop the others.
 

@@ -20,7 +20,7 @@ def history(address: ClusterSelection, output: str) -> None:
     last 50; `--audit-log` of `apply` and `run` keeps every decision and write in a file. CLUSTER as
     for `status`.
     """
-    target = targets.target(address)
+    target = targets.reachable_target(address)
     with cluster_reading.session(target) as session:
         found = finished_runs.read(session)
     printing.warn(map(str, found.damage))

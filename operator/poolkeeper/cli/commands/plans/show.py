@@ -36,7 +36,9 @@ def show(words: tuple[str, ...], output: str, **given: Any) -> None:
     """
     if not 1 <= len(words) <= 2:
         raise click.UsageError("expected HASH, or CLUSTER and HASH")
-    target = targets.target(options.address_of(words[0] if len(words) == 2 else None, **given))
+    target = targets.reachable_target(
+        options.address_of(words[0] if len(words) == 2 else None, **given)
+    )
     with cluster_reading.session(target) as session:
         plan = stored_plan(session, words[-1])
         observed = cluster_reading.read_cluster(session, target, sizes=False)

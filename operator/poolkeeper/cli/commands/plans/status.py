@@ -40,7 +40,7 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
     With --watch a terminal shows a live view. A pipe or a file gets the text again whenever it has
     changed, and with --output json one line a look.
     """
-    target = targets.target(address)
+    target = targets.reachable_target(address)
     with cluster_reading.session(target) as session:
         if not watch:
             _show(status_reading.read(session, target), output)

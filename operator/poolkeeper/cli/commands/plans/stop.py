@@ -63,7 +63,7 @@ def rollback(address: ClusterSelection, allow_failover: bool, audit_log: Emit, o
 
 
 def _request(address: ClusterSelection, request: StopRequest, output: str, emit: Emit) -> None:
-    target = targets.target(address)
+    target = targets.reachable_target(address)
     with cluster_reading.session(target) as session:
         before = journal.read_status(session)
         if before.run_damage is not None:

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from poolkeeper.cli import timing
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.errors import Refused
+from poolkeeper.cli.output import printing
+from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import ClientConfig
 from poolkeeper.model.desired import Desired
@@ -61,6 +62,28 @@ def target(address: ClusterSelection) -> Target:
         client=_client(address),
         timeout_s=address.timeout_s,
     )
+
+
+def reachable_target(address: ClusterSelection) -> Target:
+    """Return the selected cluster's target, for commands that need no more than its addresses.
+
+    What is wrong elsewhere in the manifests keeps nobody from seeing or ending a run: the target is
+    without `desired` then, and a warning says so. Raises like `load_desired` otherwise.
+    """
+    try:
+        return target(address)
+    except InvalidInput:
+        spec = folder.lone_cluster(address.folders, address.cluster)
+        if spec is None:
+            raise
+        printing.warn((_ONLY_ADDRESSES,))
+        return replace(target_of(address, Desired(spec)), desired=None)
+
+
+_ONLY_ADDRESSES = (
+    "the manifests are wrong, and `poolkeeper validate` says where: nothing but the cluster's"
+    " addresses is taken from them"
+)
 
 
 def target_of(address: ClusterSelection, desired: Desired) -> Target:

@@ -6,7 +6,7 @@ from poolkeeper.cli.commands.run import run_folder
 from poolkeeper.cli.input import confirmation
 from poolkeeper.cli.input.clusters import targets
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.errors import Refused
+from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.model.credentials import BrokerCredentials, ClientConfig
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.specs import BrokersSpec, KafkaClusterSpec, Tls, ZooKeeperSpec
@@ -46,6 +46,57 @@ def test_a_cluster_addressed_directly():
     assert targets.target(address) == targets.Target(
         name="k", connect="h:1/k", bootstrap=("b:1",), timeout_s=3
     )
+
+
+CLUSTER = """\
+apiVersion: poolkeeper.dev/v1alpha1
+kind: KafkaCluster
+metadata: {name: %s}
+spec: {zookeeper: {connect: "%s:2181"}, brokers: {bootstrapServers: "b:9092"}%s}
+"""
+UNKNOWN_POOL = """\
+apiVersion: poolkeeper.dev/v1alpha1
+kind: Topic
+metadata: {name: t}
+spec: {poolRef: {name: gone}}
+"""
+NO_YAML = "a: [1"
+
+
+@pytest.mark.parametrize(
+    ("texts", "name"),
+    [
+        pytest.param([CLUSTER % ("a", "a", ""), UNKNOWN_POOL], None, id="a-topic-without-pool"),
+        pytest.param([CLUSTER % ("a", "a", ""), NO_YAML], "a", id="another-file-is-cut"),
+        pytest.param(
+            [CLUSTER % ("a", "a", ""), CLUSTER % ("b", "b", ", mode: Nonsense")],
+            "a",
+            id="another-cluster-is-wrong",
+        ),
+    ],
+)
+def test_a_cluster_is_reached_whatever_else_is_wrong(tmp_path, capsys, texts, name):
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.yaml").write_text(text)
+    found = targets.reachable_target(ClusterSelection((tmp_path,), name))
+    assert found == targets.Target("a", "a:2181", ("b:9092",))
+    assert "`poolkeeper validate` says where" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("texts", "name"),
+    [
+        pytest.param([CLUSTER % ("a", "a", ", mode: Nonsense")], None, id="itself-wrong"),
+        pytest.param([CLUSTER % ("a", "a", ""), NO_YAML], None, id="there-may-be-others"),
+        pytest.param([CLUSTER % ("a", "a", ""), CLUSTER % ("a", "b", "")], "a", id="twice"),
+        pytest.param([CLUSTER % ("b", "b", ""), UNKNOWN_POOL], "a", id="not-there"),
+    ],
+)
+def test_a_cluster_that_cannot_be_told_is_not_reached(tmp_path, texts, name):
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.yaml").write_text(text)
+    with pytest.raises(InvalidInput):
+        targets.reachable_target(ClusterSelection((tmp_path,), name))
 
 
 def test_manifests_say_what_the_client_configuration_does_not(tmp_path):

@@ -73,5 +73,31 @@ def test_none_happens_where_nobody_asks(kafka: str) -> None:
     assert not any(said(outcome) for outcome in executor.seen)
 
 
+@pytest.mark.parametrize("kafka", ["2.8.2", "3.9.2"])
+def test_one_of_a_half_copied_target_is_said_aloud(kafka: str) -> None:
+    """All sources die in the middle of a move, and a target leads with what it has."""
+    network = 1024 * 1024
+    spec = SimulationSpec(spread(4), kafka=kafka, network_bytes_per_s=network)
+    cluster = SimulatedCluster(spec)
+    cluster.start(first=3)
+    cluster.create_topic("t", [1, 2])
+    cluster.simulation.set_size("t", 0, 60 * network)
+    topic = TopicSpec("t", "default", "t", "p", 1, 2, config={KEY: "true"})
+    pools = (pool_spec("p", 3, 4, cluster="c"),)
+    executor = Executor(cluster, Desired(cluster_spec("c"), pools, (topic,)))
+
+    def kill_sources() -> None:
+        assert cluster.state("t")[1] == [1, 2], "nothing has arrived"
+        for broker in (1, 2):
+            cluster.simulation.kill(broker)
+
+    cluster.clock.after(20_000, kill_sources)
+    executor.finish()
+    assert [action for seen in executor.seen for action in said(seen)] == [
+        Action(ActionKind.UNCLEAN_ELECTION, partitions=(T0,)),
+    ]
+    assert set(cluster.replicas("t")["0"]) == {3, 4}
+
+
 def said(outcome: Outcome) -> list[Action]:
     return [action for action in outcome.did if action.kind is ActionKind.UNCLEAN_ELECTION]

@@ -148,6 +148,8 @@ class PassMemory:
     overdue: Mapping[int, int] = field(default_factory=dict)
     """Since when a controller would have ended each requested move, had it known of it."""
     last_observation: LastObservation | None = None
+    leaders_seen: Cluster | None = None
+    """Each topic as it was last read, and the brokers: what unclean elections are told from."""
     unclean: tuple[TopicPartition, ...] = ()
     """Partitions whose leader was elected uncleanly; not told yet."""
     plan_during_run: PlanDuringRun | None = None
@@ -176,10 +178,18 @@ class PassMemory:
         self._note_elections(seen.cluster)
         self.last_observation = seen
 
+    def note_leaders(self, cluster: Cluster) -> None:
+        """Note what leaders were elected uncleanly in topics that were read alone."""
+        known = self.leaders_seen
+        self._note_elections(cluster)
+        if known is not None:
+            self.leaders_seen = replace(cluster, topics={**known.topics, **cluster.topics})
+
     def _note_elections(self, cluster: Cluster) -> None:
-        if self.last_observation is not None:
-            found = unclean_elections.happened(self.last_observation.cluster, cluster)
+        if self.leaders_seen is not None:
+            found = unclean_elections.happened(self.leaders_seen, cluster)
             self.unclean = tuple(dict.fromkeys((*self.unclean, *found)))[:UNCLEAN_MAX]
+        self.leaders_seen = cluster
 
     def take_elections(self) -> tuple[Action, ...]:
         """Return the unclean elections noted since they were taken last."""

@@ -4,10 +4,11 @@ If all in-sync replicas of a partition are gone, Kafka elects none of the others
 (or a broker's default) allows unclean elections. Then it does so at once, and tells nobody: what
 only the former in-sync replicas had is lost, and these cut it off themselves when they return.
 
-An election counts as unclean if the new leader was a replica and not in sync when last seen, and
-the list of replicas has not changed. It might have caught up in between. So that is believed only
-where it would be unlikely: if the topic allows unclean elections, or if no replica that was in sync
-is live.
+An election counts as unclean if the new leader was a replica and not in sync when last seen. It
+might have caught up in between. So that is believed only where it would be unlikely: if the topic
+allows unclean elections, or if no replica that was in sync is live. Of a partition that moves,
+whose new replicas do catch up, it is believed only if both are so: its sources died in the middle
+of the move, and a new replica leads with what it had copied.
 """
 
 from collections.abc import Iterator
@@ -36,7 +37,8 @@ def _of_topic(before: Topic, after: Topic, cluster: Cluster) -> Iterator[int]:
         then = before.partition(now.partition)
         if then is not None and _is_outside(then, now):
             alive = set(then.isr or ()) & set(cluster.brokers)
-            if allowed or not alive:
+            moves = then.replicas != now.replicas or then.moving or now.moving
+            if (allowed and not alive) if moves else (allowed or not alive):
                 yield now.partition
 
 
@@ -45,4 +47,4 @@ def _is_outside(then: Partition, now: Partition) -> bool:
     if not then.isr or now.leader is None or now.leader < 0 or now.leader in then.isr:
         return False
     elected = (now.leader_epoch or 0) > (then.leader_epoch or 0)
-    return elected and then.replicas == now.replicas and not (then.moving or now.moving)
+    return elected and (now.leader in then.replicas or now.moving)

@@ -153,6 +153,7 @@ def _observe_moves(
         reading = _with_others(
             context, desired, run, plan, context.access.observe(desired.cluster.name, topics=named)
         )
+        memory.note_leaders(reading.cluster)
         progress = classify([plan.moves[m] for m, _ in run.step], reading.cluster)
         returns = classify_returns(run, plan, reading.cluster)
         requested = reading.cluster.reassignment is not None

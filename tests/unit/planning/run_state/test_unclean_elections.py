@@ -49,3 +49,50 @@ BEFORE = cluster(state(1, 1, epoch=1))
 )
 def test_who_was_elected_uncleanly(after: Cluster, found: tuple[TopicPartition, ...]) -> None:
     assert happened(BEFORE, after) == found
+
+
+UNION = (3, 4, 1, 2)
+MOVING = cluster(state(1, 1, 2, replicas=UNION, adding=(3, 4)), live=(1, 2, 3, 4), config=ALLOWED)
+TARGETS_LIVE = {"live": (3, 4), "config": ALLOWED}
+
+
+@pytest.mark.parametrize(
+    ("after", "found"),
+    [
+        pytest.param(
+            cluster(state(3, 3, epoch=2, replicas=UNION, adding=(3, 4)), **TARGETS_LIVE),
+            (T0,),
+            id="a-target-leads-with-what-it-had",
+        ),
+        pytest.param(
+            cluster(state(3, 3, 4, epoch=3, replicas=(3, 4)), **TARGETS_LIVE),
+            (T0,),
+            id="and-the-move-was-done-then",
+        ),
+        pytest.param(
+            cluster(state(3, 3, 4, epoch=5, replicas=(3, 4)), (1, 2, 3, 4), ALLOWED),
+            (),
+            id="the-move-was-done",
+        ),
+        pytest.param(
+            cluster(state(3, 3, epoch=2, replicas=UNION, adding=(3, 4)), live=(3, 4)),
+            (),
+            id="nobody-allows-it",
+        ),
+        pytest.param(
+            cluster(state(5, 5, epoch=9, replicas=(5, 6)), (5, 6), ALLOWED),
+            (),
+            id="it-was-moved-elsewhere-meanwhile",
+        ),
+    ],
+)
+def test_a_target_elected_in_the_middle_of_a_move(
+    after: Cluster, found: tuple[TopicPartition, ...]
+) -> None:
+    assert happened(MOVING, after) == found
+
+
+def test_a_target_elected_soon_after_the_request() -> None:
+    before = cluster(state(1, 1, 2), live=(1, 2, 3, 4), config=ALLOWED)
+    elected = state(3, 3, epoch=2, replicas=UNION, adding=(3, 4))
+    assert happened(before, cluster(elected, **TARGETS_LIVE)) == (T0,)

@@ -24,11 +24,11 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.layout.known_layouts import KnownLayouts
 from poolkeeper.planning.planner import Planner, make_plan
 from poolkeeper.planning.run_state import unclean_elections
-from poolkeeper.planning.run_state.gates.disks import SeenDisks, TargetDisks
+from poolkeeper.planning.run_state.gates.disks import SeenDisks
+from poolkeeper.planning.run_state.progress.copied_bytes import bytes_done
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyProgress, CopyState, copies_of
 from poolkeeper.planning.run_state.progress.move_progress import (
     GIVEN_UP_STATES,
-    IN_FLIGHT_STATES,
     MoveProgress,
     MoveState,
 )
@@ -209,7 +209,7 @@ class PassMemory:
 
         A replica that leaves the ISR for a moment has not lost what it copied.
         """
-        now = _move_bytes_done(plan, m, progress, cluster, self.disks.disks)
+        now = bytes_done(plan.moves[m], progress, cluster, self.disks.disks.copied)
         self.bytes_done[m] = max(now, self.bytes_done.get(m, 0))
         if progress.state in GIVEN_UP_STATES and m not in self.arrived:
             self.given_up.add(m)
@@ -316,6 +316,7 @@ def outcome_of(
             plan,
             max(0, context.now_ms() - run.started_ms) / 1000,
             progress.bytes_done + progress.bytes_given_up,
+            0 if context.memory.disks.at_ms else _bytes_in_flight(context.memory, plan, run),
             rate=progress.throttle_bytes_per_s,
             blocked=any(map(holds_up, result.waits)),
         )
@@ -363,30 +364,6 @@ def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:
             plan.moves[m].bytes - memory.bytes_done.get(m, 0) for m in memory.given_up
         ),
     )
-
-
-def _move_bytes_done(
-    plan: Plan, m: int, progress: MoveProgress, cluster: Cluster, disks: TargetDisks
-) -> int:
-    """Return the bytes of a move that are copied: all steps before, part of this one.
-
-    A replica counts as a whole once it is in sync, and before that as far as its broker said.
-    """
-    move = plan.moves[m]
-    if progress.state is MoveState.DONE:
-        return move.bytes
-    if progress.at < 0 or (not progress.at and progress.state not in IN_FLIGHT_STATES):
-        return 0
-    added, size = move.replicas_added, move.replica_bytes
-    done, part = sum(added[: progress.at]), 0
-    if progress.state in IN_FLIGHT_STATES and progress.at + 1 < len(move.path):
-        partition = cluster.topics[move.topic].partition(move.partition)
-        new = set(move.path[progress.at + 1]) - set(move.path[progress.at])
-        in_sync = new & set(() if partition is None else partition.isr or ())
-        done += len(in_sync)
-        name = move.name
-        part = sum(min(size, disks.copied.get((name, broker), 0)) for broker in new - in_sync)
-    return min(move.bytes, move.bytes * done // max(1, sum(added)) + part)
 
 
 def _bytes_in_flight(memory: PassMemory, plan: Plan, run: Run) -> int:

@@ -31,8 +31,9 @@ from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.gates.disks import SeenDisks
+from poolkeeper.planning.run_state.progress.copied_bytes import bytes_done
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyState, copies_of
-from poolkeeper.planning.run_state.progress.move_progress import MoveState, bytes_done, classify
+from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import plan_to_approve, rate_signals
@@ -402,6 +403,8 @@ def _finished(context: PassContext, run: Run, plan: Plan) -> FinishedRun:
     if copies:
         look_at_copies(context, plan, live)
     copied = context.memory.copies.progress
+    done = sum(bytes_done(*each, live, {}) for each in zip(plan.moves, progress, strict=True))
+    done += sum(each.copied_bytes for each in copied)
     arrived = sum(each.state is MoveState.DONE for each in progress)
     arrived += sum(each.state is CopyState.DONE for each in copied)
     return FinishedRun(
@@ -412,7 +415,7 @@ def _finished(context: PassContext, run: Run, plan: Plan) -> FinishedRun:
         stages=run.stage,
         moves=len(plan.moves) + len(copies),
         moves_done=arrived,
-        bytes_done=bytes_done(plan.moves, progress) + sum(each.copied_bytes for each in copied),
+        bytes_done=done,
         size_bytes=sum(move.bytes for move in plan.moves) + sum(s.bytes for s in copies),
         approved_by=run.approved_by,
         executor=context.trail.executor,

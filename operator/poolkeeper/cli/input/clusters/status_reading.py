@@ -38,9 +38,16 @@ def read(session: Session, target: Target) -> status_values.Status:
     hindered = _cancel_waits(target, observed.cluster, recorded, sizes)
     failed = (*_failed_log_dirs(sizes), *_disk_waits(recorded, observed.cluster, sizes, told))
     held = _stage_waits(target, session, found, observed.cluster)
-    if found.run is not None and found.run.copies:
-        cluster = with_sizes(observed.cluster, sizes)
-        context = replace(context, future_bytes=sizes.future_bytes)
+    if found.run is not None and sizes.logs:
+        cluster = with_sizes(observed.cluster, sizes) if found.run.copies else observed.cluster
+        names = [move.name for move in found.run.in_flight]
+        copied = {
+            (name, broker): logs.current[name].size_bytes
+            for broker, logs in sizes.logs.items()
+            for name in names
+            if name in logs.current
+        }
+        context = replace(context, future_bytes=sizes.future_bytes, copied=copied)
         found = status_values.status_of(cluster, recorded, context)
     return replace(
         found,

@@ -22,6 +22,7 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state import deletions
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress import log_dir_copies
+from poolkeeper.planning.run_state.progress.copied_bytes import Copied, bytes_done
 from poolkeeper.planning.run_state.progress.log_dir_copies import (
     Replica,
     classify_copies,
@@ -31,7 +32,6 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     GIVEN_UP_STATES,
     MoveProgress,
     MoveState,
-    bytes_done,
     classify,
 )
 from poolkeeper.planning.run_state.progress.punctuality import punctuality
@@ -49,7 +49,8 @@ _IN_FLIGHT = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 class RunStatus:
     """The run under way.
 
-    `moves` counts moves by state. Bytes count replicas that have arrived. `bytes_given_up`: what
+    `moves` counts moves by state. Bytes are those of replicas that have arrived, and what brokers
+    said of those that are copied. `bytes_given_up`: what
     moves would have copied whose topic is gone, or that others moved elsewhere. `rolling_back`:
     moves in flight are cancelled, or shall be. `in_flight` are the partitions of the request.
     """
@@ -111,7 +112,8 @@ class StatusContext:
 
     `balance_waits_until_ms`: balance alone starts no plan before. `remedies`: those that are
     allowed; without manifests none is. `notes`: sentences about nodes that could not be read.
-    `future_bytes`: how much brokers have copied between their log directories.
+    `future_bytes`: how much brokers have copied between their log directories. `copied`: how much
+    of the replicas that are copied to them; None where they were not asked, or none answered.
     `factors`: the replication factors that topics declare. `now_ms`: the time of the look.
     """
 
@@ -119,6 +121,7 @@ class StatusContext:
     remedies: Remedies = field(default_factory=Remedies)
     notes: tuple[str, ...] = ()
     future_bytes: Mapping[Replica, int] = field(default_factory=dict)
+    copied: Copied | None = None
     factors: Mapping[str, int] = field(default_factory=dict)
     now_ms: int | None = None
 
@@ -198,10 +201,15 @@ def _run(
     waits.extend(left_throttles.changed(journal.throttles, journal.stored.running))
     if journal.holder is None and damage is None:
         waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
-    done = bytes_done(moves, progress)
+    copied = context.copied or {}
+    done = sum(
+        bytes_done(move, p, cluster, copied) for move, p in zip(moves, progress, strict=True)
+    )
     given_up = sum(
         move.bytes for move, p in zip(moves, progress, strict=True) if p.state in GIVEN_UP_STATES
     )
+    in_flight = tuple(m for m, p in zip(moves, progress, strict=True) if p.state in _IN_FLIGHT)
+    in_doubt = sum(move.bytes for move in in_flight) if context.copied is None else 0
     found = RunStatus(
         plan=run.plan,
         phase=run.phase.value,
@@ -215,18 +223,20 @@ def _run(
         throttle_reason=run.rate_reason,
         stopping=journal.stop is not None,
         rolling_back=bool(run.returning) or (journal.stop is not None and journal.stop.at_once),
-        in_flight=tuple(
-            move for move, p in zip(moves, progress, strict=True) if p.state in _IN_FLIGHT
-        ),
+        in_flight=in_flight,
         copies=dict(Counter(each.state.value for each in copies)),
-        punctuality=_punctuality(journal, context, done + given_up, waits),
+        punctuality=_punctuality(journal, context, done + given_up, in_doubt, waits),
         bytes_given_up=given_up,
     )
     return found, tuple(waits)
 
 
 def _punctuality(
-    journal: "JournalView", context: StatusContext, bytes_settled: int, waits: Sequence[Wait]
+    journal: "JournalView",
+    context: StatusContext,
+    bytes_settled: int,
+    bytes_in_doubt: int,
+    waits: Sequence[Wait],
 ) -> Punctuality | None:
     run, document = journal.run, journal.document
     if run is None or document is None or context.now_ms is None or run.phase is not Phase.MOVING:
@@ -235,6 +245,7 @@ def _punctuality(
         document.plan,
         max(0, context.now_ms - run.started_ms) / 1000,
         bytes_settled,
+        bytes_in_doubt,
         rate=run.rates[0] if run.rates else None,
         blocked=any(map(holds_up, waits)),
     )

@@ -80,17 +80,6 @@ def classify(moves: Sequence[Move], cluster: Cluster) -> tuple[MoveProgress, ...
     return tuple(classified(moves, cluster))
 
 
-def bytes_done(moves: Sequence[Move], progress: Sequence[MoveProgress]) -> int:
-    """Return the bytes of completed steps; brokers are not asked how far a copy is."""
-    done = 0
-    for move, p in zip(moves, progress, strict=True):
-        if p.state is MoveState.DONE:
-            done += move.bytes
-        elif p.at > 0:
-            done += move.bytes * p.at // (len(move.path) - 1)
-    return done
-
-
 def classified(moves: Iterable[Move], cluster: Cluster) -> Iterator[MoveProgress]:
     """Classify the moves one after another, for who may know enough before the last."""
     entries = entries_of(cluster)

@@ -3,7 +3,8 @@
 The predicted stages of a plan say when its bytes would have arrived if nothing had held the run up.
 The bytes that have arrived, and those of moves that were given up, are looked up in them. The time
 that has passed, less the time at which they would have been there, is how late the run is. Within a
-stage bytes arrive evenly.
+stage bytes arrive evenly. Partitions arrive together, at the end of what they copy: where nobody
+says how far copies in flight are, a run is late only if it would be with all of them there.
 
 Plans carry their predicted stages; nothing is known of a run whose plan has none, or copies
 nothing as far as sizes are known.
@@ -18,17 +19,26 @@ LATE_PART = 0.2
 
 
 def punctuality(
-    plan: Plan, elapsed_s: float, bytes_settled: int, *, rate: int | None, blocked: bool
+    plan: Plan,
+    elapsed_s: float,
+    bytes_settled: int,
+    bytes_in_doubt: int = 0,
+    *,
+    rate: int | None,
+    blocked: bool,
 ) -> Punctuality | None:
     """Compare a run with its plan's prediction; `None` where the plan predicts nothing.
 
+    `bytes_in_doubt`: what copies in flight may have copied beside, as nobody says how far they are.
     `rate`: the throttle in force in bytes per second, `None` without. `blocked`: whether anything
     blocks the run now.
     """
     makespan = plan.makespan
     if makespan is None or not plan.stages or makespan.seconds <= 0:
         return None
-    late_s = elapsed_s - _predicted_at(plan, bytes_settled)
+    earliest_s = _predicted_at(plan, bytes_settled)
+    latest_s = _predicted_at(plan, bytes_settled + bytes_in_doubt)
+    late_s = elapsed_s - min(max(elapsed_s, earliest_s), latest_s)
     late = late_s > max(LATE_MIN_S, LATE_PART * makespan.seconds)
     reason = _reason(makespan, rate, blocked=blocked) if late else None
     return Punctuality(

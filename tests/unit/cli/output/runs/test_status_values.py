@@ -172,6 +172,12 @@ def test_a_run_half_way():
     ]
 
 
+def test_what_brokers_have_copied_counts():
+    copied = {(MOVES[1].name, 3): MIB // 4, (MOVES[1].name, 4): 0}
+    found = status_of(HALFWAY, journal(), StatusContext(copied=copied))
+    assert found.run.bytes_done == MIB + MIB // 4
+
+
 def test_moves_of_deleted_topics_and_moves_of_others_are_not_done():
     others = cluster(partition(0, (3, 4)), partition(1, (4, 2)), partition(2, (1, 2)))
     moves = (*MOVES, builders.move("gone", 0, (1, 2), (3, 4)))
@@ -193,7 +199,10 @@ def test_a_run_beside_what_its_plan_predicted():
         makespan=Makespan(60.0, 60.0, MIB),
     )
     stored = replace(recorded.stored, document=replace(document, plan=foretold))
-    found = status_of(HALFWAY, replace(recorded, stored=stored), StatusContext(now_ms=90_000))
+    recorded = replace(recorded, stored=stored)
+    unasked = status_of(HALFWAY, recorded, StatusContext(now_ms=40_000))
+    assert "time        40 s of 1 min predicted" in render(unasked).splitlines()
+    found = status_of(HALFWAY, recorded, StatusContext(now_ms=90_000, copied={}))
     assert "time        1 min 30 s of 1 min predicted; 1 min 10 s late: replicas are copied" in (
         render(found)
     )

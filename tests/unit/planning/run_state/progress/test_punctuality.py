@@ -37,6 +37,20 @@ def test_the_bytes_that_have_arrived_say_how_late_a_run_is(elapsed_s, bytes_done
 
 
 @pytest.mark.parametrize(
+    ("elapsed_s", "late_s"),
+    [
+        pytest.param(50.0, -50.0, id="ahead, whatever is in flight"),
+        pytest.param(390.0, 0.0, id="in time, if half of what is in flight is there"),
+        pytest.param(500.0, 100.0, id="late, even if all of it is there"),
+    ],
+)
+def test_a_run_is_not_late_for_copies_of_which_nobody_says_how_far_they_are(elapsed_s, late_s):
+    found = punctuality(PLAN, elapsed_s, 400, 600, rate=RATE, blocked=False)
+    assert found is not None
+    assert (found.late_s, found.reason is not None) == (late_s, late_s > 0)
+
+
+@pytest.mark.parametrize(
     ("rate", "blocked", "reason"),
     [
         pytest.param(RATE, True, LateReason.HELD_UP, id="blocked"),

@@ -8,6 +8,7 @@ import builders
 from builders import pool_spec
 from matrices import soak
 from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.punctuality import LateReason, Punctuality
 from poolkeeper.model.execution.wait_reasons import WaitReason
@@ -128,3 +129,18 @@ def test_copies_that_have_just_been_requested_are_not_late() -> None:
     stages = {outcome.progress.stage for outcome in executor.seen if outcome.progress}
     assert len(stages) > 2
     assert WaitReason.COPY_NOT_BEGUN not in reasons
+
+
+def test_who_ends_the_run_of_a_dead_process_says_how_far_it_came() -> None:
+    plain = Executor(*migration("3.9.2"))
+    plain.finish()
+    for number in range(plain.writes - 6, plain.writes):
+        executor = Executor(*migration("3.9.2"))
+        died = faults.at_writes({number: Fault(FaultKind.DIED, done=True)})
+        assert executor.finish(lambda n, died=died: faults.none if n else died) == 2
+        ends = [outcome.progress for outcome in executor.seen if is_end(outcome)]
+        assert [end.moves_done for end in ends if end is not None] == [3] * len(ends)
+
+
+def is_end(outcome: Outcome) -> bool:
+    return any(action.kind is ActionKind.RUN_ENDED for action in outcome.did)

@@ -387,19 +387,25 @@ def _end_run(context: PassContext, run: Run, document: RunDocument) -> Outcome:
     if stopped:
         context.access.remember_stopped(run.fingerprint)
         plan_to_approve.remember(context, None)  # what is left is another question
+    finished = _finished(context, run, document.plan)
     ended = Action(ActionKind.RUN_ENDED, ending=run.ending)
     outcome = progress_outcome(context, run, document.plan, ended)
-    context.access.end_run(run, _finished(context, run, document.plan))
+    context.access.end_run(run, finished)
     context.memory.carried_out = None  # the history has one more
     return replace(outcome, state=State.STOPPED) if stopped else outcome
 
 
 def _finished(context: PassContext, run: Run, plan: Plan) -> FinishedRun:
-    """Return the run's entry in the history; how much arrived is read from the topics."""
+    """Return the run's entry in the history; how much arrived is read from the topics.
+
+    The memory is told as well: it is empty where another process came so far.
+    """
     copies = copies_of(plan)
     topics = {move.topic for move in plan.moves} | {step.topic for step in copies}
     live = context.access.observe("", topics=topics, want_configs=False).cluster
     progress = classify(plan.moves, live)
+    for m, each in enumerate(progress):
+        context.memory.note_progress(plan, m, each, live)
     if copies:
         look_at_copies(context, plan, live)
     copied = context.memory.copies.progress

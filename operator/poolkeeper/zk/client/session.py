@@ -24,6 +24,7 @@ from poolkeeper.errors import Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import ZooKeeperCredentials
 from poolkeeper.model.specs import Tls
+from poolkeeper.text import count
 from poolkeeper.zk.client import auth, failures, gc_pause, multiread, operations, transactions
 from poolkeeper.zk.client.connections import Address, Connection, Connector
 from poolkeeper.zk.client.multiread import Found
@@ -169,7 +170,7 @@ class Session:
     def _read_many(self, paths: Sequence[str], form: multiread.Form[Found]) -> list[Found | int]:
         self._require_alive()
         self.reads += len(paths)
-        doing = f"reading {len(paths)} nodes" + (f" such as {paths[0]}" if paths else "")
+        doing = f"reading {count(len(paths), 'node')}" + (f" such as {paths[0]}" if paths else "")
         with failures.translate_errors(doing), gc_pause.collector_paused():
             if self._connection.has_multiread:
                 chroot = self._client.chroot

@@ -131,6 +131,29 @@ def test_copies_that_have_just_been_requested_are_not_late() -> None:
     assert WaitReason.COPY_NOT_BEGUN not in reasons
 
 
+def test_moves_that_somebody_cancels_are_requested_again_and_that_is_told() -> None:
+    cluster, wanted = migration("3.9.2")
+    executor = Executor(cluster, wanted)
+
+    def cancel() -> None:
+        moving = (cluster.read("/brokers/topics/moves") or {}).get("adding_replicas")
+        if not moving:
+            cluster.clock.after(100, cancel)
+            return
+        cluster.simulation.alter_reassignments({("moves", int(p)): None for p in moving})
+
+    cluster.clock.after(100, cancel)
+    executor.finish()
+    requested = [
+        action.attempt
+        for outcome in executor.seen
+        for action in outcome.did
+        if action.kind is ActionKind.STAGE_REQUESTED and action.stage == 1
+    ]
+    assert requested == [0, 2]
+    assert_migrated(cluster)
+
+
 def test_who_ends_the_run_of_a_dead_process_says_how_far_it_came() -> None:
     plain = Executor(*migration("3.9.2"))
     plain.finish()

@@ -33,6 +33,16 @@ def _withdrew(why: str) -> Callable[[Action], str]:
     return told
 
 
+def _requested(action: Action) -> str:
+    count = counted(action.count, "partition")
+    if not action.attempt:
+        return f"stage {action.stage} requested: {count}"
+    return (
+        f"stage {action.stage} requested again: {count}, as the request before was cancelled,"
+        " ignored or lost; `poolkeeper rollback` ends the run"
+    )
+
+
 _A = ActionKind
 
 _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
@@ -60,9 +70,7 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
         f"took up {counted(action.count, 'move')} in flight of run {action.hash}, whose record was"
         " lost"
     ),
-    _A.STAGE_REQUESTED: lambda action: (
-        f"stage {action.stage} requested: {counted(action.count, 'partition')}"
-    ),
+    _A.STAGE_REQUESTED: _requested,
     _A.STAGE_FINISHED: _finished,
     _A.MOVES_CANCELLED: lambda action: (
         f"stage {action.stage}: cancelled {counted(action.count, 'move')}"

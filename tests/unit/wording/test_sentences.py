@@ -194,6 +194,7 @@ def actions(kind: ActionKind) -> list[Action]:
     plain = Action(kind, "t", "fast", T[:1], 3, 2, 2, 3, "sha256:1", Ending.STOPPED)
     others = {
         A.TOPICS_ADOPTED: [Action(A.TOPICS_ADOPTED, namespace="shop", count=3000, hash="sha256:1")],
+        A.STAGE_REQUESTED: [Action(A.STAGE_REQUESTED, stage=2, count=2, attempt=2)],
         A.ADD_PARTITIONS: [Action(A.ADD_PARTITIONS, topic="t", count=1)],
         A.MOVE_LOG_DIRS: [Action(A.MOVE_LOG_DIRS, count=1)],
         A.LEFT_TO_OTHERS: [Action(A.LEFT_TO_OTHERS, partitions=T)],

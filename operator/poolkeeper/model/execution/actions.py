@@ -44,7 +44,7 @@ class ActionKind(StrEnum):
     RUN_TAKEN_UP = "RunTakenUp"
     """The run of plan `hash` lost its record; one was made of its `count` moves in flight."""
     STAGE_REQUESTED = "StageRequested"
-    """Stage `stage` was requested, `count` partitions."""
+    """Stage `stage` was requested, `count` partitions; `attempt`: which time it is, from two on."""
     STAGE_FINISHED = "StageFinished"
     """`count` of `of` partitions of stage `stage` have arrived, and nothing is in flight."""
     MOVES_CANCELLED = "MovesCancelled"
@@ -114,6 +114,7 @@ class Action:
     ending: Ending | None = None
     by: str = ""
     namespace: str = ""
+    attempt: int = 0
 
 
 class Deletion(NamedTuple):

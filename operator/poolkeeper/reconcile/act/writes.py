@@ -343,7 +343,10 @@ def _request_stage(context: PassContext, at: RunSituation, decision: RequestStag
     context.memory.moves_in_flight = len(entries)
     context.memory.disks = SeenDisks()  # what is known is of the copies of an earlier stage
     context.memory.reported_stage = None
-    requested = Action(ActionKind.STAGE_REQUESTED, stage=after.stage, count=len(entries))
+    again = decision.attempts if decision.attempts > 1 else 0
+    requested = Action(
+        ActionKind.STAGE_REQUESTED, stage=after.stage, count=len(entries), attempt=again
+    )
     return progress_outcome(context, after, at.plan, *decision.found, requested)
 
 

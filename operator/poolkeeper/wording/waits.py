@@ -15,6 +15,7 @@ from poolkeeper.wording.pieces import (
     STALE,
     UNNOTICED,
     amount_on_broker,
+    are,
     brokers_are,
     counted,
     few_of,
@@ -22,6 +23,7 @@ from poolkeeper.wording.pieces import (
     lack,
     mib,
     mode_line,
+    were,
 )
 from poolkeeper.wording.refusals import refusal_text
 from poolkeeper.wording.requests import REQUESTS
@@ -269,7 +271,8 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.RUN_LOST: _lost_run,
     _R.ORPHANED_MOVES_AWAITED: _orphaned_awaited,
     _R.LEFT_ALONE: lambda wait: (
-        f"{few_of(wait.partitions)} was moved by somebody else and is left alone"
+        f"{few_of(wait.partitions)} {were(wait.partitions)} moved by somebody else and"
+        f" {are(wait.partitions)} left alone"
     ),
     **THROTTLES,
     _R.NO_CONTROLLER: _told("no controller is elected"),

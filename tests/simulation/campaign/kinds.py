@@ -25,6 +25,8 @@ class Trouble(StrEnum):
     BROKER_DIES = "a broker dies for good"
     BROKER_RETURNS = "a broker dies and returns"
     BROKER_RESTARTS = "a broker is restarted in an orderly way"
+    RACK_CHANGED = "a broker dies and returns in another rack"
+    BROKER_EMPTIED = "a broker dies and returns with empty disks"
     BROKER_SESSION_ENDS = "a broker's session ends"
     DISK_FILLS = "partitions grow beyond the declared disks"
 
@@ -42,7 +44,9 @@ class Trouble(StrEnum):
     THROTTLE_REMOVED = "somebody removes all throttles"
     TOPIC_CREATED = "somebody creates a topic"
     TOPIC_DELETED = "somebody deletes a topic"
+    TOPIC_MADE_AGAIN = "somebody deletes a topic and makes it again"
     PARTITIONS_ADDED = "somebody adds a partition"
+    CONFIG_EDITED = "somebody edits a topic's config"
 
     # Nodes (`damage`).
     TOPIC_NODE_DAMAGED = "a topic node is damaged for a while"

@@ -25,6 +25,7 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation
 from simulation import invariants
 from simulation.campaign import tools, truths
+from simulation.campaign.kinds import Trouble
 from simulation.campaign.play import ROUNDS_MAX, Played
 from simulation.campaign.situation import MB, Partition, Situation
 from simulation.invariants import TOPICS, Trail
@@ -80,6 +81,10 @@ def leftovers(s: Situation, outcome: Outcome) -> list[str]:
         found.append("the holder is left")
     if s.cluster.exists(REQUEST) and not outcome.waits:
         found.append(f"a request is left: {s.cluster.read(REQUEST)}")
+    mended = s.deleted if not s.has(Trouble.CONFIG_NODE_DAMAGED) else s.edited.keys()
+    for topic, value in s.edited.items():
+        if topic not in mended and tools.config_of(s, f"topics/{topic}").get(tools.EDITED) != value:
+            found.append(f"somebody's edit of the config of {topic} is lost")
     named = {
         entity
         for wait in outcome.waits

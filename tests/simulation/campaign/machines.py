@@ -1,5 +1,7 @@
 """Brokers that die, return, restart, lose their sessions, and whose disks fill."""
 
+from dataclasses import replace
+
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SESSION_MS
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import DISK_BYTES, Situation
@@ -34,6 +36,23 @@ def broker_restarts(s: Situation) -> bool:
     s.died_ms.setdefault(id_, []).append(s.now_ms)
     s.cluster.simulation.stop_broker(id_)
     s.later(s.dice.uniform(8_000, 15_000), lambda: start(s, id_))
+    return True
+
+
+def rack_changes(s: Situation) -> bool:
+    id_ = s.dice.choice(s.live)
+    if not _dies(s, id_, returns=True):
+        return False
+    broker = s.cluster.simulation.brokers[id_]
+    broker._registration = replace(broker._registration, rack=s.dice.choice("abc"))
+    return True
+
+
+def is_emptied(s: Situation) -> bool:
+    id_ = s.dice.choice(s.live)
+    if not _dies(s, id_, returns=True):
+        return False
+    s.cluster.simulation.brokers[id_].disk.logs.clear()
     return True
 
 
@@ -100,6 +119,8 @@ MACHINES = {
     Trouble.BROKER_DIES: broker_dies,
     Trouble.BROKER_RETURNS: broker_returns,
     Trouble.BROKER_RESTARTS: broker_restarts,
+    Trouble.RACK_CHANGED: rack_changes,
+    Trouble.BROKER_EMPTIED: is_emptied,
     Trouble.BROKER_SESSION_ENDS: session_ends,
     Trouble.DISK_FILLS: disks_fill,
 }

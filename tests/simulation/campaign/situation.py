@@ -59,6 +59,7 @@ class Situation:
     away: tuple[int, int] | None = None
     foreign_throttles: set[str] = field(default_factory=set)
     deleted: set[str] = field(default_factory=set)
+    edited: dict[str, str] = field(default_factory=dict)
     struck: list[tuple[int, Trouble]] = field(default_factory=list)
 
     @property

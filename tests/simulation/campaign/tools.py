@@ -9,6 +9,9 @@ from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import MB, Partition, Situation
 
 NOBODY = 99
+EDITED = "segment.bytes"
+MADE_AGAIN_MS = 300
+MADE_AGAIN_TRIES = 50
 ELECTION = "/admin/preferred_replica_election"
 BROKER_THROTTLE = {
     "leader.replication.throttled.rate": str(7 * MB),
@@ -131,11 +134,34 @@ def delete_topic(s: Situation) -> bool:
     topics = s.topics()
     if not topics:
         return False
-    topic = s.dice.choice(topics)
+    return delete_topic_of(s, s.dice.choice(topics))
+
+
+def delete_topic_of(s: Situation, topic: str) -> bool:
     if s.cluster.exists(f"/admin/delete_topics/{topic}"):
         return False
     s.deleted.add(topic)
     s.cluster.create(f"/admin/delete_topics/{topic}", b"")
+    return True
+
+
+def make_again(s: Situation) -> bool:
+    """Delete a topic; once it is gone, make another one of its name, with other partitions."""
+    topic = s.dice.choice(s.topics() or ["t"])
+    if not delete_topic_of(s, topic):
+        return False
+    lists = [s.dice.sample(s.live, min(2, len(s.live))) for _ in range(s.dice.choice((1, 2, 3)))]
+
+    def make(tries: int = MADE_AGAIN_TRIES) -> None:
+        node = f"/brokers/topics/{topic}"
+        if s.cluster.exists(f"/admin/delete_topics/{topic}"):
+            if tries:
+                s.later(MADE_AGAIN_MS, lambda: make(tries - 1))
+        elif not s.cluster.exists(node):
+            body = {str(number): ids for number, ids in enumerate(lists)}
+            s.cluster.create(node, {"version": 1, "partitions": body})
+
+    s.later(MADE_AGAIN_MS, make)
     return True
 
 
@@ -153,6 +179,17 @@ def add_partition(s: Situation) -> bool:
 
 
 # Configs
+
+
+def edit_config(s: Situation) -> bool:
+    topics = s.topics()
+    if not topics:
+        return False
+    topic = s.dice.choice(topics)
+    entity = f"topics/{topic}"
+    s.edited[topic] = str(s.dice.randrange(20, 30) * MB)
+    configure(s, entity, {**config_of(s, entity), EDITED: s.edited[topic]})
+    return True
 
 
 def config_of(s: Situation, entity: str) -> dict[str, str]:
@@ -219,5 +256,7 @@ TOOLS = {
     Trouble.THROTTLE_REMOVED: remove_throttles,
     Trouble.TOPIC_CREATED: create_topic,
     Trouble.TOPIC_DELETED: delete_topic,
+    Trouble.TOPIC_MADE_AGAIN: make_again,
     Trouble.PARTITIONS_ADDED: add_partition,
+    Trouble.CONFIG_EDITED: edit_config,
 }

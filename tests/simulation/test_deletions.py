@@ -5,8 +5,11 @@ from dataclasses import replace
 import pytest
 
 from builders import desired, pool_spec, topic_spec
+from poolkeeper.errors import Refused
 from poolkeeper.model.desired import Claim
+from poolkeeper.model.plans import DeleteTopic
 from poolkeeper.model.specs import DeletionPolicy
+from poolkeeper.reconcile.authority import Authority
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.executors import Executor
@@ -60,3 +63,25 @@ def test_the_api_moves_no_partition_of_a_topic_that_is_being_deleted(kafka: str)
     assert cluster.replicas("t") == {"0": [1, 3], "1": [1, 2]}
     cluster.simulation.start_broker(3)
     assert cluster.clock.run_until(lambda: not cluster.exists("/brokers/topics/t"), 20_000)
+
+
+@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
+def test_a_topic_made_again_since_the_plan_is_not_deleted(kafka: str) -> None:
+    """A plan in a file may be old; up to Kafka 2.7 topics have no ids."""
+    cluster = SimulatedCluster(SimulationSpec(spread(2), kafka=kafka))
+    cluster.start()
+    declared = desired(pool_spec("p", 1, 2, cluster="c"), TOPIC, name="c")
+    Executor(cluster, declared).finish()
+    gone = replace(declared, topics=(), doomed=frozenset({Claim("t", "shop/t")}))
+    asking = Executor(cluster, gone, Authority(), at_rest=lambda outcome: outcome.plan is not None)
+    asking.finish()
+    plan = asking.seen[-1].plan
+    assert plan is not None
+    assert [type(step) for step in plan.steps] == [DeleteTopic]
+    cluster.create("/admin/delete_topics/t", b"")
+    cluster.settle()
+    cluster.create_topic("t", [1, 2], [2, 1])
+    with pytest.raises(Refused):
+        Executor(cluster, gone, agreed=plan).finish(passes_max=20)
+    cluster.settle()
+    assert cluster.exists("/brokers/topics/t")

@@ -96,7 +96,8 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     ),
     _A.RUN_ENDED: lambda action: f"run ended: {action.ending}",
     _A.LEFT_ALONE: lambda action: (
-        f"left alone: {few_of(action.partitions)} {were(action.partitions)} moved by somebody else"
+        f"left alone: {few_of(action.partitions)} {were(action.partitions)} moved by somebody else;"
+        " `poolkeeper plan` shows what is left to do"
     ),
     _A.TOPIC_GONE: lambda action: (
         f"left alone: the topic of {few_of(action.partitions)} is gone or was created again;"

@@ -272,7 +272,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.ORPHANED_MOVES_AWAITED: _orphaned_awaited,
     _R.LEFT_ALONE: lambda wait: (
         f"{few_of(wait.partitions)} {were(wait.partitions)} moved by somebody else and"
-        f" {are(wait.partitions)} left alone"
+        f" {are(wait.partitions)} left alone: the next plan looks at it again"
     ),
     **THROTTLES,
     _R.NO_CONTROLLER: _told("no controller is elected"),

@@ -13,7 +13,9 @@ import pytest
 from fleet import cases
 from fleet.conftest import DAY, NAMES, lake_at, where
 from fleet.in_process import InProcess
+from poolkeeper.cli.commands.fleet import outcomes
 from poolkeeper.fleet.lake.reading import Reader
+from poolkeeper.fleet.stages.publishing import FleetOutcome, Line
 from poolkeeper.fleet.storage import parquet, schemas, snapshot_file
 from poolkeeper.model import snapshots
 from poolkeeper.planning.proposals import plan_json
@@ -251,3 +253,52 @@ def test_other_commands_read_parquet(fleet: Path, run) -> None:
     of_parquet = run(*words, fleet / "east.parquet")
     assert of_parquet == run(*words, fleet / "snapshots" / "east.json")
     assert of_parquet[0] == 2
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_plans_that_a_budget_has_no_time_for_are_told_once(output: str, fleet: Path, run) -> None:
+    limits = ("--window", "0 22 * * * 1s", "-o", output)
+    code, out, err = run("fleet", "run", *where(fleet), *DAY, *limits)
+    assert code == 4
+    why = (
+        "the budget has no time for its plan, or for all of it: stage 1 needs 2 s, and has 1 s at"
+        " most: lengthen the windows, raise the rate or lower spec.execution.maxBytes"
+    )
+    told = [f"warning: budget {name}: {why}" for name in NAMES]
+    assert err.splitlines() == told
+    lines = {"text": out.splitlines(), "json": json.loads(out)["steps"] if output == "json" else ()}
+    if output == "text":
+        no_time = "budget 2026-03-01: no time for 2.3 GiB of 2 clusters: nothing moves"
+        assert lines[output][3] == no_time
+    else:
+        gaps = [{"reason": "NoTime", "cluster": name, "message": why} for name in NAMES]
+        assert [step["missing"] for step in lines[output][3:]] == [gaps, gaps]
+    for step in ("budget", "report"):
+        words = limits if step == "budget" else limits[2:]
+        code, _, err = run("fleet", step, "--out", fleet / "out", *words)
+        assert code == 4
+        assert err.splitlines() == [line.replace("budget", step, 1) for line in told]
+
+
+def test_a_plan_that_a_budget_has_time_for_in_part_is_told_beside_the_others(
+    fleet: Path, run
+) -> None:
+    run("fleet", "run", *where(fleet), *DAY)
+    # A minute in 90 days.
+    limits = ("--rate", "20Mi", "--window", "0 0 2 3 * 1m", "--clusters-at-once", 1)
+    code, out, err = run("fleet", "budget", "--out", fleet / "out", *limits)
+    assert code == 4
+    assert "; no time for " in out
+    assert err.startswith("warning: budget west: ")
+
+
+def test_of_very_many_clusters_the_first_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = [Line(f"c{n:03d}", "failed", "it is away") for n in range(250)]
+    outcome = FleetOutcome("snapshot", cases.DAY, (Line("well", "ok"), *failed))
+    gaps = [{"reason": "NoTime", "cluster": f"d{n:03d}", "message": "x"} for n in range(201)]
+    told = {"step": "budget", "missing": gaps}
+    assert outcomes.print_outcomes("text", [outcome], [("budget", told)]) == 4
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[199:201] == ["warning: snapshot c199: it is away", "warning: and 50 more"]
+    assert lines[-2:] == ["warning: budget d199: x", "warning: and 1 more"]
+    assert len(lines) == 402

@@ -53,6 +53,8 @@ class Gap(StrEnum):
     """Plans move something, budgets are made for this fleet, and that day has none."""
     NOT_SCHEDULED = "NotScheduled"
     """The budget does not know the cluster's moves: the plan is newer than the budget."""
+    NO_TIME = "NoTime"
+    """The budget leaves out the cluster's plan, or its last stages."""
     DAMAGED = "Damaged"
     """A table of the cluster cannot be read."""
 

@@ -258,6 +258,7 @@ def _unscheduled(
         timed[bar.cluster] += bar.bytes
     for each in timeline.omitted:
         timed[each.cluster] += each.bytes
+        yield Missing(Gap.NO_TIME, each.cluster, each.reason)
     for planned in moving:
         # A schedule has all bytes of the plan that it was made from, in time or left out.
         if planned.name not in timed or timed[planned.name] != planned.bytes:

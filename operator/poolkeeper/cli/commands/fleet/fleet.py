@@ -276,7 +276,8 @@ def _reading(function: Function) -> Function:
 def budget(work: _FleetCommand, **wanted: Any) -> int:
     """Order all plans into waves under a budget that the clusters share.
 
-    Exit code 4: the plan of a cluster is not in it, as it cannot be read.
+    Exit code 4: the plan of a cluster, or a part of it, is not in it: there is no time for it under
+    this budget, or it cannot be read.
     """
     allowed = waves.fleet_budget(waves.BudgetOptions(**wanted))
     with work.begun() as begun:

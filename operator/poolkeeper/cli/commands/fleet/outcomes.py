@@ -1,14 +1,17 @@
 """What became of the steps of `poolkeeper fleet`: printed, warned of, and as an exit code."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.errors import Refused, Unavailable
-from poolkeeper.text import count
+from poolkeeper.text import count, cut
 
 if TYPE_CHECKING:
     from poolkeeper.fleet.stages.publishing import FleetOutcome
+
+LINES_MAX = 200
+"""Warnings of one kind in a step, at most; `--output json` has all of them."""
 
 
 def print_outcomes(
@@ -27,16 +30,26 @@ def print_outcomes(
         for line in (*map(_sentence, outcomes), *(sentence for sentence, _ in more)):
             printing.emit(line)
     for outcome in outcomes:
-        printing.warn(f"{outcome.step}: {warning}" for warning in outcome.warnings)
-        printing.warn(f"{outcome.step} {line.cluster}: {line.reason}" for line in outcome.told)
+        _warn(f"{outcome.step}: {warning}" for warning in outcome.warnings)
+        _warn(f"{outcome.step} {line.cluster}: {line.reason}" for line in outcome.told)
     for outcome in outcomes:
         if outcome.lines and len(outcome.failed) == len(outcome.lines):
             kind = Unavailable if outcome.step == "snapshot" else Refused
             raise kind(f"{outcome.step} failed for every cluster")
     told = {line.cluster for outcome in outcomes for line in outcome.failed}
     missing = [(data["step"], each) for _, data in more for each in data.get("missing", ())]
-    printing.warn(_missing(*each) for each in missing if each[1]["cluster"] not in told)
+    # What a budget and the report after it both miss is told once.
+    untold = {
+        (each["reason"], each["cluster"], each["message"]): (step, each)
+        for step, each in reversed(missing)
+        if each["cluster"] not in told
+    }
+    _warn(_missing(*each) for each in reversed(untold.values()))
     return left_undone.EXIT_CODE if told or missing else 0
+
+
+def _warn(lines: Iterable[str]) -> None:
+    printing.warn(cut(lines, LINES_MAX))
 
 
 def _missing(step: str, told: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from poolkeeper.cli.output import printing
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Window
-from poolkeeper.report.values import Gap
+from poolkeeper.report.values import Gap, Missing
 from poolkeeper.resources.parse.quantities import positive_duration_s, size_bytes
 from poolkeeper.resources.parse.schedules import cron_problem, time_zone_problem
 from poolkeeper.text import count, duration, size
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from poolkeeper.cli.commands.fleet.steps import FleetWork
     from poolkeeper.fleet.lake.filesystems import Storage
     from poolkeeper.fleet.lake.lake import Lake
+    from poolkeeper.fleet.schedule.budget import Schedule
 
 _WINDOW_FIELDS = 6
 
@@ -137,15 +138,11 @@ def budget(
     found = waves.schedule_day(lake, storage, day, fleet_budget.limits, fleet_budget.sites, begin)
     made = found.schedule
     total = sum(turn.bytes for turn in made.turns)
-    sentence = (
-        f"budget {day}: {count(made.waves, 'wave')}, {size(total)} in"
-        f" {duration(made.makespan_ms / 1000)}"
-        f" (no schedule is shorter than {duration(made.bound.ms / 1000)}:"
-        f" {made.bound.cause})"
-    )
-    for each in made.left_out:
-        sentence += f"\n  not in the budget: {each.cluster}: {each.reason}"
-    return sentence, {
+    gaps = [
+        *(Missing(Gap.DAMAGED, cluster, reason) for cluster, reason in found.damaged.items()),
+        *(Missing(Gap.NO_TIME, each.cluster, each.reason) for each in made.left_out),
+    ]
+    return _sentence(day, made, total), {
         "step": "budget",
         "day": day,
         "waves": made.waves,
@@ -153,10 +150,30 @@ def budget(
         "makespanSeconds": made.makespan_ms / 1000,
         "lowerBoundSeconds": made.bound.ms / 1000,
         "leftOut": [{"cluster": each.cluster, "reason": each.reason} for each in made.left_out],
-        "missing": [
-            {"reason": Gap.DAMAGED, "cluster": cluster, "message": reason}
-            for cluster, reason in found.damaged.items()
-        ],
+        "missing": list(map(_as_data, gaps)),
+    }
+
+
+def _sentence(day: str, made: "Schedule", total: int) -> str:
+    left = sum(each.bytes for each in made.left_out)
+    without = f"no time for {size(left)} of {count(len(made.left_out), 'cluster')}"
+    if made.left_out and not made.turns:
+        return f"budget {day}: {without}: nothing moves"
+    return (
+        f"budget {day}: {count(made.waves, 'wave')}, {size(total)} in"
+        f" {duration(made.makespan_ms / 1000)}"
+        f" (no schedule is shorter than {duration(made.bound.ms / 1000)}:"
+        f" {made.bound.cause})" + (f"; {without}" if made.left_out else "")
+    )
+
+
+def _as_data(gap: Missing) -> dict[str, Any]:
+    from poolkeeper.report import gaps
+
+    return {
+        "reason": gap.gap,
+        "cluster": gap.cluster or None,
+        "message": gaps.sentence(gap),
     }
 
 
@@ -167,7 +184,7 @@ def report(
     day_clusters = snapshot_files.fleet("stages.day_clusters")
     day_report = snapshot_files.fleet("stages.day_report")
     plan_pages = snapshot_files.fleet("stages.plan_pages")
-    from poolkeeper.report import fleet_report, gaps
+    from poolkeeper.report import fleet_report
 
     lake, storage = work.lake, work.storage
     made_ms = time.time_ns() // 1_000_000
@@ -189,10 +206,7 @@ def report(
         "day": day,
         "files": [page, text],
         "pages": len(made),
-        "missing": [
-            {"reason": each.gap, "cluster": each.cluster or None, "message": gaps.sentence(each)}
-            for each in found.missing
-        ],
+        "missing": list(map(_as_data, found.missing)),
     }
 
 

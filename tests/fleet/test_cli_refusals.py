@@ -1,5 +1,6 @@
 """`poolkeeper fleet`: requests that are refused, each with one line that says what is wrong."""
 
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -145,9 +146,49 @@ def test_a_begin_that_no_calendar_goes_on_from_is_refused(begin, window, fleet: 
         assert f"'{begin}' (expected a year from 1970 to 9899)" in err
 
 
-def test_the_last_day_of_all_has_a_budget_and_a_report(fleet: Path, run) -> None:
-    words = ("--day", "9899-12-31", "--until", "9999-12-31", "--window", "0 0 1 1 * 8h")
-    code, _, err = run("fleet", "run", *where(fleet), *words)
+def test_the_last_begin_of_all_has_a_budget_and_a_report(fleet: Path, run) -> None:
+    limits = ("--begin", "9899-12-31", "--window", "0 0 1 1 * 8h")
+    code, _, err = run("fleet", "run", *where(fleet), *DAY, *limits, "--until", "9999-12-31")
+    assert (code, err) == (0, "")
+
+
+TO_COME = "that day has not begun anywhere (expected "
+
+
+@pytest.mark.parametrize(
+    "step", ["snapshot", "features", "plan", "budget", "report", "run", "show", "ddl"]
+)
+def test_a_day_to_come_is_refused(step: str, fleet: Path, run) -> None:
+    run("fleet", "run", *where(fleet), *DAY)
+    reads = where(fleet)[:4] if step in ("snapshot", "run") else ()
+    named = ("east",) if step == "show" else ()
+    words = ("fleet", step, *named, *reads, "--out", fleet / "out", "--day", "2999-01-01")
+    code, out, err = run(*words)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"--day 2999-01-01: {TO_COME}")
+    assert len(err.splitlines()) == 1
+    assert lake_at(fleet / "out").days("snapshot") == (cases.DAY,)
+
+
+def test_a_folder_of_snapshots_of_a_day_to_come_is_refused(fleet: Path, run) -> None:
+    place = fleet / "snapshots" / "day=2999-01-01"
+    place.mkdir()
+    (fleet / "snapshots" / "east.json").rename(place / "east.json")
+    code, _, err = run("fleet", "run", *where(fleet))
+    assert code == 1
+    assert err.startswith(f"{place}: {TO_COME}")
+
+
+def test_a_day_that_has_begun_in_the_first_time_zone_is_taken(fleet: Path, run) -> None:
+    today = datetime.now(timezone(timedelta(hours=14))).date().isoformat()
+    assert run("fleet", "snapshot", *where(fleet), "--day", today)[0] == 0
+
+
+def test_rows_of_a_day_to_come_are_forgotten(fleet: Path, run) -> None:
+    """As clocks that were wrong have left them."""
+    cases.put(lake_at(fleet / "out"), cases.named(cases.separate(1, 1), "east"), "2999-01-01")
+    words = ("fleet", "forget", "east", "--out", fleet / "out", "--day", "2999-01-01")
+    code, _, err = run(*words)
     assert (code, err) == (0, "")
 
 

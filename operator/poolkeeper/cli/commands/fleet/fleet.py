@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Function = Callable[..., Any]
 DEADLINE_S = 300.0
+FORGETS = "forget"
 
 
 @click.group(
@@ -76,9 +77,11 @@ class _FleetCommand:
         return latest
 
 
-def _day(_context: click.Context, _option: click.Parameter, day: str | None) -> str | None:
+def _day(context: click.Context, _option: click.Parameter, day: str | None) -> str | None:
     if day is not None:
         steps.end_of(day, "--day")
+        if context.command.name != FORGETS:  # it takes away what should never have been there
+            steps.refuse_days_to_come(day, f"--day {day}")
     return day
 
 

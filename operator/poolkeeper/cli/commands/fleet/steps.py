@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 YEAR_MIN, YEAR_MAX = 1970, 9899
 """Years of days and begins: what is counted from them is a time that a calendar has."""
+FIRST_ZONE = timezone(timedelta(hours=14))
+"""Where a day begins first."""
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -184,6 +186,7 @@ def _files_by_day(
     for day, of_day in found.items():
         if day:
             end_of(day, f"{where}/day={day}: day")
+            refuse_days_to_come(day, f"{where}/day={day}")
         if asked in (None, day or today):
             for name, listed_files in of_day.items():
                 files.setdefault(day or today, {}).setdefault(name, []).extend(listed_files)
@@ -300,6 +303,16 @@ def end_of(day: str, named: str = "day") -> datetime:
     if not (_DAY.fullmatch(day) and YEAR_MIN <= begin.year <= YEAR_MAX):
         raise Refused(f"{wrong}, a year from {YEAR_MIN} to {YEAR_MAX})")
     return begin + timedelta(days=1)
+
+
+def refuse_days_to_come(day: str, named: str) -> None:
+    """Raise `Refused` for a day that has begun nowhere: later steps would take it for the latest.
+
+    `named`: where the day was given.
+    """
+    latest = datetime.now(FIRST_ZONE).date().isoformat()
+    if day > latest:
+        raise Refused(f"{named}: that day has not begun anywhere (expected {latest} or earlier)")
 
 
 def _clusters(lake: "Lake", day: str) -> tuple[str, ...]:

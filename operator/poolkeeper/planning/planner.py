@@ -43,7 +43,13 @@ from poolkeeper.planning.placement.initial import ReplicaCounts
 from poolkeeper.planning.problem import internal_topics
 from poolkeeper.planning.problem.arrays import Rows, brokers_of
 from poolkeeper.planning.problem.offline_replicas import lost_replicas
-from poolkeeper.planning.problem.partitions import Lists, PartitionTable, lists_of, table_of
+from poolkeeper.planning.problem.partitions import (
+    Lists,
+    PartitionTable,
+    lists_of,
+    refuse_long_lists,
+    table_of,
+)
 from poolkeeper.planning.problem.pool_membership import (
     PlanScope,
     TopicRole,
@@ -120,6 +126,7 @@ def proposal(
 ) -> Proposal:
     """What brings the cluster to what is declared; arguments as for `make_plan`."""
     table = table or table_of(cluster)
+    refuse_long_lists(table)
     scope = plan_scope(desired, cluster, records, prune=prune, odd=table.odd)
     brokers = brokers_of(cluster, desired, records, gone, table.replicas.ids)
     usable = {

@@ -23,6 +23,7 @@ from poolkeeper.model.columns.replica_lists import (
     distinct,
     whole_numbers,
 )
+from poolkeeper.model.columns.wide_lists import within
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Replicas
 
@@ -282,13 +283,10 @@ def less(these: Ints, those: Ints) -> Ints:
 
     Lists are wide ones; so is what is found, with `NOBODY` before the first.
     """
-    found = these.copy()
-    for slot in range(these.shape[1]):
-        known = np.zeros(len(these), dtype=bool)
-        for other in range(those.shape[1]):
-            known |= these[:, slot] == those[:, other]
-        for before in range(slot):
-            known |= these[:, slot] == these[:, before]
-        found[known, slot] = NOBODY
+    found = np.where(within(these, those), NOBODY, these)
     found.sort(axis=1)
+    again = found[:, 1:] == found[:, :-1]
+    if (again & (found[:, 1:] != NOBODY)).any():
+        found[:, 1:][again] = NOBODY
+        found.sort(axis=1)
     return found

@@ -17,6 +17,7 @@ import numpy as np
 from poolkeeper.model.columns.move_columns import MoveColumns, columns_of_moves
 from poolkeeper.model.columns.partition_columns import Bools, PartitionColumns, partitions_of
 from poolkeeper.model.columns.replica_lists import NOBODY, Ints, distinct, places_of
+from poolkeeper.model.columns.wide_lists import repeats, within
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import ReplicasAtATime
 from poolkeeper.planning.audit.excess import rack_excess
@@ -98,7 +99,7 @@ def _is_lawful(rules: Rules, columns: MoveColumns, rows: Ints, ground: _Ground) 
     """Whether as many brokers as before hold it, all usable, as evenly over racks as can be."""
     before, after = columns.sources.take(rows), columns.targets.take(rows)
     count, olds, news = after.lengths, before.wide(), after.wide()
-    found: Bools = (before.lengths == count) & ~_equal(olds, news) & ~_twice(olds) & ~_twice(news)
+    found: Bools = (before.lengths == count) & ~_equal(olds, news) & ~repeats(olds) & ~repeats(news)
     pool_of = ground.pool[ground.topic[rows]]
     for number in distinct(pool_of).tolist():
         pool = ground.pools[number]
@@ -122,7 +123,7 @@ def _racks(usable: Mapping[int, str], lists: Ints) -> Ints:
 
 def _is_even(racks: Ints, sizes: Mapping[str, int]) -> Bools:
     """Whether no rack has too many replicas; `racks`: -1 where there is no replica."""
-    even = ~_twice(np.where(racks < 0, NOBODY, racks))
+    even = ~repeats(np.where(racks < 0, NOBODY, racks))
     crowded = np.flatnonzero(~even)
     if len(crowded):
         names = sorted(sizes)
@@ -147,20 +148,9 @@ def _equal(these: Ints, those: Ints) -> Bools:
     return found
 
 
-def _twice(lists: Ints) -> Bools:
-    """By row, whether the list names one twice."""
-    found = np.zeros(len(lists), dtype=bool)
-    for second in range(1, lists.shape[1]):
-        for first in range(second):
-            found |= (lists[:, first] == lists[:, second]) & (lists[:, first] != NOBODY)
-    return found
-
-
 def _added(olds: Ints, news: Ints) -> Ints:
     """By row, how many slots of the new list hold a broker that the old one does not name."""
-    new = news != NOBODY
-    for slot in range(olds.shape[1]):
-        new &= news != olds[:, slot, None]
+    new = (news != NOBODY) & ~within(news, olds)
     found: Ints = new.sum(axis=1)
     return found
 

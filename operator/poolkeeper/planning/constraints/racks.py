@@ -26,6 +26,7 @@ import numpy as np
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.replica_lists import distinct
+from poolkeeper.model.columns.wide_lists import repeats
 from poolkeeper.planning.problem.arrays import NONE, Bools, Ints
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -105,11 +106,7 @@ def rack_counts(problem: PoolProblem, brokers: Sequence[int]) -> list[int]:
 def crowded_rows(problem: PoolProblem, lists: Ints) -> Ints:
     """Rows that hold two replicas in one rack, as indices."""
     racks = np.where(lists >= 0, problem.brokers.rack[lists], NONE)
-    twice = np.zeros(len(lists), dtype=bool)
-    for second in range(1, lists.shape[1]):
-        for first in range(second):
-            twice |= (racks[:, first] == racks[:, second]) & (racks[:, first] >= 0)
-    return np.flatnonzero(twice)
+    return np.flatnonzero(repeats(racks, NONE))
 
 
 def uneven_rows(problem: PoolProblem, lists: Ints) -> Bools:

@@ -9,6 +9,7 @@ import numpy as np
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.replica_lists import ReplicaLists
+from poolkeeper.model.columns.wide_lists import within
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.constraints.racks import rack_capacity, rack_counts, spread
@@ -55,10 +56,7 @@ def targets_of(layout: Layout, rows: Ints) -> ReplicaLists:
 def added_by(layout: Layout, rows: Ints) -> Ints:
     """For each of these rows, the number of replicas that the layout adds."""
     before, after = layout.problem.lists[rows], layout.lists[rows]
-    new = after >= 0
-    for slot in range(before.shape[1]):
-        new &= after != before[:, slot, None]
-    return count_slots(new)
+    return count_slots((after >= 0) & ~within(after, before))
 
 
 def changes_of(layout: Layout) -> list[Change]:
@@ -98,9 +96,7 @@ def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
     problem = layout.problem
     before, after = problem.lists[rows], layout.lists[rows]
     before, after = np.where(before >= 0, before, NONE), np.where(after >= 0, after, NONE)
-    stays = np.zeros(before.shape, dtype=bool)
-    for slot in range(after.shape[1]):
-        stays |= before == after[:, slot, None]
+    stays = within(before, after)
     removed = np.where(stays, NONE, before)
     lost = problem.lost[rows] & ~stays
     reordered = ~any_slot(removed != NONE)

@@ -16,15 +16,21 @@ from dataclasses import replace
 
 import numpy as np
 
+from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.partition_columns import UNKNOWN as UNKNOWN_NUMBER
 from poolkeeper.model.columns.partition_columns import PartitionColumns, columns_of
 from poolkeeper.model.columns.replica_lists import ReplicaLists, distinct, places_of
+from poolkeeper.model.columns.wide_lists import repeats
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, BrokerIndex, Ints, Rows
+from poolkeeper.text import count
 
 UNKNOWN = -2
 _KIB = 1024
+CELLS_MAX, SLOTS_MIN, SLOTS_MAX = 1 << 24, 64, 10_000
+"""All lists may have so many slots together, each as many as the longest; each at least and at most
+so many."""
 
 
 @frozen
@@ -81,6 +87,24 @@ def table_of(cluster: Cluster) -> PartitionTable:
         unrated=unrated,
         sized=bool((found.bytes != UNKNOWN_NUMBER).any()),
     )
+
+
+def refuse_long_lists(table: PartitionTable) -> None:
+    """Raise `Refused` for a list so long that rows × slots would take gigabytes, or minutes.
+
+    Kafka has no such lists: they would name more brokers than a cluster has.
+    """
+    most = min(SLOTS_MAX, max(SLOTS_MIN, CELLS_MAX // max(1, len(table.lengths))))
+    for what, lists in (("replicas", table.columns.replicas), ("ISR", table.columns.isr)):
+        lengths = lists.lengths
+        row = int(lengths.argmax()) if len(lengths) else 0
+        if len(lengths) and lengths[row] > most:
+            topic = table.names[int(np.searchsorted(table.start, row, side="right")) - 1]
+            raise Refused(
+                f"partition {topic}-{table.columns.number[row]} is damaged: its {what} name"
+                f" {lengths[row]:,} brokers (expected at most {most:,} in a cluster of"
+                f" {count(len(lengths), 'partition')})"
+            )
 
 
 def _known_or_none(values: Ints) -> Ints:
@@ -216,7 +240,7 @@ def _wide(table: PartitionTable, brokers: BrokerIndex) -> tuple[Ints, Bools]:
     lengths = table.lengths
     wide = np.full((len(lengths), int(lengths.max(initial=1))), NONE, dtype=np.int64)
     wide[np.arange(wide.shape[1]) < lengths[:, None]] = index_of(table.replicas.ids, brokers)
-    duplicate = _repeats(wide)
+    duplicate = repeats(wide, NONE)
     for row in np.flatnonzero(duplicate).tolist():
         once = brokers.rows(dict.fromkeys(table.replicas[row]))
         wide[row] = NONE
@@ -227,12 +251,3 @@ def _wide(table: PartitionTable, brokers: BrokerIndex) -> tuple[Ints, Bools]:
 def index_of(ids: Ints, brokers: BrokerIndex) -> Ints:
     """Brokers by index; `NONE`, which is `NOWHERE`, for ids that are not among them."""
     return places_of(ids, np.array(brokers.ids, dtype=np.int64))
-
-
-def _repeats(wide: Ints) -> Bools:
-    """By row, whether the list names a broker twice."""
-    repeats = np.zeros(len(wide), dtype=bool)
-    for second in range(1, wide.shape[1]):
-        for first in range(second):
-            repeats |= (wide[:, first] == wide[:, second]) & (wide[:, first] >= 0)
-    return repeats

@@ -4,10 +4,11 @@ import pytest
 
 import builders
 from builders import desired
+from poolkeeper.errors import Refused
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.topology import Cluster, Partition, Topic
 from poolkeeper.planning.problem.arrays import brokers_of
-from poolkeeper.planning.problem.partitions import lists_of, table_of
+from poolkeeper.planning.problem.partitions import lists_of, refuse_long_lists, table_of
 
 SOUND = (Partition(0, (1, 2)), Partition(1, (2, 3, 1)))
 
@@ -35,6 +36,22 @@ def test_lists_are_there_in_a_row() -> None:
     table = table_of(cluster(*SOUND))
     assert table.lengths.tolist() == [2, 3, 2, 3]
     assert table.replicas.ids.tolist() == [1, 2, 2, 3, 1] * 2
+
+
+@pytest.mark.parametrize("what", ["replicas", "ISR"])
+def test_a_list_as_no_cluster_has_is_refused(what: str) -> None:
+    """All lists as wide as it would fill the memory of whoever plans."""
+    ids = tuple(range(9_000))
+    long = Partition(1, ids) if what == "replicas" else Partition(1, (1,), isr=ids)
+    refuse_long_lists(table_of(builders.cluster((), Topic("a", (Partition(0, ids),)))))
+    topics = [Topic(f"t{n}", SOUND) for n in range(2_000)]
+    seen = builders.cluster((), *topics, Topic("long", (SOUND[0], long)))
+    with pytest.raises(Refused) as refused:
+        refuse_long_lists(table_of(seen))
+    assert str(refused.value) == (
+        f"partition long-1 is damaged: its {what} name 9,000 brokers (expected at most 4,192 in a"
+        " cluster of 4,002 partitions)"
+    )
 
 
 def test_new_partitions_count_nothing_unless_that_would_be_unknown() -> None:

@@ -142,14 +142,48 @@ def test_a_plan_of_the_fleet_is_what_apply_takes(fleet: Path, run) -> None:
     snapshot = fleet / "snapshots" / "east.json"
     of_one = ("-f", fleet / "manifests", "--cluster", "east", "--snapshot", snapshot)
     alone = json.loads(run("plan", *of_one, "-o", "json")[1])
-    assert [told[key] for key in ("hash", "fingerprint", "moves", "steps")] == [
-        alone[key] for key in ("hash", "fingerprint", "moves", "steps")
-    ]
+    assert {"stages", "makespan", "parts", "problems"} <= told.keys() <= alone.keys()
+    assert told == {key: alone[key] for key in told}
+    assert (len(told["stages"]), len(told["parts"])) == (3, 1)
+    assert out.splitlines()[0].endswith(" problems, 3 stages in 2 s")
+    page = fleet / "out" / f"report-{cases.DAY}" / "east.json"
+    assert json.loads(page.read_text()) == told
     plan = plan_json.from_json(told)
     assert (plan.hash, len(plan.moves)) == (told["hash"], len(told["moves"]))
     code, out, err = run("fleet", "show", "north", "--out", fleet / "out")
     assert (code, out) == (1, "")
     assert err == "north has no plan of 2026-03-01 (poolkeeper fleet plan makes one)\n"
+
+
+def test_a_plan_older_than_its_snapshot_is_shown_without_stages(fleet: Path, run) -> None:
+    assert run("fleet", "run", *where(fleet), *DAY)[0] == 0
+    whole = json.loads(run("fleet", "show", "east", "--out", fleet / "out", "-o", "json")[1])
+    east = fleet / "snapshots" / "east.json"
+    seen = snapshots.read(east)
+    snapshots.write(east, replace(seen, topics=dict(list(seen.topics.items())[1:])))
+    assert run("fleet", "snapshot", *where(fleet), *DAY)[0] == 0
+    old = "its plan is older than its snapshot (poolkeeper fleet plan makes it again)"
+    words = ("fleet", "show", "east", "--out", fleet / "out")
+    code, out, err = run(*words, "-o", "json")
+    assert (code, err) == (4, f"warning: east: without stages and parts: {old}\n")
+    told = json.loads(out)
+    assert (told["stages"], told["makespan"], "parts" in told) == ([], None, False)
+    assert (told["hash"], told["moves"]) == (whole["hash"], whole["moves"])
+    code, _, err = run("fleet", "report", "--out", fleet / "out")
+    assert (code, err) == (4, f"warning: report east: its plan has no page: {old}\n")
+    assert run("fleet", "plan", "--out", fleet / "out")[0] == 0
+    assert run(*words)[0] == 0
+
+
+def test_a_plan_whose_snapshot_is_damaged_is_shown_without_stages(fleet: Path, run) -> None:
+    assert run("fleet", "run", *where(fleet), *DAY)[0] == 0
+    (file,) = cases.entry(lake_at(fleet / "out"), "snapshot", "east").of_table(schemas.PARTITIONS)
+    (fleet / "out" / file.path).write_bytes(bytes(file.bytes))
+    file_told = fleet / "plan.json"
+    code, _, err = run("fleet", "show", "east", "--out", fleet / "out", "--plan", file_told)
+    assert code == 4
+    assert err.startswith(f"warning: east: without stages and parts: {file.path} is damaged (")
+    assert plan_json.from_json(json.loads(file_told.read_text())).moves
 
 
 @pytest.mark.parametrize("engine", ["spark", "duckdb", "trino"])

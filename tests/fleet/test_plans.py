@@ -35,8 +35,8 @@ ALONE = InProcess()
 
 
 def as_in_tables(plan: Plan) -> Plan:
-    """The plan as its tables tell it: of problems they have the sentence, and no reason."""
-    told = (replace(each, facts=Recorded(each.message)) for each in plan.problems)
+    """The plan as its tables tell it: of problems they have the sentence and the reason."""
+    told = (replace(each, facts=Recorded(each.message, each.reason)) for each in plan.problems)
     return replace(plan, problems=tuple(told))
 
 

@@ -10,6 +10,7 @@ _SENTENCES = {
     Gap.NO_PLAN: "it has a snapshot and no plan, as planning was not begun or did not end:"
     " run poolkeeper fleet plan",
     Gap.NOT_PLANNED: "it could not be planned",
+    Gap.OLD_PLAN: "its plan has no page",
     Gap.NO_BUDGET: "no budget was made for that day's plans: run poolkeeper fleet budget",
     Gap.NOT_SCHEDULED: "its plan is newer than the budget: run poolkeeper fleet budget",
     Gap.NO_TIME: "the budget has no time for its plan, or for all of it",

@@ -49,6 +49,8 @@ class Gap(StrEnum):
     """There is a snapshot and no result of planning: the step was not made, or killed."""
     NOT_PLANNED = "NotPlanned"
     """The cluster could not be planned."""
+    OLD_PLAN = "OldPlan"
+    """The cluster's snapshot is newer than its plan, which therefore has no page."""
     NO_BUDGET = "NoBudget"
     """Plans move something, budgets are made for this fleet, and that day has none."""
     NOT_SCHEDULED = "NotScheduled"

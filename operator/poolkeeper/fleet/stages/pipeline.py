@@ -38,6 +38,7 @@ from poolkeeper.fleet.stages.publishing import (
 )
 from poolkeeper.fleet.stages.snapshot import SnapshotTask
 from poolkeeper.fleet.stages.tasks import Tables
+from poolkeeper.fleet.stages.whole_plan import PlanSources, made_in
 from poolkeeper.fleet.storage import snapshot_file
 from poolkeeper.load.time_series import HistoryWindow
 
@@ -171,12 +172,8 @@ def plan(
         for name in clusters
     }
     inputs = {
-        name: input_digest(
-            "plan",
-            wrong.get(name, ""),
-            declared[name].digest if name in declared else "",
-            _made_in(read.get(name)),
-            _made_in(loaded.get(name)),
+        name: PlanSources(name, declared.get(name), read.get(name), loaded.get(name)).digest(
+            wrong.get(name, "")
         )
         for name in clusters
     }
@@ -226,7 +223,7 @@ class _History:
                 "features",
                 str(options),
                 self._declared[name].digest,
-                *(f"{day}: {_made_in(found.get(name))}" for day, found in self._by_day.items()),
+                *(f"{day}: {made_in(found.get(name))}" for day, found in self._by_day.items()),
                 *(digest_of_file(file, self._samples) for file in self._files.get(name, ())),
             )
             for name in self._read
@@ -410,8 +407,3 @@ def _weight(task: HistoryTask) -> int:
 
 def _partitions(entry: ClusterEntry | None) -> int:
     return int(entry.figures.get("partitions", 0)) if entry else 0
-
-
-def _made_in(entry: ClusterEntry | None) -> str:
-    """What names the rows of a cluster: rows of a run never change."""
-    return f"{entry.run} {entry.status}" if entry else "none"

@@ -15,10 +15,10 @@ from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.filesystems import Storage
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import ArrowObjects
-from poolkeeper.fleet.stages.plan import PlanTask, plan_input_of
 from poolkeeper.fleet.stages.publishing import FEATURES, PLAN, SNAPSHOT, damaged_files, distrust
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.stages.waves import plan_of_day
+from poolkeeper.fleet.stages.whole_plan import PlanIsOld, PlanSources, whole_plan
 from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
@@ -100,6 +100,8 @@ def _write(task: PageTask, where: _Place) -> PlanPage:
         with collector_paused():
             page, plan = _sources(where).page(name)
             written = plan_json.encode(plan) + b"\n"
+    except PlanIsOld as old:
+        return PlanPage(name, Missing(Gap.OLD_PLAN, name, old.line))
     except PoolkeeperError as wrong:
         return PlanPage(name, Missing(Gap.DAMAGED, name, wrong.line), damaged_files(wrong))
     objects = ArrowObjects(where.root, where.storage)
@@ -144,15 +146,16 @@ class _Sources:
 
     def page(self, name: str) -> tuple[str, Plan]:
         """The page of a cluster that has a plan, and the plan; raises where it cannot be read."""
-        plan = plan_of_day(self._tables.reader(), self._plans[name])
-        declared = self._declared[name].text if name in self._declared else ""
-        task = PlanTask(name, declared, self._snapshots.get(name), self._features.get(name))
-        made_from = plan_input_of(task, self._tables)
+        entry = self._plans[name]
+        plan = plan_of_day(self._tables.reader(), entry)
+        read, loaded = self._snapshots.get(name), self._features.get(name)
+        sources = PlanSources(name, self._declared.get(name), read, loaded)
+        found = whole_plan(plan, entry, sources, self._tables)
         page = plan_page(
-            plan,
-            made_from.desired,
-            made_from.cluster,
+            found.plan,
+            found.made_from.desired,
+            found.made_from.cluster,
             clusters.approval(name, plan.hash, f"{name}.json"),
             back=(f"Fleet of {self._day}", f"../{report_of(self._day)}"),
         )
-        return page, plan
+        return page, found.plan

@@ -5,13 +5,14 @@ certificates, its brokers; never its moves. A cluster without a plan has no work
 its reason in the report (`day_report`).
 """
 
+import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from poolkeeper.errors import InvalidInput, Refused
+from poolkeeper.errors import InvalidInput, PoolkeeperError, Refused
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
@@ -35,9 +36,13 @@ from poolkeeper.fleet.stages.publishing import (
     FEATURES,
     FLEET,
     PLAN,
+    SNAPSHOT,
+    damaged_files,
     distrust,
     publish_tables,
 )
+from poolkeeper.fleet.stages.tasks import Tables
+from poolkeeper.fleet.stages.whole_plan import PlanSources, whole_plan
 from poolkeeper.fleet.storage import plan_rows, schemas, table_schema
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
 from poolkeeper.frozen import frozen
@@ -107,7 +112,15 @@ def timeline_of_day(lake: Lake, storage: Storage, day: str) -> Timeline | None:
     return _timeline(_read_schedule(reader, entry), head["budget"])
 
 
-def plan_of(lake: Lake, storage: Storage, day: str, cluster: str) -> Plan:
+@frozen
+class ShownPlan:
+    """A plan with parts and stages; or `without`, why it has none."""
+
+    plan: Plan
+    without: str = ""
+
+
+def plan_of(lake: Lake, storage: Storage, day: str, cluster: str) -> ShownPlan:
     """The plan of a cluster, as it was made; raises `Refused` with the reason where there is none.
 
     Raises `DamagedFile` where it cannot be read; the next `fleet plan` makes it again.
@@ -118,10 +131,19 @@ def plan_of(lake: Lake, storage: Storage, day: str, cluster: str) -> Plan:
     if not entry.is_ok:
         raise Refused(f"{cluster} has no plan of {day}: {entry.reason}")
     try:
-        return plan_of_day(Reader(lake.root, storage), entry)
+        plan = plan_of_day(Reader(lake.root, storage), entry)
     except DamagedFile as wrong:
         distrust(lake, [wrong.path])
         raise
+    try:
+        read, loaded = (lake.current(step, day).get(cluster) for step in (SNAPSHOT, FEATURES))
+        sources = PlanSources(cluster, manifests.read(lake).get(cluster), read, loaded)
+        tables = Tables(lake.root, storage, secrets.token_hex(4))
+        found = whole_plan(plan, entry, sources, tables)
+    except PoolkeeperError as wrong:
+        distrust(lake, damaged_files(wrong))
+        return ShownPlan(plan, without=wrong.line)
+    return ShownPlan(found.plan)
 
 
 def plan_of_day(reader: Reader, entry: ClusterEntry) -> Plan:

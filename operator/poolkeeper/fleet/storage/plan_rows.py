@@ -20,6 +20,7 @@ from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists, distinct,
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan
+from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import rack_name
 from poolkeeper.planning.problem.partitions import PartitionTable
@@ -49,9 +50,7 @@ def rows_of_plan(
         schemas.MOVES.name: _moves(columns, desired),
         schemas.STEPS.name: _steps(plan),
         schemas.CERTIFICATES.name: from_rows(schemas.CERTIFICATES, map(_fields, plan.certificates)),
-        schemas.PROBLEMS.name: from_rows(
-            schemas.PROBLEMS, ((p.pool, p.law, p.topic, p.message) for p in plan.problems)
-        ),
+        schemas.PROBLEMS.name: _problems(plan),
         schemas.BALANCES.name: _balances(counts, desired, cluster, records),
         schemas.PLANS.name: table_of(
             schemas.PLANS,
@@ -67,6 +66,22 @@ def rows_of_plan(
             },
         ),
     }
+
+
+def _problems(plan: Plan) -> pa.Table:
+    return from_rows(
+        schemas.PROBLEMS,
+        (
+            (
+                each.pool,
+                each.law,
+                each.topic,
+                each.message,
+                None if each.reason is ProblemReason.UNTOLD else each.reason.value,
+            )
+            for each in plan.problems
+        ),
+    )
 
 
 def rows_of_failure(reason: str) -> dict[str, pa.Table]:
@@ -92,7 +107,10 @@ def plan_of_rows(cluster: str, rows: Mapping[str, pa.Table]) -> Plan:
             "steps": [json.loads(row["body"]) for row in steps],
             "moves": [],
             "certificate": {"pools": certificates},
-            "problems": list(rows_of(rows[schemas.PROBLEMS.name])),
+            "problems": [
+                {**row, "reason": row["reason"] or ""}
+                for row in rows_of(rows[schemas.PROBLEMS.name])
+            ],
         }
     )
     return plan_reading.plan_of(rest, moves=_moves_of_rows(rows[schemas.MOVES.name]))

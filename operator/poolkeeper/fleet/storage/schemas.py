@@ -243,6 +243,7 @@ PROBLEMS = TableSchema(
         Column("law", TEXT, "The law concerned; empty: none."),
         Column("topic", TEXT, "The topic concerned; empty: none."),
         Column("message", TEXT, "What and why."),
+        nullable("reason", TEXT, "Its kind, as in `plan.json`; null: not told."),
     ),
 )
 

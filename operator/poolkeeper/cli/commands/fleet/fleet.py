@@ -324,12 +324,15 @@ def report(work: _FleetCommand, sites: Sequence[str], until: datetime | None, pa
     help="Write the plan to this file, for `apply --plan FILE`.",
 )
 @_reading
-def show(work: _FleetCommand, cluster: str, file: Path | None) -> None:
-    """Show the plan of one cluster, as `fleet plan` made it; its hash is what is approved."""
+def show(work: _FleetCommand, cluster: str, file: Path | None) -> int:
+    """Show the plan of one cluster, as `fleet plan` made it; its hash is what is approved.
+
+    Exit code 4: without its stages and parts, as what it was made from has changed or is damaged.
+    """
     with work.begun() as begun:
         day = work.latest(begun.lake)
         plan = tables.plan_of(begun.lake, begun.storage, day, cluster)
-    tables.show(plan, file, work.output)
+    return tables.show(plan, file, work.output)
 
 
 @fleet.command(

@@ -6,42 +6,59 @@ from typing import TYPE_CHECKING
 
 from poolkeeper import output_files
 from poolkeeper.cli.input.files import snapshot_files
-from poolkeeper.cli.output import printing
+from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.text import count, size
+from poolkeeper.text import count, duration, size
 
 if TYPE_CHECKING:
     from poolkeeper.fleet.lake.filesystems import Storage
     from poolkeeper.fleet.lake.lake import Lake
+    from poolkeeper.fleet.stages.waves import ShownPlan
     from poolkeeper.model.plans import Plan
 
 ENGINES = ("spark", "duckdb", "trino")
 
 
-def plan_of(lake: "Lake", storage: "Storage", day: str, cluster: str) -> "Plan":
+def plan_of(lake: "Lake", storage: "Storage", day: str, cluster: str) -> "ShownPlan":
     """The plan of a cluster; raises `Refused` with the reason where there is none."""
     waves = snapshot_files.fleet("stages.waves")
-    found: Plan = waves.plan_of(lake, storage, day, cluster)
+    found: ShownPlan = waves.plan_of(lake, storage, day, cluster)
     return found
 
 
-def show(plan: "Plan", file: Path | None, output: str) -> None:
-    """Print a plan, and write it where `apply --plan` finds it."""
+def show(shown: "ShownPlan", file: Path | None, output: str) -> int:
+    """Print a plan as `poolkeeper plan` does, write it for `apply --plan`; return the exit code."""
+    plan = shown.plan
     body = plan_json.to_json(plan)
+    if not shown.without:
+        body.setdefault("parts", [])
     if file is not None:
         output_files.write(file, json.dumps(body, indent=1) + "\n")
     if output == printing.JSON:
         printing.emit_json(body)
-        return
+    else:
+        printing.emit(_sentence(plan))
+        if file is not None:
+            printing.emit(f"to carry it out: poolkeeper apply -f DIR --plan {file}")
+        else:
+            printing.emit("to carry it out, write it with --plan FILE, and give that to apply")
+    if not shown.without:
+        return 0
+    printing.warn([f"{plan.cluster}: without stages and parts: {shown.without}"])
+    return left_undone.EXIT_CODE
+
+
+def _sentence(plan: "Plan") -> str:
     moved = size(sum(move.bytes for move in plan.moves))
-    printing.emit(
+    span = (
+        plan.makespan
+        and f", {count(len(plan.stages), 'stage')} in {duration(plan.makespan.seconds)}"
+    )
+    return (
         f"plan {plan.hash} of {plan.cluster}: {count(len(plan.moves), 'move')} ({moved}),"
         f" {count(len(plan.steps), 'other step')}, {count(len(plan.problems), 'problem')}"
+        f"{span}"
     )
-    if file is not None:
-        printing.emit(f"to carry it out: poolkeeper apply -f DIR --plan {file}")
-    else:
-        printing.emit("to carry it out, write it with --plan FILE, and give that to apply")
 
 
 def ddl(lake: "Lake", engine: str) -> str:

@@ -32,21 +32,20 @@ from poolkeeper.errors import InvalidInput
 from poolkeeper.jsontext import indented
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.model.plans import Plan, PlanProblem
+from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.planning.audit import audit
-from poolkeeper.planning.diagnosis import health, impossible_requests, remaining_capacity
-from poolkeeper.planning.facts.pools import Standstill
+from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacity
 from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
 from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
-from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import adoption, plan_to_approve
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import approval, cool_down, hand_over
 from poolkeeper.reconcile.observe.observation import Observation
+from poolkeeper.report import predicted
 from poolkeeper.text import named
 from poolkeeper.typed_json import INTEGER_MAX
 from poolkeeper.zk.client.gc_pause import collector_paused
@@ -228,12 +227,7 @@ def audited_plan(
         made = plan_to_approve.in_parts(made, at, partial(make_plan, prune=prune))
     else:
         made = with_parts(made, at)
-    predicted, makespan, halt = next_stage.predict(
-        made, observed.cluster, desired, gone=observed.gone
-    )
-    waiting = () if halt is None else (PlanProblem("", "", Standstill(wording.sentence(halt))),)
-    problems = (*made.problems, *waiting)
-    return replace(made, stages=predicted, makespan=makespan, problems=problems)
+    return predicted.with_stages(made, at)
 
 
 def _lawful(desired: Desired, observed: Observation, *, prune: bool) -> LawfulPlan:
@@ -247,8 +241,7 @@ def _lawful(desired: Desired, observed: Observation, *, prune: bool) -> LawfulPl
 
 def with_troubles(plan: Plan, desired: Desired, observed: Observation) -> Plan:
     """Add what is wrong with the cluster although it may be as declared."""
-    troubles = health.problems(desired, observed.cluster, observed.records)
-    return replace(plan, problems=(*plan.problems, *troubles))
+    return predicted.with_troubles(plan, observed.circumstances(desired))
 
 
 def _groups(

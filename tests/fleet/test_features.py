@@ -75,9 +75,9 @@ def rows_of(lake: Lake, table: table_schema.TableSchema = schemas.FEATURES) -> l
     return cases.rows(lake, table).to_pylist()
 
 
-def made(lake: Lake, samples: object = "") -> list[dict]:
+def made(lake: Lake, samples: object = "", told: str = "") -> list[dict]:
     (line,) = begun(lake, samples).lines
-    assert (line.status, line.reason) == ("ok", "")
+    assert (line.status, line.reason) == ("ok", told)
     return rows_of(lake)
 
 
@@ -88,7 +88,8 @@ def test_features_of_files(lake: Lake, history: Path) -> None:
     cases.put(lake, case(size=None))
     rates = [sample(hour, 100.0 * hour, -1, "bytes_in_per_s") for hour in range(1, 10)]
     put_samples(history, *RISING, *rates, sample(1, 5.0, metric="of somebody else"))
-    size, rate = sorted(made(lake, history), key=lambda row: row["metric"])
+    told = "1 of 19 samples left out: 1 of metrics that are not used ('of somebody else')"
+    size, rate = sorted(made(lake, history, told), key=lambda row: row["metric"])
     assert size == {
         "topic": "t",
         "partition": 0,
@@ -112,6 +113,76 @@ def test_features_of_files(lake: Lake, history: Path) -> None:
         "days_to_full": 91 / 24,
     }
     assert (second["broker"], second["bytes"]) == (2, 9 * GIB)
+
+
+LATER = ("t", 0, "bytes", cases.NOW_MS + 1, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        pytest.param(
+            [sample(1, 1.0, metric=f"{name}{'x' * 50}") for name in "gfedcba"],
+            "7 of 7 samples left out: 7 of metrics that are not used ("
+            + ", ".join(f"'{name}{'x' * 39}'" for name in "abcde")
+            + ", …)",
+            id="metrics of other names",
+        ),
+        pytest.param(
+            [sample(1, 1.0, partition=-2)] * 2,
+            "2 of 2 samples left out: 2 of partitions below -1",
+            id="partitions that are none",
+        ),
+        pytest.param(
+            [sample(1, -1.0), sample(1, float("nan")), sample(1, 2.0**60), sample(1, 7.0)],
+            "3 of 4 samples left out: 3 with a value that is none, negative or above"
+            " 9,007,199,254,740,992",
+            id="values of no sense",
+        ),
+        pytest.param(
+            [("t", 0, "bytes", cases.NOW_MS // 1000, 1.0), LATER],
+            "2 of 2 samples left out: 1 from before the window, 1 from after the snapshot; at_ms is"
+            " milliseconds since 1970",
+            id="times in seconds",
+        ),
+        pytest.param([*RISING, sample(11, 1.0), LATER], "", id="other times beside the window's"),
+        pytest.param(
+            [*RISING, sample(11, 1.0), sample(1, 1.0, -2), LATER],
+            "3 of 12 samples left out: 1 of partitions below -1, 1 from before the window, 1 from"
+            " after the snapshot",
+            id="other times beside what is wrong",
+        ),
+    ],
+)
+@pytest.mark.parametrize("groups", [1, 1_000], ids=["row groups of one", ""])
+def test_samples_that_are_left_out_are_told(
+    rows: list, told: str, groups: int, lake: Lake, history: Path
+) -> None:
+    """Whether a row group is left out by what its file says of it, or row by row."""
+    cases.put(lake, case(size=None))
+    (history / "cluster=main").mkdir(parents=True)
+    table = parquet.from_rows(schemas.SAMPLES, rows)
+    pq.write_table(table, history / "cluster=main" / "a.parquet", row_group_size=groups)
+    (line,) = begun(lake, history).lines
+    assert (line.status, line.reason) == ("ok", told)
+    left = len(rows) - line.figures["samples"]
+    assert line.figures.get("samplesLeftOut", 0) == left > 0
+    assert begun(lake, history).lines == (replace(line, made=False),)
+
+
+def test_samples_of_unknown_clusters_and_other_files_are_told(lake: Lake, history: Path) -> None:
+    cases.put(lake, case(size=None))
+    put_samples(history, *RISING)
+    for place in ("cluster=mian/a.parquet", "cluster=main/b.csv", "c.parquet", "_SUCCESS"):
+        (history / place).parent.mkdir(exist_ok=True)
+        (history / place).write_bytes(b"")
+    found = begun(lake, history)
+    assert [line.reason for line in found.lines] == [""]
+    assert found.warnings == (
+        f"file://{history}: of no cluster that was read on {cases.DAY}: cluster=mian",
+        f"file://{history}: not read (expected .parquet below cluster=NAME/): c.parquet,"
+        " cluster=main/b.csv",
+    )
 
 
 @pytest.mark.parametrize("is_old", [False, True], ids=["", "int96"])
@@ -170,7 +241,11 @@ def test_late_samples_make_new_features_and_the_same_ones_make_none(
     assert again.made == ()
     late = (sample(0.5, 20.0 * GIB), sample(0.5, 20.0 * GIB), sample(0.25, None))
     put_samples(history, *late, *RISING, name="b")
-    (found,) = (row for row in made(lake, history) if row["partition"] == 0)
+    told = (
+        "1 of 23 samples left out: 1 with a value that is none, negative or above"
+        " 9,007,199,254,740,992"
+    )
+    (found,) = (row for row in made(lake, history, told) if row["partition"] == 0)
     # The snapshot's own size is the latest of that hour.
     assert (found["buckets"], found["max"], found["last"]) == (10, 9.0 * GIB, 1.0 * GIB)
 

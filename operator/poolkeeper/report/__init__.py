@@ -2,6 +2,6 @@
 
 Read `values` (the inputs of a report), `plan_report` with `sections`, `changes`, `balance` and
 `holdings`; `fleet_report` with `fleet_sections`, `forecast`, `differences` and `gaps`;
-`consumer_page`; `predicted`, which adds stages and troubles to a plan. `document` is a report before
-it is rendered, by `html` or `markdown`.
+`consumer_page`; `predicted` (a plan with stages and troubles). `document` is a report before it is
+rendered, by `html` or `markdown`.
 """

@@ -10,7 +10,8 @@ gather     a cluster's features, in order, and what is made of them
 Where a task can hold all samples of a cluster, which lie in files of its own, nothing is exchanged:
 its sources are read one after the other into one partition, where its figures are made.
 
-A row that is no sample carries a note: the task of a cluster, or why a source cannot be read.
+A row that is no sample carries a note: the task of a cluster, why a source cannot be read, or what
+is said of it.
 """
 
 import pickle
@@ -55,6 +56,24 @@ class SourceFailure(NamedTuple):
     is_left_out: bool = False
 
 
+class SourceNote(NamedTuple):
+    """What `read` says of a source to `gather`."""
+
+    what: Any
+
+
+class ClusterNotes(NamedTuple):
+    """The task of a cluster, why sources of it cannot be read, and what is said of others."""
+
+    task: Any
+    failures: tuple[SourceFailure, ...] = ()
+    said: tuple[Any, ...] = ()
+
+
+Gather = Callable[[ClusterNotes, Sequence[pa.Table]], StepResult]
+"""Makes the result of a cluster of its features."""
+
+
 @frozen
 class HistoryJob:
     """How features are made.
@@ -64,8 +83,7 @@ class HistoryJob:
     `parts`: how many partitions samples are exchanged into; 0: all sources of a cluster have one
     slot, follow each other, and are not exchanged.
     `figures`: from samples of a cluster, all of their series, to their features.
-    `gather`: from a cluster's task, its features and the reasons of failures to its
-    result.
+    `gather`: from a cluster's notes and features to its result.
     `slots`: by cluster, the number of the partition in which it is gathered.
     `into`: where the rows are written.
     """
@@ -79,7 +97,7 @@ class HistoryJob:
     end_ms: int
     parts: int
     figures: Callable[[str, pa.Table], pa.Table]
-    gather: Callable[[Any, Sequence[pa.Table], Sequence[SourceFailure]], StepResult]
+    gather: Gather
     slots: Mapping[str, int]
     into: Destination
 
@@ -103,28 +121,28 @@ def sample_rows(cluster: str, samples: pa.Table) -> Iterator[pa.RecordBatch]:
 
 
 def note_row(cluster: str, note: Any) -> pa.RecordBatch:
-    """The task of a cluster, or a `SourceFailure`, as a row."""
+    """The task of a cluster, a `SourceFailure` or a `SourceNote` as a row."""
     row = dict.fromkeys(SAMPLE_ROWS.names) | {"cluster": cluster, "note": pickle.dumps(note)}
     return pa.RecordBatch.from_pylist([row], schema=SAMPLE_ROWS)
 
 
-def of_notes(notes: Iterable[bytes]) -> tuple[Any, list[SourceFailure]]:
-    """The task of a cluster and the failures, each once."""
+def of_notes(notes: Iterable[bytes]) -> ClusterNotes:
+    """The task of a cluster, the failures, each once, and what is said of samples left out."""
     found = [pickle.loads(note) for note in notes]
     failures = {each for each in found if isinstance(each, SourceFailure)}
-    (task,) = (each for each in found if not isinstance(each, SourceFailure))
-    return task, sorted(failures)
+    said = tuple(each.what for each in found if isinstance(each, SourceNote))
+    (task,) = (each for each in found if not isinstance(each, SourceFailure | SourceNote))
+    return ClusterNotes(task, tuple(sorted(failures)), said)
 
 
 def features_of(
     found: ClusterSamples,
     figures: Callable[[str, pa.Table], pa.Table],
-    gather: Callable[[Any, Sequence[pa.Table], Sequence[SourceFailure]], StepResult],
+    gather: Gather,
 ) -> StepResult:
     """The result of a cluster all of whose samples are here."""
-    task, failures = of_notes(found.notes)
     tables = [figures(found.cluster, found.samples)] if found.samples.num_rows else []
-    return gather(task, tables, failures)
+    return gather(of_notes(found.notes), tables)
 
 
 def one_after_the_other(batches: Iterable[pa.RecordBatch]) -> Iterator[ClusterSamples]:

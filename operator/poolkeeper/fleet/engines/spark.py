@@ -35,7 +35,7 @@ from pyspark.util import inheritable_thread_target
 
 from poolkeeper.fleet.engines import histories, parallelism, releases, results
 from poolkeeper.fleet.engines.hadoop import HadoopObjects
-from poolkeeper.fleet.engines.histories import HistoryJob, SourceFailure
+from poolkeeper.fleet.engines.histories import Gather, HistoryJob
 from poolkeeper.fleet.engines.progress import described
 from poolkeeper.fleet.engines.results import (
     OUTCOME,
@@ -330,14 +330,13 @@ def _figures(
 
 def _gather(
     batches: Batches,
-    gather: Callable[[Any, Sequence[pa.Table], Sequence[SourceFailure]], StepResult],
+    gather: Gather,
     into: Destination,
 ) -> Iterator[pa.RecordBatch]:
     def made() -> Iterator[StepResult]:
         for _, pieces in _by_cluster(batches):
             found = results.gathered(pieces)
-            task, failures = histories.of_notes(found.notes)
-            yield gather(task, found.tables, failures)
+            yield gather(histories.of_notes(found.notes), found.tables)
 
     return _answered(made(), into)
 
@@ -345,7 +344,7 @@ def _gather(
 def _whole(
     batches: Batches,
     figures: Callable[[str, pa.Table], pa.Table],
-    gather: Callable[[Any, Sequence[pa.Table], Sequence[SourceFailure]], StepResult],
+    gather: Gather,
     into: Destination,
 ) -> Iterator[pa.RecordBatch]:
     """The features of clusters all of whose samples are here."""

@@ -41,6 +41,7 @@ from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.stages.whole_plan import PlanSources, made_in
 from poolkeeper.fleet.storage import snapshot_file
 from poolkeeper.load.time_series import HistoryWindow
+from poolkeeper.text import few
 
 SPLIT_FROM_PARTITIONS = 50_000
 """Clusters below this are never taken apart: reading them again for each part costs more."""
@@ -140,7 +141,7 @@ def features(
     inputs = history.inputs()
     step = Step(engine, lake, FEATURES, day, inputs, again)
     made = carry_out(step, partial(history.make, step), lambda entry: entry.is_ok)
-    return replace(made, warnings=history.damaged_days)
+    return replace(made, warnings=(*history.damaged_days, *history.unread_files))
 
 
 def plan(
@@ -213,7 +214,7 @@ class _History:
             for name, entry in self._by_day.get(day, {}).items()
             if entry.is_ok and name in self._declared
         }
-        self._files = self._sample_files()
+        self._files, self.unread_files = self._sample_files()
 
     def inputs(self) -> dict[str, str]:
         """By cluster, the digest of its history; answers of Prometheus are not part of it."""
@@ -328,20 +329,32 @@ class _History:
                 damaged.append(load_features.LEFT_OUT + wrong.line)
         return dict(sorted(found.items())), tuple(reversed(damaged))
 
-    def _sample_files(self) -> Mapping[str, Sequence[StoredObject]]:
-        """Files of samples by cluster, sorted."""
+    def _sample_files(self) -> tuple[Mapping[str, Sequence[StoredObject]], tuple[str, ...]]:
+        """Files of samples by cluster, sorted; and what is said of files that are not read."""
         found: dict[str, list[StoredObject]] = {}
+        others = []
         if self._samples:
             for file in self._engine.objects(self._samples).files(""):
                 names = [p for p in file.path.split("/")[:-1] if p.startswith("cluster=")]
                 if names and file.name.endswith(".parquet"):
                     found.setdefault(names[-1].removeprefix("cluster="), []).append(file)
+                elif not file.name.startswith((".", "_")):  # Spark's own
+                    others.append(file.path)
             if not found:
                 raise Refused(
                     f"{self._samples}: holds no samples (expected .parquet files below"
                     " cluster=NAME/)"
                 )
-        return found
+        return found, tuple(self._unread(found, others))
+
+    def _unread(self, found: Mapping[str, object], others: Sequence[str]) -> Iterator[str]:
+        """What is said of files that are of no cluster of the day, or no Parquet."""
+        if unknown := sorted(set(found) - set(self._read)):
+            told = few(f"cluster={name}" for name in unknown)
+            yield f"{self._samples}: of no cluster that was read on {self._day}: {told}"
+        if others:
+            files = few(sorted(others))
+            yield f"{self._samples}: not read (expected .parquet below cluster=NAME/): {files}"
 
     def _window(self, task: FeaturesTask, tables: Tables) -> HistoryWindow:
         read_ms = int(task.snapshot.figures["read_ms"])

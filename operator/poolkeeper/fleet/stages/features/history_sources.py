@@ -6,7 +6,7 @@ months are skipped by what Parquet says of their times.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +17,13 @@ from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
 from poolkeeper.fleet.stages.features.feature_rows import METRICS
+from poolkeeper.fleet.stages.features.left_out_samples import LeftOut, LeftOutSamples
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.frozen import frozen
 from poolkeeper.load.apply import WHOLE_TOPIC
 from poolkeeper.load.prometheus import BYTES
-from poolkeeper.load.time_series import HistoryWindow
+from poolkeeper.load.time_series import VALUE_MAX, HistoryWindow
 
 CODED = pa.dictionary(pa.int32(), pa.string())
 SAMPLES = pa.schema(
@@ -59,11 +60,18 @@ class SourceTask:
 
 
 def samples_of(
-    source: SourceTask, tables: Tables, storage: Storage, window: HistoryWindow
+    source: SourceTask,
+    tables: Tables,
+    storage: Storage,
+    window: HistoryWindow,
+    left_out: LeftOutSamples,
 ) -> Iterator[pa.Table]:
-    """The samples in a window, so many at a time; raises where they cannot be read."""
-    for rows in _rows_of(source, tables, storage, window):
-        yield _wanted(rows, window)
+    """The samples in a window, so many at a time; raises where they cannot be read.
+
+    Others are counted in `left_out`.
+    """
+    for rows in _rows_of(source, tables, storage, window, left_out):
+        yield _wanted(rows, window, left_out)
 
 
 def rows_of_source(source: SourceTask, storage: Storage, window: HistoryWindow) -> int:
@@ -75,11 +83,15 @@ def rows_of_source(source: SourceTask, storage: Storage, window: HistoryWindow) 
         _require_read(source.samples)
         return int(source.samples.figures["samples"])
     with _opened(source, storage) as opened:
-        return sum(count for _, count in _groups(opened, window))
+        return sum(group.rows for group in _groups(opened, window) if group.left_out is None)
 
 
 def _rows_of(
-    source: SourceTask, tables: Tables, storage: Storage, window: HistoryWindow
+    source: SourceTask,
+    tables: Tables,
+    storage: Storage,
+    window: HistoryWindow,
+    left_out: LeftOutSamples,
 ) -> Iterator[pa.Table]:
     if source.snapshot is not None:
         at_ms = int(source.snapshot.figures["read_ms"])
@@ -91,7 +103,7 @@ def _rows_of(
         _require_read(source.samples)
         yield _compact(tables.reader().rows(source.samples, schemas.SAMPLES), "samples")
     else:
-        yield from _of_file(source, storage, window)
+        yield from _of_file(source, storage, window, left_out)
 
 
 def _require_read(samples: ClusterEntry) -> None:
@@ -99,14 +111,20 @@ def _require_read(samples: ClusterEntry) -> None:
         raise Refused(samples.reason)
 
 
-def _of_file(source: SourceTask, storage: Storage, window: HistoryWindow) -> Iterator[pa.Table]:
+def _of_file(
+    source: SourceTask, storage: Storage, window: HistoryWindow, left_out: LeftOutSamples
+) -> Iterator[pa.Table]:
     """Somebody's file, some row groups at a time."""
     names = [column.name for column in schemas.SAMPLES.columns]
     place = f"{source.root}/{source.file}"
     try:
         with _opened(source, storage) as opened:
             there = [name for name in names if name in opened.schema_arrow.names]
-            for groups in _together(list(_groups(opened, window))):
+            found = list(_groups(opened, window))
+            for each in found:
+                if each.left_out is not None:
+                    left_out.add(each.left_out, each.rows)
+            for groups in _together([each for each in found if each.left_out is None]):
                 yield _compact(opened.read_row_groups(groups, there, use_threads=False), place)
     except (OSError, pa.ArrowException) as failed:
         raise Refused(f"{place}: cannot be read: {failed}") from failed
@@ -129,8 +147,16 @@ def _opened(source: SourceTask, storage: Storage) -> Any:
     return opened
 
 
-def _groups(opened: Any, window: HistoryWindow) -> Iterator[tuple[int, int]]:
-    """Row groups that may hold samples of the window, and their rows."""
+class _RowGroup(NamedTuple):
+    """A row group; `left_out`: why all of it is, if its file says so."""
+
+    number: int
+    rows: int
+    left_out: LeftOut | None
+
+
+def _groups(opened: Any, window: HistoryWindow) -> Iterator[_RowGroup]:
+    """All row groups; those that may hold samples of the window are not left out."""
     known = opened.metadata
     names = [known.schema.column(n).path for n in range(known.num_columns)]
     column = names.index("at_ms") if "at_ms" in names else -1
@@ -138,15 +164,13 @@ def _groups(opened: Any, window: HistoryWindow) -> Iterator[tuple[int, int]]:
     for group in range(known.num_row_groups):
         found = known.row_group(group)
         times = found.column(column).statistics if per_ms else None
-        if (
-            times is None
-            or not times.has_min_max
-            or (
-                times.max_raw // per_ms >= window.begin_ms
-                and times.min_raw // per_ms < window.end_ms
-            )
-        ):
-            yield group, found.num_rows
+        why = None
+        if times is not None and times.has_min_max:
+            if times.max_raw // per_ms < window.begin_ms:
+                why = LeftOut.EARLIER
+            elif times.min_raw // per_ms >= window.end_ms:
+                why = LeftOut.LATER
+        yield _RowGroup(group, found.num_rows, why)
 
 
 def _per_ms(type_: pa.DataType) -> int | None:
@@ -156,10 +180,10 @@ def _per_ms(type_: pa.DataType) -> int | None:
     return _OF_A_MS.get(type_.unit) if pa.types.is_timestamp(type_) else None
 
 
-def _together(groups: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
+def _together(groups: Sequence[_RowGroup]) -> Iterator[list[int]]:
     listed: list[int] = []
     filled = 0
-    for group, rows in groups:
+    for group, rows, _ in groups:
         if listed and filled + rows > ROWS_AT_A_TIME:
             yield listed
             listed, filled = [], 0
@@ -196,12 +220,26 @@ def _nulls(coded: pa.ChunkedArray) -> bool:
     return coded.null_count > 0 or any(each.dictionary.null_count for each in coded.chunks)
 
 
-def _wanted(rows: pa.Table, window: HistoryWindow) -> pa.Table:
+def _wanted(rows: pa.Table, window: HistoryWindow, left_out: LeftOutSamples) -> pa.Table:
+    metric = rows.column("metric")
     at = rows.column("at_ms").to_numpy()
-    wanted = (at >= window.begin_ms) & (at < window.end_ms)
-    wanted &= rows.column("partition").to_numpy() >= WHOLE_TOPIC
-    wanted &= pc.is_in(rows.column("metric"), pa.array(METRICS)).to_numpy()
-    return rows if wanted.all() else rows.filter(pa.array(wanted))
+    value = rows.column("value").to_numpy()  # NaN where there is none
+    tests = (
+        (LeftOut.METRIC, pc.is_in(metric, pa.array(METRICS)).to_numpy()),
+        (LeftOut.PARTITION, rows.column("partition").to_numpy() >= WHOLE_TOPIC),
+        (LeftOut.VALUE, (value >= 0) & (value <= VALUE_MAX)),
+        (LeftOut.EARLIER, at >= window.begin_ms),
+        (LeftOut.LATER, at < window.end_ms),
+    )
+    wanted = np.ones(rows.num_rows, dtype=bool)
+    kept = rows.num_rows
+    for why, passed in tests:
+        wanted &= passed
+        before, kept = kept, int(np.count_nonzero(wanted))
+        left_out.add(why, before - kept)
+        if why is LeftOut.METRIC and kept < before:
+            left_out.name(set(metric.unique().to_pylist()).difference(METRICS))
+    return rows if kept == rows.num_rows else rows.filter(pa.array(wanted))
 
 
 def sizes_of_snapshot(partitions: pa.Table, at_ms: int) -> pa.Table:

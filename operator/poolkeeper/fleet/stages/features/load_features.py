@@ -21,7 +21,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from poolkeeper.fleet.engines.histories import SourceFailure, note_row, sample_rows
+from poolkeeper.fleet.engines.histories import (
+    ClusterNotes,
+    SourceFailure,
+    SourceNote,
+    note_row,
+    sample_rows,
+)
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult, reason_of
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
@@ -33,6 +39,7 @@ from poolkeeper.fleet.stages.features.history_sources import (
     rows_of_source,
     samples_of,
 )
+from poolkeeper.fleet.stages.features.left_out_samples import LeftOutSamples
 from poolkeeper.fleet.stages.plan import read_cluster
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas
@@ -115,7 +122,7 @@ def perform(task: HistoryTask, tables: Tables, storage: Storage, at_most: int) -
 
     Of others, how many there are.
     """
-    counted, failures = 0, []
+    counted, failures, left_out = 0, [], LeftOutSamples()
     parts: list[pa.Table] = []
     for source in task.sources:
         try:
@@ -127,7 +134,7 @@ def perform(task: HistoryTask, tables: Tables, storage: Storage, at_most: int) -
         return StepResult(ClusterOutcome(task.cluster.cluster, figures={AS_ROWS: str(counted)}))
     for source in () if failures else task.sources:
         try:
-            parts += samples_of(source, tables, storage, task.window)
+            parts += samples_of(source, tables, storage, task.window, left_out)
         except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
             failures.append(_failure_of(wrong, source))
     try:
@@ -135,7 +142,8 @@ def perform(task: HistoryTask, tables: Tables, storage: Storage, at_most: int) -
         found = [] if _fatal(failures) else [figures_of(whole, task.window)]
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
         failures.append(_failure_of(wrong))
-    return gather(task.cluster, found, failures, tables)
+    notes = ClusterNotes(task.cluster, tuple(failures), (left_out,))
+    return gather(notes, found, tables)
 
 
 def _failure_of(wrong: Exception, source: SourceTask | None = None) -> SourceFailure:
@@ -160,9 +168,12 @@ def read(
     if isinstance(task, FeaturesTask):
         yield note_row(task.cluster, task)
         return
+    left_out = LeftOutSamples()
     try:
-        for rows in samples_of(task, tables, storage, windows[task.cluster]):
+        for rows in samples_of(task, tables, storage, windows[task.cluster], left_out):
             yield from sample_rows(task.cluster, rows)
+        if left_out.counts:
+            yield note_row(task.cluster, SourceNote(left_out))
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
         yield note_row(task.cluster, _failure_of(wrong, task))
 
@@ -179,13 +190,10 @@ def figures_of(samples: pa.Table, window: HistoryWindow) -> pa.Table:
     return made.replace_schema_metadata(said)
 
 
-def gather(
-    task: FeaturesTask,
-    parts: Sequence[pa.Table],
-    failures: Sequence[SourceFailure],
-    tables: Tables,
-) -> StepResult:
+def gather(notes: ClusterNotes, parts: Sequence[pa.Table], tables: Tables) -> StepResult:
     """All features of a cluster, by topic, partition and metric; and of its brokers."""
+    task: FeaturesTask = notes.task
+    failures = notes.failures
     try:
         reason = "; ".join(each.reason for each in failures)
         damaged = tuple(each.damaged for each in failures if each.damaged)
@@ -201,6 +209,10 @@ def gather(
         brokers = _of_brokers(task, rows, desired, tables)
         kept = task.samples.files if task.samples else ()
         said = {"samples": str(samples), "features": str(rows.num_rows)}
+        left_out = _left_out(notes)
+        if left_out.counts:
+            said["samplesLeftOut"] = str(left_out.counts.total())
+        reason = "; ".join(filter(None, (reason, left_out.told(samples))))
         content = {schemas.FEATURES.name: rows, schemas.BROKER_FEATURES.name: brokers}
         outcome = ClusterOutcome(
             task.cluster, reason=reason, figures=said, damaged=damaged, files=kept
@@ -208,6 +220,13 @@ def gather(
         return StepResult(outcome, content)
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
         return StepResult(ClusterOutcome.of_failure(task.cluster, wrong))
+
+
+def _left_out(notes: ClusterNotes) -> LeftOutSamples:
+    found = LeftOutSamples()
+    for each in notes.said:
+        found.merge(each)
+    return found
 
 
 def _of_brokers(task: FeaturesTask, rows: pa.Table, desired: Desired, tables: Tables) -> pa.Table:

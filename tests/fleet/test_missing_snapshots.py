@@ -1,5 +1,6 @@
 """The fleet is what is declared: a cluster whose snapshot is missing or damaged does not vanish."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,3 +54,22 @@ def test_files_of_none_of_the_declared_clusters_are_a_wrong_request(fleet: Path,
     code, _, err = run("fleet", "run", *where(fleet), *DAY, "--processes", 1)
     assert code == 1
     assert "none of these snapshots is of a declared cluster" in err
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_holds_up_nobody(fleet: Path, run) -> None:
+    file = fleet / "snapshots" / "east.json"
+    file.unlink()
+    os.mkfifo(file)
+    code, out, err = run("fleet", "run", *where(fleet), *DAY)
+    assert code == 4
+    assert "snapshot 2026-03-01: 1 of 2 clusters" in out
+    told = f"{file}: is no file that can be read (expected a regular one)"
+    assert err.splitlines()[0] == f"warning: snapshot east: {told}"
+    place = fleet / "samples" / "cluster=west"
+    place.mkdir(parents=True)
+    os.mkfifo(place / "a.parquet")
+    options = ("--out", fleet / "out", "--samples", fleet / "samples")
+    code, _, err = run("fleet", "features", *options)
+    assert code == 1
+    assert f"{place / 'a.parquet'}: is no file that can be read (expected a regular one)" in err

@@ -126,7 +126,10 @@ def _read_ms(task: SnapshotTask, cluster: Cluster) -> int:
 def _of_file(task: SnapshotTask, storage: Storage) -> _ClusterSnapshot:
     folder = local_path(task.folder)
     if folder is not None:
-        cluster = snapshot_file.read(folder / task.file)
+        file = folder / task.file
+        if file.exists() and not file.is_file():  # whoever opens a pipe waits for ever
+            raise Refused(f"{file}: is no file that can be read (expected a regular one)")
+        cluster = snapshot_file.read(file)
     else:
         with _fetched(task, storage) as file:
             cluster = snapshot_file.read(file)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow.fs import FileType
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.entries import ClusterEntry
@@ -133,6 +134,9 @@ def _of_file(
 def _opened(source: SourceTask, storage: Storage) -> Any:
     files, base = open_filesystem(source.root, storage)
     place = f"{source.root}/{source.file}"
+    if files.get_file_info(f"{base}/{source.file}").type == FileType.Unknown:
+        # Whoever opens a pipe waits for ever.
+        raise Refused(f"{place}: is no file that can be read (expected a regular one)")
     try:
         file = files.open_input_file(f"{base}/{source.file}")
         known = pq.read_metadata(file)

@@ -344,3 +344,21 @@ def test_rows_are_the_same_however_little_a_reader_keeps(lake: Lake, monkeypatch
     report = report_of(lake)
     monkeypatch.setattr(reading, "KEPT_BYTES", 0)
     assert report_of(lake) == report
+
+
+def test_a_cluster_of_the_longest_name_has_a_page(tmp_path: Path, run) -> None:
+    lake, name = lake_at(tmp_path / "long"), "x" * 253
+    cases.put(lake, cases.named(cases.separate(10, 1), name))
+    pipeline.plan(ALONE, lake, cases.DAY, [name])
+    code, _, err = run(lake)
+    assert (code, err) == (0, "")
+    root = local_path(lake.root)
+    pages = sorted((root / f"report-{cases.DAY}").iterdir())
+    assert [(page.stem[:201], page.suffix) for page in pages] == [
+        ("x" * 200 + "-", ".html"),
+        ("x" * 200 + "-", ".json"),
+    ]
+    assert (
+        f'href="report-{cases.DAY}/{pages[0].name}"'
+        in (root / f"report-{cases.DAY}.html").read_text()
+    )

@@ -5,6 +5,7 @@ whole snapshot, so that a thousand of them would take longer than the report is 
 Where Spark runs already, its tasks write them; it is not started for them.
 """
 
+import hashlib
 import secrets
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -26,6 +27,9 @@ from poolkeeper.report.fleet_sections import clusters
 from poolkeeper.report.plan_report import plan_page
 from poolkeeper.report.values import ClusterReport, FleetReport, Gap, Missing
 from poolkeeper.zk.client.gc_pause import collector_paused
+
+STEM_MAX = 200
+"""Letters of a cluster's name in those of files, which may have 255, suffixes included."""
 
 
 @frozen
@@ -52,6 +56,13 @@ def folder_of(day: str) -> str:
 def report_of(day: str) -> str:
     """The report's file."""
     return f"report-{day}.html"
+
+
+def stem_of(cluster: str) -> str:
+    """How the files of a page begin: the cluster's name, cut where no file could have it."""
+    if len(cluster) <= STEM_MAX:
+        return cluster
+    return f"{cluster[:STEM_MAX]}-{hashlib.sha256(cluster.encode()).hexdigest()[:16]}"
 
 
 def chosen(report: FleetReport, pages_max: int) -> tuple[str, ...]:
@@ -105,7 +116,7 @@ def _write(task: PageTask, where: _Place) -> PlanPage:
     except PoolkeeperError as wrong:
         return PlanPage(name, Missing(Gap.DAMAGED, name, wrong.line), damaged_files(wrong))
     objects = ArrowObjects(where.root, where.storage)
-    file = f"{folder_of(where.day)}/{name}"
+    file = f"{folder_of(where.day)}/{stem_of(name)}"
     objects.put(f"{file}.html", page.encode())
     objects.put(f"{file}.json", written)
     return PlanPage(name)
@@ -119,7 +130,7 @@ def _sources(where: _Place) -> "_Sources":
 def with_pages(report: FleetReport, made: frozenset[str], missing: list[Missing]) -> FleetReport:
     """The report with links to the pages that were made, and how many plans have none."""
     linked = tuple(
-        replace(each, page=f"{folder_of(report.day)}/{each.name}.html")
+        replace(each, page=f"{folder_of(report.day)}/{stem_of(each.name)}.html")
         if each.name in made
         else each
         for each in report.clusters
@@ -155,7 +166,7 @@ class _Sources:
             found.plan,
             found.made_from.desired,
             found.made_from.cluster,
-            clusters.approval(name, plan.hash, f"{name}.json"),
+            clusters.approval(name, plan.hash, f"{stem_of(name)}.json"),
             back=(f"Fleet of {self._day}", f"../{report_of(self._day)}"),
         )
         return page, found.plan

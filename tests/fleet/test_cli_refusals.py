@@ -120,6 +120,14 @@ def test_views_of_a_folder_that_would_be_a_pattern_are_refused(name, fleet: Path
             )
             for option in ("--rate", "--samples", "--day", "--until", "--site", "--begin")
         ),
+        *(
+            pytest.param(
+                ["run", "-f", "manifests", "--snapshots", "snapshots", "--out", "o", option, "0h"],
+                f"{option}: '0h' is no time at all",
+                id=f"no-time-of{option}",
+            )
+            for option in ("--history", "--step")
+        ),
         pytest.param(
             ["features", "--out", "o", "--conf", "x"], "'x' (expected KEY=VALUE)", id="conf"
         ),

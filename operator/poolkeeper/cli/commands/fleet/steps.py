@@ -274,14 +274,21 @@ def features(
     if samples is not None:
         require_folder(samples)
     chosen = snapshot_files.fleet("stages.features.load_features").HistoryOptions(
-        window_s=positive_duration_s(history),
-        step_s=positive_duration_s(step),
+        window_s=_duration_s("--history", history),
+        step_s=_duration_s("--step", step),
         coverage_min=coverage,
     )
     outcome: FleetOutcome = snapshot_files.fleet("stages.pipeline").features(
         work.engine, work.lake, day, chosen, samples or "", again=work.again
     )
     return outcome
+
+
+def _duration_s(option: str, words: str) -> int:
+    try:
+        return positive_duration_s(words)
+    except Refused as unread:
+        raise Refused(f"{option}: {unread}") from unread
 
 
 def plan(work: FleetWork, day: str, refused: Mapping[str, str]) -> "FleetOutcome":

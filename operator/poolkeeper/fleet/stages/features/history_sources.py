@@ -72,7 +72,10 @@ def samples_of(
     Others are counted in `left_out`.
     """
     for rows in _rows_of(source, tables, storage, window, left_out):
-        yield _wanted(rows, window, left_out)
+        wanted = _wanted(rows, window, left_out)
+        if source.snapshot is None:
+            left_out.taken += wanted.num_rows
+        yield wanted
 
 
 def rows_of_source(source: SourceTask, storage: Storage, window: HistoryWindow) -> int:

@@ -29,8 +29,12 @@ class LeftOut(StrEnum):
 
 @dataclass(slots=True)
 class LeftOutSamples:
-    """How many samples are left out, and some names of metrics that nobody asks for."""
+    """How many samples are left out, and some names of metrics that nobody asks for.
 
+    `taken`: how many are not, of those that somebody has sampled: sizes of snapshots do not count.
+    """
+
+    taken: int = 0
     counts: Counter[LeftOut] = field(default_factory=Counter)
     metrics: set[str] = field(default_factory=set)
 
@@ -45,12 +49,13 @@ class LeftOutSamples:
 
     def merge(self, other: "LeftOutSamples") -> None:
         """Add what another source left out."""
+        self.taken += other.taken
         self.counts += other.counts
         self.name(other.metrics)
 
-    def told(self, taken: int) -> str:
-        """The sentence, if there is one to say; `taken`: how many samples are not left out."""
-        left = self.counts.total()
+    def told(self) -> str:
+        """The sentence, if there is one to say."""
+        left, taken = self.counts.total(), self.taken
         if not left or (taken and self.counts.keys() <= {LeftOut.EARLIER, LeftOut.LATER}):
             return ""
         why = ", ".join(

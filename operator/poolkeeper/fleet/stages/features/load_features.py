@@ -172,7 +172,7 @@ def read(
     try:
         for rows in samples_of(task, tables, storage, windows[task.cluster], left_out):
             yield from sample_rows(task.cluster, rows)
-        if left_out.counts:
+        if task.snapshot is None:
             yield note_row(task.cluster, SourceNote(left_out))
     except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this cluster's alone
         yield note_row(task.cluster, _failure_of(wrong, task))
@@ -212,7 +212,7 @@ def gather(notes: ClusterNotes, parts: Sequence[pa.Table], tables: Tables) -> St
         left_out = _left_out(notes)
         if left_out.counts:
             said["samplesLeftOut"] = str(left_out.counts.total())
-        reason = "; ".join(filter(None, (reason, left_out.told(samples))))
+        reason = "; ".join(filter(None, (reason, left_out.told())))
         content = {schemas.FEATURES.name: rows, schemas.BROKER_FEATURES.name: brokers}
         outcome = ClusterOutcome(
             task.cluster, reason=reason, figures=said, damaged=damaged, files=kept

@@ -113,7 +113,7 @@ def test_a_plan_comes_back_equal(instance) -> None:
     desired, cluster, gone = instance
     plan = make_plan(desired, cluster, gone=gone)
     rows = rows_of_plan(plan, (desired, cluster))
-    assert plan_rows.plan_of_rows(cluster.name, rows) == as_told(plan, reasons=False)
+    assert plan_rows.plan_of_rows(cluster.name, rows) == as_told(plan)
 
 
 def test_balances_count_what_the_plan_does() -> None:

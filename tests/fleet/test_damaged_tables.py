@@ -32,6 +32,8 @@ from poolkeeper.model.topology import ReassignmentEntry
 from poolkeeper.resources.write import manifests as write_manifests
 
 DAY = cases.DAY
+CODE = 4
+"""Of a run that goes well: its budget leaves something out."""
 ABSENT = {"samples"}
 """Written and read within one step, for clusters with a Prometheus (`test_features`)."""
 UNREAD = ("broker_features", *(table.name for table in TABLES_OF["report"]), "current/step=report")
@@ -117,7 +119,7 @@ def whole(made: Path) -> Path:
     """The lake of that fleet."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(engines, "open_engine", InProcess.opened)
-        assert main.main(words(made, made / "out", "run")) == 4
+        assert main.main(words(made, made / "out", "run")) == CODE
     return made / "out"
 
 

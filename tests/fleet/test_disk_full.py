@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fleet.conftest import IMPORTED, lake_at
-from fleet.test_damaged_tables import DAY, contents, made, whole, words
+from fleet.test_damaged_tables import CODE, DAY, contents, made, whole, words
 from matrices import soak
 from poolkeeper import output_files
 from poolkeeper.cli import main
@@ -67,7 +67,7 @@ def test_no_file_may_be_longer(made: Path, whole: Path, tmp_path: Path, without_
         assert "cannot be written" in err
         assert "File too large" in err
         assert not list(root.rglob("*.part")), "what is half written is taken away"
-        assert main.main([word.format(length=length) for word in command]) == 0
+        assert main.main([word.format(length=length) for word in command]) == CODE
         assert contents(lake_at(root)) == contents(lake_at(whole))
 
 
@@ -112,6 +112,6 @@ def test_a_write_and_all_after_it_fail(
         found = lake.current(step, DAY)
         assert found.keys() in (set(), {"east", "west"})
         assert lake.whole(found).keys() == found.keys(), "what counts is there"
-    assert main.main(command) == 0
+    assert main.main(command) == CODE
     assert contents(lake) == contents(lake_at(whole))
     assert written <= WRITES + 1

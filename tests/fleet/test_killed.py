@@ -11,7 +11,7 @@ import pytest
 from fleet import cases, killers
 from fleet.conftest import IMPORTED, lake_at
 from fleet.in_process import InProcess
-from fleet.test_damaged_tables import DAY, contents, made, whole, words
+from fleet.test_damaged_tables import CODE, DAY, contents, made, whole, words
 from matrices import soak
 from poolkeeper.cli import main
 from poolkeeper.fleet.engines import engines
@@ -67,7 +67,7 @@ def test_a_driver_that_is_killed_at_a_step(
     for each in done:
         entries = lake.current(each, DAY)
         assert lake.whole(entries) == entries
-    assert main.main(command) == 0
+    assert main.main(command) == CODE
     capsys.readouterr()
     assert contents(lake) == contents(lake_at(whole))
 
@@ -93,7 +93,7 @@ def expected(command: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) 
     with monkeypatch.context() as patched:
         patched.setattr(engines, "open_engine", InProcess.opened)
         apart = [str(folder / "apart") if each == str(folder / "out") else each for each in command]
-        assert main.main(apart) == 0
+        assert main.main(apart) == CODE
     return contents(lake_at(folder / "apart"))
 
 
@@ -113,7 +113,7 @@ def run_with_killers(
         check=False,
         timeout=RUN_S,
     )
-    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert ran.returncode == CODE, ran.stderr[-3000:]
     assert {each.name for each in (folder / "killed").iterdir()} == killers.KINDS.keys()
     return folder / "out"
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from builders import cluster_spec, pool_spec, topic_spec
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
-from poolkeeper.model.problems import ProblemReason, Recorded
+from poolkeeper.model.problems import Recorded
 from poolkeeper.model.specs import (
     Balancing,
     Capacity,
@@ -169,12 +169,9 @@ def _assignments(draw: st.DrawFn, brokers: Sequence[int]) -> tuple[Replicas, ...
     return tuple(draw(st.lists(st.sampled_from(some), min_size=1, max_size=9)))
 
 
-def as_told(plan: Plan, *, reasons: bool = True) -> Plan:
-    """The plan as a document tells of it: of problems the sentences, and the reasons or none."""
-    problems = (
-        replace(p, facts=Recorded(p.message, p.reason if reasons else ProblemReason.UNTOLD))
-        for p in plan.problems
-    )
+def as_told(plan: Plan) -> Plan:
+    """The plan as a document tells of it: of problems the sentences and the reasons."""
+    problems = (replace(p, facts=Recorded(p.message, p.reason)) for p in plan.problems)
     return replace(plan, problems=tuple(problems))
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from bench import clusters
+from builders import topic_spec
 from fleet import cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
@@ -24,10 +25,14 @@ from poolkeeper.fleet.stages.plan import PlanTask
 from poolkeeper.fleet.stages.publishing import Line
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, plan_rows, schemas
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.problems import Recorded
+from poolkeeper.model.specs import Approval, ApprovalPolicy
+from poolkeeper.planning.parts.split import Circumstances
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
+from poolkeeper.reconcile.plan_to_approve import in_parts
 
 HASHES = Path(__file__).parents[1] / "golden" / "fleet" / "hashes.json"
 GOLDEN = cases.golden()
@@ -289,3 +294,23 @@ def test_rows_of_moves_in_any_order_are_the_plan_and_their_paths_lead_somewhere(
     wrong = moves.set_column(place, moves.schema.field("path"), short)
     with pytest.raises(InvalidInput, match=r"moves\[0\].path: has 1 replica lists \(expected at"):
         plan_rows.plan_of_rows("c", rows | {"moves": wrong})
+
+
+@pytest.mark.parametrize("split_from", [1_000_000, 10], ids=["whole", "taken-apart"])
+def test_what_a_person_is_asked_about_is_what_poolkeeper_plan_asks(
+    lake: Lake, split_from: int
+) -> None:
+    """A drain beside what tenants declare: whoever plans for approval plans the drain first."""
+    desired, cluster = cases.named(cases.separate(20, 2), "main")
+    first, *others = desired.pools
+    new = topic_spec("pool-0.new", "pool-0", partitions=7, replication_factor=2)
+    drained = replace(first, drain=frozenset({1}))
+    desired = replace(desired, pools=(drained, *others), topics=(new,))
+    asks = replace(desired.cluster, approval=Approval(ApprovalPolicy.MANUAL))
+    case = replace(desired, cluster=asks), cluster
+    cases.put(lake, case)
+    pipeline.plan(InProcess(2), lake, cases.DAY, ["main"], split_from=split_from)
+    at = Circumstances(case[0], cluster, Records(), frozenset())
+    asked = in_parts(cases.planned(case), at)
+    assert asked.hash != cases.planned(case).hash
+    assert cases.kept(lake, "main").hash == asked.hash

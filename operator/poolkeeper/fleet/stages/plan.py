@@ -1,7 +1,8 @@
 """The plan of one cluster, or of a part of a giant one, from tables to rows. No Spark in it.
 
 `plan_cluster` is what the local planner does too (`poolkeeper plan --snapshot`): what the live
-cluster shows to be wrong, then `make_plan`. As there, a plan is kept only if the independent audit
+cluster shows to be wrong, then `make_plan`, and where a person is asked, the platform's part first.
+As there, a plan is kept only if the independent audit
 finds nothing; one of many parts is audited as a whole. Who executes it audits it again, on the live
 cluster. What the budget needs of a plan is made here as well: nobody else sees all moves.
 """
@@ -28,9 +29,12 @@ from poolkeeper.model.columns.move_columns import ColumnMoves, MoveColumns, colu
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests
+from poolkeeper.planning.parts.platform_first import may_be_mixed, platform_first
+from poolkeeper.planning.parts.split import Circumstances
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.partitions import PartitionTable, table_of
 from poolkeeper.reconcile.observe.gone_brokers import updated_records
@@ -107,11 +111,18 @@ def _perform(task: PlanTask, tables: Tables, planner: Planner) -> StepResult:
     table = table_of(seen.cluster)
     if task.pool:
         return _plan_part(task, seen, table)
-    return _result(task, seen, table, plan_cluster(seen, table, planner))
+    return _result(task, seen, table, plan_cluster(seen, table, planner), planner)
 
 
-def _result(task: PlanTask, seen: PlanInput, table: PartitionTable, plan: Plan) -> StepResult:
+def _result(
+    task: PlanTask,
+    seen: PlanInput,
+    table: PartitionTable,
+    made: Plan,
+    planner: Planner = make_plan,
+) -> StepResult:
     """The rows of a plan that the audit has found lawful."""
+    plan = _as_approved(made, seen, planner)
     audit.enforce(plan, seen.desired, seen.cluster, seen.records, seen.gone, fresh=True)
     columns = columns_of_moves(plan.moves)
     rows = plan_rows.rows_of_plan(plan, columns, seen.desired, seen.cluster, seen.records, table)
@@ -119,6 +130,19 @@ def _result(task: PlanTask, seen: PlanInput, table: PartitionTable, plan: Plan) 
     figures = {"partitions": len(table.lengths), "moves": len(plan.moves), "hash": plan.hash}
     said = {name: str(value) for name, value in figures.items()}
     return StepResult(ClusterOutcome(task.cluster, OK, figures=said), rows)
+
+
+def _as_approved(plan: Plan, seen: PlanInput, planner: Planner) -> Plan:
+    """The plan as a person is asked to approve it, with the same hash as everywhere else."""
+    at = Circumstances(seen.desired, seen.cluster, seen.records, seen.gone)
+    manual = seen.desired.cluster.approval.policy is ApprovalPolicy.MANUAL
+    if not manual or not may_be_mixed(plan, at):
+        return plan
+
+    def planned(desired: Desired, cluster: Cluster) -> Plan:
+        return planner(desired, cluster, seen.records, seen.gone)
+
+    return platform_first(plan, at, planned)
 
 
 def _failure(task: PlanTask, wrong: Exception) -> StepResult:

@@ -18,8 +18,17 @@ first parts, and go to where they shall be in the end. The plan stays as it was 
 from collections.abc import Callable
 from dataclasses import replace
 
+from poolkeeper.model.columns.move_columns import columns_of_moves
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.plans import AddPartitions, CreateTopic, PartKind, Plan
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    MoveLogDir,
+    PartKind,
+    Plan,
+    Urgency,
+)
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
@@ -51,6 +60,15 @@ def platform_first(fresh: Plan, given: Circumstances, planned: PlannedFor) -> Pl
         return whole
     unfinished = any(isinstance(each.facts, AwaitsOwnMoves) for each in found.problems)
     return whole if unfinished and _hashes(whole) == _hashes(found) else found
+
+
+def may_be_mixed(plan: Plan, given: Circumstances) -> bool:
+    """Whether the plan could need `platform_first`, as columns tell; its parts cost more."""
+    urgencies = set(distinct(columns_of_moves(plan.moves).urgency).tolist())
+    kinds = {type(step) for step in plan.steps}
+    platform = urgencies & {Urgency.HEAL, Urgency.DRAIN} or MoveLogDir in kinds
+    tenants = urgencies & {Urgency.POOL, Urgency.FACTOR} or kinds & {CreateTopic, AddPartitions}
+    return bool((platform or given.rules.to_empty) and tenants)
 
 
 def _hashes(plan: Plan) -> list[tuple[str, str]]:

@@ -323,6 +323,10 @@ class Scene:
         """Create a node, as somebody else."""
         self._client.create(path, data)
 
+    def rename_cluster(self, id_: str) -> None:
+        """Give the Kafka cluster another id; all simulated ones have the same."""
+        self._client.set("/cluster/id", json.dumps({"version": "1", "id": id_}).encode())
+
     def exists(self, path: str) -> bool:
         """Whether there is such a node."""
         return self._client.exists(path) is not None

@@ -1,5 +1,7 @@
 """Resources that contradict each other, or may not be followed: nothing moves, and all say so."""
 
+from operated_resources import Scene
+
 APPLY = {"mode": "Apply", "approval": {"policy": "Auto"}}
 ONE = {"partitions": 1, "replicationFactor": 1}
 
@@ -205,3 +207,37 @@ def test_two_clusters_of_one_zookeeper_are_both_held(scene):
     scene.kubectl("delete", "kafkacluster", f"{scene.name}-twin", "--timeout=180s")
     scene.says("cluster")
     scene.says("topic", "orders")
+
+
+def test_an_address_that_leads_to_another_cluster_gets_nothing_until_that_is_meant(scene, operated):
+    scene.apply(
+        scene.cluster(**APPLY),
+        scene.pool("p", 1, 2, 3),
+        scene.pool("q", 4, 5, 6),
+        scene.topic("orders", "p", **ONE),
+    )
+    scene.says("topic", "orders")
+    first = scene.status("cluster")["clusterId"]
+    scene.make_heavy("orders")
+    scene.patch("topic", "orders", poolRef={"name": scene.full("pool", "q")})
+    scene.wait(lambda: scene.request, "the move is requested")
+    with Scene(operated) as other:
+        other.rename_cluster("another")
+        scene.patch("cluster", zookeeper={"connect": other.connect})
+        assert scene.says("cluster", reason="OtherCluster") == (
+            f"this is another cluster: its id is another, status.clusterId says {first}; correct"
+            " spec.zookeeper.connect, or set spec.clusterId to another if it is meant"
+        )
+        assert scene.status("cluster")["clusterId"] == first
+        assert other.topics() == []
+        scene.patch("cluster", zookeeper={"connect": scene.connect})
+        scene.make_light("orders")
+        scene.says("topic", "orders")
+        scene.says("cluster")
+        told = [reason for _, reason, _ in scene.events("cluster", awaited="RunEnded")]
+        assert told.count("RunEnded") == 1
+        assert scene.holders("orders") <= {4, 5, 6}
+        scene.patch("cluster", zookeeper={"connect": other.connect}, clusterId="another")
+        scene.wait(other.topics, "the topic is created in the cluster that is meant")
+        scene.says("cluster")
+        assert scene.status("cluster")["clusterId"] == "another"

@@ -40,7 +40,7 @@ from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.model.specs import KafkaClusterSpec, Mode
 from poolkeeper.planning.planner import Planner
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
-from poolkeeper.resources.checks.assembly import Assembly, assemble
+from poolkeeper.resources.checks.assembly import Assembly, assemble, seen_id
 from poolkeeper.telemetry import audit, logs
 from poolkeeper.telemetry.audit import Emit
 from poolkeeper.telemetry.health import ProcessHealth
@@ -112,8 +112,9 @@ class ClusterLoop:
 
     def update(self, assembly: Assembly, desired: Desired | None) -> None:
         """Set the declared state and wake the loop; None keeps the desired state it has."""
-        if desired is not None and desired != self.desired:
-            self._settle_time.note(self.desired, desired)
+        if desired is not None:
+            if desired != self.desired:
+                self._settle_time.note(self.desired, desired)
             self.desired = desired
         self.assembly = assembly
         self._config.wake.set()
@@ -382,7 +383,7 @@ def desired_of(assembly: Assembly) -> Desired | None:
         return assembly.desired
     spec = assembly.cluster.spec if assembly.cluster is not None else None
     if assembly.leaving and isinstance(spec, KafkaClusterSpec):
-        return Desired(replace(spec, mode=Mode.PAUSED))
+        return Desired(replace(spec, mode=Mode.PAUSED), seen_id=seen_id(assembly.cluster))
     return None
 
 

@@ -102,7 +102,7 @@ class LoopConfig:
 
 def leaving(desired: Desired) -> Desired:
     """Return what is worked towards when a cluster is let go: nothing, so that its run ends."""
-    return Desired(replace(desired.cluster, mode=Mode.PAUSED))
+    return Desired(replace(desired.cluster, mode=Mode.PAUSED), seen_id=desired.seen_id)
 
 
 def run_loop(config: LoopConfig) -> None:

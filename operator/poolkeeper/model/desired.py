@@ -3,6 +3,7 @@
 `resources/` makes it of what it read; who plans and carries out plans begins with it.
 """
 
+from dataclasses import field
 from typing import NamedTuple
 
 from poolkeeper.frozen import frozen
@@ -37,6 +38,8 @@ class Desired:
     `doomed`: claims of Topics that are being deleted now with deletionPolicy Delete. They count if
     the record agrees and no other Topic names the topic.
     `kept`: what stays as it is, as a plan that follows its declaration was unlawful.
+    `seen_id`: the id that the cluster had when it was last observed, where a status tells. Nobody
+    declares it, so that it makes no other Desired.
     """
 
     cluster: KafkaClusterSpec
@@ -46,3 +49,4 @@ class Desired:
     doomed: frozenset[Claim] = frozenset()
     astray: frozenset[Claim] = frozenset()
     kept: tuple[Culprit, ...] = ()
+    seen_id: str | None = field(default=None, compare=False)

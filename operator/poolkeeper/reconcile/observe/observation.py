@@ -14,7 +14,6 @@ from poolkeeper.model.execution.records import BalanceRecord, RecordKind, Record
 from poolkeeper.model.execution.throttles import LeftThrottles
 from poolkeeper.model.execution.waits import damage_wait
 from poolkeeper.model.readings import ClusterReading
-from poolkeeper.model.specs import KafkaClusterSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.parts.split import Circumstances
 from poolkeeper.planning.run_state.gates import gates
@@ -73,7 +72,7 @@ def observe_cluster(
     unknown = records.damage.get(RecordKind.CLUSTER)
     if unknown is not None and spec.cluster_id is None:
         raise DamagedNode(unknown)
-    check_id(cluster.id, spec, records)
+    check_id(cluster.id, desired, records)
     cluster = enrich(cluster)
     if spec.kafka_version is not None:
         cluster = replace(cluster, kafka_version=spec.kafka_version)
@@ -88,11 +87,17 @@ def observe_cluster(
     return Observation(reading, cluster, records, gone, balanced, left, orphaned, lost)
 
 
-def check_id(found: str | None, spec: KafkaClusterSpec, records: Records) -> None:
-    """Raise `OtherCluster` if the cluster has not the declared and the recorded id, or none."""
+def check_id(found: str | None, desired: Desired, records: Records) -> None:
+    """Raise `OtherCluster` if the cluster has not the id that it must have, or none.
+
+    It is declared, or else that of the last observation; and that of the first run. The records of
+    a cluster tell of that cluster alone: where an address leads elsewhere they are other records.
+    """
+    declared = desired.cluster.cluster_id
     for pinned, where in (
-        (spec.cluster_id, "spec.clusterId"),
+        (declared, "spec.clusterId"),
         (records.cluster_id, "the record of the first run"),
+        (desired.seen_id if declared is None else None, "status.clusterId"),
     ):
         if pinned is None or found == pinned:
             continue
@@ -102,7 +107,12 @@ def check_id(found: str | None, spec: KafkaClusterSpec, records: Records) -> Non
                 f' that cluster (cluster.id in meta.properties of its brokers), write {{"version":'
                 f' "1", "id": "{pinned}"}} there before a broker restarts'
             )
-        raise OtherCluster(f"this is another cluster: its id is {found}, {where} says {pinned}")
+        message = f"this is another cluster: its id is {found}, {where} says {pinned}"
+        if pinned == desired.seen_id and declared is None:
+            message += (
+                f"; correct spec.zookeeper.connect, or set spec.clusterId to {found} if it is meant"
+            )
+        raise OtherCluster(message)
 
 
 def lost_run_of(view: ClusterView, cluster: Cluster) -> LostRun:

@@ -224,7 +224,15 @@ def _desired(
         frozenset(held),
         frozenset(doomed),
         frozenset(lost),
+        seen_id=seen_id(parts.cluster),
     )
+
+
+def seen_id(cluster: CustomResource | None) -> str | None:
+    """Return the id that a Kafka cluster had when its status was written, if that is known."""
+    status = (cluster.status if cluster else None) or {}
+    found = status.get("clusterId")
+    return found if isinstance(found, str) and found else None
 
 
 def _astray(parts: Mapping[str, _Parts]) -> frozenset[Claim]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from poolkeeper.errors import OtherCluster
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.readings import ClusterReading
@@ -57,12 +58,25 @@ def test_a_cluster_that_is_not_known_to_be_the_pinned_one_is_refused(
 ) -> None:
     spec = KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), cluster_id=declared)
     with pytest.raises(OtherCluster) as refused:
-        check_id(found, spec, RECORDS)
+        check_id(found, Desired(spec), RECORDS)
     assert str(refused.value) == said
 
 
 def test_the_id_of_a_cluster_that_is_pinned_nowhere_may_be_missing() -> None:
-    check_id(None, KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")), Records())
+    check_id(None, Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"))), Records())
+
+
+def test_a_cluster_without_records_is_refused_if_another_one_was_seen_at_its_name() -> None:
+    """As after an edit of `connect`, or where somebody sets an ensemble up anew."""
+    desired = Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")), seen_id="seen")
+    check_id("seen", desired, Records())
+    with pytest.raises(OtherCluster) as refused:
+        check_id("new", desired, Records())
+    assert str(refused.value) == (
+        "this is another cluster: its id is new, status.clusterId says seen; correct"
+        " spec.zookeeper.connect, or set spec.clusterId to new if it is meant"
+    )
+    check_id("new", replace(desired, cluster=replace(desired.cluster, cluster_id="new")), Records())
 
 
 def test_what_was_read_whole_is_shown_as_it_is() -> None:

@@ -175,6 +175,15 @@ def test_a_whole_cluster_is_held(
     assert {str(key): said.reason for key, said in found.verdicts.items()} == blamed
 
 
+def test_the_id_of_the_last_observation_is_expected_and_makes_no_other_declaration() -> None:
+    known = assembly(replace(MAIN, status={"clusterId": "seen"}), FAST, ORDERS).desired
+    fresh = assembly(MAIN, FAST, ORDERS).desired
+    assert known is not None
+    assert fresh is not None
+    assert (known.seen_id, fresh.seen_id) == ("seen", None)
+    assert known == fresh
+
+
 def test_two_clusters_of_one_ensemble_are_both_held_and_a_third_is_not() -> None:
     again = kafka_cluster("again", connect="other:2181,zk:2181/kafka")
     third = kafka_cluster("third", connect="zk:2181/third")

@@ -136,12 +136,12 @@ class StalePlan(Refused):
 
 
 class HolderActive(Refused):
-    """Another executor, `holder`, holds the cluster."""
+    """Another executor, `holder`, holds the cluster, by this ZooKeeper session; 0 if unknown."""
 
     reason = RefusalReason.HOLDER_ACTIVE
 
-    def __init__(self, holder: str) -> None:
-        self.holder = holder
+    def __init__(self, holder: str, session: int = 0) -> None:
+        self.holder, self.session = holder, session
         super().__init__(f"another executor is active on this cluster: {holder}")
 
 

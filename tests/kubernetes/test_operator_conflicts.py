@@ -1,5 +1,7 @@
 """Resources that contradict each other, or may not be followed: nothing moves, and all say so."""
 
+import json
+
 from operated_resources import Scene
 
 APPLY = {"mode": "Apply", "approval": {"policy": "Auto"}}
@@ -207,6 +209,30 @@ def test_two_clusters_of_one_zookeeper_are_both_held(scene):
     scene.kubectl("delete", "kafkacluster", f"{scene.name}-twin", "--timeout=180s")
     scene.says("cluster")
     scene.says("topic", "orders")
+
+
+def test_two_addresses_of_one_kafka_cluster_are_told_of_the_second(scene):
+    scene.apply(scene.cluster(**APPLY), scene.pool("p", 3, 4), scene.topic("orders", "p", **ONE))
+    scene.says("topic", "orders")
+    twin = scene.cluster(**APPLY)
+    twin["metadata"]["name"] = f"{scene.name}-twin"
+    twin["spec"]["zookeeper"]["connect"] = scene.connect.replace("127.0.0.1", "localhost")
+    scene.apply(twin)
+
+    def told():
+        printed = scene.kubectl("get", "kafkacluster", f"{scene.name}-twin", "-ojson").stdout
+        said = json.loads(printed).get("status", {}).get("conditions", ())
+        conditions = {each["type"]: each for each in said}
+        return conditions if "Stalled" in conditions else {}
+
+    ready = scene.wait(told, "the second says what is wrong")["Ready"]
+    assert ready["reason"] == "OtherCluster"
+    assert scene.text(ready["message"]) == (
+        "KafkaCluster main leads to the same Kafka cluster, by another spec.zookeeper.connect, and"
+        " works on it: nothing is done for this one; delete one of them"
+    )
+    assert scene.condition("cluster")["reason"] == "InPlace"
+    scene.kubectl("delete", "kafkacluster", f"{scene.name}-twin", "--timeout=180s")
 
 
 def test_an_address_that_leads_to_another_cluster_gets_nothing_until_that_is_meant(scene, operated):

@@ -95,6 +95,7 @@ class ClusterLoop:
             emit=owner.emit,
             request=self._request,
             answered=self._answered,
+            cluster_of_session=owner.cluster_of_session,
         )
         self.thread = Thread(
             target=loop.run_loop, args=(self._config,), name=f"loop of {name}", daemon=True
@@ -104,6 +105,11 @@ class ClusterLoop:
     def on_hold(self) -> bool:
         """Whether the declared state forbids the loop to start anything."""
         return bool(self.assembly.hold) or self.assembly.abandoned
+
+    @property
+    def session_id(self) -> int:
+        """The session that the loop opened last; 0 before."""
+        return 0 if self._session is None else self._session.session_id
 
     @property
     def settling(self) -> bool:
@@ -284,6 +290,11 @@ class ClusterLoops:
     def settling(self) -> Collection[str]:
         """Return the clusters whose declared state has not settled."""
         return frozenset(name for name, each in list(self._loops.items()) if each.settling)
+
+    def cluster_of_session(self, session_id: int) -> str:
+        """Return the cluster whose loop has this session; empty if none has."""
+        found = (n for n, each in list(self._loops.items()) if each.session_id == session_id != 0)
+        return next(found, "")
 
     def outcome(self, name: str) -> Outcome | None:
         """The outcome of the cluster's last pass; None without a loop or before its first pass."""

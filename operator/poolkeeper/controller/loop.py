@@ -24,7 +24,14 @@ from poolkeeper.controller.open_pass import (
     with_brokers,
 )
 from poolkeeper.controller.transfer_rate import TransferRate
-from poolkeeper.errors import DamagedNode, HolderActive, Internal, PoolkeeperError, Stale
+from poolkeeper.errors import (
+    DamagedNode,
+    HolderActive,
+    Internal,
+    OtherCluster,
+    PoolkeeperError,
+    Stale,
+)
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.history import FinishedRun
@@ -73,7 +80,8 @@ class LoopConfig:
     `lost_sessions`: those that ended in outages; no other executor has them. `emit` takes what goes
     into the audit trail. `approvers_verified`: whether an admission policy makes sure of who
     approved. `request` is what a person asks for at the moment, or empty; `answered` is called with
-    what came of it.
+    what came of it. `cluster_of_session` names the KafkaCluster of this process whose loop has that
+    session, or is empty.
     """
 
     connections: ClusterConnections
@@ -93,6 +101,7 @@ class LoopConfig:
     emit: Emit = audit.discard
     request: Callable[[], str] = lambda: ""
     answered: Callable[[RequestAnswer], None] = lambda answer: None
+    cluster_of_session: Callable[[int], str] = lambda session_id: ""
 
     def end(self) -> None:
         """Ask the loop to end; the next executor resumes the recorded run."""
@@ -120,7 +129,8 @@ def run_loop(config: LoopConfig) -> None:
                 _run_passes(config)
             failures = 0
         except HolderActive as other:
-            config.report(Outcome(State.WAITING, waits=(after_error(other),), error=other))
+            error = _twin(config, other.session) or other
+            config.report(Outcome(State.WAITING, waits=(after_error(error),), error=error))
         except PoolkeeperError as error:
             config.report(Outcome(State.WAITING, waits=(after_error(error),), error=error))
             failures = min(failures + 1, 6)
@@ -240,6 +250,10 @@ def _journal_for_run(config: LoopConfig) -> TakeJournal:
 
     def waiting(holder: Holder) -> None:
         config.wake.clear()
+        twin = _twin(config, holder.session)
+        if twin is not None:
+            config.report(Outcome(State.WAITING, waits=(after_error(twin),), error=twin))
+            return
         wait = Wait(WaitReason.EXECUTOR_ACTIVE, detail=str(holder))
         config.report(Outcome(State.WAITING, waits=(wait,)))
 
@@ -251,6 +265,20 @@ def _journal_for_run(config: LoopConfig) -> TakeJournal:
         waiting=waiting,
         wake=config.wake,
         lost=config.lost_sessions,
+    )
+
+
+def _twin(config: LoopConfig, session_id: int) -> OtherCluster | None:
+    """Return the error of a loop that waits for another loop of this process, or None.
+
+    Addresses that are spelled differently may lead to one Kafka cluster: only its holder tells.
+    """
+    name = config.cluster_of_session(session_id)
+    if not name:
+        return None
+    return OtherCluster(
+        f"KafkaCluster {name} leads to the same Kafka cluster, by another spec.zookeeper.connect,"
+        " and works on it: nothing is done for this one; delete one of them"
     )
 
 

@@ -226,7 +226,8 @@ def _take(
                 raise Unavailable("ZooKeeper has not ended our earlier session yet") from None
             at_once = waiting is None and other is not None and not was_ours and _lives_here(other)
             if last or at_once:
-                raise HolderActive(str(other or "it just changed")) from None
+                session_id = other.session if other else 0
+                raise HolderActive(str(other or "it just changed"), session_id) from None
             if other is not None:
                 if waiting is not None and not was_ours:
                     waiting(other)

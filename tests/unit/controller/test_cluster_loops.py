@@ -94,6 +94,18 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> ClusterLoops:
     return made
 
 
+class Session:
+    """Whose id is all that is asked for."""
+
+    session_id = 7
+
+
+def test_the_loop_of_a_session_is_known(loops: ClusterLoops) -> None:
+    assert loops.cluster_of_session(0) == loops.cluster_of_session(7) == ""
+    loops._loops["main"]._session = cast(Any, Session())
+    assert (loops.cluster_of_session(0), loops.cluster_of_session(7)) == ("", "main")
+
+
 def declared(loops: ClusterLoops, *objects: CustomResource) -> None:
     cast(Any, loops.cache).objects = objects
     loops.reconcile()

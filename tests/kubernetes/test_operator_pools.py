@@ -132,3 +132,31 @@ def test_a_quota_is_free_again_when_a_topic_is_deleted(scene):
     scene.gone("topic", "a")
     scene.says("topic", "b")
     assert scene.topics() == ["b"]
+
+
+def test_a_pool_is_renamed_and_who_is_late_holds_nobody_up(scene):
+    spec = {"partitions": 3, "replicationFactor": 2}
+    scene.apply(
+        scene.cluster(mode="Apply", approval={"policy": "Auto"}),
+        scene.pool("old", 1, 2, 3),
+        *(scene.topic(name, "old", **spec) for name in ("orders", "late")),
+    )
+    for name in ("orders", "late"):
+        scene.says("topic", name)
+    known = len(scene.changes())
+    scene.apply(scene.pool("new", 1, 2, 3), scene.topic("orders", "new", **spec))
+    scene.delete("pool", "old")
+    scene.says("topic", "orders")
+    scene.says("pool", "new")
+    assert scene.text(scene.says("topic", "late", "NoSuchPool")) == (
+        "spec.poolRef: ResourcePool old is being deleted, its brokers are those of new now;"
+        " name another pool"
+    )
+    said = scene.says("pool", "old", "Deleting")
+    assert scene.text(said) == "kept while Topics name it: shop/late"
+    scene.barrier("new")
+    scene.patch("topic", "late", poolRef={"name": scene.full("pool", "new")})
+    scene.says("topic", "late")
+    scene.gone("pool", "old")
+    changed = {change.path for change in scene.changes()[known:]}
+    assert not {path for path in changed if "orders" in path or "late" in path}

@@ -11,6 +11,7 @@ come and go by themselves, and another rule holds: *an invalid resource moves no
 | a Topic names a pool that does not exist | the same, in every cluster: its own is unknown |
 | a pool names a cluster that does not exist | the same for all its Topics |
 | a broker is in two pools | nothing moves in both pools, with all their topics |
+| a pool that is being deleted has a broker of another pool | it is as if it were gone already |
 | a pool or the KafkaCluster is invalid | the whole cluster is on hold: it cannot be planned |
 | two KafkaClusters have one ensemble and chroot | both are on hold |
 
@@ -20,7 +21,9 @@ person writes all, nothing is asked.
 
 A Topic that is being deleted is no longer declared. With deletionPolicy Delete its Kafka topic is
 to be deleted; the ownership record tells later whether it really belongs to the Topic. A pool that
-is being deleted counts until it is gone. For a KafkaCluster that is being deleted no desired state
+is being deleted counts until it is gone, which is when no Topic names it any more. Where it was
+renamed, the pool of the new name has its brokers at once: one Topic that nobody edits would keep
+all others waiting. For a KafkaCluster that is being deleted no desired state
 is declared any more.
 
 Every cluster that a resource names has an assembly, also without a KafkaCluster of that name. The
@@ -185,9 +188,17 @@ def _verdicts(
     verdicts = {**parts.verdicts, **_pool_verdicts(name, parts)}
     spec = parts.cluster.spec if parts.cluster else None
     version = spec.kafka_version if isinstance(spec, KafkaClusterSpec) else None
-    declared = {p.name: p.spec for p in parts.pools if isinstance(p.spec, ResourcePoolSpec)}
+    replaced = _replaced(parts.pools)
+    declared = {
+        p.name: p.spec
+        for p in parts.pools
+        if isinstance(p.spec, ResourcePoolSpec) and p.name not in replaced
+    }
     for topic in parts.topics:
-        said = _topic_verdict(name, parts, declared, topic, namespaces, version)
+        if topic.sound and (taken := replaced.get(topic.refers)):
+            said = None if topic.deleting else _of_replaced_pool(topic.refers, taken)
+        else:
+            said = _topic_verdict(name, parts, declared, topic, namespaces, version)
         if said:
             verdicts.setdefault(topic.key, said)
     if isinstance(spec, KafkaClusterSpec):
@@ -204,6 +215,7 @@ def _desired(
 ) -> Desired | None:
     if parts.cluster is None or not isinstance(parts.cluster.spec, KafkaClusterSpec):
         return None
+    replaced = _replaced(parts.pools)
     held = {claim for claim in astray if not claim.topic}
     sound, doomed, lost = [], set[Claim](), set(astray - held)
     for topic in parts.topics:
@@ -216,7 +228,11 @@ def _desired(
             sound.append(spec)
         elif spec.deletion_policy is DeletionPolicy.DELETE:
             doomed.add(_claim(topic))
-    declared = (p.spec for p in parts.pools if isinstance(p.spec, ResourcePoolSpec))
+    declared = (
+        p.spec
+        for p in parts.pools
+        if isinstance(p.spec, ResourcePoolSpec) and p.name not in replaced
+    )
     return Desired(
         parts.cluster.spec,
         tuple(sorted(declared, key=lambda spec: spec.name)),
@@ -328,6 +344,7 @@ def _cluster_verdict(
 def _pool_verdicts(name: str, parts: _Parts) -> dict[ObjectKey, Verdict]:
     verdicts: dict[ObjectKey, Verdict] = {}
     holders: dict[int, list[CustomResource]] = {}
+    replaced = _replaced(parts.pools)
     for pool in parts.pools:
         if not pool.sound or not isinstance(pool.spec, ResourcePoolSpec):
             verdicts[pool.key] = _invalid(pool)
@@ -336,7 +353,7 @@ def _pool_verdicts(name: str, parts: _Parts) -> dict[ObjectKey, Verdict]:
             message = f"spec.clusterRef: KafkaCluster {name} does not exist"
             meant = guess(name, parts.known_clusters)
             verdicts[pool.key] = Verdict("NoSuchCluster", _asked(message, meant))
-        for broker in pool.spec.brokers:
+        for broker in () if pool.name in replaced else pool.spec.brokers:
             holders.setdefault(broker, []).append(pool)
     shared: dict[ObjectKey, list[str]] = {}
     for broker, both in sorted(holders.items()):
@@ -347,6 +364,29 @@ def _pool_verdicts(name: str, parts: _Parts) -> dict[ObjectKey, Verdict]:
         message = f"nothing moves in this pool: {_few(sentences)}"
         verdicts.setdefault(key, Verdict("BrokerConflict", message))
     return verdicts
+
+
+def _replaced(pools: Sequence[CustomResource]) -> Mapping[str, Sequence[str]]:
+    """The pools that are being deleted, of which other pools have brokers, and those pools."""
+    going = [(p.name, p.spec) for p in pools if p.deleting and isinstance(p.spec, ResourcePoolSpec)]
+    if not going:
+        return {}
+    staying = [
+        (p.name, p.spec) for p in pools if not p.deleting and isinstance(p.spec, ResourcePoolSpec)
+    ]
+    taken = {
+        name: sorted(other for other, theirs in staying if {*spec.brokers} & {*theirs.brokers})
+        for name, spec in going
+    }
+    return {name: others for name, others in taken.items() if others}
+
+
+def _of_replaced_pool(pool: str, others: Sequence[str]) -> Verdict:
+    message = (
+        f"spec.poolRef: ResourcePool {pool} is being deleted, its brokers are those of"
+        f" {', '.join(others)} now; name another pool"
+    )
+    return Verdict("NoSuchPool", message)
 
 
 def _topic_verdict(

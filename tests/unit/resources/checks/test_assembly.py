@@ -247,6 +247,26 @@ def test_a_pool_that_is_being_deleted_counts_until_it_is_gone() -> None:
     assert [t.topic for t in found.desired.topics] == ["orders"]
 
 
+def test_a_pool_that_is_being_deleted_gives_its_brokers_to_the_pool_that_names_them() -> None:
+    """As where a pool is renamed: who still names the old one keeps nobody in the new waiting."""
+    old = pool("fast", 1, 2, 3, deleting=True)
+    late, moved = topic("late", "fast"), topic("moved", "quick")
+    going = topic("going", "fast", deleting=True, deletionPolicy="Delete")
+    found = assembly(MAIN, old, pool("quick", 1, 2, 3), late, moved, going)
+    assert found.desired is not None
+    assert [p.name for p in found.desired.pools] == ["quick"]
+    assert [t.topic for t in found.desired.topics] == ["moved"]
+    assert (found.desired.held, found.desired.astray) == (set(), {Claim("late", "shop/late")})
+    assert found.desired.doomed == {Claim("going", "shop/going")}
+    assert verdicts(found) == {
+        "Topic shop/late": Verdict(
+            "NoSuchPool",
+            "spec.poolRef: ResourcePool fast is being deleted, its brokers are those of quick now;"
+            " name another pool",
+        )
+    }
+
+
 def test_a_topic_does_not_go_to_another_cluster() -> None:
     second = kafka_cluster("second", connect="zk:2181/second")
     far = pool("far", 1, cluster="second")

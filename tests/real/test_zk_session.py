@@ -256,7 +256,7 @@ def test_a_read_without_an_answer_is_told_in_time(own_zookeeper: Sandbox, own_wo
         began = time.monotonic()
         with pytest.raises(Unavailable, match=r"reading /admin"):
             session.read("/admin")
-        with pytest.raises(Unavailable, match=r"reading 1 nodes such as /admin"):
+        with pytest.raises(Unavailable, match=r"reading 1 node such as /admin"):
             session.read_many(["/admin"])
         assert time.monotonic() - began < 60
 

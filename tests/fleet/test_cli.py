@@ -147,7 +147,7 @@ def test_a_plan_of_the_fleet_is_what_apply_takes(fleet: Path, run) -> None:
     assert (len(told["stages"]), len(told["parts"])) == (3, 1)
     assert out.splitlines()[0].endswith(" problems, 3 stages in 2 s")
     page = fleet / "out" / f"report-{cases.DAY}" / "east.json"
-    assert json.loads(page.read_text()) == told
+    assert json.loads(page.read_text()) == {**told, "stages": [], "makespan": None}
     plan = plan_json.from_json(told)
     assert (plan.hash, len(plan.moves)) == (told["hash"], len(told["moves"]))
     code, out, err = run("fleet", "show", "north", "--out", fleet / "out")

@@ -161,7 +161,7 @@ class _Sources:
         plan = plan_of_day(self._tables.reader(), entry)
         read, loaded = self._snapshots.get(name), self._features.get(name)
         sources = PlanSources(name, self._declared.get(name), read, loaded)
-        found = whole_plan(plan, entry, sources, self._tables)
+        found = whole_plan(plan, entry, sources, self._tables, staged=False)
         page = plan_page(
             found.plan,
             found.made_from.desired,

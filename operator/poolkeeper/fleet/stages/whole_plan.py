@@ -2,9 +2,10 @@
 
 No tables have these: a plan is made without them, as few plans of a fleet are ever looked at. They
 are made when one is shown, from the plan in the tables and what it was made from; nothing is
-planned again, and the hash stays. What counts of a cluster may be newer than its plan. Where moves
-do not begin at the lists of its snapshot any more, nobody can tell how the plan would go, and
-`PlanIsOld` is raised.
+planned again, and the hash stays. A page has parts and no stages: to predict those of fifty large
+plans would take a third of the time of a whole run. What counts of a cluster may be newer than its
+plan. Where moves do not begin at the lists of its snapshot any more, nobody can tell how the plan
+would go, and `PlanIsOld` is raised.
 """
 
 from poolkeeper.errors import Refused
@@ -57,8 +58,13 @@ def made_in(entry: ClusterEntry | None) -> str:
     return f"{entry.run} {entry.status}" if entry else "none"
 
 
-def whole_plan(plan: Plan, entry: ClusterEntry, sources: PlanSources, tables: Tables) -> WholePlan:
-    """The plan of that entry; raises `PlanIsOld`, or as `plan_input_of`."""
+def whole_plan(
+    plan: Plan, entry: ClusterEntry, sources: PlanSources, tables: Tables, *, staged: bool = True
+) -> WholePlan:
+    """The plan of that entry; raises `PlanIsOld`, or as `plan_input_of`.
+
+    `staged`: with stages, and how long they take.
+    """
     declared = sources.manifest.text if sources.manifest else ""
     task = PlanTask(sources.cluster, declared, sources.snapshot, sources.features)
     made_from = plan_input_of(task, tables)
@@ -67,7 +73,8 @@ def whole_plan(plan: Plan, entry: ClusterEntry, sources: PlanSources, tables: Ta
             "its plan is older than its snapshot (poolkeeper fleet plan makes it again)"
         )
     at = Circumstances(made_from.desired, made_from.cluster, made_from.records, made_from.gone)
-    told = predicted.with_stages(with_parts(plan, at), at)
+    told = with_parts(plan, at)
+    told = predicted.with_stages(told, at) if staged else told
     return WholePlan(predicted.with_troubles(told, at), made_from)
 
 

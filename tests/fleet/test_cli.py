@@ -168,6 +168,7 @@ def test_a_plan_older_than_its_snapshot_is_shown_without_stages(fleet: Path, run
     assert (code, err) == (4, f"warning: east: without stages and parts: {old}\n")
     told = json.loads(out)
     assert (told["stages"], told["makespan"], "parts" in told) == ([], None, False)
+    assert run(*words)[1].splitlines()[0].endswith(" problems")
     assert (told["hash"], told["moves"]) == (whole["hash"], whole["moves"])
     code, _, err = run("fleet", "report", "--out", fleet / "out")
     assert (code, err) == (4, f"warning: report east: its plan has no page: {old}\n")

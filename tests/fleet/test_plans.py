@@ -19,7 +19,7 @@ from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
 from poolkeeper.fleet.lake.filesystems import local_path
 from poolkeeper.fleet.lake.lake import Lake
-from poolkeeper.fleet.stages import pipeline
+from poolkeeper.fleet.stages import pipeline, waves
 from poolkeeper.fleet.stages import plan as stages_plan
 from poolkeeper.fleet.stages.plan import PlanTask
 from poolkeeper.fleet.stages.publishing import Line
@@ -29,10 +29,10 @@ from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.problems import Recorded
 from poolkeeper.model.specs import Approval, ApprovalPolicy
+from poolkeeper.planning.parts.platform_first import platform_first
 from poolkeeper.planning.parts.split import Circumstances
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.reconcile.plan_to_approve import in_parts
 
 HASHES = Path(__file__).parents[1] / "golden" / "fleet" / "hashes.json"
 GOLDEN = cases.golden()
@@ -311,6 +311,8 @@ def test_what_a_person_is_asked_about_is_what_poolkeeper_plan_asks(
     cases.put(lake, case)
     pipeline.plan(InProcess(2), lake, cases.DAY, ["main"], split_from=split_from)
     at = Circumstances(case[0], cluster, Records(), frozenset())
-    asked = in_parts(cases.planned(case), at)
+    asked = platform_first(cases.planned(case), at, make_plan)
     assert asked.hash != cases.planned(case).hash
     assert cases.kept(lake, "main").hash == asked.hash
+    shown = waves.plan_of(lake, InProcess.storage, cases.DAY, "main").plan
+    assert shown.parts == asked.parts

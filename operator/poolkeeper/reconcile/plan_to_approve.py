@@ -87,18 +87,9 @@ def _renew(pending: PendingPlan, new_plan: Plan, at: Circumstances, planner: Pla
         plan = (
             with_parts(new_plan, at, known_parts(shown))
             if shown is not None and same
-            else in_parts(new_plan, at, planner)
+            else platform_first(new_plan, at, planner)
         )
     return plan
-
-
-def in_parts(plan: Plan, at: Circumstances, planner: Planner = make_plan) -> Plan:
-    """Return a fresh plan in its parts, those of the platform planned first."""
-
-    def planned(wanted: Desired, cluster: Cluster) -> Plan:
-        return planner(wanted, cluster, at.records, at.gone)
-
-    return platform_first(plan, at, planned)
 
 
 def _still_valid(shown: Plan, new_plan: Plan, at: Circumstances, planner: Planner) -> Plan | None:

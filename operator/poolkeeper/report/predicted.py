@@ -10,7 +10,7 @@ from poolkeeper.planning.parts.split import Circumstances
 from poolkeeper.planning.staging import next_stage
 
 
-def with_stages(plan: Plan, at: Circumstances) -> Plan:
+def with_prediction(plan: Plan, at: Circumstances) -> Plan:
     """Add all predicted stages; where they stop before the last move, a problem says why."""
     stages, makespan, halt = next_stage.predict(plan, at.cluster, at.desired, gone=at.gone)
     waiting = () if halt is None else (PlanProblem("", "", Standstill(wording.sentence(halt))),)

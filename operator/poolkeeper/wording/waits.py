@@ -360,8 +360,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.TOO_FEW_IN_SYNC: _few_in_sync,
     _R.TOPIC_NODE_TOO_LARGE: lambda wait: (
-        f"{few_of(wait.partitions)}: the znode of topic {wait.partitions[0].topic} is too large"
-        " for any move"
+        f"{few_of(wait.partitions)}: the znode of topic {wait.topic} is too large for any move"
     ),
     _R.LAW_WORSENED: _worsened,
     _R.NO_ROOM_ON_DISKS: _room,

@@ -2,9 +2,9 @@
 
 `plan_cluster` is what the local planner does too (`poolkeeper plan --snapshot`): what the live
 cluster shows to be wrong, then `make_plan`, and where a person is asked, the platform's part first.
-As there, a plan is kept only if the independent audit
-finds nothing; one of many parts is audited as a whole. Who executes it audits it again, on the live
-cluster. What the budget needs of a plan is made here as well: nobody else sees all moves.
+As there, a plan is kept only if the independent audit finds nothing; one of many parts is audited
+as a whole. Who executes it audits it again, on the live cluster. What the budget needs of a plan is
+made here as well: nobody else sees all moves.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -136,13 +136,7 @@ def _as_approved(plan: Plan, seen: PlanInput, planner: Planner) -> Plan:
     """The plan as a person is asked to approve it, with the same hash as everywhere else."""
     at = Circumstances(seen.desired, seen.cluster, seen.records, seen.gone)
     manual = seen.desired.cluster.approval.policy is ApprovalPolicy.MANUAL
-    if not manual or not may_be_mixed(plan, at):
-        return plan
-
-    def planned(desired: Desired, cluster: Cluster) -> Plan:
-        return planner(desired, cluster, seen.records, seen.gone)
-
-    return platform_first(plan, at, planned)
+    return platform_first(plan, at, planner) if manual and may_be_mixed(plan, at) else plan
 
 
 def _failure(task: PlanTask, wrong: Exception) -> StepResult:

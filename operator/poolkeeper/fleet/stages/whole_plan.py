@@ -3,9 +3,9 @@
 No tables have these: a plan is made without them, as few plans of a fleet are ever looked at. They
 are made when one is shown, from the plan in the tables and what it was made from; nothing is
 planned again, and the hash stays. A page has parts and no stages: to predict those of fifty large
-plans would take a third of the time of a whole run. What counts of a cluster may be newer than its
-plan. Where moves do not begin at the lists of its snapshot any more, nobody can tell how the plan
-would go, and `PlanIsOld` is raised.
+plans would make a whole run a quarter longer. What counts of a cluster may be newer than its plan.
+Where moves do not begin at the lists of its snapshot any more, nobody can tell how the plan would
+go, and `PlanIsOld` is raised.
 """
 
 from poolkeeper.errors import Refused
@@ -74,7 +74,7 @@ def whole_plan(
         )
     at = Circumstances(made_from.desired, made_from.cluster, made_from.records, made_from.gone)
     told = with_parts(plan, at)
-    told = predicted.with_stages(told, at) if staged else told
+    told = predicted.with_prediction(told, at) if staged else told
     return WholePlan(predicted.with_troubles(told, at), made_from)
 
 

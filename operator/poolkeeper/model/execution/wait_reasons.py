@@ -216,7 +216,7 @@ class WaitReason(StrEnum):
     TOO_FEW_IN_SYNC = "TooFewInSync"
     """Going to `replicas` would keep `count` of them in sync, and `of` are needed."""
     TOPIC_NODE_TOO_LARGE = "TopicNodeTooLarge"
-    """The node of the topic is too large for any move."""
+    """The node of `topic` is too large for any move."""
     LAW_WORSENED = "LawWorsened"
     """The step from `before` to `replicas` would make the law `law` worse."""
     NO_ROOM_ON_DISKS = "NoRoomOnDisks"

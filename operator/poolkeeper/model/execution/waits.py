@@ -104,7 +104,6 @@ _IN_COURSE = frozenset(
     )
 )
 """What passes in the normal course of the work."""
-_OF_ONE_TOPIC = frozenset((_R.TOPIC_NODE_TOO_LARGE,))
 
 
 def blocks(wait: Wait) -> bool:
@@ -122,13 +121,10 @@ def in_order(waits: Iterable[Wait]) -> tuple[Wait, ...]:
 
     Waits that differ in their partitions alone become one.
     """
-    alike: dict[tuple[Wait, str], list[TopicPartition]] = {}
+    alike: dict[Wait, list[TopicPartition]] = {}
     for wait in waits:
-        topic = wait.partitions[0].topic if wait.reason in _OF_ONE_TOPIC else ""
-        alike.setdefault((replace(wait, partitions=()), topic), []).extend(wait.partitions)
-    found = (
-        replace(wait, partitions=tuple(dict.fromkeys(names))) for (wait, _), names in alike.items()
-    )
+        alike.setdefault(replace(wait, partitions=()), []).extend(wait.partitions)
+    found = (replace(wait, partitions=tuple(dict.fromkeys(names))) for wait, names in alike.items())
     return tuple(sorted(found, key=_rank))
 
 

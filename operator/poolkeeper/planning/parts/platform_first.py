@@ -21,6 +21,7 @@ from dataclasses import replace
 from poolkeeper.model.columns.move_columns import columns_of_moves
 from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -40,12 +41,16 @@ from poolkeeper.planning.parts.split import Circumstances, with_parts
 _PLATFORM = (PartKind.HEAL.value, PartKind.DRAIN.value)
 _OF_TENANTS = (PartKind.POOL.of(""), PartKind.FACTOR.value)
 
-PlannedFor = Callable[[Desired, Cluster], Plan]
-"""Makes the plan of what is declared, for a state of the cluster."""
+Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
+"""Makes the plan that `make_plan` makes; see `planner`."""
 
 
-def platform_first(fresh: Plan, given: Circumstances, planned: PlannedFor) -> Plan:
+def platform_first(fresh: Plan, given: Circumstances, planner: Planner) -> Plan:
     """The plan in its parts; those of the platform do not depend on what tenants declare."""
+
+    def planned(desired: Desired, cluster: Cluster) -> Plan:
+        return planner(desired, cluster, given.records, given.gone)
+
     whole = with_parts(fresh, given)
     if not _is_mixed(whole):
         return whole

@@ -94,10 +94,11 @@ def check_id(found: str | None, desired: Desired, records: Records) -> None:
     a cluster tell of that cluster alone: where an address leads elsewhere they are other records.
     """
     declared = desired.cluster.cluster_id
-    for pinned, where in (
-        (declared, "spec.clusterId"),
-        (records.cluster_id, "the record of the first run"),
-        (desired.seen_id if declared is None else None, "status.clusterId"),
+    mended = f"; correct spec.zookeeper.connect, or set spec.clusterId to {found} if it is meant"
+    for pinned, where, remedy in (
+        (declared, "spec.clusterId", ""),
+        (records.cluster_id, "the record of the first run", ""),
+        (desired.seen_id if declared is None else None, "status.clusterId", mended),
     ):
         if pinned is None or found == pinned:
             continue
@@ -107,12 +108,9 @@ def check_id(found: str | None, desired: Desired, records: Records) -> None:
                 f' that cluster (cluster.id in meta.properties of its brokers), write {{"version":'
                 f' "1", "id": "{pinned}"}} there before a broker restarts'
             )
-        message = f"this is another cluster: its id is {found}, {where} says {pinned}"
-        if pinned == desired.seen_id and declared is None:
-            message += (
-                f"; correct spec.zookeeper.connect, or set spec.clusterId to {found} if it is meant"
-            )
-        raise OtherCluster(message)
+        raise OtherCluster(
+            f"this is another cluster: its id is {found}, {where} says {pinned}{remedy}"
+        )
 
 
 def lost_run_of(view: ClusterView, cluster: Cluster) -> LostRun:

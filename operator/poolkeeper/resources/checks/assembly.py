@@ -23,8 +23,7 @@ A Topic that is being deleted is no longer declared. With deletionPolicy Delete 
 to be deleted; the ownership record tells later whether it really belongs to the Topic. A pool that
 is being deleted counts until it is gone, which is when no Topic names it any more. Where it was
 renamed, the pool of the new name has its brokers at once: one Topic that nobody edits would keep
-all others waiting. For a KafkaCluster that is being deleted no desired state
-is declared any more.
+all others waiting. For a KafkaCluster that is being deleted no desired state is declared any more.
 
 Every cluster that a resource names has an assembly, also without a KafkaCluster of that name. The
 assembly "" is that of Topics whose pool does not exist.

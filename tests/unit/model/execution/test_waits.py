@@ -26,7 +26,8 @@ def test_waits_that_differ_in_their_partitions_alone_become_one() -> None:
 
 def test_topics_are_kept_apart_where_the_sentence_names_one() -> None:
     waits = tuple(
-        Wait(R.TOPIC_NODE_TOO_LARGE, partitions=(TopicPartition(topic, 0),)) for topic in "ab"
+        Wait(R.TOPIC_NODE_TOO_LARGE, topic=topic, partitions=(TopicPartition(topic, 0),))
+        for topic in "ab"
     )
     assert in_order(waits) == waits
 

@@ -28,12 +28,8 @@ Situation = tuple[Desired, Cluster]
 
 
 def planned(wanted: Desired, found: Cluster) -> Plan:
-    def make(wanted: Desired, found: Cluster) -> Plan:
-        return make_plan(wanted, found)
-
-    return platform_first(
-        make(wanted, found), Circumstances(wanted, found, Records(), NOBODY), make
-    )
+    given = Circumstances(wanted, found, Records(), NOBODY)
+    return platform_first(make_plan(wanted, found), given, make_plan)
 
 
 def situation(seed: int) -> Situation:

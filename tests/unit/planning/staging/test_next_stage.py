@@ -167,7 +167,9 @@ def test_a_topic_node_at_its_limit_moves_not_at_all() -> None:
     assert topic_bytes({p.partition: p.replicas for p in lists}) > 950_000
     away = move("t", 0, (1001, 1002, 1003), (1, 2, 3), gib=0)
     stage = first([away], observed, desired())
-    assert stage == next_stage.NothingFits(Wait(WaitReason.TOPIC_NODE_TOO_LARGE, partitions=T0))
+    assert stage == next_stage.NothingFits(
+        Wait(WaitReason.TOPIC_NODE_TOO_LARGE, topic="t", partitions=T0)
+    )
 
 
 # Replicas in sync

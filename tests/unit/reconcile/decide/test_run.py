@@ -131,7 +131,7 @@ def ignored(attempts, age_ms=0):
 STEPPED = Action(ActionKind.STAGE_FINISHED, stage=3, count=1, of=2)
 HALF = cluster(((3, 2), (2, 1)))
 TORN = cluster(torn=frozenset({"t"}))
-FULL = Wait(R.TOPIC_NODE_TOO_LARGE, partitions=(T0,))
+FULL = Wait(R.TOPIC_NODE_TOO_LARGE, topic="t", partitions=(T0,))
 WORSE = Wait(R.LAW_WORSENED, partitions=(T0,), before=(1, 2), replicas=(3, 2), law="racks")
 JUST_BEGUN = replace(RUN, started_ms=NOW_MS - 59_000)
 

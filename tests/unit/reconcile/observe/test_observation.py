@@ -62,6 +62,16 @@ def test_a_cluster_that_is_not_known_to_be_the_pinned_one_is_refused(
     assert str(refused.value) == said
 
 
+def test_what_a_declared_id_does_not_undo_is_told_without_it() -> None:
+    """The record of the first run counts whatever `spec.clusterId` says."""
+    desired = Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")), seen_id="recorded")
+    with pytest.raises(OtherCluster) as refused:
+        check_id("new", desired, replace(RECORDS, cluster_id="recorded"))
+    assert str(refused.value) == (
+        "this is another cluster: its id is new, the record of the first run says recorded"
+    )
+
+
 def test_the_id_of_a_cluster_that_is_pinned_nowhere_may_be_missing() -> None:
     check_id(None, Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"))), Records())
 

@@ -50,10 +50,9 @@ def show(shown: "ShownPlan", file: Path | None, output: str) -> int:
 
 def _sentence(plan: "Plan") -> str:
     moved = size(sum(move.bytes for move in plan.moves))
-    span = (
-        plan.makespan
-        and f", {count(len(plan.stages), 'stage')} in {duration(plan.makespan.seconds)}"
-    )
+    span = ""
+    if plan.makespan is not None:
+        span = f", {count(len(plan.stages), 'stage')} in {duration(plan.makespan.seconds)}"
     return (
         f"plan {plan.hash} of {plan.cluster}: {count(len(plan.moves), 'move')} ({moved}),"
         f" {count(len(plan.steps), 'other step')}, {count(len(plan.problems), 'problem')}"

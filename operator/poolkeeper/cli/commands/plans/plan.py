@@ -38,10 +38,11 @@ from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacity
 from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
+from poolkeeper.planning.parts.platform_first import platform_first
 from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
-from poolkeeper.reconcile import adoption, plan_to_approve
+from poolkeeper.reconcile import adoption
 from poolkeeper.reconcile.authority import authority_of
 from poolkeeper.reconcile.decide import approval, cool_down, hand_over
 from poolkeeper.reconcile.observe.observation import Observation
@@ -224,10 +225,10 @@ def audited_plan(
     made, desired = found.plan, found.desired
     at = observed.circumstances(desired)
     if desired.cluster.approval.policy is ApprovalPolicy.MANUAL:
-        made = plan_to_approve.in_parts(made, at, partial(make_plan, prune=prune))
+        made = platform_first(made, at, partial(make_plan, prune=prune))
     else:
         made = with_parts(made, at)
-    return predicted.with_stages(made, at)
+    return predicted.with_prediction(made, at)
 
 
 def _lawful(desired: Desired, observed: Observation, *, prune: bool) -> LawfulPlan:

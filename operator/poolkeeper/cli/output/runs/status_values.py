@@ -50,9 +50,9 @@ class RunStatus:
     """The run under way.
 
     `moves` counts moves by state. Bytes are those of replicas that have arrived, and what brokers
-    said of those that are copied. `bytes_given_up`: what
-    moves would have copied whose topic is gone, or that others moved elsewhere. `rolling_back`:
-    moves in flight are cancelled, or shall be. `in_flight` are the partitions of the request.
+    said of those that are copied. `bytes_given_up`: what moves would have copied whose topic is
+    gone, or that others moved elsewhere. `rolling_back`: moves in flight are cancelled, or shall
+    be. `in_flight` are the partitions of the request.
     """
 
     plan: str

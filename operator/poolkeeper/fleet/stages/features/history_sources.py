@@ -18,7 +18,7 @@ from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
 from poolkeeper.fleet.stages.features.feature_rows import METRICS
-from poolkeeper.fleet.stages.features.left_out_samples import LeftOut, LeftOutSamples
+from poolkeeper.fleet.stages.features.left_out_samples import LeftOutReason, LeftOutSamples
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.frozen import frozen
@@ -159,7 +159,7 @@ class _RowGroup(NamedTuple):
 
     number: int
     rows: int
-    left_out: LeftOut | None
+    left_out: LeftOutReason | None
 
 
 def _groups(opened: Any, window: HistoryWindow) -> Iterator[_RowGroup]:
@@ -174,9 +174,9 @@ def _groups(opened: Any, window: HistoryWindow) -> Iterator[_RowGroup]:
         why = None
         if times is not None and times.has_min_max:
             if times.max_raw // per_ms < window.begin_ms:
-                why = LeftOut.EARLIER
+                why = LeftOutReason.EARLIER
             elif times.min_raw // per_ms >= window.end_ms:
-                why = LeftOut.LATER
+                why = LeftOutReason.LATER
         yield _RowGroup(group, found.num_rows, why)
 
 
@@ -232,11 +232,11 @@ def _wanted(rows: pa.Table, window: HistoryWindow, left_out: LeftOutSamples) -> 
     at = rows.column("at_ms").to_numpy()
     value = rows.column("value").to_numpy()  # NaN where there is none
     tests = (
-        (LeftOut.METRIC, pc.is_in(metric, pa.array(METRICS)).to_numpy()),
-        (LeftOut.PARTITION, rows.column("partition").to_numpy() >= WHOLE_TOPIC),
-        (LeftOut.VALUE, (value >= 0) & (value <= VALUE_MAX)),
-        (LeftOut.EARLIER, at >= window.begin_ms),
-        (LeftOut.LATER, at < window.end_ms),
+        (LeftOutReason.METRIC, pc.is_in(metric, pa.array(METRICS)).to_numpy()),
+        (LeftOutReason.PARTITION, rows.column("partition").to_numpy() >= WHOLE_TOPIC),
+        (LeftOutReason.VALUE, (value >= 0) & (value <= VALUE_MAX)),
+        (LeftOutReason.EARLIER, at >= window.begin_ms),
+        (LeftOutReason.LATER, at < window.end_ms),
     )
     wanted = np.ones(rows.num_rows, dtype=bool)
     kept = rows.num_rows
@@ -244,7 +244,7 @@ def _wanted(rows: pa.Table, window: HistoryWindow, left_out: LeftOutSamples) -> 
         wanted &= passed
         before, kept = kept, int(np.count_nonzero(wanted))
         left_out.add(why, before - kept)
-        if why is LeftOut.METRIC and kept < before:
+        if why is LeftOutReason.METRIC and kept < before:
             left_out.name(set(metric.unique().to_pylist()).difference(METRICS))
     return rows if kept == rows.num_rows else rows.filter(pa.array(wanted))
 

@@ -17,7 +17,7 @@ NAME_MAX = 40
 """Letters of a metric's name that are told."""
 
 
-class LeftOut(StrEnum):
+class LeftOutReason(StrEnum):
     """Why a sample is left out; of several reasons the first."""
 
     METRIC = "metric"
@@ -35,10 +35,10 @@ class LeftOutSamples:
     """
 
     taken: int = 0
-    counts: Counter[LeftOut] = field(default_factory=Counter)
+    counts: Counter[LeftOutReason] = field(default_factory=Counter)
     metrics: set[str] = field(default_factory=set)
 
-    def add(self, why: LeftOut, samples: int) -> None:
+    def add(self, why: LeftOutReason, samples: int) -> None:
         """Count some more."""
         if samples:
             self.counts[why] += samples
@@ -56,23 +56,27 @@ class LeftOutSamples:
     def told(self) -> str:
         """The sentence, if there is one to say."""
         left, taken = self.counts.total(), self.taken
-        if not left or (taken and self.counts.keys() <= {LeftOut.EARLIER, LeftOut.LATER}):
+        if not left or (
+            taken and self.counts.keys() <= {LeftOutReason.EARLIER, LeftOutReason.LATER}
+        ):
             return ""
         why = ", ".join(
-            f"{self.counts[each]:,} {self._words(each)}" for each in LeftOut if self.counts[each]
+            f"{self.counts[each]:,} {self._words(each)}"
+            for each in LeftOutReason
+            if self.counts[each]
         )
-        units = {LeftOut.EARLIER, LeftOut.LATER}.intersection(self.counts)
+        units = {LeftOutReason.EARLIER, LeftOutReason.LATER}.intersection(self.counts)
         hint = "; at_ms is milliseconds since 1970" if units and not taken else ""
         return f"{left:,} of {count(left + taken, 'sample')} left out: {why}{hint}"
 
-    def _words(self, why: LeftOut) -> str:
-        if why is LeftOut.METRIC:
+    def _words(self, why: LeftOutReason) -> str:
+        if why is LeftOutReason.METRIC:
             more = ", …" if len(self.metrics) > METRICS_MAX else ""
             names = few(repr(name[:NAME_MAX]) for name in sorted(self.metrics)[:METRICS_MAX])
             return f"of metrics that are not used ({names}{more})"
         return {
-            LeftOut.PARTITION: "of partitions below -1",
-            LeftOut.VALUE: f"with a value that is none, negative or above {VALUE_MAX:,.0f}",
-            LeftOut.EARLIER: "from before the window",
-            LeftOut.LATER: "from after the snapshot",
+            LeftOutReason.PARTITION: "of partitions below -1",
+            LeftOutReason.VALUE: f"with a value that is none, negative or above {VALUE_MAX:,.0f}",
+            LeftOutReason.EARLIER: "from before the window",
+            LeftOutReason.LATER: "from after the snapshot",
         }[why]

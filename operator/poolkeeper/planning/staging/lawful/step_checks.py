@@ -51,7 +51,11 @@ class StepChecks:
         """What the step waits for, other than space on disks, if anything."""
         entry = self.table.entry(row)
         if not self.caps[self.table.topic[row]]:
-            return Wait(WaitReason.TOPIC_NODE_TOO_LARGE, partitions=(entry.name,))
+            return Wait(
+                WaitReason.TOPIC_NODE_TOO_LARGE,
+                topic=entry.name.topic,
+                partitions=(entry.name,),
+            )
         return self.in_sync_problem(entry)
 
     def possible(self, row: int) -> bool:

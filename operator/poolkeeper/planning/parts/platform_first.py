@@ -15,13 +15,11 @@ first parts, and go to where they shall be in the end. The plan stays as it was 
   platform is asked about is the same.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from poolkeeper.model.columns.move_columns import columns_of_moves
 from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -37,12 +35,10 @@ from poolkeeper.planning.facts.pools import AwaitsOwnMoves
 from poolkeeper.planning.parts.choose import plan_of
 from poolkeeper.planning.parts.keep import with_shown_parts
 from poolkeeper.planning.parts.split import Circumstances, with_parts
+from poolkeeper.planning.planner import Planner
 
 _PLATFORM = (PartKind.HEAL.value, PartKind.DRAIN.value)
 _OF_TENANTS = (PartKind.POOL.of(""), PartKind.FACTOR.value)
-
-Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
-"""Makes the plan that `make_plan` makes; see `planner`."""
 
 
 def platform_first(fresh: Plan, given: Circumstances, planner: Planner) -> Plan:

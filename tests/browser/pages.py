@@ -14,7 +14,7 @@ from poolkeeper.model import snapshots
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.rehearsal.results import page as rehearsal_page
 from poolkeeper.rehearsal.results.outcomes import Rehearsed, Subject
-from poolkeeper.report.fleet_report import fleet_page
+from poolkeeper.report.fleet.fleet_report import fleet_page
 from poolkeeper.report.plan_report import plan_page
 from rehearsed import FIXED, SETTINGS, seven
 from simulation.test_rehearse_command import CLUSTER, POOL

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from poolkeeper.model.plans import PlanProblem, PoolCertificate
 from poolkeeper.model.problems import Recorded
 from poolkeeper.model.specs import Headroom
-from poolkeeper.report import differences, forecast
+from poolkeeper.report.fleet import differences, forecast
 from poolkeeper.report.values import (
     Bar,
     BrokerLoad,

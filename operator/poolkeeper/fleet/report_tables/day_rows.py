@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from poolkeeper.fleet.storage import report_schemas
 from poolkeeper.fleet.storage.parquet import from_rows
-from poolkeeper.report import gaps
+from poolkeeper.report.fleet import gaps
 from poolkeeper.report.values import ClusterDifference, FleetReport, SnapshotReport
 
 Rows = Iterator[tuple[Any, ...]]

@@ -51,8 +51,9 @@ from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.parquet import from_rows
 from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Headroom
-from poolkeeper.report import balance, forecast, gaps
-from poolkeeper.report.differences import differences
+from poolkeeper.report import balance
+from poolkeeper.report.fleet import forecast, gaps
+from poolkeeper.report.fleet.differences import differences
 from poolkeeper.report.values import (
     BrokerLoad,
     ClusterDay,

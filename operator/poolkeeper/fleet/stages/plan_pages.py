@@ -23,7 +23,7 @@ from poolkeeper.fleet.stages.whole_plan import PlanIsOld, PlanSources, whole_pla
 from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.report.fleet_sections import clusters
+from poolkeeper.report.fleet.sections import clusters
 from poolkeeper.report.plan_report import plan_page
 from poolkeeper.report.values import ClusterReport, FleetReport, Gap, Missing
 from poolkeeper.zk.client.gc_pause import collector_paused

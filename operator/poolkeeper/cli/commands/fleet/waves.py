@@ -168,7 +168,7 @@ def _sentence(day: str, made: "Schedule", total: int) -> str:
 
 
 def _as_data(gap: Missing) -> dict[str, Any]:
-    from poolkeeper.report import gaps
+    from poolkeeper.report.fleet import gaps
 
     return {
         "reason": gap.gap,
@@ -184,7 +184,7 @@ def report(
     day_clusters = snapshot_files.fleet("stages.day_clusters")
     day_report = snapshot_files.fleet("stages.day_report")
     plan_pages = snapshot_files.fleet("stages.plan_pages")
-    from poolkeeper.report import fleet_report
+    from poolkeeper.report.fleet import fleet_report
 
     lake, storage = work.lake, work.storage
     made_ms = time.time_ns() // 1_000_000

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from laws import examples
 from poolkeeper.model.specs import FailureDomain, Headroom
-from poolkeeper.report import forecast
+from poolkeeper.report.fleet import forecast
 from poolkeeper.report.values import BrokerLoad, Coverage, Measured, PoolForecast, Skew
 
 GIB = 2**30

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import examples
-from poolkeeper.report import gaps
-from poolkeeper.report.differences import differences
+from poolkeeper.report.fleet import gaps
+from poolkeeper.report.fleet.differences import differences
 from poolkeeper.report.values import (
     ClusterDay,
     ClusterDifference,

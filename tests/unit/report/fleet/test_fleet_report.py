@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from laws import examples
 from poolkeeper.report import balance
-from poolkeeper.report.fleet_report import fleet_markdown, fleet_page
+from poolkeeper.report.fleet.fleet_report import fleet_markdown, fleet_page
 from poolkeeper.report.html.markup import clean
 from poolkeeper.report.markdown import COMMENT_MAX
 from poolkeeper.report.values import FleetReport, Gap, Missing

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from poolkeeper.report.balance import heat
 from poolkeeper.report.document import Cell, Row, Section, Tile, name, number, share, span, table
-from poolkeeper.report.fleet_sections.clusters import moment
+from poolkeeper.report.fleet.sections.clusters import moment
 from poolkeeper.report.values import FleetReport, SnapshotReport
 from poolkeeper.text import count, duration
 

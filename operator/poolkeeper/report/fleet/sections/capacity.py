@@ -13,7 +13,7 @@ from poolkeeper.report.document import (
     share,
     table,
 )
-from poolkeeper.report.forecast import TO_ADD_MAX
+from poolkeeper.report.fleet.forecast import TO_ADD_MAX
 from poolkeeper.report.values import BrokerForecast, FleetReport, PoolForecast
 from poolkeeper.text import count
 

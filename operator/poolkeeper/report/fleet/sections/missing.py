@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from poolkeeper.report import gaps
 from poolkeeper.report.document import Cell, Section, Tile, name, table
+from poolkeeper.report.fleet import gaps
 from poolkeeper.report.values import FleetReport, Missing
 
 

@@ -1,6 +1,6 @@
 """The report of a fleet: totals, when each cluster moves, capacity, loads, waves, problems.
 
-Sections of their own are in `fleet_sections`; here are the whole and what is about the schedule.
+Sections of their own are in `sections`; here are the whole and what is about the schedule.
 """
 
 from collections import defaultdict
@@ -23,7 +23,7 @@ from poolkeeper.report.document import (
     span,
     table,
 )
-from poolkeeper.report.fleet_sections import capacity, clusters, loads, missing, since, snapshots
+from poolkeeper.report.fleet.sections import capacity, clusters, loads, missing, since, snapshots
 from poolkeeper.report.html import page, pictures, timelines
 from poolkeeper.report.values import URGENCIES, Bar, ClusterReport, FleetReport, Timeline
 from poolkeeper.text import count, fine_duration, more, size

@@ -87,11 +87,11 @@ def shown(value: Any) -> str:
 
 
 def pattern_problem(text: str) -> str | None:
-    """Why a text is no regular expression, or None."""
+    """Why a text is no regular expression of RE2, or None."""
     wrong = topic_patterns.problem(text)
     if wrong is None:
         return None
-    return f"{quoted(text)} is no regular expression: {wrong} (expected such as a.*)"
+    return f"{quoted(text)} is no regular expression of RE2: {wrong} (expected such as a.*)"
 
 
 def quoted(text: str) -> str:

@@ -1,23 +1,28 @@
-"""`apply` beside an active operator: which plan it confirms there, and which it does not."""
+"""`apply` beside an active operator: which plan it confirms there, and what becomes of that."""
 
 import json
+import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from conditions import until
+from poolkeeper.cli.commands.plans import hand_over
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import journal, pending_plan
 from poolkeeper.zk.journal.journal import Journal
 from real.bare import AS_IT_IS, GROWING, POOL, Bare
-from real.support import run
+from real.support import assignment, command, create, declare, run
 
 
 @pytest.fixture
-def operator(bare: Bare) -> Iterator[Journal]:
-    """The journal of an operator that is active."""
+def operator(bare: Bare, monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal]:
+    """The journal of an operator that is active, and not waited for."""
+    monkeypatch.setattr(hand_over, "HAND_OVER_S", 0)
     with (
         Session.open(bare.connect) as session,
         journal.hold(session, "run", 0, patience_s=5) as held,
@@ -54,3 +59,50 @@ def test_what_was_asked_before_the_policy_was_auto_refuses_nothing(bare, operato
     pending_plan.remember(operator, other)
     ran = run("apply", "-f", bare.folder, "--plan", file, "--yes")
     assert (ran.code, approved(operator)) == (0, {plan.hash})
+
+
+def test_an_operator_that_does_not_begin_the_plan_is_told_of(bare, operator):
+    plan, file = planned(bare, GROWING)
+    ran = run("apply", "-f", bare.folder, "--plan", file, "--yes")
+    assert f"approved {plan.hash}; `poolkeeper run` on" in ran.out
+    assert "has not begun it yet" in ran.out
+    assert "`poolkeeper status main` tells what it waits for" in ran.err
+    ran = run("apply", "-f", bare.folder, "--plan", file, "--yes", "--output", "json")
+    assert (json.loads(ran.out)["state"], json.loads(ran.out)["begun"]) == ("handed over", False)
+
+
+def test_an_operator_that_does_what_was_approved_is_named(bare, operator, monkeypatch):
+    monkeypatch.setattr(hand_over, "HAND_OVER_S", 60)
+    _, file = planned(bare, GROWING)
+
+    def execute() -> None:
+        until(lambda: approved(operator), "the approval is there", 60)
+        operator.forget_approvals()
+
+    with ThreadPoolExecutor() as threads:
+        executed = threads.submit(execute)
+        ran = run("apply", "-f", bare.folder, "--plan", file, "--yes", "--output", "json")
+        executed.result(60)
+    assert (ran.code, json.loads(ran.out)["begun"]) == (0, True)
+
+
+def test_an_approval_for_an_operator_that_was_killed_is_carried_out(kafka, topic_name, tmp_path):
+    sandbox = kafka()
+    create(sandbox, topic_name, (1, 2))
+    pools = {"p": {"brokers": {"ids": [2, 3]}}}
+    topics = {topic_name: {"pool": "p", "partitions": 1, "replicationFactor": 2}}
+    manual = {"mode": "Apply", "approval": {"policy": "Manual"}}
+    declare(tmp_path, sandbox, pools, topics, **manual)
+    operator = subprocess.Popen(
+        command("run", "-f", tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        with Session.open(sandbox.connect) as session:
+            until(lambda: pending_plan.read_if_whole(session), "it asks for approval", 60)
+    finally:
+        operator.kill()
+        print(operator.communicate(timeout=60)[0])
+    ran = run("apply", "-f", tmp_path, "--yes")
+    assert ran.code == 0, ran.out + ran.err
+    assert "is gone: the plan is carried out here" in ran.err
+    assert set(assignment(sandbox, topic_name)[0]) == {2, 3}

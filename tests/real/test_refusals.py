@@ -17,6 +17,7 @@ import pytest
 from kazoo.security import make_acl, make_digest_acl
 
 from conditions import until
+from poolkeeper.cli.commands.plans import hand_over
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.reconcile.act import stall_recovery
 from poolkeeper.zk.client.session import Session
@@ -347,7 +348,8 @@ def test_beside_another_apply_nothing_is_done_and_it_is_named(bare):
     assert f"`poolkeeper apply` on {socket.gethostname()}, process {os.getpid()}" in ran.err
 
 
-def test_beside_an_operator_the_approval_is_handed_over_and_nothing_else_is_done(bare):
+def test_beside_an_operator_the_approval_is_handed_over_and_nothing_else_is_done(bare, monkeypatch):
+    monkeypatch.setattr(hand_over, "HAND_OVER_S", 0)
     bare.declare(GROWING)
     with Session.open(bare.connect) as session, journal.hold(session, "run", 0, patience_s=1):
         bare.settle()
@@ -355,7 +357,7 @@ def test_beside_an_operator_the_approval_is_handed_over_and_nothing_else_is_done
         assert [change.path for change in bare.written()] == ["/poolkeeper/approvals"]
         (approved,) = journal.read_approvals(session)
     assert ran.code == 0
-    assert f"approved {approved}; it is executed by `poolkeeper run`" in ran.out
+    assert f"approved {approved}; `poolkeeper run` on" in ran.out
 
 
 def test_an_operator_that_may_only_plan_writes_nothing_at_all(bare):

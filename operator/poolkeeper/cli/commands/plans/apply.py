@@ -3,7 +3,7 @@
 A person confirms a plan with a hash, and exactly that plan is executed. A recorded run comes first.
 If it is for what is declared now, it is resumed with its own plan. Any other run is ended after its
 stage in flight before a new plan is made. While an operator is active nothing is executed here; the
-approval is stored for the operator.
+approval is stored for the operator (`hand_over`).
 """
 
 import sys
@@ -15,8 +15,9 @@ from typing import TextIO
 import click
 
 from poolkeeper import wording
+from poolkeeper.cli.commands.plans import hand_over, plan_output
 from poolkeeper.cli.commands.plans import plan as planning_command
-from poolkeeper.cli.commands.plans import plan_output
+from poolkeeper.cli.commands.plans.hand_over import HandOver
 from poolkeeper.cli.commands.plans.plan_output import Beside
 from poolkeeper.cli.input import confirmation, interrupts, options
 from poolkeeper.cli.input.clusters import cluster_reading, looks, targets
@@ -158,7 +159,7 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
     again = "Type yes to go on with this plan" if resumed else "Type yes to apply this plan"
     confirmation.confirm(again, yes=command.yes)
     if before.holder is not None and before.holder.what == OPERATOR:
-        return _hand_over(command, plan, before.holder)
+        return _hand_over(command, plan, before.holder, check)
     return _drive(command, plan, check)
 
 
@@ -295,16 +296,25 @@ def _report_no_changes(
     return left_undone.EXIT_CODE if undone else 0
 
 
-def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder) -> int:
+def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder, check: interrupts.Check) -> int:
+    """Leave the approval to the operator; carry the plan out here if the operator is gone."""
     trail = AuditTrail(command.emit, command.target.name, "apply")
     trail.concern(plan.hash)
     with cluster_reading.session(command.target) as session:
-        journal.hand_over_approval(session, plan.hash, noting(trail))
+        found = hand_over.hand_over(session, plan.hash, noting(trail), check)
+    if found is HandOver.GONE:
+        printing.warn([f"{holder} is gone: the plan is carried out here"])
+        return _drive(command, plan, check)
     trail.decided("ApprovalHandedOver", f"approved, to be executed by {holder}")
+    begun = found is HandOver.BEGUN
     if command.output == printing.JSON:
-        printing.emit_json({"plan": plan.hash, "state": "handed over", "holder": str(holder)})
-    else:
+        document = {"plan": plan.hash, "state": "handed over", "holder": str(holder)}
+        printing.emit_json(document | {"begun": begun})
+    elif begun:
         printing.emit(f"approved {plan.hash}; it is executed by {holder}")
+    else:
+        printing.emit(f"approved {plan.hash}; {holder} has not begun it yet")
+        printing.warn([f"`poolkeeper status {command.target.name}` tells what it waits for"])
     return 0
 
 

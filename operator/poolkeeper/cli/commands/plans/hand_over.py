@@ -1,0 +1,58 @@
+"""An approval that `poolkeeper apply` leaves for the active operator, and what becomes of it.
+
+An operator that was killed holds the cluster until its ZooKeeper session ends. So the approval is
+handed over only once the operator begins the plan, or is still there after longer than ZooKeeper
+keeps the session of a dead process.
+"""
+
+import time
+from enum import Enum, auto
+
+from poolkeeper.cli.input.interrupts import Check
+from poolkeeper.zk import fencing, znodes
+from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.fencing import OnCommit
+from poolkeeper.zk.journal import journal
+
+HAND_OVER_S = 15.0
+"""How long the operator has to begin the plan; ZooKeeper keeps a dead one's session for 10 s."""
+
+_LOOK_S = 0.5
+"""An interrupt is heard after this time."""
+
+
+class HandOver(Enum):
+    """What became of an approval."""
+
+    BEGUN = auto()
+    """The operator began the plan."""
+    WAITING = auto()
+    """The operator is there and has not begun the plan."""
+    GONE = auto()
+    """No process holds the cluster any more, and nobody began the plan."""
+
+
+def hand_over(session: Session, plan: str, on_commit: OnCommit, check: Check) -> HandOver:
+    """Record the approval of a plan, given by its hash, and wait for the operator to begin it.
+
+    Waits `HAND_OVER_S` at most; `check` raises at an interrupt. The approval stays recorded
+    whatever becomes of it.
+    """
+    journal.hand_over_approval(session, plan, on_commit)
+    deadline = time.monotonic() + HAND_OVER_S
+    while True:
+        found = _look(session, plan)
+        left_s = deadline - time.monotonic()
+        if found is not HandOver.WAITING or left_s <= 0:
+            return found
+        session.wait((znodes.RUN, znodes.APPROVALS, znodes.HOLDER), min(left_s, _LOOK_S))
+        check()
+
+
+def _look(session: Session, plan: str) -> HandOver:
+    run = journal.read_run(session)
+    if run is not None and run.plan == plan:
+        return HandOver.BEGUN
+    if plan not in journal.read_approvals(session):  # removed once the plan is done
+        return HandOver.BEGUN
+    return HandOver.WAITING if fencing.read_holder(session) is not None else HandOver.GONE

@@ -149,11 +149,7 @@ def _passes(connect: str, client: KazooClient) -> None:
     def holding(session: Session):
         return journal.hold(session, "bench", now_ms(), patience_s=PATIENCE_S)
 
-    with open_pass(connections, holding) as (
-        session,
-        context,
-        _,
-    ):
+    with open_pass(connections, desired, holding) as (session, context, _):
 
         def one() -> Outcome:
             return _pass(context, desired)

@@ -256,6 +256,7 @@ def test_an_address_that_leads_to_another_cluster_gets_nothing_until_that_is_mea
         )
         assert scene.status("cluster")["clusterId"] == first
         assert other.topics() == []
+        assert not other.exists("/poolkeeper")
         scene.patch("cluster", zookeeper={"connect": scene.connect})
         scene.make_light("orders")
         scene.says("topic", "orders")

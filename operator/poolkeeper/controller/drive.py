@@ -61,7 +61,7 @@ def drive(
         try:
             taking = _journal_for_apply(patience_s, lost)
             trail = AuditTrail(emit, desired.cluster.name, "apply")
-            with open_pass(connections, taking, trail=trail) as (session, context, link):
+            with open_pass(connections, desired, taking, trail=trail) as (session, context, link):
                 return _drive(session, context, link, desired, confirmed_plan, there)
         except Forbidden:
             raise

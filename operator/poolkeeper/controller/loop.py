@@ -172,14 +172,12 @@ def _run_previews(config: LoopConfig) -> None:
 def _run_passes(config: LoopConfig) -> None:
     pace, news = TransferRate(), NewsBudget()
     holding = _journal_for_run(config)
-    trail = AuditTrail(config.emit, config.desired().cluster.name, "run")
-    with open_pass(
-        config.connections, holding, config.planner, config.timed, config.pending, trail
-    ) as (
-        session,
-        context,
-        link,
-    ):
+    declared = config.desired()
+    trail = AuditTrail(config.emit, declared.cluster.name, "run")
+    opened = open_pass(
+        config.connections, declared, holding, config.planner, config.timed, config.pending, trail
+    )
+    with opened as (session, context, link):
         ended_runs = _history(session)
         while not config.stop.is_set() and config.desired().cluster.mode is not Mode.PLAN_ONLY:
             config.beat(PASS_S)

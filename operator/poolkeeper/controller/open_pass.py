@@ -9,6 +9,7 @@ from poolkeeper.brokers.enrich import enrich_cluster
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.audit_notes import noting
 from poolkeeper.controller.broker_link import BrokerLink, KeptSizes
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import Planner
 from poolkeeper.reconcile.access import Enrich
@@ -20,10 +21,12 @@ from poolkeeper.reconcile.context import (
     planner_of_a_loop,
     untimed,
 )
+from poolkeeper.reconcile.observe.observation import check_id
 from poolkeeper.telemetry.audit import AuditTrail
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperAccess
 from poolkeeper.zk.journal import journal
+from poolkeeper.zk.reading import observe
 
 PATIENCE_S = 30.0
 """How long the session of a dead holder may take to end before the loop says that it waits."""
@@ -35,6 +38,7 @@ TakeJournal = Callable[[Session], AbstractContextManager[journal.Journal]]
 @contextmanager
 def open_pass(
     connections: ClusterConnections,
+    desired: Desired,
     take_journal: TakeJournal,
     planner: Planner | None = None,
     timed: Timed = untimed,
@@ -45,13 +49,15 @@ def open_pass(
 
     The link to the brokers is to be renewed before each pass (`with_brokers`).
 
-    Raises `Unavailable`, and whatever `take_journal` raises: `HolderActive`, for example.
+    Raises `OtherCluster` before anything is written, for what `desired` declares or has seen of the
+    cluster's id; `Unavailable`, and whatever `take_journal` raises: `HolderActive`, for example.
     """
     trail, planner = trail or AuditTrail(), planner or planner_of_a_loop()
     session = connections.session()
     link = BrokerLink(connections.brokers)
     try:
         link.renew()
+        check_id(observe.cluster_id(session), desired)
         with take_journal(session) as held:
             enrich = enrich_for(connections, link)
             memory = PassMemory(pending=pending or PendingPlan())

@@ -72,7 +72,7 @@ def observe_cluster(
     unknown = records.damage.get(RecordKind.CLUSTER)
     if unknown is not None and spec.cluster_id is None:
         raise DamagedNode(unknown)
-    check_id(cluster.id, desired, records)
+    check_id(cluster.id, desired, records.cluster_id)
     cluster = enrich(cluster)
     if spec.kafka_version is not None:
         cluster = replace(cluster, kafka_version=spec.kafka_version)
@@ -87,17 +87,18 @@ def observe_cluster(
     return Observation(reading, cluster, records, gone, balanced, left, orphaned, lost)
 
 
-def check_id(found: str | None, desired: Desired, records: Records) -> None:
+def check_id(found: str | None, desired: Desired, recorded: str | None = None) -> None:
     """Raise `OtherCluster` if the cluster has not the id that it must have, or none.
 
-    It is declared, or else that of the last observation; and that of the first run. The records of
-    a cluster tell of that cluster alone: where an address leads elsewhere they are other records.
+    It is declared, or else that of the last observation; and `recorded`, that of the first run. The
+    records of a cluster tell of that cluster alone: where an address leads elsewhere they are other
+    records.
     """
     declared = desired.cluster.cluster_id
     mended = f"; correct spec.zookeeper.connect, or set spec.clusterId to {found} if it is meant"
     for pinned, where, remedy in (
         (declared, "spec.clusterId", ""),
-        (records.cluster_id, "the record of the first run", ""),
+        (recorded, "the record of the first run", ""),
         (desired.seen_id if declared is None else None, "status.clusterId", mended),
     ):
         if pinned is None or found == pinned:

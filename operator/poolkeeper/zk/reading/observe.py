@@ -56,6 +56,12 @@ def cluster(
         return readings.cluster_reading(name, reading, decoded)
 
 
+def cluster_id(session: Session) -> str | None:
+    """Return the cluster's id; `None` if its node is missing, damaged, or hidden from us."""
+    (node,) = session.read_many([znodes.CLUSTER_ID], unreadable=UNREADABLE)
+    return readings.cluster_id(node, [])
+
+
 def _read(
     session: Session,
     topics: Collection[str] | None,

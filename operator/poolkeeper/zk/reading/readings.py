@@ -116,7 +116,7 @@ def cluster_reading(
             name=name,
             brokers=brokers,
             topics={n: topic for n, topic in topics.items() if n not in left_out},
-            id=_cluster_id(reading, notes),
+            id=cluster_id(reading.traces[znodes.CLUSTER_ID], notes),
             kafka_version=version,
             controller=replace(controller, later=later),
             reassignment=requested,
@@ -338,8 +338,8 @@ def _controller(admin: Admin, notes: list[str]) -> Controller:
     return replace(controller, epoch_version=_version(admin.nodes[znodes.CONTROLLER_EPOCH]))
 
 
-def _cluster_id(reading: ZnodeReading, notes: list[str]) -> str | None:
-    node = reading.traces[znodes.CLUSTER_ID]
+def cluster_id(node: Node | None, notes: list[str]) -> str | None:
+    """Return the cluster's id; `None` without its node, or with a note if that is damaged."""
     if node is None or node is UNREADABLE:
         return None
     try:

@@ -58,7 +58,7 @@ def test_a_cluster_that_is_not_known_to_be_the_pinned_one_is_refused(
 ) -> None:
     spec = KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"), cluster_id=declared)
     with pytest.raises(OtherCluster) as refused:
-        check_id(found, Desired(spec), RECORDS)
+        check_id(found, Desired(spec), RECORDS.cluster_id)
     assert str(refused.value) == said
 
 
@@ -66,27 +66,27 @@ def test_what_a_declared_id_does_not_undo_is_told_without_it() -> None:
     """The record of the first run counts whatever `spec.clusterId` says."""
     desired = Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")), seen_id="recorded")
     with pytest.raises(OtherCluster) as refused:
-        check_id("new", desired, replace(RECORDS, cluster_id="recorded"))
+        check_id("new", desired, "recorded")
     assert str(refused.value) == (
         "this is another cluster: its id is new, the record of the first run says recorded"
     )
 
 
 def test_the_id_of_a_cluster_that_is_pinned_nowhere_may_be_missing() -> None:
-    check_id(None, Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"))), Records())
+    check_id(None, Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181"))))
 
 
 def test_a_cluster_without_records_is_refused_if_another_one_was_seen_at_its_name() -> None:
     """As after an edit of `connect`, or where somebody sets an ensemble up anew."""
     desired = Desired(KafkaClusterSpec("main", ZooKeeperSpec("zk:2181")), seen_id="seen")
-    check_id("seen", desired, Records())
+    check_id("seen", desired)
     with pytest.raises(OtherCluster) as refused:
-        check_id("new", desired, Records())
+        check_id("new", desired)
     assert str(refused.value) == (
         "this is another cluster: its id is new, status.clusterId says seen; correct"
         " spec.zookeeper.connect, or set spec.clusterId to new if it is meant"
     )
-    check_id("new", replace(desired, cluster=replace(desired.cluster, cluster_id="new")), Records())
+    check_id("new", replace(desired, cluster=replace(desired.cluster, cluster_id="new")))
 
 
 def test_what_was_read_whole_is_shown_as_it_is() -> None:

@@ -49,6 +49,20 @@ def test_an_empty_broker_of_the_missing_id_ends_a_deletion(kafka: str) -> None:
     assert cluster.clock.run_until(lambda: not cluster.exists("/brokers/topics/t"), 20_000)
 
 
+@pytest.mark.parametrize("kafka", ["0.10.2.2", "2.0.1", "3.9.2"])
+def test_a_topic_made_again_at_once_gets_its_states(kafka: str) -> None:
+    """A controller forgets the name with the last node, so that it finds a new topic."""
+    cluster = SimulatedCluster(SimulationSpec(spread(3), kafka=kafka))
+    cluster.start()
+    cluster.create_topic("t", [1, 2])
+    cluster.create("/admin/delete_topics/t", b"")
+    marked = "/admin/delete_topics/t"
+    assert cluster.clock.run_until(lambda: not cluster.exists(marked), 20_000)
+    cluster.create("/brokers/topics/t", {"version": 1, "partitions": {"0": [3, 2]}})
+    cluster.settle()
+    assert cluster.state("t", 0)[:2] == (3, [3, 2])
+
+
 @pytest.mark.parametrize("kafka", ["2.8.2", "3.9.2"])
 def test_the_api_moves_no_partition_of_a_topic_that_is_being_deleted(kafka: str) -> None:
     """Real brokers answer UNKNOWN_TOPIC_OR_PARTITION: the deletion would never end."""

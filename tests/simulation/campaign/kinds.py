@@ -17,6 +17,7 @@ class Trouble(StrEnum):
     READ_LOST = "the connection is lost before a read"
     READ_STALE = "a lagging follower answers"
     ZOOKEEPER_SHORTLY_AWAY = "ZooKeeper is away for less than a session"
+    CLOCK_JUMPS = "the clock of the process jumps"
     ZOOKEEPER_LONG_AWAY = "ZooKeeper is away for longer than a session"
 
     # Brokers (`machines`).
@@ -27,6 +28,7 @@ class Trouble(StrEnum):
     BROKER_RESTARTS = "a broker is restarted in an orderly way"
     RACK_CHANGED = "a broker dies and returns in another rack"
     BROKER_EMPTIED = "a broker dies and returns with empty disks"
+    BROKER_JOINS = "a broker is added, and a person adds it to a pool"
     BROKER_SESSION_ENDS = "a broker's session ends"
     DISK_FILLS = "partitions grow beyond the declared disks"
 
@@ -66,6 +68,11 @@ class Trouble(StrEnum):
     CONFIG_CHANGED = "a person changes a topic's config"
     TOPIC_ADDED = "a person declares a new topic"
     TOPIC_DOOMED = "a person deletes a Topic"
+    POOL_RENAMED = "a person renames a pool"
+    TAKEN_BACK = "a person takes all edits back"
+    GOALS_CHANGED = "a person changes a pool's goals"
+    MIN_ISR_RAISED = "a person raises min.insync.replicas"
+    APPROVAL_ASKED = "a person asks for approvals for a while"
     PAUSED = "a person pauses the cluster for a while"
     PLAN_ONLY = "a person declares PlanOnly for a while"
     ROLL_BACK_MODE = "a person declares RollBack for a while"

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SESSION_MS
+from poolkeeper.sandbox.simulation import BrokerSpec
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import DISK_BYTES, Situation
 
@@ -53,6 +54,15 @@ def is_emptied(s: Situation) -> bool:
     if not _dies(s, id_, returns=True):
         return False
     s.cluster.simulation.brokers[id_].disk.logs.clear()
+    return True
+
+
+def joins(s: Situation) -> bool:
+    """A new broker starts, and is added to a pool."""
+    id_ = max(s.cluster.simulation.brokers) + 1
+    s.cluster.simulation.add_broker(BrokerSpec(id_, rack=s.dice.choice("abc")))
+    pool = s.dice.choice(s.desired.pools)
+    s.edit_pool(pool, brokers=(*pool.brokers, id_))
     return True
 
 
@@ -121,6 +131,7 @@ MACHINES = {
     Trouble.BROKER_RESTARTS: broker_restarts,
     Trouble.RACK_CHANGED: rack_changes,
     Trouble.BROKER_EMPTIED: is_emptied,
+    Trouble.BROKER_JOINS: joins,
     Trouble.BROKER_SESSION_ENDS: session_ends,
     Trouble.DISK_FILLS: disks_fill,
 }

@@ -19,6 +19,7 @@ AT_CALLS = {
     Trouble.READ_STALE: Fault(FaultKind.STALE, lag=6),
 }
 READS = (Trouble.READ_LOST, Trouble.READ_STALE)
+JUMPS_MS = (-3_600_000, 3_600_000, 30 * 86_400_000)
 OUTAGES_MS = {Trouble.ZOOKEEPER_SHORTLY_AWAY: 3_000, Trouble.ZOOKEEPER_LONG_AWAY: 20_000}
 
 
@@ -30,7 +31,10 @@ class CallTroubles:
     armed: list[Trouble] = field(default_factory=list)
 
     def arm(self, kind: Trouble) -> None:
-        if kind in OUTAGES_MS:
+        if kind is Trouble.CLOCK_JUMPS:
+            self.situation.skew_ms = self.situation.dice.choice(JUMPS_MS)
+            self.situation.struck.append((self.situation.now_ms, kind))
+        elif kind in OUTAGES_MS:
             now_ms = self.situation.now_ms
             self.situation.away = (now_ms, now_ms + OUTAGES_MS[kind])
             self.situation.busy(OUTAGES_MS[kind] + 1000)

@@ -4,7 +4,16 @@ from dataclasses import replace
 
 from poolkeeper.model.desired import Claim
 from poolkeeper.model.execution.runs import StopRequest
-from poolkeeper.model.specs import DeletionPolicy, Mode, Remedies, TopicSpec
+from poolkeeper.model.specs import (
+    Approval,
+    ApprovalPolicy,
+    DeletionPolicy,
+    Goal,
+    GoalKind,
+    Mode,
+    Remedies,
+    TopicSpec,
+)
 from poolkeeper.zk.journal import runs
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import MB, Situation
@@ -119,6 +128,48 @@ def doom_topic(s: Situation) -> bool:
     return True
 
 
+def rename_pool(s: Situation) -> bool:
+    pool = s.dice.choice(s.desired.pools)
+    name = f"{pool.name}2"
+    s.edit_pool(pool, name=name)
+    for spec in s.desired.topics:
+        if spec.pool == pool.name:
+            s.edit_topic(spec, pool=name)
+    return True
+
+
+def take_back(s: Situation) -> bool:
+    """Declare what was declared at first, but for topics that were deleted since."""
+    topics = tuple(each for each in s.first.topics if each.topic not in s.deleted)
+    edited = s.first.pools != s.desired.pools or topics != s.desired.topics
+    s.desired = replace(s.desired, pools=s.first.pools, topics=topics)
+    return edited
+
+
+def change_goals(s: Situation) -> bool:
+    pool = s.dice.choice(s.desired.pools)
+    kinds = (GoalKind.BYTES, GoalKind.REPLICAS, GoalKind.LEADERS)
+    s.edit_pool(pool, goals=tuple(Goal(kind, percent=5.0) for kind in s.dice.sample(kinds, 2)))
+    return True
+
+
+def raise_min_isr(s: Situation) -> bool:
+    if not s.desired.topics:
+        return False
+    spec = s.dice.choice(s.desired.topics)
+    s.edit_topic(spec, config={"min.insync.replicas": str(spec.replication_factor or 1)})
+    return True
+
+
+def ask(s: Situation) -> bool:
+    """Ask for approval of plans for a while."""
+    if s.desired.cluster.approval.policy is ApprovalPolicy.MANUAL:
+        return False
+    s.edit_cluster(approval=Approval(ApprovalPolicy.MANUAL))
+    s.later(AWHILE_MS, lambda: s.edit_cluster(approval=Approval(ApprovalPolicy.AUTO)))
+    return True
+
+
 def pause(s: Situation) -> bool:
     return _mode(s, Mode.PAUSED)
 
@@ -180,6 +231,11 @@ PEOPLE = {
     Trouble.CONFIG_CHANGED: change_config,
     Trouble.TOPIC_ADDED: add_topic,
     Trouble.TOPIC_DOOMED: doom_topic,
+    Trouble.POOL_RENAMED: rename_pool,
+    Trouble.TAKEN_BACK: take_back,
+    Trouble.GOALS_CHANGED: change_goals,
+    Trouble.MIN_ISR_RAISED: raise_min_isr,
+    Trouble.APPROVAL_ASKED: ask,
     Trouble.PAUSED: pause,
     Trouble.PLAN_ONLY: plan_only,
     Trouble.ROLL_BACK_MODE: roll_back_mode,

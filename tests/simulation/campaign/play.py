@@ -66,6 +66,7 @@ class Loop(Executor):
     def _pass(self, context: PassContext) -> Outcome:
         s = self.situation
         assert s is not None
+        context = replace(context, now_ms=lambda: s.now_ms + s.skew_ms)
         try:
             if s.desired.cluster.mode is Mode.PLAN_ONLY:
                 return preview_cluster(context.preview, s.desired)
@@ -182,7 +183,7 @@ def _schedule(s: Situation, calls: CallTroubles, kind: Trouble) -> None:
     def strike() -> None:
         nonlocal left
         left -= 1
-        if kind in AT_CALLS or kind in OUTAGES_MS:
+        if kind in AT_CALLS or kind in OUTAGES_MS or kind is Trouble.CLOCK_JUMPS:
             calls.arm(kind)
         elif ACTIONS[kind](s):
             s.struck.append((s.now_ms, kind))

@@ -42,6 +42,7 @@ class Situation:
     """A run of the campaign; troubles change it.
 
     `sizes`: the bytes of each partition. `quiet_from_ms`: nothing is under way after that.
+    `skew_ms`: what the clock of our process is ahead.
     `died_ms`: when each broker did. `away`: when ZooKeeper is away, from and to.
     `foreign_throttles`: config nodes in which somebody else set throttles. `deleted`: topics that
     somebody deleted or asked to delete. `struck`: what happened, with its time.
@@ -55,6 +56,7 @@ class Situation:
     asks_brokers: bool
     sizes: dict[Partition, int]
     quiet_from_ms: int = 0
+    skew_ms: int = 0
     died_ms: dict[int, list[int]] = field(default_factory=dict)
     away: tuple[int, int] | None = None
     foreign_throttles: set[str] = field(default_factory=set)

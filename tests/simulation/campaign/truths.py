@@ -8,7 +8,7 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.refusals import RefusalReason
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.model.specs import Mode
+from poolkeeper.model.specs import ApprovalPolicy, Mode
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
 from poolkeeper.sandbox.simulation.codecs import Tp
 from poolkeeper.sandbox.simulation.profiles import Era
@@ -102,8 +102,13 @@ def _too_few_in_sync(s: Situation, wait: Wait) -> bool:
 
 def _under_min(s: Situation, wait: Wait) -> bool:
     return all(
-        s.cluster.state(*name)[0] == -1 or not s.cluster.state(*name)[1] for name in wait.partitions
+        s.cluster.state(*name)[0] == -1 or len(s.cluster.state(*name)[1]) < _min_isr(s, name[0])
+        for name in wait.partitions
     )
+
+
+def _min_isr(s: Situation, topic: str) -> int:
+    return int(tools.config_of(s, f"topics/{topic}").get("min.insync.replicas", 1))
 
 
 def _done(s: Situation, _: Wait) -> bool:
@@ -227,6 +232,9 @@ def _leaderless(s: Situation, wait: Wait) -> bool:
 
 TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.STOPPED_BY_PERSON: _stopped,
+    WaitReason.APPROVAL_REQUIRED: lambda s, _: (
+        s.desired.cluster.approval.policy is ApprovalPolicy.MANUAL
+    ),
     WaitReason.PAUSED: _mode(Mode.PAUSED),
     WaitReason.PLAN_ONLY: _mode(Mode.PLAN_ONLY),
     WaitReason.FOREIGN_REQUEST: _requested,

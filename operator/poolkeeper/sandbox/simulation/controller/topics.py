@@ -94,6 +94,7 @@ def forget(controller: ActiveController, name: str) -> None:
     """Forget a topic, though not what was asked for its partitions."""
     topic = controller.topics.pop(name, None)
     controller.deleted_logs.pop(name, None)
+    controller.known.discard(name)
     for number in () if topic is None else topic.partitions:
         controller.states.pop(Tp(name, number), None)
         controller.moving.discard(Tp(name, number))

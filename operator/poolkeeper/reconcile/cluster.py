@@ -43,7 +43,9 @@ from poolkeeper.reconcile import (
     plan_to_approve,
     steps_during_run,
 )
-from poolkeeper.reconcile.act import lost_runs, stall_recovery, writes
+from poolkeeper.reconcile.act import lost_runs, stall_recovery
+from poolkeeper.reconcile.act.missing_input import complete_view
+from poolkeeper.reconcile.act.run import apply_decision, discard_run
 from poolkeeper.reconcile.authority import Authority, approver
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import approval, cool_down, external_plan, hand_over
@@ -123,7 +125,7 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
     context.trail.concern(run.plan, run.stage, run.approved_by)
     document = document_of(context, run)
     if document is None and run.phase is Phase.STORING:
-        return writes.discard_run(context, run)
+        return discard_run(context, run)
     if document is None:
         raise Stale("the run was changed or removed while it was being read")
     present = clock_jumps.with_times_of_now(run, context.now_ms())
@@ -147,8 +149,8 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
         )
         decision = runs.decide(at)
         if not isinstance(decision, NeededInput):
-            return writes.apply_decision(context, at, decision)
-        view = writes.complete_view(context, at, guard, decision)
+            return apply_decision(context, at, decision)
+        view = complete_view(context, at, guard, decision)
 
 
 def _given_up(outcome: Outcome) -> Outcome:
@@ -214,7 +216,7 @@ def _follow_plan(
         waits = (*closed, *cured.waits, *left_throttles.waits_for_ours(left))
         return Outcome(State.WAITING, cured.did, waits, confirmed_plan)
     if left.recorded or lost.record is not None:
-        taken = writes.clear_after_lost_run(context, left)
+        taken = lost_runs.take_off_throttles(context, left)
         return Outcome(State.PROGRESSED, taken.did, plan=confirmed_plan)
     finished = stall_recovery.finish_orphans(context, desired, authority, observed, confirmed_plan)
     if stall_recovery.holds_others(finished):

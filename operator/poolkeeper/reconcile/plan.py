@@ -38,7 +38,8 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     classify,
 )
 from poolkeeper.planning.run_state.progress.step_progress import StepState
-from poolkeeper.reconcile.act import writes
+from poolkeeper.reconcile.act.run import begin_run
+from poolkeeper.reconcile.act.steps import write_steps
 from poolkeeper.reconcile.authority import Authority, approver
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import run as runs
@@ -105,7 +106,7 @@ def _do_rest(
     if isinstance(decision, DoNothing):
         return Outcome(State.WAITING, waits=(*result.waits, *decision.waits), plan=plan)
     approved_by = approver(authority, plan, context.trail, by_person=by_person)
-    return writes.begin_run(context, desired, plan, observed, approved_by)
+    return begin_run(context, desired, plan, observed, approved_by)
 
 
 def _do_early(
@@ -127,7 +128,7 @@ def _do_early(
         return stray_logs.endangered_by_step(step, cluster, desired)
 
     early = steps.decide(steps.early_steps(plan), cluster, hold)
-    return writes.write_steps(context, desired, cluster, early, by_person=by_person)
+    return write_steps(context, desired, cluster, early, by_person=by_person)
 
 
 def _waits_for_copies(plan: Plan, cluster: Cluster) -> Iterator[Wait]:
@@ -167,7 +168,7 @@ def _do_late(
         return stray_logs.endangered_by_step(step, cluster, desired)
 
     late = steps.decide(steps.late_steps(plan), cluster, hold, memory.elections)
-    result = early + writes.write_steps(context, desired, cluster, late, by_person=by_person)
+    result = early + write_steps(context, desired, cluster, late, by_person=by_person)
     waits = tuple(dict.fromkeys(result.waits))
     if result.did:
         return Outcome(State.PROGRESSED, result.did, waits, plan)

@@ -24,7 +24,7 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.gates import gates, stray_logs
 from poolkeeper.planning.run_state.progress.move_progress import ENDED_STATES, classify
 from poolkeeper.reconcile import adoption, config_checks
-from poolkeeper.reconcile.act import writes
+from poolkeeper.reconcile.act.steps import write_steps
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext, PlanDuringRun
 from poolkeeper.reconcile.decide import steps
@@ -109,7 +109,7 @@ def _write(
         return stray_logs.endangered_by_step(step, cluster, owned)
 
     decision = steps.decide(due, cluster, hold)
-    return writes.write_steps(context, owned, cluster, decision)
+    return write_steps(context, owned, cluster, decision)
 
 
 def _moving_topics(running: Plan, observed: Observation) -> set[str]:

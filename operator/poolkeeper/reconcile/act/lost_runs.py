@@ -4,7 +4,7 @@ How such a request is recognised: `planning.run_state.reassignments.lost_runs`.
 """
 
 from poolkeeper.model.execution.actions import Action, ActionKind
-from poolkeeper.model.execution.outcomes import Outcome
+from poolkeeper.model.execution.outcomes import Outcome, Result
 from poolkeeper.model.execution.runs import (
     Ending,
     Health,
@@ -14,6 +14,7 @@ from poolkeeper.model.execution.runs import (
     Saved,
     ThrottleValues,
 )
+from poolkeeper.model.execution.throttles import LeftThrottles
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.reassignments.lost_runs import LostRun
@@ -57,6 +58,14 @@ def take_up(
     run = context.access.resume_lost_run(run, document)
     taken = Action(ActionKind.RUN_TAKEN_UP, hash=record.plan, count=len(moves))
     return progress_outcome(context, run, plan, taken)
+
+
+def take_off_throttles(context: PassContext, left: LeftThrottles) -> Result:
+    """Restore what was before the throttles that runs of ours left; nothing of them goes on."""
+    context.access.take_off_throttles(left)
+    context.access.forget_request()
+    count = len(left.ours)
+    return Result((Action(ActionKind.THROTTLES_TAKEN_OFF, count=count),) if count else ())
 
 
 def _frozen(context: PassContext, plan: str) -> dict[int, ThrottleValues]:

@@ -1,33 +1,19 @@
-"""Carries out decisions: every write of a pass is here, or in a function called from here.
+"""Carries out decisions about a run: its begin, its phases and stages, its end.
 
-Each function carries out one decision and returns the actions done. `complete_view` serves
-decisions that need more input. It also writes throttles: only then does it show whose throttles are
-in force.
+Each function carries out one decision and returns what the pass did.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from poolkeeper.errors import Refused, Stale
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
+from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.runs import Ending, Phase, Run, RunDocument
-from poolkeeper.model.execution.throttles import LeftThrottles
-from poolkeeper.model.execution.waits import after_error
 from poolkeeper.model.plans import (
-    AddPartitions,
-    CreateTopic,
-    DeleteTopic,
-    ElectLeaders,
     Plan,
-    SetConfig,
-    Step,
 )
 from poolkeeper.model.specs import ThrottleMode
-from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.gates.disks import SeenDisks
@@ -36,30 +22,24 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import CopyState, cop
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile import plan_to_approve, rate_signals
+from poolkeeper.reconcile import plan_to_approve
 from poolkeeper.reconcile.act import (
     keep_throttles,
     log_dir_requests,
     return_moves,
     stall_recovery,
-    unwritable_configs,
 )
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
-from poolkeeper.reconcile.decide import run as runs
-from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
     CancelMoves,
     ChangeThrottle,
-    CheckThrottles,
     DoNothing,
     Elect,
     ElectController,
     EndRun,
     EnterPhase,
-    MissingInput,
     MoveLogDirs,
-    NeededInput,
     RecordThrottled,
     RequestOrder,
     RequestStage,
@@ -67,104 +47,11 @@ from poolkeeper.reconcile.decide.decisions import (
     RunSituation,
     Watch,
 )
-from poolkeeper.reconcile.decide.steps import WriteSteps
-from poolkeeper.reconcile.observe.gone_brokers import gone_brokers, lost_log_dirs, updated_records
+from poolkeeper.reconcile.observe.gone_brokers import lost_log_dirs
 from poolkeeper.reconcile.observe.observation import Observation
-from poolkeeper.reconcile.observe.run_view import RunGuard, RunView, find_ending, look_at_copies
+from poolkeeper.reconcile.observe.run_view import look_at_copies
 
-READ_GONE_EVERY_MS = 5_000
-TOGETHER_MAX = 100
-"""Creations and configs that are sent without waiting for each other's answers."""
 _AT_WORK = (Phase.MOVING, Phase.COPYING)
-
-# Steps
-
-
-def write_steps(
-    context: PassContext,
-    desired: Desired,
-    cluster: Cluster,
-    decision: WriteSteps,
-    *,
-    by_person: bool = False,
-) -> Result:
-    """Write steps, each in its own transaction.
-
-    A step that cannot be written keeps no other from being written; of a person's plan all have to
-    be: there the error is raised. A config that is refused is left out of both.
-    """
-    due, refused = unwritable_configs.judged(context, desired, cluster, decision.steps)
-    did: list[Action] = []
-    waits = [*decision.waits, *(() if by_person else refused)]
-    for together in _together(due, 1 if by_person else TOGETHER_MAX):
-        errors = _write_together(context, desired, cluster, together)
-        for step, error in zip(together, errors, strict=True):
-            if error is None:
-                did.append(steps.action_of(step))
-            elif by_person:
-                raise error
-            else:
-                waits.append(after_error(error))
-    return Result(tuple(did), tuple(waits))
-
-
-def _together(due: Iterable[Step], most: int) -> Iterator[list[Step]]:
-    """Yield the steps in their order, in lists of those whose writes are sent together."""
-    together: list[Step] = []
-    for step in due:
-        is_of_topic = isinstance(step, CreateTopic | SetConfig)
-        if together and (not is_of_topic or len(together) == most):
-            yield together
-            together = []
-        if is_of_topic:
-            together.append(step)
-        else:
-            yield [step]
-    if together:
-        yield together
-
-
-def _write_together(
-    context: PassContext, desired: Desired, cluster: Cluster, together: Sequence[Step]
-) -> Sequence[Refused | Stale | None]:
-    """Write a list of `_together`; return of each step why it was not written, or None."""
-    of_topics = [each for each in together if isinstance(each, CreateTopic | SetConfig)]
-    if of_topics:
-        records = steps.records_for(desired, cluster, of_topics)
-        return context.access.write_topics(list(zip(of_topics, records, strict=True)))
-    try:
-        _write_step(context, cluster, desired, together[0])
-    except (Refused, Stale) as error:
-        return [error]
-    return [None]
-
-
-def _write_step(context: PassContext, cluster: Cluster, desired: Desired, step: Step) -> None:
-    access, memory = context.access, context.memory
-    match step:
-        case AddPartitions():
-            access.add_partitions(step)
-        case DeleteTopic():
-            access.delete_topic(step, cluster)
-            namespace = namespaces_of_doomed(desired).get(step.topic, "")
-            memory.deletions.append(Deletion(context.now_ms(), namespace))
-        case ElectLeaders():
-            partitions = tuple(TopicPartition(*each) for each in step.partitions)
-            memory.elections.update(partitions)
-            access.request_election(partitions)
-        case _:
-            raise Refused(f"{type(step).__name__} is no step that is written by itself")
-
-
-def clear_after_lost_run(context: PassContext, left: LeftThrottles) -> Result:
-    """Restore what was before the throttles that runs of ours left; nothing of them goes on."""
-    context.access.take_off_throttles(left)
-    context.access.forget_request()
-    count = len(left.ours)
-    return Result((Action(ActionKind.THROTTLES_TAKEN_OFF, count=count),) if count else ())
-
-
-# Runs
 
 
 def begin_run(
@@ -204,60 +91,6 @@ def discard_run(context: PassContext, run: Run) -> Outcome:
     """Remove a run whose document was not written completely: nothing of it was done."""
     context.access.end_run(run)
     return Outcome(State.PROGRESSED, did=(Action(ActionKind.RUN_DISCARDED),))
-
-
-def complete_view(
-    context: PassContext, at: RunSituation, guard: RunGuard, needed_input: NeededInput
-) -> RunView:
-    """Return the view of the run, extended by what a decision needs."""
-    run, document, view = at.run, at.document, at.view
-    match needed_input:
-        case MissingInput.ENDING:
-            return replace(view, ending_read=True, ending=find_ending(context, run, at.plan, guard))
-        case MissingInput.CONFLICTS:
-            conflicts = context.access.write_throttles(document, run.rates)
-            return replace(view, conflicts=conflicts)
-        case MissingInput.SETTLED:
-            foreign = () if view.conflicts is None else view.conflicts.brokers
-            found = keep_throttles.ask_whether_settled(context, run, document, foreign)
-            return replace(view, throttle_settled=found.done, unsettled=found.unsettled)
-        case MissingInput.GONE:
-            return replace(view, gone_read=True, gone=_note_gone(context, at))
-        case MissingInput.RATE_SIGNALS:
-            return replace(view, signals=rate_signals.measure(context, at))
-        case CheckThrottles():
-            topics = needed_input.topics
-            live = context.access.check_throttles(document, run.rates, topics)
-            keep_throttles.note(context, live)
-            return replace(view, throttles=live)
-        case _:
-            sized = context.enrich(view.cluster)
-            states = needed_input.states
-            held = runs.held_targets(at, states, sized)
-            states = tuple(None if m in held else place for m, place in enumerate(states))
-            gone = guard.gone()
-            with context.timed("stage"):
-                moves = next_stage.with_live_bytes(at.plan.moves, states, sized)
-                stage = next_stage.next_stage(moves, states, sized, at.desired, gone=gone)
-            return replace(
-                view, stage_computed=True, stage=stage, cluster_with_sizes=sized, gone=gone
-            )
-
-
-def _note_gone(context: PassContext, at: RunSituation) -> frozenset[int]:
-    """Return the brokers that count as gone; record who is missing, so that it can count later.
-
-    The records are those of all topics, too: they are read again after a while only.
-    """
-    memory, now_ms = context.memory, context.now_ms()
-    if memory.gone is not None and now_ms - memory.gone_read_ms < READ_GONE_EVERY_MS:
-        return memory.gone
-    before = context.access.read_records()
-    records = updated_records(before, at.view.cluster, at.desired, now_ms)
-    if records != before:
-        context.access.remember_brokers(records)
-    memory.gone, memory.gone_read_ms = gone_brokers(records, at.desired, now_ms), now_ms
-    return memory.gone
 
 
 def apply_decision(context: PassContext, at: RunSituation, decision: RunDecision) -> Outcome:

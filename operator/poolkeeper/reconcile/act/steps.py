@@ -1,0 +1,103 @@
+"""Writes steps of a plan that are no moves: topics, partitions, configs, elections, deletions."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from poolkeeper.errors import Refused, Stale
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.actions import Action, Deletion
+from poolkeeper.model.execution.outcomes import Result
+from poolkeeper.model.execution.waits import after_error
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    SetConfig,
+    Step,
+)
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
+from poolkeeper.reconcile.act import (
+    unwritable_configs,
+)
+from poolkeeper.reconcile.context import PassContext
+from poolkeeper.reconcile.decide.steps import WriteSteps, action_of, records_for
+
+TOGETHER_MAX = 100
+"""Creations and configs that are sent without waiting for each other's answers."""
+
+
+def write_steps(
+    context: PassContext,
+    desired: Desired,
+    cluster: Cluster,
+    decision: WriteSteps,
+    *,
+    by_person: bool = False,
+) -> Result:
+    """Write steps, each in its own transaction.
+
+    A step that cannot be written keeps no other from being written; of a person's plan all have to
+    be: there the error is raised. A config that is refused is left out of both.
+    """
+    due, refused = unwritable_configs.judged(context, desired, cluster, decision.steps)
+    did: list[Action] = []
+    waits = [*decision.waits, *(() if by_person else refused)]
+    for together in _together(due, 1 if by_person else TOGETHER_MAX):
+        errors = _write_together(context, desired, cluster, together)
+        for step, error in zip(together, errors, strict=True):
+            if error is None:
+                did.append(action_of(step))
+            elif by_person:
+                raise error
+            else:
+                waits.append(after_error(error))
+    return Result(tuple(did), tuple(waits))
+
+
+def _together(due: Iterable[Step], most: int) -> Iterator[list[Step]]:
+    """Yield the steps in their order, in lists of those whose writes are sent together."""
+    together: list[Step] = []
+    for step in due:
+        is_of_topic = isinstance(step, CreateTopic | SetConfig)
+        if together and (not is_of_topic or len(together) == most):
+            yield together
+            together = []
+        if is_of_topic:
+            together.append(step)
+        else:
+            yield [step]
+    if together:
+        yield together
+
+
+def _write_together(
+    context: PassContext, desired: Desired, cluster: Cluster, together: Sequence[Step]
+) -> Sequence[Refused | Stale | None]:
+    """Write a list of `_together`; return of each step why it was not written, or None."""
+    of_topics = [each for each in together if isinstance(each, CreateTopic | SetConfig)]
+    if of_topics:
+        records = records_for(desired, cluster, of_topics)
+        return context.access.write_topics(list(zip(of_topics, records, strict=True)))
+    try:
+        _write_step(context, cluster, desired, together[0])
+    except (Refused, Stale) as error:
+        return [error]
+    return [None]
+
+
+def _write_step(context: PassContext, cluster: Cluster, desired: Desired, step: Step) -> None:
+    access, memory = context.access, context.memory
+    match step:
+        case AddPartitions():
+            access.add_partitions(step)
+        case DeleteTopic():
+            access.delete_topic(step, cluster)
+            namespace = namespaces_of_doomed(desired).get(step.topic, "")
+            memory.deletions.append(Deletion(context.now_ms(), namespace))
+        case ElectLeaders():
+            partitions = tuple(TopicPartition(*each) for each in step.partitions)
+            memory.elections.update(partitions)
+            access.request_election(partitions)
+        case _:
+            raise Refused(f"{type(step).__name__} is no step that is written by itself")

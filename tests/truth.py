@@ -21,7 +21,7 @@ from conditions import until
 from poolkeeper.brokers.enrich import enrich_cluster
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli.commands.plans.plan import audited_plan
-from poolkeeper.controller.drive import drive
+from poolkeeper.controller.loops.drive import drive
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.plans import Plan

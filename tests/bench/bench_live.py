@@ -27,7 +27,7 @@ from kazoo.client import KazooClient
 from measuring import spent
 
 from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.controller.open_pass import PATIENCE_S, now_ms, open_pass
+from poolkeeper.controller.loops.open_pass import PATIENCE_S, now_ms, open_pass
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.specs import (

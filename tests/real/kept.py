@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from threading import Thread
 
 from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.controller import loop as controller_loop
-from poolkeeper.controller.loop import LoopConfig
+from poolkeeper.controller.loops import loop as controller_loop
+from poolkeeper.controller.loops.loop import LoopConfig
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.wait_reasons import WaitReason

@@ -25,7 +25,7 @@ from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli.main import main
 from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.controller.drive import drive
+from poolkeeper.controller.loops.drive import drive
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.plans import CreateTopic, Move, Plan, Step

@@ -13,7 +13,7 @@ from kazoo.client import KazooClient
 
 from conditions import until
 from matrices import soak
-from poolkeeper.controller.drive import drive
+from poolkeeper.controller.loops.drive import drive
 from poolkeeper.errors import HolderActive, StalePlan
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State

@@ -12,7 +12,7 @@ import traffic
 from conditions import until
 from matrices import soak
 from poolkeeper.brokers.requests import BrokerClient
-from poolkeeper.controller.drive import drive
+from poolkeeper.controller.loops.drive import drive
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import StopRequest

@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkeeper.controller.drive import drive
+from poolkeeper.controller.loops.drive import drive
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from real.support import (

@@ -15,7 +15,7 @@ import pytest
 import traffic
 from conditions import until
 from matrices import soak
-from poolkeeper.controller.drive import drive
+from poolkeeper.controller.loops.drive import drive
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import StopRequest
 from poolkeeper.model.execution.wait_reasons import WaitReason

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.controller.drive import drive
+from poolkeeper.controller.loops.drive import drive
 from poolkeeper.errors import Refused
 from poolkeeper.model.execution.runs import Phase, Run
 from poolkeeper.model.plans import Move, Plan

@@ -21,7 +21,7 @@ import txnlog
 from authors import broker_by_session
 from conditions import until
 from matrices import soak
-from poolkeeper.controller.drive import drive
+from poolkeeper.controller.loops.drive import drive
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.sandbox import Sandbox

@@ -8,7 +8,7 @@ from conditions import until
 from matrices import soak
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cli.output.runs import status_values
-from poolkeeper.controller.drive import drive
+from poolkeeper.controller.loops.drive import drive
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State

@@ -14,7 +14,7 @@ from authors import broker_by_session
 from conditions import until
 from poolkeeper.cli.commands.ui import ui_looks
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.controller.drive import drive
+from poolkeeper.controller.loops.drive import drive
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.ui.registry import LivePages

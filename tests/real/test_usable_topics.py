@@ -12,7 +12,7 @@ from kafka.errors import KafkaError
 from conditions import until
 from matrices import soak
 from poolkeeper.algorithms.internal_topics import config_problem
-from poolkeeper.controller.drive import drive
+from poolkeeper.controller.loops.drive import drive
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, SetConfig

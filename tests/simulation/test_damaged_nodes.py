@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from builders import cluster_spec, pool_spec
 from poolkeeper.algorithms.throttles import BROKER_KEYS
 from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.controller import loop
+from poolkeeper.controller.loops import loop
 from poolkeeper.errors import DamagedNode, Internal, NodeDamage
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from builders import cluster_spec, pool_spec, topic_spec
-from poolkeeper.controller.audit_notes import note_decisions, noting
+from poolkeeper.controller.loops.audit_notes import note_decisions, noting
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.history import FinishedRun

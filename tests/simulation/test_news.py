@@ -3,7 +3,7 @@
 import pytest
 
 from builders import desired, pool_spec, topic_spec
-from poolkeeper.controller.news import NEWS_AT_ONCE, NEWS_EVERY_S
+from poolkeeper.controller.loops.news import NEWS_AT_ONCE, NEWS_EVERY_S
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.specs import Mode
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster

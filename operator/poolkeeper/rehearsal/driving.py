@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from poolkeeper import wording
-from poolkeeper.controller.news import NewsBudget
+from poolkeeper.controller.loops.news import NewsBudget
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome

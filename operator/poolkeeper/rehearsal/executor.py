@@ -2,14 +2,14 @@
 
 A process may die at any of its calls; `finish` lets another one take over when ZooKeeper has ended
 the dead one's session, as often as it takes. The passes are the real ones; what is imitated is the
-loop around them (`controller.drive`), as it would wait for a real clock.
+loop around them (`controller.loops.drive`), as it would wait for a real clock.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from poolkeeper.controller.news import WATCHED, NewsBudget
+from poolkeeper.controller.loops.news import WATCHED, NewsBudget
 from poolkeeper.errors import Stale, Unavailable
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, State

@@ -5,7 +5,9 @@ from typing import Any, cast
 import pytest
 
 from builders import cluster_spec
-from poolkeeper.controller.cluster_loops import ClusterLoop, ClusterLoops, desired_of
+from poolkeeper.controller.cluster_loop import ClusterLoop
+from poolkeeper.controller.cluster_loops import ClusterLoops, desired_of
+from poolkeeper.controller.loops import loop
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
@@ -78,7 +80,7 @@ AT_REST = Outcome(State.CONVERGED)
 @pytest.fixture
 def loops(monkeypatch: pytest.MonkeyPatch) -> ClusterLoops:
     monkeypatch.setattr(ClusterLoop, "_connections", lambda self: Anything())
-    monkeypatch.setattr("poolkeeper.controller.loop.run_loop", lambda config: config.stop.wait(60))
+    monkeypatch.setattr(loop, "run_loop", lambda config: config.stop.wait(60))
     nothing = cast(Any, Anything())
     made = ClusterLoops(
         cast(Any, Contents()),

@@ -19,7 +19,7 @@ from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import printing
-from poolkeeper.controller.audit_notes import noting
+from poolkeeper.controller.loops.audit_notes import noting
 from poolkeeper.errors import HolderActive, OtherCluster, Refused, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.waits import Wait

@@ -1,6 +1,7 @@
 """Takes a person's request off a KafkaCluster, once it is carried out: that one, and no later.
 
-It is read by `model.execution.person_requests` and carried out by `controller.person_requests`.
+It is read by `model.execution.person_requests` and carried out by
+`controller.loops.person_requests`.
 """
 
 from typing import Any, Protocol

@@ -28,8 +28,8 @@ from poolkeeper.cli.output.left_undone import Undone
 from poolkeeper.cli.output.plans import plan_text
 from poolkeeper.cli.output.runs import progress
 from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.controller.audit_notes import noting
-from poolkeeper.controller.drive import drive
+from poolkeeper.controller.loops.audit_notes import noting
+from poolkeeper.controller.loops.drive import drive
 from poolkeeper.errors import DamagedNode, Refused, StalePlan
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory

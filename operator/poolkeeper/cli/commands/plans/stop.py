@@ -6,7 +6,7 @@ from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.options import ClusterSelection, Decorator
 from poolkeeper.cli.output import printing
-from poolkeeper.controller.audit_notes import noting
+from poolkeeper.controller.loops.audit_notes import noting
 from poolkeeper.errors import DamagedNode
 from poolkeeper.model.execution.runs import Run, StopRequest
 from poolkeeper.telemetry.audit import AuditTrail, Emit

@@ -21,7 +21,7 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import printing
 from poolkeeper.cli.output.runs import progress
 from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.controller import loop
+from poolkeeper.controller.loops import loop
 from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.desired import Desired

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from poolkeeper.cli.output.runs import status_text
 from poolkeeper.cli.output.runs.status_values import RunStatus, Status
-from poolkeeper.controller.transfer_rate import TransferRate
+from poolkeeper.controller.loops.transfer_rate import TransferRate
 from poolkeeper.model.execution.outcomes import Progress
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.plans import Move

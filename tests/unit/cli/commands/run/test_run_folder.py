@@ -10,7 +10,7 @@ import manifests
 from poolkeeper.cli.commands.run import run_folder
 from poolkeeper.cli.commands.run.run_folder import FolderWatch
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.controller import loop
+from poolkeeper.controller.loops import loop
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.model.execution.runs import Phase

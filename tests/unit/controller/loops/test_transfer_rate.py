@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper.controller.transfer_rate import STILL_S, TransferRate
+from poolkeeper.controller.loops.transfer_rate import STILL_S, TransferRate
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.model.execution.runs import Phase
 

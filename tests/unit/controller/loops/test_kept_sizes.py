@@ -1,7 +1,7 @@
 """Sizes are asked for anew when anything was written, when others answer, and when they are old."""
 
 from builders import cluster
-from poolkeeper.controller.broker_link import (
+from poolkeeper.controller.loops.broker_link import (
     ASKING_SHARE,
     KEPT_MAX_S,
     KEPT_S,

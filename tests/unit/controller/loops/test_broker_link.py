@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from poolkeeper.controller.broker_link import RETRY_S, BrokerLink
+from poolkeeper.controller.loops.broker_link import RETRY_S, BrokerLink
 from poolkeeper.errors import BrokersUnreachable
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait

@@ -9,11 +9,17 @@ from dataclasses import replace
 from threading import Event
 
 from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.controller.audit_notes import note_decisions
-from poolkeeper.controller.broker_link import BrokerLink
-from poolkeeper.controller.news import POLL_S, WATCHED, NewsBudget
-from poolkeeper.controller.open_pass import PATIENCE_S, TakeJournal, now_ms, open_pass, with_brokers
-from poolkeeper.controller.transfer_rate import TransferRate
+from poolkeeper.controller.loops.audit_notes import note_decisions
+from poolkeeper.controller.loops.broker_link import BrokerLink
+from poolkeeper.controller.loops.news import POLL_S, WATCHED, NewsBudget
+from poolkeeper.controller.loops.open_pass import (
+    PATIENCE_S,
+    TakeJournal,
+    now_ms,
+    open_pass,
+    with_brokers,
+)
+from poolkeeper.controller.loops.transfer_rate import TransferRate
 from poolkeeper.errors import Forbidden, Stale, Unavailable
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, Report, State

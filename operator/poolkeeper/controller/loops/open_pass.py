@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from poolkeeper.brokers.enrich import enrich_cluster
 from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.controller.audit_notes import noting
-from poolkeeper.controller.broker_link import BrokerLink, KeptSizes
+from poolkeeper.controller.loops.audit_notes import noting
+from poolkeeper.controller.loops.broker_link import BrokerLink, KeptSizes
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import Planner

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.controller import person_requests
-from poolkeeper.controller.audit_notes import note_decisions, noting
-from poolkeeper.controller.broker_link import BrokerLink, KeptSizes
-from poolkeeper.controller.news import POLL_S, RESYNC_S, WATCHED, NewsBudget, rest_s
-from poolkeeper.controller.open_pass import (
+from poolkeeper.controller.loops import person_requests
+from poolkeeper.controller.loops.audit_notes import note_decisions, noting
+from poolkeeper.controller.loops.broker_link import BrokerLink, KeptSizes
+from poolkeeper.controller.loops.news import POLL_S, RESYNC_S, WATCHED, NewsBudget, rest_s
+from poolkeeper.controller.loops.open_pass import (
     PATIENCE_S,
     TakeJournal,
     enrich_for,
@@ -23,7 +23,7 @@ from poolkeeper.controller.open_pass import (
     open_pass,
     with_brokers,
 )
-from poolkeeper.controller.transfer_rate import TransferRate
+from poolkeeper.controller.loops.transfer_rate import TransferRate
 from poolkeeper.errors import (
     DamagedNode,
     HolderActive,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkeeper.controller.news import (
+from poolkeeper.controller.loops.news import (
     NEWS_AT_ONCE,
     NEWS_EVERY_S,
     REST,

@@ -1,0 +1,9 @@
+"""Passes over one cluster, one after the other: for ever, or until a plan is carried out.
+
+In come a cluster's connections and what is declared for it; out goes the outcome of every pass.
+
+Read `loop` (for ever, as in `poolkeeper run`) and beside it `drive` (to the end of a plan, as in
+`poolkeeper apply`). Both use `open_pass` (session, brokers, journal), `broker_link` (brokers, pass
+after pass), `news` (what ends a wait), `transfer_rate` and `audit_notes`. `person_requests` is what
+a person asks of a run: to stop, to roll back, to resume.
+"""

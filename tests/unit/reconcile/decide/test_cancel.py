@@ -1,72 +1,44 @@
 """What of a request in flight is cancelled, and what is done about it: tables of values."""
 
 from dataclasses import replace
-from types import MappingProxyType
 
 import pytest
 
-from builders import partition, pool_spec, topic, topic_spec
+from builders import pool_spec, topic_spec
 from poolkeeper.model.execution.runs import Ending, StopRequest
-from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import Wait
-from poolkeeper.model.specs import Mode, Remedies
+from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import Controller
-from poolkeeper.planning.run_state.gates.disks import TargetDisks
 from poolkeeper.planning.run_state.reassignments.stalls import (
     FAILED_OVER,
     IGNORED_PAUSE_MS,
     STALL_MS,
 )
-from poolkeeper.reconcile.decide.cancel import FAILOVER_PAUSE_MS, FREEZE_MS, decide, waits
+from poolkeeper.reconcile.decide.cancel import FAILOVER_PAUSE_MS, decide
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
-    CancelMoves,
-    ChangeThrottle,
     ElectController,
     MissingInput,
-    RecordThrottled,
     RequestOrder,
-    Watch,
 )
-from unit.reconcile.situations import NOW_MS, T0, T1, cluster, desired, flying, requested
+from unit.reconcile.cancelled import (
+    ALLOWED,
+    AT_WORK,
+    BACK,
+    BOTH,
+    DEAD,
+    ENTRIES,
+    IN_SYNC,
+    LOST,
+    NEWER,
+    NOW,
+    UNIONS,
+    at,
+    cancel,
+    newer,
+)
+from unit.reconcile.situations import NOW_MS, cluster
 
-R = WaitReason
-ALLOWED = {"remedies": Remedies(allow_controller_failover=True)}
-IN_SYNC = {0: (1, 2), 1: (2, 1)}
-UNIONS = ((3, 1, 2), (2, 3, 1))
-"""As Kafka up to 2.3 writes them; later releases say what is added and removed."""
-ENTRIES = requested((3, 2), (2, 3))
-AT_WORK = cluster(UNIONS, isr=IN_SYNC, reassignment=ENTRIES)
-
-
-def newer(lists, isr, entries):
-    """The same lists as Kafka from 2.4 on writes them: with what is added and removed."""
-    found = (
-        partition(n, *ids, adding=(3,), removing=(1,), isr=isr[n])
-        if len(ids) > 2
-        else partition(n, *ids)
-        for n, ids in enumerate(lists)
-    )
-    return replace(cluster(lists, reassignment=entries), topics={"t": topic("t", *found)})
-
-
-NEWER = newer(UNIONS, IN_SYNC, ENTRIES)
 NEWER_HALF = newer(((3, 2), (2, 3, 1)), IN_SYNC, ENTRIES[1:])
-DEAD = replace(AT_WORK, brokers=cluster(live=(1, 2)).brokers)
-NOW = StopRequest(at_once=True)
-BACK = requested((1, 2), (2, 1))
-
-
-def at(seen, *, stop=None, execution=ALLOWED, brokers=False, gone=None, age_ms=0, **run):
-    made = flying(seen, age_ms, **run)
-    view = replace(made.view, stop=stop, gone_read=gone is not None, gone=frozenset(gone or ()))
-    return replace(made, view=view, desired=desired(**execution), asks_brokers=brokers)
-
-
-def held(situation, copied, failed=MappingProxyType({})):
-    """What brokers say that they hold, and which of their directories failed."""
-    view = replace(situation.view, disks=TargetDisks(copied=copied, failed=failed))
-    return replace(situation, view=view)
 
 
 def declared(situation, *pools, topics=(), **said):
@@ -137,13 +109,10 @@ def test_what_is_cancelled(situation, decision):
     assert decide(situation) == decision
 
 
-def cancel(*moves, step=((0, 1), (1, 1)), returning=(0, 1), brokers=False):
-    return CancelMoves(moves, step, returning, by_brokers=brokers, may_fail_over=True)
-
-
 SOURCELESS = cluster(
     UNIONS, live=(3,), leaders={0: -1, 1: -1}, isr={0: (1, 2), 1: (2, 1)}, reassignment=ENTRIES
 )
+
 SOURCES = pool_spec("q", 1, 2, cluster="c")
 TARGET = pool_spec("p", 3, cluster="c")
 SOURCES_DRAINED = pool_spec("q", 1, 2, cluster="c", drain=frozenset({1, 2}))
@@ -184,9 +153,6 @@ SOURCES_DRAINED = pool_spec("q", 1, 2, cluster="c", drain=frozenset({1, 2}))
 )
 def test_what_has_no_source_is_let_go_up_to_2_3(situation, decision):
     assert decide(situation) == decision
-
-
-LOST = {0: (3,), 1: (2, 1)}
 
 
 @pytest.mark.parametrize(
@@ -255,123 +221,6 @@ def test_how_it_returns(situation, decision):
     assert decide(situation) == decision
 
 
-BOTH = {"returning": (0, 1), "age_ms": 20_000}
-IGNORED = cluster(isr=IN_SYNC, reassignment=ENTRIES)
-HALF_IGNORED = cluster((UNIONS[0], (2, 1)), isr=IN_SYNC, reassignment=ENTRIES)
-JUST_NOW, A_WHILE_AGO = NOW_MS - FREEZE_MS + 1, NOW_MS - FREEZE_MS
-
-
-@pytest.mark.parametrize(
-    ("situation", "decision"),
-    [
-        pytest.param(at(AT_WORK, **BOTH), None, id="unthrottled-arrives-first"),
-        pytest.param(
-            at(AT_WORK, **BOTH, rates=(100,)), ChangeThrottle((1, 100)), id="its-rate-is-recorded"
-        ),
-        pytest.param(
-            at(AT_WORK, **BOTH, rates=(1, 100)),
-            ChangeThrottle((1,), written=True),
-            id="and-written",
-        ),
-        pytest.param(
-            at(AT_WORK, **BOTH, rates=(200, 100)),
-            ChangeThrottle((200,), written=True),
-            id="another-change-is-finished-first",
-        ),
-        pytest.param(at(AT_WORK, **BOTH, rates=(1,)), RecordThrottled(), id="its-time-is-recorded"),
-        pytest.param(at(AT_WORK, **BOTH, rates=(1,), throttled_ms=JUST_NOW), None, id="it-settles"),
-        pytest.param(
-            at(AT_WORK, **BOTH, rates=(1,), throttled_ms=A_WHILE_AGO),
-            cancel(0, 1),
-            id="nothing-arrives-any-more",
-        ),
-        pytest.param(
-            at(AT_WORK, returning=(1,), rates=(100,)), None, id="what-goes-on-arrives-first"
-        ),
-        pytest.param(
-            at(DEAD, returning=(0, 1), gone=(3,), rates=(100,)),
-            cancel(0, 1),
-            id="what-hangs-cannot-arrive",
-        ),
-        pytest.param(
-            at(IGNORED, returning=(0, 1), age_ms=STALL_MS), None, id="the-controller-may-begin"
-        ),
-        pytest.param(
-            at(IGNORED, **BOTH),
-            cancel(0, 1),
-            id="what-it-never-began-cannot",
-        ),
-        pytest.param(
-            at(HALF_IGNORED, **BOTH),
-            None,
-            id="what-it-began-arrives-first",
-        ),
-        pytest.param(
-            at(DEAD, returning=(0, 1), gone=(3,), attempts=1, age_ms=FAILOVER_PAUSE_MS - 1),
-            None,
-            id="the-next-controller-has-time",
-        ),
-        pytest.param(
-            at(DEAD, returning=(0, 1), gone=(3,), attempts=1, age_ms=FAILOVER_PAUSE_MS),
-            cancel(0, 1),
-            id="and-no-more-than-that",
-        ),
-    ],
-)
-def test_before_2_4_nothing_arrives_during_a_failover(situation, decision):
-    decided = decide(situation)
-    assert (decided.throttle if isinstance(decided, Watch) else decided) == decision
-
-
-BEHIND = cluster(UNIONS, isr={0: (1,), 1: (2, 1)}, reassignment=BACK)
-"""Broker 2 is behind in partition 0."""
-FROZEN = {"returning": (0, 1), "rates": (1,), "declared_rate": 100}
-
-
-@pytest.mark.parametrize(
-    ("situation", "change"),
-    [
-        pytest.param(
-            at(BEHIND, **FROZEN, age_ms=FAILOVER_PAUSE_MS),
-            ChangeThrottle((100, 1)),
-            id="a-broker-of-the-origin-is-behind",
-        ),
-        pytest.param(
-            at(BEHIND, **FROZEN, age_ms=FAILOVER_PAUSE_MS - 1),
-            None,
-            id="the-controller-before-may-still-write",
-        ),
-        pytest.param(
-            at(replace(BEHIND, brokers=DEAD.brokers), **FROZEN, age_ms=FAILOVER_PAUSE_MS),
-            ChangeThrottle((100, 1)),
-            id="whatever-became-of-the-target",
-        ),
-        pytest.param(
-            at(
-                replace(BEHIND, brokers=cluster(live=(1, 3)).brokers),
-                **FROZEN,
-                age_ms=FAILOVER_PAUSE_MS,
-            ),
-            None,
-            id="who-is-not-live-does-not-catch-up",
-        ),
-        pytest.param(
-            at(cluster(UNIONS, isr=IN_SYNC, reassignment=BACK), **FROZEN, age_ms=FAILOVER_PAUSE_MS),
-            None,
-            id="nobody-is-behind",
-        ),
-        pytest.param(
-            at(BEHIND, **{**FROZEN, "rates": (50,)}, age_ms=FAILOVER_PAUSE_MS),
-            None,
-            id="its-throttle-was-not-lowered",
-        ),
-    ],
-)
-def test_a_throttle_that_was_lowered_keeps_no_origin_behind(situation, change):
-    decided = decide(situation)
-    assert (decided.throttle if isinstance(decided, Watch) else decided) == change
-
-
 def overdue(seen, *moves, since_ms=STALL_MS + 1, **run):
     """All of these moves have been in sync for so long, and nobody ended them."""
     made = at(seen, **{**BOTH, **run})
@@ -434,133 +283,3 @@ BOTH_BACK = ((0, 1), (1, 1))
 )
 def test_what_nobody_works_on_any_more_is_not_waited_for(situation, decision):
     assert decide(situation) == decision
-
-
-def alone(seen, **run):
-    """Only the first move is requested; the second goes on without that."""
-    made = at(replace(seen, reassignment=ENTRIES[:1]), returning=(0,), **run)
-    view = replace(made.view, returns={0: made.view.returns[0]})
-    return replace(made, run=replace(made.run, step=((0, 1),)), view=view)
-
-
-COPIED_OUT = cluster(UNIONS, isr={0: (1, 2), 1: (2, 3, 1)})
-THAWED = {"rates": (100,), "declared_rate": 100}
-STILL = {"rates": (1,), "throttled_ms": A_WHILE_AGO, "declared_rate": 100}
-
-
-@pytest.mark.parametrize(
-    ("situation", "decision"),
-    [
-        pytest.param(
-            alone(AT_WORK, **STILL, age_ms=STALL_MS),
-            ChangeThrottle((100, 1)),
-            id="it-is-raised-for-them",
-        ),
-        pytest.param(alone(AT_WORK, **THAWED), None, id="and-not-lowered-again"),
-        pytest.param(
-            alone(COPIED_OUT, **THAWED),
-            ChangeThrottle((1, 100)),
-            id="until-nothing-is-copied-there",
-        ),
-        pytest.param(
-            alone(COPIED_OUT, **STILL, age_ms=STALL_MS),
-            CancelMoves((0,), ((0, 1),), (0,), by_brokers=False, may_fail_over=True),
-            id="and-then-it-fails-over",
-        ),
-    ],
-)
-def test_a_throttle_that_was_lowered_keeps_no_others_from_arriving(situation, decision):
-    decided = decide(situation)
-    assert (decided.throttle if isinstance(decided, Watch) else decided) == decision
-
-
-@pytest.mark.parametrize(
-    ("situation", "told"),
-    [
-        pytest.param(at(AT_WORK), (), id="nobody-asks"),
-        pytest.param(
-            alone(AT_WORK, **THAWED),
-            (
-                Wait(R.MOVES_RETURNING, stage=1, count=1),
-                Wait(R.ARRIVALS_FIRST, count=1),
-                Wait(R.FAILOVER_UNSAFE, cause=Wait(R.MOVES_WITHOUT_REQUEST, count=1)),
-            ),
-            id="others-go-on-without-a-request",
-        ),
-        pytest.param(
-            at(AT_WORK, stop=NOW, execution={}),
-            (Wait(R.CANCEL_NEEDS_FAILOVER, partitions=(T0, T1)),),
-            id="a-failover-is-not-allowed",
-        ),
-        pytest.param(
-            at(DEAD, gone=(3,), execution={}),
-            (Wait(R.CANCEL_NEEDS_FAILOVER, partitions=(T0, T1), brokers=(3,)),),
-            id="nor-for-a-target-that-is-gone",
-        ),
-        pytest.param(
-            at(cluster(UNIONS, isr=LOST, reassignment=ENTRIES), stop=NOW),
-            (Wait(R.ORIGIN_NOT_IN_SYNC, partitions=(T0,), replicas=(1, 2), brokers=(1, 2)),),
-            id="an-origin-without-replicas-in-sync",
-        ),
-        pytest.param(
-            at(NEWER, returning=(0, 1)),
-            (Wait(R.MOVES_RETURNING, stage=1, count=2),),
-            id="on-its-way",
-        ),
-        pytest.param(
-            at(BEHIND, returning=(0, 1)),
-            (
-                Wait(R.MOVES_RETURNING, stage=1, count=2),
-                Wait(R.RETURN_BEHIND, partitions=(T0,), brokers=(2,)),
-            ),
-            id="a-replica-is-behind",
-        ),
-        pytest.param(
-            held(at(BEHIND, returning=(0, 1)), {(T0, 2): 3, (T0, 3): 8, (T1, 2): 9}),
-            (
-                Wait(R.MOVES_RETURNING, stage=1, count=2),
-                Wait(R.RETURN_BEHIND, partitions=(T0,), brokers=(2,), count=3, of=8),
-            ),
-            id="how-far-it-is-behind",
-        ),
-        pytest.param(
-            held(at(BEHIND, returning=(0, 1)), {(T0, 3): 8, (T1, 2): 9}, {2: {"/d1": "full"}}),
-            (
-                Wait(R.MOVES_RETURNING, stage=1, count=2),
-                Wait(R.LOG_DIR_FAILED, partitions=(T0,), brokers=(2,), path="/d1", detail="full"),
-            ),
-            id="its-directory-has-failed",
-        ),
-        pytest.param(
-            held(at(BEHIND, returning=(0, 1)), {(T0, 2): 3, (T0, 3): 8}, {2: {"/d1": "full"}}),
-            (
-                Wait(R.MOVES_RETURNING, stage=1, count=2),
-                Wait(R.RETURN_BEHIND, partitions=(T0,), brokers=(2,), count=3, of=8),
-            ),
-            id="another-directory-has-failed",
-        ),
-        pytest.param(
-            at(replace(BEHIND, brokers=cluster(live=(1, 3)).brokers), returning=(0, 1)),
-            (
-                Wait(R.MOVES_RETURNING, stage=1, count=2),
-                Wait(R.RETURN_NOT_LIVE, partitions=(T0,), brokers=(2,)),
-            ),
-            id="a-replica-is-not-live",
-        ),
-        pytest.param(
-            at(AT_WORK, returning=(0, 1)),
-            (
-                Wait(R.MOVES_RETURNING, stage=1, count=2),
-                Wait(R.ARRIVALS_FIRST, count=2),
-            ),
-            id="old-and-unthrottled-arrives-first",
-        ),
-        pytest.param(
-            at(AT_WORK, returning=(0, 1), rates=(100,)),
-            (Wait(R.MOVES_RETURNING, stage=1, count=2),),
-            id="old-and-throttled-is-frozen",
-        ),
-    ],
-)
-def test_what_is_told(situation, told):
-    assert waits(situation) == told

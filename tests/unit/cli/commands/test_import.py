@@ -1,0 +1,65 @@
+"""Whole outputs of `import` from a snapshot."""
+
+import json
+
+from unit.cli.small_cluster import SNAPSHOT
+
+
+def test_import_of_a_snapshot_writes_manifests_that_change_nothing(run, snapshot, tmp_path):
+    out = tmp_path / "imported"
+    files = [str(out / name) for name in ("cluster.yaml", "pools.yaml", "topics.yaml")]
+    code, shown, err = run("import", "--snapshot", snapshot, "--out", out, "--output", "json")
+    said = {"files": files, "rackPolicy": "Spread", "moves": 0, "movesIfSpread": 0}
+    assert (code, json.loads(shown), err) == (0, said, "")
+    assert run("validate", "-f", out)[0] == 0
+    assert run("plan", "-f", out, "--snapshot", snapshot)[0] == 0
+
+
+def test_import_says_what_is_left_to_elect(run, tmp_path):
+    led_by_another = json.loads(json.dumps(SNAPSHOT))
+    led_by_another["topics"][0]["partitions"][0]["leader"] = 2
+    snapshot = tmp_path / "snapshot.json"
+    snapshot.write_text(json.dumps(led_by_another))
+    out = tmp_path / "imported"
+    told = "1 preferred replica to elect as leader, with `apply`: in sync, and not leading\n"
+    expected = (0, f"wrote 3 files to {out}\n{told}", "")
+    assert run("import", "--snapshot", snapshot, "--out", out) == expected
+    assert run("plan", "-f", out, "--snapshot", snapshot)[0] == 2
+
+
+def test_import_keeps_still_what_racks_would_move(run, tmp_path):
+    brokers = [{"id": n, "rack": rack} for n, rack in enumerate("aaabbbccc", 1)]
+    partitions = [
+        {"partition": n, "replicas": ids, "leader": ids[0], "isr": ids, "bytes": 1024**2}
+        for n, ids in enumerate([[1, 2, 3], [4, 5, 6], [1, 4, 7]])
+    ]
+    snapshot, out = tmp_path / "snapshot.json", tmp_path / "imported"
+    topics = [{"name": "t", "partitions": partitions}]
+    document = {"version": 1, "cluster": {"name": "c"}, "brokers": brokers, "topics": topics}
+    snapshot.write_text(
+        json.dumps({**document, "topics": [{"name": "t", "partitions": partitions}]})
+    )
+    assert run("import", "--snapshot", snapshot, "--out", out) == (
+        0,
+        f"wrote 3 files to {out}\n"
+        "pools.yaml has rackPolicy: AsFound, which keeps replicas where they are: Spread would move"
+        " 4 replicas of 2 partitions (4 MiB): 3 replicas are not spread evenly over racks\n",
+        "",
+    )
+    assert "  rackPolicy: AsFound\n" in (out / "pools.yaml").read_text()
+    code, shown, _ = run("plan", "-f", out, "--snapshot", snapshot)
+    assert code == 0
+    assert "2 partitions are not spread evenly over racks, and stay so" in shown
+
+
+def test_import_overwrites_nothing(run, snapshot, tmp_path):
+    (tmp_path / "pools.yaml").write_text("mine")
+    code, out, err = run("import", "--snapshot", snapshot, "--out", tmp_path)
+    assert (code, out, err) == (1, "", f"{tmp_path / 'pools.yaml'}: exists already\n")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["pools.yaml", "snapshot.json"]
+
+
+def test_import_takes_a_snapshot_or_a_cluster(run, snapshot, tmp_path):
+    code, _, err = run("import", "main", "--snapshot", snapshot, "--out", tmp_path / "x")
+    assert code == 1
+    assert "--snapshot replaces the live cluster" in err

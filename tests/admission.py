@@ -5,6 +5,7 @@ come to the same verdict; where it does not, the row says why.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,15 @@ SIZE = "in body should match '^[0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E|
 DURATION = "in body should match '^([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$'"
 NO_TIME = "the duration is no time at all; write such as 45s, 30m or 1h30m"
 OUT_OF_RANGE = "the size is out of range; write more than 0, and below 8Ei"
+POLICIES = Path(__file__).parents[1] / "policies"
+ANY = {"annotations": {"poolkeeper.dev/topic-prefixes": "*"}}
+"""The metadata of a namespace whose Topics may have any name."""
+
+
+def denial(policy, text):
+    """What the server says when a policy refuses, after the resource's name."""
+    name = f"poolkeeper-{policy}"
+    return f"ValidatingAdmissionPolicy '{name}' with binding '{name}' denied request: {text}"
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,12 @@ def lake(tmp_path: Path) -> Lake:
 
 
 @pytest.fixture
+def history(tmp_path: Path) -> Path:
+    """Where files of samples are put."""
+    return tmp_path / "history"
+
+
+@pytest.fixture
 def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands do all in this process: what Spark does is tested in `test_spark`."""
 

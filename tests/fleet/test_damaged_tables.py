@@ -35,7 +35,7 @@ DAY = cases.DAY
 CODE = 4
 """Of a run that goes well: its budget leaves something out."""
 ABSENT = {"samples"}
-"""Written and read within one step, for clusters with a Prometheus (`test_features`)."""
+"""Written and read within one step, for clusters with a Prometheus (`test_fleet_prometheus`)."""
 UNREAD = ("broker_features", *(table.name for table in TABLES_OF["report"]), "current/step=report")
 """For SQL alone."""
 

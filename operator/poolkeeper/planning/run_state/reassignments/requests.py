@@ -15,7 +15,7 @@ does not say that anybody works on it. An entry is judged by the partition that 
 
 A request of which nothing is at work blocks every later one, and some of them wait there for the
 next controller: it loses data or cannot start (`Consequence`). The table of live brokers that this
-follows is in `tests/simulation/test_irregular.py`.
+follows is in `tests/simulation/test_irregular.py` and `tests/simulation/test_irregular_ends.py`.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -21,25 +21,24 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kafka import KafkaConsumer, KafkaProducer
 from kazoo.client import KazooClient
 
-import traffic
 from archives import archive_classes
 from conditions import until
 from frozen import freeze
 from poolkeeper.model.topology import Partition
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
+from real.isr_law import Faults, reasonless
+from real.migrated_topic import BATCH_BYTES, DELIVERY_S, ORIGIN, PARTITIONS, TOPIC, Clients, fill
 from real.support import (
     HOLDER,
     REQUEST,
-    Change,
     Ran,
     assert_nothing_left,
     body,
@@ -53,54 +52,18 @@ from real.support import (
     seen,
 )
 
-TOPIC = "t"
-PARTITIONS = 4
-ORIGIN = [(1, 2), (2, 1)] * 2
-BATCH_BYTES = 64 * 1024
 SLOW = {"throttle": {"mode": "Fixed", "rate": "64Ki"}}
 FAST = {"throttle": {"mode": "Fixed", "rate": "50Mi"}}
 SESSION_MS = 6_000
-REACTION_MS = 20_000
 """How long ZooKeeper keeps a session: a broker's, and that of who executes."""
 SETTINGS = (
     ("replication.quota.window.num", "2"),
     ("replica.fetch.max.bytes", str(BATCH_BYTES)),
     ("compression.type", "uncompressed"),
 )
+
 DELETED_S = 20
-DELIVERY_S = 900
-"""Before Kafka 2.4, a leader whose ISR is to grow takes no records while ZooKeeper is away."""
 THROTTLES = "/poolkeeper/records/throttles"
-
-
-class Clients(traffic.Traffic):
-    """A producer and a consumer; what was acknowledged is read again in the end."""
-
-    def read_again(self, deadline_s: float = 60) -> list[str]:
-        """Return what is wrong with what somebody reads now who begins where these began."""
-        wrong: list[str] = []
-        found = dict.fromkeys(self._partitions, 0)
-        consumer = KafkaConsumer(
-            bootstrap_servers=self._bootstrap.split(","), auto_offset_reset="none"
-        )
-        try:
-            consumer.assign(self._partitions)
-            for partition, offset in self._begin.items():
-                consumer.seek(partition, offset)
-            end = time.monotonic() + deadline_s
-            while time.monotonic() < end and any(
-                found[each] < self._acknowledged[each] for each in self._partitions
-            ):
-                for partition, records in consumer.poll(timeout_ms=500).items():
-                    for record in records:
-                        number = int(record.value[: -len(traffic.PAYLOAD)])
-                        if number != found[partition]:
-                            wrong.append(f"{partition}: {number} where {found[partition]} was due")
-                        found[partition] = number + 1
-        finally:
-            consumer.close()
-        missing = {p: self._acknowledged[p] for p in found if found[p] < self._acknowledged[p]}
-        return [*wrong, *(f"{p}: {found[p]} of {n} are there" for p, n in missing.items())]
 
 
 @dataclass
@@ -343,85 +306,10 @@ class Migration:
         return {broker.id for broker in self.sandbox.spec.brokers}
 
 
-@dataclass(frozen=True)
-class Faults:
-    """What may have cost a replica its place in the ISR.
-
-    `touched`: brokers that lose it while they are not registered, or have not been for long: a
-    controller acts on a session's end when it gets to it. `failing`: those that lose it at any
-    time. `lagging`: from when to when any may (milliseconds since 1970).
-    """
-
-    touched: Set[int] = frozenset()
-    failing: Set[int] = frozenset()
-    lagging: tuple[tuple[int, int], ...] = ()
-
-    def excuse(self, lost: Set[int], there: Set[int], at_ms: int) -> Set[int]:
-        """Return those of the lost replicas that the faults cost; `there` are registered."""
-        if any(since <= at_ms <= until_ for since, until_ in self.lagging):
-            return lost
-        return lost & (self.failing | (self.touched - there))
-
-
-def reasonless(
-    changes: Sequence[Change], registered: set[int], faults: Faults, size: int = 2
-) -> list[str]:
-    """Return where a partition had fewer replicas in sync than its faults alone cost.
-
-    A replica is missing for a reason if the faults excuse its broker when it left the ISR, until it
-    is in it again. All others that a partition had before a move, or has after it, are in sync at
-    any time. `size` is the replication factor: longer lists are those of moves
-    under way.
-    """
-    found: list[str] = []
-    there = dict.fromkeys(registered, -REACTION_MS)
-    before = {str(p): set(replicas) for p, replicas in enumerate(ORIGIN)}
-    isrs, hurt = dict(before), {p: set[int]() for p in before}
-    for at, change in enumerate(changes):
-        match change.path.split("/"):
-            case ["", "brokers", "ids", broker]:
-                there.pop(int(broker), None)
-                if change.kind != "DELETE":
-                    there[int(broker)] = change.time_ms
-            case ["", "brokers", "topics", topic] if topic == TOPIC:
-                before |= _lists(change, size)
-            case ["", "brokers", "topics", topic, "partitions", p, "state"] if topic == TOPIC:
-                isr = set(change.body["isr"])
-                settled = {b for b, at_ms in there.items() if change.time_ms - at_ms >= REACTION_MS}
-                lost = faults.excuse(isrs[p] - isr, settled, change.time_ms)
-                hurt[p] = (hurt[p] | lost) - isr
-                isrs[p] = isr
-                later = (_lists(each, size).get(p) for each in changes[at:])
-                after = next((lists for lists in later if lists), before[p])
-                if not any(lists <= isr | hurt[p] for lists in (before[p], after)):
-                    found.append(f"{p}: isr {sorted(isr)}, {sorted(there)} registered")
-    return found
-
-
-def _lists(change: Change, size: int) -> dict[str, set[int]]:
-    """The lists of the partitions that rest, if this is a change of the topic's node."""
-    if change.path != f"/brokers/topics/{TOPIC}" or not change.data:
-        return {}
-    lists = change.body["partitions"].items()
-    return {p: set(replicas) for p, replicas in lists if len(replicas) == size}
-
-
 def pass_time(seconds: float) -> None:
     """Let time pass: what is tried is that somebody is away for so long."""
     end = time.monotonic() + seconds
     until(lambda: time.monotonic() >= end, "time passes", seconds + 60)
-
-
-def fill(bootstrap: str, batches: Sequence[int]) -> None:
-    """Put so many batches of 64 KiB into each partition; brokers write them out themselves."""
-    producer = KafkaProducer(
-        bootstrap_servers=bootstrap.split(","), acks="all", compression_type="gzip"
-    )
-    for number in range(max(batches)):
-        for partition in (p for p, count in enumerate(batches) if number < count):
-            producer.send(TOPIC, value=b"x" * (BATCH_BYTES - 512), partition=partition)
-        producer.flush(timeout=60)
-    producer.close(timeout=10)
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from conditions import until
-from real.migrations import FAST, ORIGIN, SLOW, TOPIC, Executor, Migration, migration
+from real.migrated_topic import ORIGIN, TOPIC
+from real.migrations import FAST, SLOW, Executor, Migration, migration
 from real.support import HOLDER, body
 
 pytestmark = pytest.mark.long
-
 AWAY_S = 8
 """Longer than any session."""
 OTHERS = {"retention.ms": "600000"}

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from poolkeeper.sandbox import Sandbox
-from real import faults
-from real.migrations import FAST, PARTITIONS, TOPIC, is_clean, migration_on, started
+from real.faults.nodes import somebody_moves_one_of_ours
+from real.migrated_topic import PARTITIONS, TOPIC
+from real.migrations import FAST, is_clean, migration_on, started
 from real.support import assert_nothing_left
 
 MEDIUM = {"throttle": {"mode": "Fixed", "rate": "96Ki"}}
@@ -48,7 +49,7 @@ def is_kept(sandbox: Sandbox, folder: Path) -> bool:
     folder.mkdir()
     with migration_on(sandbox, folder, BATCHES) as under_way:
         under_way.declare(pool="right", execution=MEDIUM)
-        faults.somebody_moves_one_of_ours(under_way)
+        somebody_moves_one_of_ours(under_way)
         under_way.declare(execution=FAST)
         under_way.apply()
     return not is_clean(sandbox)

@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 
 from poolkeeper.sandbox import Sandbox
-from real import faults
-from real.faults import Do, lives_on, zookeeper_away
-from real.migrations import FAST, PARTITIONS, is_clean, migration_on, started
+from real.faults import disks, executors, manifests, nodes, servers, zookeeper
+from real.faults.harm import Do, lives_on
+from real.migrated_topic import PARTITIONS
+from real.migrations import FAST, is_clean, migration_on, started
 
 NEW, MIDDLE, OLD = "3.9.2", "2.8.2", "2.0.1"
 ALL = (NEW, MIDDLE, OLD)
@@ -68,46 +69,46 @@ class Fault:
 FAULTS = (
     Fault(
         *("controller-dies", ALL, "kill -9 of the controller, which returns"),
-        *("the executor goes on", lives_on(faults.controller_dies_and_returns)),
+        *("the executor goes on", lives_on(servers.controller_dies_and_returns)),
         touches=Touched.ONE,
     ),
     Fault(
         *("controller-stays-away", ENDS, "kill -9 of the controller, a source, until the end"),
-        *("the next controller takes the request up", faults.controller_stays_away),
+        *("the next controller takes the request up", servers.controller_stays_away),
         touches=Touched.ONE,
     ),
     Fault(
         *("controller-stands-still", ALL, "SIGSTOP of the controller until its session has ended"),
-        *("the old controller does no harm", lives_on(faults.controller_stands_still)),
+        *("the old controller does no harm", lives_on(servers.controller_stands_still)),
         touches=Touched.ONE,
     ),
     Fault(
         *("targets-die", ALL, "kill -9 of all targets, which return"),
-        *("the executor goes on", lives_on(faults.targets_die_and_return)),
+        *("the executor goes on", lives_on(servers.targets_die_and_return)),
         touches=Touched.TARGETS,
     ),
     Fault(
         *("target-stands-still", ENDS, "SIGSTOP of a target until its session has ended"),
-        *("the executor goes on", lives_on(faults.target_stands_still)),
+        *("the executor goes on", lives_on(servers.target_stands_still)),
         touches=Touched.ONE,
     ),
     Fault(
         *("origin-dies", ALL, "kill -9 of a leader, which returns"),
-        *("the other source leads", lives_on(faults.origin_dies_and_returns)),
+        *("the other source leads", lives_on(servers.origin_dies_and_returns)),
         touches=Touched.ONE,
     ),
     Fault(
         *("everything-dies", ALL, "kill -9 of all brokers, ZooKeeper and the executor"),
-        *("another executor resumes the run", faults.everything_dies),
+        *("another executor resumes the run", servers.everything_dies),
         touches=Touched.ALL,
     ),
     Fault(
         *("executor-overtaken", ENDS, "SIGSTOP of the executor until another one has its journal"),
-        *("the first ends without a write", faults.overtaken_while_it_stood_still),
+        *("the first ends without a write", executors.overtaken_while_it_stood_still),
     ),
     Fault(
         *("rollback-dies", ALL, "kill -9 of the executor once a rollback was asked for"),
-        *("the next one takes it back", faults.rollback_dies),
+        *("the next one takes it back", executors.rollback_dies),
     ),
     Fault(
         *(
@@ -115,106 +116,106 @@ FAULTS = (
             ALL,
             "kill -9 of each executor after its first write",
         ),
-        *("others take it back", faults.rollback_dies_at_each_write),
+        *("others take it back", executors.rollback_dies_at_each_write),
     ),
     Fault(
         *("rollback-dies-often-alone", HAS_API, "the same where only ZooKeeper is declared"),
-        *("others take it back", faults.without_brokers(faults.rollback_dies_at_each_write)),
+        *("others take it back", executors.without_brokers(executors.rollback_dies_at_each_write)),
     ),
     Fault(
         *("dead-target-stopped", ALL, "a target is dead; the run is stopped, then `stop --now`"),
-        *("it says what to do; all is as it was", faults.stopped_with_a_dead_target),
+        *("it says what to do; all is as it was", servers.stopped_with_a_dead_target),
         touches=Touched.ONE,
     ),
     Fault(
         *("dead-target-removed", ALL, "a target is dead and leaves its pool's brokers"),
-        *("what waits for it is cancelled", faults.removed_from_its_pool, (3, 4)),
+        *("what waits for it is cancelled", servers.removed_from_its_pool, (3, 4)),
         touches=Touched.ONE,
     ),
     Fault(
         *("zookeeper-15-s", ALL, "ZooKeeper is killed, and started after 15 s"),
-        *("the executor takes its journal again", zookeeper_away(15)),
+        *("the executor takes its journal again", zookeeper.away(15)),
         touches=Touched.ALL,
     ),
     Fault(
         *("zookeeper-60-s", ENDS, "ZooKeeper is killed, and started after a minute"),
-        *("the executor takes its journal again", zookeeper_away(60)),
+        *("the executor takes its journal again", zookeeper.away(60)),
         touches=Touched.ALL,
     ),
     Fault(
         *("zookeeper-5-min", ENDS, "ZooKeeper is killed, and started after five minutes"),
-        *("the executor takes its journal again", zookeeper_away(300)),
+        *("the executor takes its journal again", zookeeper.away(300)),
         touches=Touched.ALL,
     ),
     Fault(
         *("zookeeper-cut-off", ALL, "SIGSTOP of ZooKeeper for longer than all sessions"),
-        *("it goes on; deaf brokers are named and restarted", faults.zookeeper_cut_off),
+        *("it goes on; deaf brokers are named and restarted", zookeeper.cut_off),
         touches=Touched.ALL,
     ),
     Fault(
         *("zookeeper-disk-full", ENDS, "ZooKeeper's files cannot grow; it dies, and gets room"),
-        *("the executor goes on", lives_on(faults.zookeeper_disk_full)),
+        *("the executor goes on", lives_on(zookeeper.disk_full)),
         touches=Touched.ALL,
     ),
     Fault(
         *("plan-cut", ENDS, "the executor is killed, and half of the stored plan is gone"),
-        *("the path is named; `repair` ends the run", faults.plan_of_the_run_is_cut),
+        *("the path is named; `repair` ends the run", nodes.plan_of_the_run_is_cut),
     ),
     Fault(
         *("record-damaged", ENDS, "the record of the topic is cut while it moves"),
-        *("the path is named; `repair` mends it", faults.topic_record_is_damaged),
+        *("the path is named; `repair` mends it", nodes.topic_record_is_damaged),
     ),
     Fault(
         *("run-removed", ALL, "the executor is killed, and the run's node deleted"),
-        *("the throttles are named, and taken off", faults.run_node_is_removed),
+        *("the throttles are named, and taken off", nodes.run_node_is_removed),
     ),
     Fault(
         *("throttles-restored", ENDS, "configs of the middle of the run are restored after it"),
-        *("they are named; `repair` unsets them", faults.old_throttles_are_restored),
+        *("they are named; `repair` unsets them", nodes.old_throttles_are_restored),
     ),
     Fault(
         *("request-deleted", ALL, "somebody deletes our request"),
-        *("it is no cancel: the moves arrive", lives_on(faults.request_is_deleted)),
+        *("it is no cancel: the moves arrive", lives_on(nodes.request_is_deleted)),
     ),
     Fault(
         *("request-unreadable", HAS_API, "a request that no controller can read lies there before"),
-        *("it is named and removed, the controller woken", faults.request_that_nobody_can_read),
+        *("it is named and removed, the controller woken", nodes.request_that_nobody_can_read),
     ),
     Fault(
         *("foreign-move", HAS_API, "somebody moves a partition of ours by the brokers' API"),
-        *("it is left alone: exit code 4", faults.somebody_moves_one_of_ours),
+        *("it is left alone: exit code 4", nodes.somebody_moves_one_of_ours),
     ),
     Fault(
         *("log-directory-full", ALL, "the files of a target cannot grow any more"),
-        *("the directory is named; with room it goes on", faults.log_directory_is_full),
+        *("the directory is named; with room it goes on", disks.log_directory_is_full),
         batches_more=24,
         touches=Touched.ONE,
     ),
     Fault(
         *("origin-full-in-rollback", ALL, "the files of a source cannot grow while it rolls back"),
-        *("the directory is named; with room it ends", faults.origin_is_full_in_a_rollback),
+        *("the directory is named; with room it ends", disks.origin_is_full_in_a_rollback),
         batches_more=24,
         touches=Touched.ONE,
     ),
     Fault(
         *("origin-full-in-rollback-alone", HAS_API, "the same where only ZooKeeper is declared"),
-        *("with room it ends", faults.origin_is_full_in_a_rollback_by_failover),
+        *("with room it ends", disks.origin_is_full_in_a_rollback_by_failover),
         batches_more=24,
         touches=Touched.ONE,
     ),
     Fault(
         *("target-full-in-rollback", ALL, "the files of a target cannot grow; it is rolled back"),
-        *("what is in flight is as it was", faults.target_is_full_in_a_rollback),
+        *("what is in flight is as it was", disks.target_is_full_in_a_rollback),
         batches_more=24,
         touches=Touched.ONE,
     ),
     Fault(
         *("folder-empty", ENDS, "the manifests of `run` disappear, and come back"),
-        *("it says so, and lets nothing go", faults.folder_is_empty),
+        *("it says so, and lets nothing go", manifests.folder_is_empty),
     ),
     Fault(
         *("plan-only", ENDS, "the mode becomes PlanOnly, and Apply again"),
-        *("the run is ours, its throttles are told", faults.plan_only_in_mid_run),
+        *("the run is ours, its throttles are told", manifests.plan_only_in_mid_run),
     ),
 )
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from real.migrations import ORIGIN, REACTION_MS, TOPIC, Faults, reasonless
+from real.isr_law import REACTION_MS, Faults, reasonless
+from real.migrated_topic import ORIGIN, TOPIC
 from real.support import Change
 
 BROKERS = {1, 2, 3, 4}

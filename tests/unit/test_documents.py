@@ -64,7 +64,7 @@ def test_the_page_on_tenancy_names_what_there_is() -> None:
             field
             in spec | schemas.kinds()["ResourcePool"].schema["properties"]["spec"]["properties"]
         )
-    conditions = (PACKAGE / "resources/status/topic_conditions.py").read_text()
+    conditions = (PACKAGE / "resources/status/topic/claim_rules.py").read_text()
     for reason in ("AdoptionRequired", "AdoptionRefused", "NameNotAllowed", "TopicConflict"):
         assert f"`{reason}`" in page
         assert f'"{reason}"' in conditions

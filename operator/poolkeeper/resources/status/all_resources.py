@@ -16,7 +16,7 @@ from poolkeeper.resources.status.conditions import is_stalled
 from poolkeeper.resources.status.kafka_cluster import cluster_status
 from poolkeeper.resources.status.resource_pool import pool_status
 from poolkeeper.resources.status.status_inputs import StatusInputs, status_inputs_of, work_of
-from poolkeeper.resources.status.topic import topic_status
+from poolkeeper.resources.status.topic.topic_status import topic_status
 
 NOT_YET = Outcome(State.WAITING)
 """The outcome reported for a cluster before its first pass."""

@@ -14,7 +14,8 @@ from poolkeeper.resources.status.conditions import (
     conditions,
 )
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs
-from poolkeeper.resources.status.topic_conditions import READY_RULES, STEPS, TopicSituation
+from poolkeeper.resources.status.topic.ready_rules import READY_RULES, STEPS
+from poolkeeper.resources.status.topic.situation import TopicSituation
 from poolkeeper.resources.status.wording import coarse
 
 _FACTS = (

@@ -1,0 +1,136 @@
+"""Rules about whose a Kafka topic is: of Topics that go, have no right to it, or share its name."""
+
+from poolkeeper.model.desired import Claim
+from poolkeeper.model.specs import DeletionPolicy, KafkaClusterSpec, Mode
+from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, is_doomed
+from poolkeeper.planning.problem.pool_membership import metric_name
+from poolkeeper.planning.problem.topic_rights import Right, prefix_of
+from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
+from poolkeeper.resources.status.status_inputs import (
+    is_owned,
+)
+from poolkeeper.resources.status.topic.differences import approval_text
+from poolkeeper.resources.status.topic.situation import TopicSituation
+from poolkeeper.resources.status.wording import (
+    count,
+    few,
+)
+
+_NAMED_BY_HASH_MAX = 10
+
+
+def if_deleting(at: TopicSituation) -> ReadyCondition | None:
+    """What is told of a Topic that is being deleted: whether its Kafka topic goes with it."""
+    if not at.resource.deleting:
+        return None
+    message = "its Kafka topic is kept"
+    topic, owners = at.spec.topic, at.inputs.owners
+    if topic in owners.specs or topic in owners.held:
+        claimants = at.inputs.claimants.get(topic, ())
+        message += f", as it is also named by {few(sorted(claimants))}" if claimants else ""
+    if at.spec.deletion_policy is DeletionPolicy.DELETE and is_owned(at.inputs, at.spec):
+        message = f"Kafka topic {at.spec.topic} is being deleted"
+        keep = "set spec.deletionPolicy to Retain to delete this Topic and keep the data"
+        if at.work.mode is not Mode.APPLY:
+            message = f"{at.cluster} is in mode {at.work.mode}: nothing is deleted; {keep}"
+        elif at.outcome.progress is not None:
+            message = f"waits for the run under way to end; {keep}"
+        elif at.work.waiting and at.work.plan:
+            message = f"{approval_text(at)} to delete Kafka topic {at.spec.topic}; {keep}"
+        elif at.plan_work.problems:
+            message = f"{at.plan_work.problems[0].message}; {keep}"
+    return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
+
+
+def if_without_right(at: TopicSituation) -> ReadyCondition | None:
+    """What is told of a Topic that has no right to the Kafka topic that it names.
+
+    If another Topic has it, that is a conflict, unless the namespace may not use the name at all.
+    """
+    topic, found = at.spec.topic, at.inputs
+    lacking = found.owners.without_right.get(Claim(topic, at.spec.owner))
+    desired = found.desired
+    if lacking is None or desired is None:
+        return None
+    if lacking in (Right.SYSTEM_NAME, Right.FOREIGN_NAME):
+        message = _name_text(at, lacking, desired.cluster)
+        return ReadyCondition(ReadyStatus.STALLED, "NameNotAllowed", message)
+    owners = found.owners
+    if topic in owners.specs or topic in owners.held | owners.stranded:
+        return None
+    if lacking is Right.CLOSED:
+        message = f"{_existing_text(at)}: {at.cluster} lets nobody take it over (spec.adoption)"
+        return ReadyCondition(ReadyStatus.STALLED, "AdoptionRefused", message)
+    request = next((r for r in found.adoptions if r.namespace == at.spec.namespace), None)
+    if request is None or all(each.topic != topic for each in request.topics):
+        return None
+    message = f"{_existing_text(at)}: {_asking_text(at, request)}; until then nothing is done to it"
+    return ReadyCondition(ReadyStatus.RECONCILING, "AdoptionRequired", message)
+
+
+def _asking_text(at: TopicSituation, request: AdoptionRequest) -> str:
+    """Say what to approve. Of many Topics none names the hash or how many they are.
+
+    Both change with each of them: thousands of statuses would be written again for one more Topic.
+    """
+    others = len(request.topics) - 1
+    if others >= _NAMED_BY_HASH_MAX:
+        approve = f"kubectl poolkeeper approve adoption/{request.namespace}"
+        rest = "and whatever else its namespace asks for"
+        return f"in {at.cluster} a person may let this Topic have it, {rest} ({approve})"
+    beside = f" and {count(others, 'other topic')} of this namespace" if others else ""
+    return f"approve {request.hash} in {at.cluster} to let this Topic have it{beside}"
+
+
+def _existing_text(at: TopicSituation) -> str:
+    record = at.inputs.found.record_of(at.spec.topic)
+    whose = "nobody declared it" if record is None else f"it was {record.owner}'s"
+    return f"Kafka topic {at.spec.topic} exists, and {whose}"
+
+
+def _name_text(at: TopicSituation, lacking: Right, cluster: KafkaClusterSpec) -> str:
+    name, namespace = at.spec.topic, at.spec.namespace
+    if lacking is Right.SYSTEM_NAME:
+        return (
+            f"{name} begins with _, and spec.systemTopics of {at.cluster} does not name namespace"
+            f" {namespace}: choose another spec.topicName"
+        )
+    return (
+        f"{name} does not begin with {prefix_of(cluster, namespace)}, as spec.topicNames of"
+        f" {at.cluster} asks for namespace {namespace}: choose another spec.topicName"
+    )
+
+
+def if_not_owner(at: TopicSituation) -> ReadyCondition | None:
+    """What is told of a Topic whose Kafka topic follows another Topic, or none of several."""
+    if at.is_owner:
+        return None
+    topic, found = at.spec.topic, at.inputs
+    assert found.observation is not None
+    winner = found.owners.specs.get(topic)
+    if winner is not None:
+        holds = f"belongs to {winner.owner}, which declared it first"
+    else:
+        rivals = {*found.claimants.get(topic, ())} - {at.spec.owner}
+        record = found.observation.records.topics.get(topic)
+        # The recorded owner keeps its Kafka topic even if its spec cannot be read.
+        others = few(sorted(rivals) or [record.owner if record else "another Topic"])
+        holds = f"is {others}'s, too"
+        desired = found.desired
+        if desired and record and is_doomed(desired, found.found, topic):
+            message = (
+                f"Kafka topic {topic} belongs to {record.owner}, with which it is being deleted"
+            )
+            return ReadyCondition(ReadyStatus.RECONCILING, "TopicConflict", message)
+    message = f"Kafka topic {topic} {holds}; delete one of the Topics"
+    return ReadyCondition(ReadyStatus.STALLED, "TopicConflict", message)
+
+
+def if_alike_in_metrics(at: TopicSituation) -> ReadyCondition | None:
+    """What is told of a Topic whose name Kafka's metrics cannot tell from that of another topic."""
+    topic = at.spec.topic
+    twin = at.inputs.topic_of_metric_name.get(metric_name(topic), topic)
+    if not at.standing.exists and twin != topic:
+        message = f"Kafka cannot tell {topic} from topic {twin} in its metrics: choose another name"
+        return ReadyCondition(ReadyStatus.STALLED, "TopicConflict", message)
+    return None

@@ -2,6 +2,6 @@
 
 In come parsed resources; out goes what is declared for each Kafka cluster (Desired), or problems.
 
-Read `assembly` (resources to Desired), `declaration_limits`, `cross_checks`; for files: `folder`
-and `folder_conflicts`.
+Read `assembly` (resources to Desired), `verdicts` (what is wrong with single ones),
+`declaration_limits`, `cross_checks`; for files: `folder` and `folder_conflicts`.
 """

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from poolkeeper.model.desired import Claim
-from poolkeeper.resources.checks.assembly import Assembly, Verdict, assemble
+from poolkeeper.resources.checks.assembly import Assembly, assemble
+from poolkeeper.resources.checks.verdicts import Verdict
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from unit.resources.bodies import assembly, kafka_cluster, pool, topic
 

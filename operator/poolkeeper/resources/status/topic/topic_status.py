@@ -5,7 +5,7 @@ from typing import Any
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.planning.run_state.progress.convergence import TopicStanding
-from poolkeeper.resources.checks.assembly import Verdict
+from poolkeeper.resources.checks.verdicts import Verdict
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import (
     ReadyCondition,

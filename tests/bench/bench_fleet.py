@@ -303,7 +303,7 @@ def _straggler(partitions: int, slots: int) -> None:
     """From weights alone: a slot that waits is the same in processes and executors."""
     weights = [max(1, partitions // 100)] * 400 + [partitions * 2]
     bound = max(max(weights), sum(weights) / slots)
-    by_weight = task_groups.runs(weights, pipeline.TASKS_PER_SLOT * slots)
+    by_weight = task_groups.runs(weights, task_groups.TASKS_PER_SLOT * slots)
     by_name = list(range(len(weights)))
     found = [makespan(weights, placed, slots) / bound for placed in (by_weight, by_name)]
     print(f"a giant among 400: {found[0]:.2f} of an even share by weight, {found[1]:.2f} by name")

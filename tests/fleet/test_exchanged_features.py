@@ -13,7 +13,7 @@ from fleet.in_process import InProcess
 from poolkeeper.fleet.engines.engines import Engine
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.stages import pipeline
-from poolkeeper.fleet.stages.features import feature_rows
+from poolkeeper.fleet.stages.features import day_features, feature_rows
 from poolkeeper.fleet.stages.features.feature_rows import coded
 from poolkeeper.fleet.stages.features.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import FleetOutcome
@@ -69,8 +69,8 @@ def compared(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     expected = made(HERE, whole, files)
     assert [line.cluster for line in expected.failed] == ["third"]
     assert expected.total("samples") > 4000
-    monkeypatch.setattr(pipeline, "HELD_SAMPLES", 100)
-    monkeypatch.setattr(pipeline, "SHARE_SAMPLES", 900)
+    monkeypatch.setattr(day_features, "HELD_SAMPLES", 100)
+    monkeypatch.setattr(day_features, "SHARE_SAMPLES", 900)
     assert made(engine, shared, files) == expected
     assert cases.rows_of_all(shared) == cases.rows_of_all(whole)
     assert cases.rows(shared, schemas.FEATURES, "second").num_rows > 50

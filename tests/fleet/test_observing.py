@@ -39,7 +39,7 @@ def task(lake: Lake, name: str, folder: Path | None = None) -> snapshot.Snapshot
     manifest, root, file = manifests.read(lake)[name], "", None
     if folder is not None:
         root = root_of(folder)
-        (file,) = pipeline.snapshot_files(ArrowObjects(root), root)[""][name]
+        (file,) = snapshot.files_by_day(ArrowObjects(root), root)[""][name]
     return snapshot.SnapshotTask(
         name,
         manifest.text,
@@ -47,7 +47,7 @@ def task(lake: Lake, name: str, folder: Path | None = None) -> snapshot.Snapshot
         folder=root,
         file=file.name if file else "",
         bytes=file.bytes if file else 0,
-        input=pipeline.input_of_snapshot(manifest.digest, root, file),
+        input=snapshot.input_of_snapshot(manifest.digest, root, file),
         timeout_s=3.0,
         deadline_s=30.0,
     )
@@ -133,7 +133,7 @@ def test_snapshot_files_of_every_form(suffix: str, lake: Lake, tmp_path: Path) -
     write = snapshot_file.write if suffix == ".parquet" else snapshots.write
     write(folder / f"main{suffix}", cluster)
     (folder / "README.md").write_text("no snapshot")
-    assert list(pipeline.snapshot_files(ArrowObjects(root_of(folder)), "")[""]) == ["main"]
+    assert list(snapshot.files_by_day(ArrowObjects(root_of(folder)), "")[""]) == ["main"]
     outcome = pipeline.snapshot(ALONE, lake, cases.DAY, [task(lake, "main", folder)])
     assert outcome.failed == ()
     assert cases.plan_input(lake).cluster.topics == cluster.topics

@@ -28,7 +28,7 @@ from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.stages import day_clusters, day_report, pipeline
 from poolkeeper.fleet.stages.features.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import TABLES_OF, FleetOutcome, Step, carry_out
-from poolkeeper.fleet.stages.snapshot import SnapshotTask
+from poolkeeper.fleet.stages.snapshot import SnapshotTask, files_by_day, input_of_snapshot
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.model import snapshots
 from poolkeeper.rebalances.planning import response, task_runner
@@ -109,9 +109,9 @@ def prepared(lake: Lake, folder: Path) -> tuple[list[SnapshotTask], Path]:
             folder=root,
             file=file.name,
             bytes=file.bytes,
-            input=pipeline.input_of_snapshot(declared[name].digest, root, file),
+            input=input_of_snapshot(declared[name].digest, root, file),
         )
-        for name, (file,) in pipeline.snapshot_files(ArrowObjects(root), root)[""].items()
+        for name, (file,) in files_by_day(ArrowObjects(root), root)[""].items()
     ]
     return tasks, samples
 

@@ -2,6 +2,10 @@
 
 from collections.abc import Sequence
 
+TASKS_PER_SLOT = 16
+ROWS_PER_FILE = 4_000_000
+"""Partitions of several clusters that share files, about at most."""
+
 
 def order(weights: Sequence[int]) -> list[int]:
     """The places of tasks, the heaviest first; of equals the first."""
@@ -26,3 +30,11 @@ def runs(weights: Sequence[int], at_most: int) -> list[int]:
         placed[task] = run
         filled += weight
     return placed
+
+
+def runs_at_most(slots: int, weights: Sequence[int], per_file: int = ROWS_PER_FILE) -> int:
+    """How many runs a job has at the most: many for each slot, so that the last ones end together.
+
+    No file holds much more than `per_file` of what is weighed.
+    """
+    return max(TASKS_PER_SLOT * slots, -(-sum(weights) // per_file))

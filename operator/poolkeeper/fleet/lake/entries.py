@@ -45,6 +45,11 @@ class ClusterEntry:
         """Whether there are rows."""
         return self.status == OK
 
+    @property
+    def partitions(self) -> int:
+        """How many partitions the cluster had; 0 where nothing says."""
+        return int(self.figures.get("partitions", 0))
+
     def of_table(self, table: TableSchema) -> tuple[TableFile, ...]:
         """The files with its rows of a table; raises `Refused` for another version of the table."""
         found = tuple(file for file in self.files if file.table == table.name)

@@ -86,9 +86,7 @@ def each_cluster(
     tables = Tables(known.lake.root, known.storage, secrets.token_hex(4))
     work = partial(_in_task, tables=tables, day=known.day, figures=figures)
     read = known.current[SNAPSHOT]
-    weights = [
-        int(read[name].figures.get("partitions", 0)) if name in read else 0 for name in names
-    ]
+    weights = [read[name].partitions if name in read else 0 for name in names]
     return engine.do([FiguresTask(name) for name in names], work, kind, weights)
 
 

@@ -286,7 +286,7 @@ def _earlier_day(before: Day, reader: Reader, name: str) -> ClusterDay:
     if entry is None or not entry.is_ok:
         return ClusterDay(name)
     if plan is None or not plan.is_ok:
-        return ClusterDay(name, _partitions(entry))
+        return ClusterDay(name, entry.partitions)
     try:
         head = reader.row(plan, schemas.PLANS)
         problems = waves.problems_of_day(reader, plan) if head["problems"] else ()
@@ -298,12 +298,8 @@ def _earlier_day(before: Day, reader: Reader, name: str) -> ClusterDay:
     return _cluster_day(entry, report)
 
 
-def _partitions(entry: ClusterEntry) -> int:
-    return int(entry.figures.get("partitions", 0))
-
-
 def _cluster_day(entry: ClusterEntry, report: ClusterReport) -> ClusterDay:
-    partitions = _partitions(entry)
+    partitions = entry.partitions
     if report.failed:
         return ClusterDay(report.name, partitions)
     return ClusterDay(

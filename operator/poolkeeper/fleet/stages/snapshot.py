@@ -27,6 +27,8 @@ from poolkeeper.errors import Refused
 from poolkeeper.fleet.engines import deadlines
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult, reason_of
 from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem
+from poolkeeper.fleet.lake.lake import DAY, digest_of_file, input_digest
+from poolkeeper.fleet.lake.objects import Objects, StoredObject
 from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas, snapshot_file
 from poolkeeper.fleet.storage.schemas import FAILED, OK
 from poolkeeper.frozen import frozen
@@ -45,6 +47,44 @@ CLIENT_CONFIG = "POOLKEEPER_CLIENT_CONFIG"
 CONNECTING_AT_A_TIME = 32
 READING_AT_A_TIME = 4
 _READING = Semaphore(READING_AT_A_TIME)
+
+
+SnapshotFiles = dict[str, list[StoredObject]]
+"""Files of one day by cluster; a cluster should have one."""
+
+
+def files_by_day(objects: Objects, folder: str) -> dict[str, SnapshotFiles]:
+    """Snapshot files by day, those of no day under ""; raises `Refused` where there are none.
+
+    `main.json.gz` is of cluster `main`; files in `day=2026-03-01/` are of that day.
+    """
+    found: dict[str, SnapshotFiles] = {}
+    for file in objects.children(""):
+        day = file.name.removeprefix("day=") if file.is_folder else ""
+        if file.is_folder and not DAY.fullmatch(file.name.removeprefix("day=")):
+            continue
+        for each in objects.children(file.path) if file.is_folder else (file,):
+            suffix = next((s for s in snapshot_file.SUFFIXES if each.name.endswith(s)), None)
+            if suffix is not None and not each.is_folder:
+                of_day = found.setdefault(day, {})
+                of_day.setdefault(each.name.removesuffix(suffix), []).append(each)
+    if not found:
+        raise Refused(
+            f"{folder}: holds no snapshots (expected {', '.join(snapshot_file.SUFFIXES)})"
+        )
+    return found
+
+
+def input_of_snapshot(declared: str, folder: str, file: StoredObject | None) -> str:
+    """The digest of what is to be read of a cluster; `folder`: of files, empty: its ZooKeeper.
+
+    `declared`: the digest of what is declared of it.
+    """
+    if folder and file is None:
+        return ""
+    if file is None:
+        return input_digest("snapshot", "zookeeper", declared)
+    return input_digest("snapshot", "file", digest_of_file(file, folder))
 
 
 @frozen

@@ -182,7 +182,7 @@ def _files_by_day(
 ) -> dict[str, dict[str, list["StoredObject"]]]:
     """Files by day and cluster, only of the day that is asked for; those of no day are today's."""
     files: dict[str, dict[str, list[StoredObject]]] = {}
-    found = snapshot_files.fleet("stages.pipeline").snapshot_files(objects, where)
+    found = snapshot_files.fleet("stages.snapshot").files_by_day(objects, where)
     for day, of_day in found.items():
         if day:
             end_of(day, f"{where}/day={day}: day")
@@ -246,7 +246,7 @@ class _Tasks:
 
     def _input(self, name: str, file: "StoredObject | None" = None) -> str:
         manifest = self._manifests.get(name)
-        found: str = snapshot_files.fleet("stages.pipeline").input_of_snapshot(
+        found: str = snapshot_files.fleet("stages.snapshot").input_of_snapshot(
             manifest.digest if manifest else "", self._folder, file
         )
         return found

@@ -82,7 +82,7 @@ def rows_of_source(source: SourceTask, storage: Storage, window: HistoryWindow) 
     """How many samples there are at most; raises where that cannot be read."""
     if source.snapshot is not None:
         inside = window.begin_ms <= int(source.snapshot.figures["read_ms"]) < window.end_ms
-        return int(source.snapshot.figures["partitions"]) if inside else 0
+        return source.snapshot.partitions if inside else 0
     if source.samples is not None:
         _require_read(source.samples)
         return int(source.samples.figures["samples"])

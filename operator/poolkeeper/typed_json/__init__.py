@@ -1,0 +1,49 @@
+"""JSON read into declared types; what is wrong is told with its place, all of it.
+
+In come texts and a type; out come values of that type, or `InvalidInput` with every problem.
+
+Read `reading` (texts and plain values into a type), `declared_types` (what types can say), then
+`mistakes` (what is not as declared), `repeated_keys` (what parsers do not tell), `plain_values`
+(Python's own parser) and `descriptions` (their words).
+"""
+
+from poolkeeper.typed_json.declared_types import (
+    INTEGER_MAX,
+    BrokerId,
+    BrokerIds,
+    ByteSum,
+    Finite,
+    JsonObject,
+    Milliseconds,
+    Natural,
+    PartitionNumber,
+    ReplicaList,
+    SparseObject,
+    refuse_twice,
+    unique,
+)
+from poolkeeper.typed_json.descriptions import description, word
+from poolkeeper.typed_json.plain_values import said_of
+from poolkeeper.typed_json.reading import convert, decode, parse
+
+__all__ = [
+    "INTEGER_MAX",
+    "BrokerId",
+    "BrokerIds",
+    "ByteSum",
+    "Finite",
+    "JsonObject",
+    "Milliseconds",
+    "Natural",
+    "PartitionNumber",
+    "ReplicaList",
+    "SparseObject",
+    "convert",
+    "decode",
+    "description",
+    "parse",
+    "refuse_twice",
+    "said_of",
+    "unique",
+    "word",
+]

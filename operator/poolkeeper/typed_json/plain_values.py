@@ -1,0 +1,31 @@
+"""A JSON text as plain values, by Python's own parser; what is no JSON is told with its place."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from poolkeeper.errors import InvalidInput, Problem
+
+
+def said_of(wrong: json.JSONDecodeError) -> str:
+    """What is wrong and at which character; some of the library's texts end before the place."""
+    return (
+        f"{wrong.msg.removesuffix(' at').removesuffix(' starting')}, at character {wrong.pos + 1}"
+    )
+
+
+def parse_plain(
+    data: bytes, file: str, hook: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
+    """Read a JSON text; `hook` makes the value of an object, of its pairs."""
+    try:
+        return json.loads(data, object_pairs_hook=hook)
+    except json.JSONDecodeError as wrong:
+        message = f"is not JSON: {said_of(wrong)}"
+        raise InvalidInput([Problem(file, wrong.lineno, "", message)]) from None
+    except UnicodeDecodeError:
+        raise InvalidInput([Problem(file, 0, "", "is not UTF-8")]) from None
+    except RecursionError:
+        raise InvalidInput([Problem(file, 0, "", "is nested too deeply")]) from None
+    except ValueError:
+        raise InvalidInput([Problem(file, 0, "", "has a number that is too long")]) from None

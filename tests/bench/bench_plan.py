@@ -35,7 +35,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.planner import PlanOptions, make_plan
 from poolkeeper.planning.problem.partitions import table_of
 from poolkeeper.resources.write import manifests as write_manifests
 from poolkeeper.zk.client.gc_pause import collector_paused
@@ -95,7 +95,7 @@ def _least_s(size: int) -> float:
     for _ in range(RUNS):
         begin = time.process_time()
         with collector_paused():
-            make_plan(desired, cluster, table=table)
+            make_plan(desired, cluster, options=PlanOptions(table=table))
         spent_s.append(time.process_time() - begin)
     return min(spent_s)
 
@@ -135,7 +135,7 @@ def _report(name: str, desired: Desired, cluster: Cluster) -> None:
     read_s = time.process_time() - begin
     begin = time.process_time()
     with collector_paused():
-        plan = make_plan(desired, cluster, table=table)
+        plan = make_plan(desired, cluster, options=PlanOptions(table=table))
     spent_s = time.process_time() - begin
     proofs = plan.certificates
     moves = sum(p.replica_moves for p in proofs)

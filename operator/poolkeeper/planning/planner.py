@@ -31,7 +31,7 @@ from poolkeeper.model.problems import is_left_undone
 from poolkeeper.model.specs import ReplicasAtATime
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints import outages, sources
-from poolkeeper.planning.constraints.capacity import eligible_brokers
+from poolkeeper.planning.constraints.capacity import EligibleBrokers, eligible_brokers
 from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
 from poolkeeper.planning.constraints.topic_configs import ConfigRules
 from poolkeeper.planning.diagnosis import drained_brokers, failed_log_dirs, unclean_elections
@@ -41,7 +41,7 @@ from poolkeeper.planning.layout.changes import Change
 from poolkeeper.planning.layout.pool_layout import LayOut, Layout, lay_out
 from poolkeeper.planning.placement.initial import ReplicaCounts
 from poolkeeper.planning.problem import internal_topics
-from poolkeeper.planning.problem.arrays import Rows, brokers_of
+from poolkeeper.planning.problem.arrays import BrokerIndex, Rows, brokers_of
 from poolkeeper.planning.problem.offline_replicas import lost_replicas
 from poolkeeper.planning.problem.partitions import (
     Lists,
@@ -69,24 +69,35 @@ Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
 _NOTHING_RECORDED = Records()
 
 
+@frozen
+class PlanOptions:
+    """How a plan is made, besides of what.
+
+    `prune`: delete topics whose recorded owner wanted that and no longer declares them.
+    `table`: the cluster's columns, if the caller keeps them.
+    `lay_out`: what lays a pool out, for instance one that knows the last layouts.
+    """
+
+    prune: bool = False
+    table: PartitionTable | None = None
+    lay_out: LayOut = lay_out
+
+
+_AS_ALWAYS = PlanOptions()
+
+
 def make_plan(
     desired: Desired,
     cluster: Cluster,
     records: Records = _NOTHING_RECORDED,
     gone: frozenset[int] = frozenset(),
-    *,
-    prune: bool = False,
-    table: PartitionTable | None = None,
-    lay_out: LayOut = lay_out,
+    options: PlanOptions = _AS_ALWAYS,
 ) -> Plan:
     """The plan that brings the cluster to what is declared, as far as the laws permit.
 
     `gone`: brokers that count as lost for good, unless they are live.
-    `prune`: delete topics whose recorded owner wanted that and no longer declares them.
-    `table`: the cluster's columns, if the caller keeps them.
-    `lay_out`: what lays a pool out, for instance one that knows the last layouts.
     """
-    found = proposal(desired, cluster, records, gone, prune=prune, table=table, lay_out=lay_out)
+    found = proposal(desired, cluster, records, gone, options)
     problems = {*found.problems, *diagnosis_problems.of_layouts(found.layouts)}
     return Plan(
         cluster=desired.cluster.name,
@@ -119,22 +130,15 @@ def proposal(
     cluster: Cluster,
     records: Records = _NOTHING_RECORDED,
     gone: frozenset[int] = frozenset(),
-    *,
-    prune: bool = False,
-    table: PartitionTable | None = None,
-    lay_out: LayOut = lay_out,
+    options: PlanOptions = _AS_ALWAYS,
 ) -> Proposal:
     """What brings the cluster to what is declared; arguments as for `make_plan`."""
-    table = table or table_of(cluster)
+    table = options.table or table_of(cluster)
     refuse_long_lists(table)
-    scope = plan_scope(desired, cluster, records, prune=prune, odd=table.odd)
+    scope = plan_scope(desired, cluster, records, prune=options.prune, odd=table.odd)
     brokers = brokers_of(cluster, desired, records, gone, table.replicas.ids)
-    usable = {
-        name: eligible_brokers(pool, brokers, desired.cluster.limits)
-        for name, pool in sorted(scope.pools.items())
-    }
-    observed = lists_of(table, brokers, sources.rows_without_source(cluster, table))
-    observed = replace(observed, lost=lost_replicas(cluster, table, brokers, observed.wide))
+    usable = _usable_brokers(desired, scope, brokers)
+    observed = _lists_as_found(cluster, table, brokers)
     configs = ConfigRules.of(desired, cluster)
     manual, unassignable = manual_changes(scope, cluster, usable, observed)
     lists = _with_manual(observed, manual)
@@ -148,7 +152,7 @@ def proposal(
     added, not_added = new_partitions.additions(scope, cluster, counts)
     lists = lists.with_changed({s.topic: brokers.row_lists(s.replicas) for s in created})
     homes = {s.topic: managed_home(s) for s in scope.to_create if s.topic in lists}
-    given = LayoutInput(desired, usable, {**scope.homes, **homes}, lay_out)
+    given = LayoutInput(desired, usable, {**scope.homes, **homes}, options.lay_out)
     layouts = lay_out_all(given, lists, added, {change.topic for change in manual})
     moves = _moves(desired, cluster, table, [*manual, *layouts.changes], layouts.layouts)
     moving = frozenset(zip(moves.columns.names, moves.columns.partition.tolist(), strict=True))
@@ -178,19 +182,46 @@ def proposal(
         ),
         *not_configured,
         *not_deleted,
+        *not_copied,
         *internal_topics.postponed_configs(
             {n: home.spec for n, home in scope.homes.items()}, cluster
         ),
-        *not_copied,
-        *failed_log_dirs.problems(desired, cluster, records, moves),
         *sources.problems(cluster, given.homes, gone),
-        *outages.problems(records, desired),
-        *unclean_elections.problems(steps, cluster),
         *quota_problems(counts.quotas, held),
+        *_problems_of_cluster(desired, cluster, records, moves, steps),
     }
     told = {p.topic for p in problems if is_left_undone(p.reason)}.union(scope.to_delete)
     problems.update(drained_brokers.problems(desired, cluster, scope.homes, told))
     return Proposal(moves, steps, layouts.layouts, frozenset(problems))
+
+
+def _usable_brokers(
+    desired: Desired, scope: PlanScope, brokers: BrokerIndex
+) -> dict[str, EligibleBrokers]:
+    """By pool, the brokers that may be given replicas."""
+    limits = desired.cluster.limits
+    return {
+        name: eligible_brokers(pool, brokers, limits) for name, pool in sorted(scope.pools.items())
+    }
+
+
+def _lists_as_found(cluster: Cluster, table: PartitionTable, brokers: BrokerIndex) -> Lists:
+    """The replica lists in rows, with those that have no source or have lost a replica."""
+    found = lists_of(table, brokers, sources.rows_without_source(cluster, table))
+    return replace(found, lost=lost_replicas(cluster, table, brokers, found.wide))
+
+
+def _problems_of_cluster(
+    desired: Desired,
+    cluster: Cluster,
+    records: Records,
+    moves: ColumnMoves,
+    steps: tuple[Step, ...],
+) -> Iterator[PlanProblem]:
+    """What the state of the brokers leaves undone, whatever is declared of topics."""
+    yield from failed_log_dirs.problems(desired, cluster, records, moves)
+    yield from outages.problems(records, desired)
+    yield from unclean_elections.problems(steps, cluster)
 
 
 def _with_lists(

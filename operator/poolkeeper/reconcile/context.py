@@ -22,7 +22,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.topic_config.config_check import ConfigCheck
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.layout.known_layouts import KnownLayouts
-from poolkeeper.planning.planner import Planner, make_plan
+from poolkeeper.planning.planner import Planner, PlanOptions, make_plan
 from poolkeeper.planning.run_state import unclean_elections
 from poolkeeper.planning.run_state.gates.disks import SeenDisks
 from poolkeeper.planning.run_state.progress.copied_bytes import bytes_done
@@ -259,7 +259,7 @@ def untimed(part: str) -> AbstractContextManager[None]:
 
 def planner_of_a_loop() -> Planner:
     """Return a planner that knows the last layouts, for one thread."""
-    return partial(make_plan, lay_out=KnownLayouts())
+    return partial(make_plan, options=PlanOptions(lay_out=KnownLayouts()))
 
 
 @frozen

@@ -8,7 +8,7 @@ from poolkeeper.model.plans import (
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan
-from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.planner import PlanOptions, make_plan
 from unit.planning.instances import after
 
 NOTHING_RECORDED = Records()
@@ -24,9 +24,9 @@ def lawful(
     prune: bool = False,
 ) -> Plan:
     """The plan, after it was audited and found to be final."""
-    plan = make_plan(wanted, seen, records, gone, prune=prune)
+    plan = make_plan(wanted, seen, records, gone, PlanOptions(prune))
     assert check_plan(plan, wanted, seen, records, gone) == ()
-    assert make_plan(wanted, after(plan, seen), records, gone, prune=prune).moves == ()
+    assert make_plan(wanted, after(plan, seen), records, gone, PlanOptions(prune)).moves == ()
     return plan
 
 

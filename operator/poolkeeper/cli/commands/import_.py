@@ -20,7 +20,7 @@ from poolkeeper.model.columns.partition_queries import led_by_others
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import RackPolicy
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.planner import proposal
+from poolkeeper.planning.planner import PlanOptions, proposal
 from poolkeeper.planning.problem.partitions import table_of
 from poolkeeper.planning.run_state.progress.step_progress import due_elections
 from poolkeeper.resources.checks import folder
@@ -105,13 +105,13 @@ def imported(
     """Write manifests and plan them; AsFound where spreading over racks would move more."""
     files = import_cluster.manifests_of(cluster, connect, bootstrap)
     desired = folder.load_texts(files).desired()
-    table = table_of(cluster)
-    spread = proposal(desired, cluster, table=table).moves
+    options = PlanOptions(table=table_of(cluster))
+    spread = proposal(desired, cluster, options=options).moves
     if not spread:
         return Imported(files, RackPolicy.SPREAD, spread, spread)
     (pool,) = desired.pools
     still = replace(pool, rack_policy=RackPolicy.AS_FOUND)
-    left = proposal(replace(desired, pools=(still,)), cluster, table=table).moves
+    left = proposal(replace(desired, pools=(still,)), cluster, options=options).moves
     if len(left) == len(spread):
         return Imported(files, RackPolicy.SPREAD, spread, spread)
     kept = {**files, import_cluster.POOLS: import_cluster.pool_text(still)}

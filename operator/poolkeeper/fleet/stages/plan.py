@@ -35,14 +35,14 @@ from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import impossible_requests
 from poolkeeper.planning.parts.platform_first import may_be_mixed, platform_first
 from poolkeeper.planning.parts.split import Circumstances
-from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.planner import PlanOptions, make_plan
 from poolkeeper.planning.problem.partitions import PartitionTable, table_of
 from poolkeeper.reconcile.observe.gone_brokers import updated_records
 from poolkeeper.report.values import Holding
 from poolkeeper.zk.client.gc_pause import collector_paused
 
-Planner = Callable[..., Plan]
-"""Makes the plan that `make_plan` makes."""
+AnyPlanner = Callable[..., Plan]
+"""Takes what `make_plan` takes, its options as well, and makes the plan that it makes."""
 
 NEEDED = (
     "partition",
@@ -86,7 +86,7 @@ class PlanTask:
     refused: str = ""
 
 
-def perform(task: PlanTask, tables: Tables, planner: Planner = make_plan) -> StepResult:
+def perform(task: PlanTask, tables: Tables, planner: AnyPlanner = make_plan) -> StepResult:
     """Do one task; a fault of the cluster becomes its status and is never raised."""
     try:
         with collector_paused():
@@ -106,7 +106,7 @@ def merge(task: PlanTask, parts: Sequence[StepResult], tables: Tables) -> StepRe
         return _failure(replace(task, pool=""), wrong)
 
 
-def _perform(task: PlanTask, tables: Tables, planner: Planner) -> StepResult:
+def _perform(task: PlanTask, tables: Tables, planner: AnyPlanner) -> StepResult:
     seen = plan_input_of(task, tables)
     table = table_of(seen.cluster)
     if task.pool:
@@ -119,7 +119,7 @@ def _result(
     seen: PlanInput,
     table: PartitionTable,
     made: Plan,
-    planner: Planner = make_plan,
+    planner: AnyPlanner = make_plan,
 ) -> StepResult:
     """The rows of a plan that the audit has found lawful."""
     plan = _as_approved(made, seen, planner)
@@ -132,7 +132,7 @@ def _result(
     return StepResult(ClusterOutcome(task.cluster, OK, figures=said), rows)
 
 
-def _as_approved(plan: Plan, seen: PlanInput, planner: Planner) -> Plan:
+def _as_approved(plan: Plan, seen: PlanInput, planner: AnyPlanner) -> Plan:
     """The plan as a person is asked to approve it, with the same hash as everywhere else."""
     at = Circumstances(seen.desired, seen.cluster, seen.records, seen.gone)
     manual = seen.desired.cluster.approval.policy is ApprovalPolicy.MANUAL
@@ -155,16 +155,15 @@ def _stages(plan: Plan, columns: MoveColumns, desired: Desired, balances: pa.Tab
 
 
 def plan_cluster(
-    plan_input: PlanInput, table: PartitionTable | None = None, planner: Planner = make_plan
+    plan_input: PlanInput, table: PartitionTable | None = None, planner: AnyPlanner = make_plan
 ) -> Plan:
     """The plan; raises `InvalidInput` for what no plan can ever meet.
 
     `table`: the cluster's columns, if the caller has them.
     """
     _require_possible(plan_input)
-    return planner(
-        plan_input.desired, plan_input.cluster, plan_input.records, plan_input.gone, table=table
-    )
+    given = (plan_input.desired, plan_input.cluster, plan_input.records, plan_input.gone)
+    return planner(*given, PlanOptions(table=table))
 
 
 def plan_input_of(task: PlanTask, tables: Tables) -> PlanInput:

@@ -10,7 +10,7 @@ from laws import examples
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.layout import known_layouts
 from poolkeeper.planning.layout.known_layouts import KnownLayouts
-from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.planner import PlanOptions, make_plan
 from unit.planning.instances import instances
 
 POOLS = [pool_spec("p", 1, 2, 3), pool_spec("q", 4, 5, 6)]
@@ -26,7 +26,7 @@ def seen(t: list[list[int]], u: list[list[int]]) -> Cluster:
 def test_plans_are_the_same_whatever_was_planned_before(found: list[tuple]) -> None:
     known = KnownLayouts()
     for wanted, now, gone in (*found, *found):
-        answer = make_plan(wanted, now, gone=gone, lay_out=known)
+        answer = make_plan(wanted, now, gone=gone, options=PlanOptions(lay_out=known))
         assert answer == make_plan(wanted, now, gone=gone)
 
 
@@ -40,10 +40,11 @@ def test_only_a_pool_in_which_something_changed_is_laid_out(monkeypatch) -> None
     monkeypatch.setattr(known_layouts, "lay_out", counted)
     known, wanted = KnownLayouts(), desired(POOLS, *SPECS)
     first = seen([[1, 2]], [[4, 1]])
-    make_plan(wanted, first, lay_out=known)
+    make_plan(wanted, first, options=PlanOptions(lay_out=known))
     assert laid == ["p", "q"]
     throttled = replace(first.topics["t"], config={"leader.replication.throttled.replicas": "0:1"})
-    make_plan(wanted, replace(first, topics={**first.topics, "t": throttled}), lay_out=known)
+    edited = replace(first, topics={**first.topics, "t": throttled})
+    make_plan(wanted, edited, options=PlanOptions(lay_out=known))
     assert laid == ["p", "q"]
-    make_plan(wanted, seen([[1, 2]], [[4, 5]]), lay_out=known)
+    make_plan(wanted, seen([[1, 2]], [[4, 5]]), options=PlanOptions(lay_out=known))
     assert laid == ["p", "q", "q"]

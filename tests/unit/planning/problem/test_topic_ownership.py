@@ -13,7 +13,7 @@ from poolkeeper.model.specs import DeletionPolicy, TopicSpec, UnmanagedTopics
 from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.audit.audit import check_plan
-from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.planner import PlanOptions, make_plan
 from poolkeeper.planning.problem.topic_ownership import TopicOwners, resolve_conflicts, topic_owners
 from poolkeeper.planning.proposals import identity
 
@@ -335,8 +335,8 @@ def test_who_has_no_right_to_a_topic_changes_nothing(
     without = replace(asked(), cluster=cluster_spec, pools=drained)
     grasped = replace(asked(grasping, doomed=claims), cluster=cluster_spec, pools=drained)
     for prune in (False, True):
-        calm = make_plan(without, ON_FAST, records, prune=prune)
-        plan = make_plan(grasped, ON_FAST, records, prune=prune)
+        calm = make_plan(without, ON_FAST, records, options=PlanOptions(prune))
+        plan = make_plan(grasped, ON_FAST, records, options=PlanOptions(prune))
         assert (plan.moves, plan.steps) == (calm.moves, calm.steps)
         assert check_plan(plan, grasped, ON_FAST, records) == ()
 

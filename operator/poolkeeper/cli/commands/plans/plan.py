@@ -40,7 +40,7 @@ from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacit
 from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
 from poolkeeper.planning.parts.platform_first import platform_first
 from poolkeeper.planning.parts.split import with_parts
-from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.planner import PlanOptions, make_plan
 from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
 from poolkeeper.reconcile import adoption
 from poolkeeper.reconcile.authority import authority_of
@@ -225,7 +225,7 @@ def audited_plan(
     made, desired = found.plan, found.desired
     at = observed.circumstances(desired)
     if desired.cluster.approval.policy is ApprovalPolicy.MANUAL:
-        made = platform_first(made, at, partial(make_plan, prune=prune))
+        made = platform_first(made, at, partial(make_plan, options=PlanOptions(prune)))
     else:
         made = with_parts(made, at)
     return predicted.with_prediction(made, at)
@@ -235,7 +235,7 @@ def _lawful(desired: Desired, observed: Observation, *, prune: bool) -> LawfulPl
     known = (observed.cluster, observed.records, observed.gone)
     return lawful_plan(
         desired,
-        lambda wanted: make_plan(wanted, *known, prune=prune),
+        lambda wanted: make_plan(wanted, *known, PlanOptions(prune)),
         lambda plan, wanted: audit.check_plan(plan, wanted, *known),
     )
 

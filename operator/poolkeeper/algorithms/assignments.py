@@ -36,7 +36,7 @@ from poolkeeper.errors import Refused
 Brokers = Sequence[tuple[int, str | None]]
 """Broker ids with their racks, in id order."""
 
-Assignment = dict[int, tuple[int, ...]]
+ReplicasByPartition = dict[int, tuple[int, ...]]
 """Replicas by partition, the preferred leader first."""
 
 
@@ -83,7 +83,7 @@ def assign_replicas(
     start: int,
     shift: int,
     first_partition: int = 0,
-) -> Assignment:
+) -> ReplicasByPartition:
     """Assign partitions `first_partition` … on as Kafka does, given its two random numbers.
 
     Five brokers, RF 3, start and shift 0: p0 → 0 1 2, p1 → 1 2 3, p5 → 0 2 3. Kafka's fixed start
@@ -97,7 +97,7 @@ def assign_replicas(
         )
     racks = {broker: rack for broker, rack in brokers if rack is not None}
     ring = rack_alternated(racks) if racks else [broker for broker, _ in brokers]
-    assignment: Assignment = {}
+    assignment: ReplicasByPartition = {}
     for partition in range(first_partition, first_partition + partitions):
         if partition > 0 and partition % len(ring) == 0:
             shift += 1
@@ -118,7 +118,7 @@ def add_partitions(
     manual: Mapping[int, Sequence[int]] | None = None,
     *,
     start_at_broker_id: bool = False,
-) -> Assignment:
+) -> ReplicasByPartition:
     """The lists of the added partitions alone, Kafka's own or the checked manual ones.
 
     Brokers 0 to 3, p0 on 1 2, growing to three: p1 → 2 0, p2 → 3 1. `start_at_broker_id`: as Kafka
@@ -192,7 +192,7 @@ def _check_request(brokers: Brokers, partitions: int, replication_factor: int) -
 
 def _checked_manual(
     manual: Mapping[int, Sequence[int]], added: range, replication_factor: int, known: set[int]
-) -> Assignment:
+) -> ReplicasByPartition:
     if set(manual) != set(added):
         raise Refused(f"lists for partitions {sorted(manual)} (expected for {list(added)})")
     for partition, replicas in sorted(manual.items()):

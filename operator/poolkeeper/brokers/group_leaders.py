@@ -94,7 +94,7 @@ def find_leaders(
         deadline = time.monotonic() + deadline_s
         consumer = connections.consumer_beside(client, deadline_s)
         with closing(_Closer(consumer)):
-            search = _Search(consumer, groups, deadline)
+            search = _BackwardRead(consumer, groups, deadline)
             search.run()
     return GroupLeaders(search.leaders, frozenset().union(*search.wanted.values()))
 
@@ -109,7 +109,7 @@ class _Closer:
         self._consumer.close(autocommit=False, timeout_ms=int(CLOSE_S * 1000))
 
 
-class _Search:
+class _BackwardRead:
     """Reads partitions backwards; `wanted` are the groups that are not found yet."""
 
     def __init__(

@@ -23,7 +23,7 @@ _PLACE_FIELDS = ("pool", "replication_factor", "strategy", "assignment")
 
 
 @dataclass(slots=True)
-class _Changes:
+class _ChangeTimes:
     """When the first and the last of several changes came, in seconds."""
 
     first_s: float
@@ -35,7 +35,7 @@ class _Edit:
     """A Topic whose placement was edited: as it was before, and the edits."""
 
     before: TopicSpec
-    changes: _Changes
+    changes: _ChangeTimes
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class SettleTime:
 
     settle_s: float
     now_s: Callable[[], float] = time.monotonic
-    _whole: _Changes | None = None
+    _whole: _ChangeTimes | None = None
     _edits: dict[str, _Edit] = field(default_factory=dict)
     _passed_s: float = float("-inf")
     _lock: Lock = field(default_factory=Lock)
@@ -68,11 +68,11 @@ class SettleTime:
                     changes = self._later(None if known is None else known.changes)
                     self._edits[owner] = _Edit(settled, changes)
 
-    def _later(self, changes: _Changes | None) -> _Changes:
+    def _later(self, changes: _ChangeTimes | None) -> _ChangeTimes:
         """Return the changes with one more now; those that a loop at rest slept over are over."""
         now_s = self.now_s()
         slept = changes is not None and self._passed_s < changes.last_s and self._is_still(changes)
-        return _Changes(now_s if changes is None or slept else changes.first_s, now_s)
+        return _ChangeTimes(now_s if changes is None or slept else changes.first_s, now_s)
 
     @property
     def settling(self) -> bool:
@@ -104,14 +104,14 @@ class SettleTime:
         )
         return replace(desired, topics=tuple(topics)), settling
 
-    def _all_changes(self) -> list[_Changes]:
+    def _all_changes(self) -> list[_ChangeTimes]:
         whole = [] if self._whole is None else [self._whole]
         return [*whole, *(edit.changes for edit in self._edits.values())]
 
-    def _is_settled(self, changes: _Changes) -> bool:
+    def _is_settled(self, changes: _ChangeTimes) -> bool:
         return self._is_still(changes) or self.now_s() - changes.first_s >= SETTLING_MAX_S
 
-    def _is_still(self, changes: _Changes) -> bool:
+    def _is_still(self, changes: _ChangeTimes) -> bool:
         return self.now_s() - changes.last_s >= self.settle_s
 
 

@@ -137,7 +137,7 @@ class LeaderElection(Struct, gc=False):
     shutting_down: BrokerIds = ()
 
 
-def assign_replicas(topic: NewTopic) -> assignments.Assignment:
+def assign_replicas(topic: NewTopic) -> assignments.ReplicasByPartition:
     """Return the replicas of each partition."""
     brokers = _as_pairs(topic.brokers)
     refuse(_too_many(topic.brokers, topic.n_partitions, topic.replication_factor))
@@ -159,7 +159,7 @@ def rack_alternated(racks: BrokerRacks) -> list[int]:
     return assignments.rack_alternated(racks.broker_racks)
 
 
-def add_partitions(topic: MorePartitions) -> assignments.Assignment:
+def add_partitions(topic: MorePartitions) -> assignments.ReplicasByPartition:
     """Return the replicas of each added partition."""
     factor = len(topic.existing.get(0, ()))
     refuse(_too_many(topic.brokers, topic.new_total - len(topic.existing), factor))

@@ -37,7 +37,7 @@ def pages(health: ProcessHealth, metrics: Callable[[], tuple[bytes, str]]) -> Pa
     return {"/healthz": alive, "/readyz": ready, "/metrics": lambda: Page(200, *metrics())}
 
 
-class _Handler(BoundedHandler):
+class _ProbeHandler(BoundedHandler):
     """Answers from the served pages."""
 
     server: "ProbeServer"
@@ -57,7 +57,7 @@ class ProbeServer(BoundedServer):
     def __init__(
         self, listener: socket.socket, pages: Pages, patience_s: float, clock: Callable[[], float]
     ) -> None:
-        super().__init__(listener, _Handler, "probes", patience_s, clock)
+        super().__init__(listener, _ProbeHandler, "probes", patience_s, clock)
         self.pages = pages
 
     @classmethod

@@ -50,7 +50,7 @@ _NO_STREAM = Page(503, b"too many pages are open; this one is loaded again now a
 _NOTHING = Page(404, b"there is no such page\n")
 
 
-class _Handler(BoundedHandler):
+class _SiteHandler(BoundedHandler):
     """Answers from the site."""
 
     server: "LiveServer"
@@ -143,7 +143,7 @@ class LiveServer(BoundedServer):
     def __init__(
         self, listener: socket.socket, site: LivePages, token: str, *, by_any_name: bool = False
     ) -> None:
-        super().__init__(listener, _Handler, "pages", PATIENCE_S)
+        super().__init__(listener, _SiteHandler, "pages", PATIENCE_S)
         self.site = site
         self.access = Access(token, self.address[1], by_any_name)
         self._ending = False

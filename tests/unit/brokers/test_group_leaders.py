@@ -95,7 +95,7 @@ class FakeConsumer:
 @pytest.fixture
 def search():
     def find(consumer, groups, seconds=10.0):
-        found = group_leaders._Search(consumer, groups, time.monotonic() + seconds)
+        found = group_leaders._BackwardRead(consumer, groups, time.monotonic() + seconds)
         found.run()
         return found.leaders, {p.partition: names for p, names in found.wanted.items()}
 

@@ -5,14 +5,14 @@ from hypothesis import strategies as st
 
 from laws import examples
 from poolkeeper.sandbox.simulation import codecs
-from poolkeeper.sandbox.simulation.codecs import Assignment, RequestEntries, TopicBody, Tp
+from poolkeeper.sandbox.simulation.codecs import PartitionAssignment, RequestEntries, TopicBody, Tp
 from poolkeeper.sandbox.simulation.controller.controller import ControllerTopic
 from poolkeeper.sandbox.simulation.profiles import Profile
 
 IDS = st.lists(st.integers(0, 12), min_size=1, max_size=4, unique=True).map(tuple)
 ASSIGNMENTS = st.builds(
-    lambda origin, target: Assignment(origin).towards(target), IDS, IDS
-) | IDS.map(Assignment)
+    lambda origin, target: PartitionAssignment(origin).towards(target), IDS, IDS
+) | IDS.map(PartitionAssignment)
 
 
 @examples(40)

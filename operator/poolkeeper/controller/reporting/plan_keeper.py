@@ -26,7 +26,7 @@ PlanText = Callable[[Plan, Desired, LastObservation], str]
 
 
 @frozen
-class _Wanted:
+class _PlanToKeep:
     plan: Plan
     desired: Desired
     seen: LastObservation
@@ -41,14 +41,16 @@ class PlanKeeper:
         self._text_of = text_of
         self._written: dict[str, tuple[object, ...]] = {}
         self._lock = Lock()
-        self._writer: BackgroundWriter[_Wanted] = BackgroundWriter("plans", self._write, EVERY_S)
+        self._writer: BackgroundWriter[_PlanToKeep] = BackgroundWriter(
+            "plans", self._write, EVERY_S
+        )
 
     def put(self, cluster: Reference, plan: Plan, desired: Desired, seen: LastObservation) -> str:
         """Request that this plan is kept; return where: "namespace/name", without the number."""
         with self._lock:
             known = self._written.get(cluster.name) == _identity(cluster, plan)
         if not known:
-            self._writer.put(cluster, _Wanted(plan, desired, seen))
+            self._writer.put(cluster, _PlanToKeep(plan, desired, seen))
         return f"{self.namespace}/{plan_documents.name_of(cluster.name)}"
 
     def retain(self, clusters: Collection[str]) -> None:
@@ -66,7 +68,7 @@ class PlanKeeper:
         """Stop writing."""
         self._writer.close()
 
-    def _write(self, cluster: Reference, wanted: _Wanted) -> None:
+    def _write(self, cluster: Reference, wanted: _PlanToKeep) -> None:
         plan = wanted.plan
         text = self._text_of(plan, wanted.desired, wanted.seen)
         document = PlanDocument(cluster.name, plan.hash, text, plan_json.to_json(plan))

@@ -21,7 +21,7 @@ def broker_loads(tables: ClusterTables, loads: PartitionLoads) -> tuple[BrokerLo
     pools = tables.desired.pools if tables.desired else ()
     pool_of = {broker: pool for pool in pools for broker in pool.brokers}
     known = np.array([*live, *pool_of], dtype=np.int64)
-    counts = _Counts(*_ids_and_places(known, loads.replica), loads)
+    counts = _BrokerSums(*_ids_and_places(known, loads.replica), loads)
     return tuple(
         BrokerLoad(
             tables.cluster,
@@ -48,7 +48,7 @@ def _ids_and_places(known: Ints, replica: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(there), (np.cumsum(there) - 1)[replica]
 
 
-class _Counts:
+class _BrokerSums:
     """Sums over replicas by broker."""
 
     def __init__(self, ids: Ints, place: Ints, loads: PartitionLoads) -> None:

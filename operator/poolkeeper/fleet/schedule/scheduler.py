@@ -41,7 +41,7 @@ class _Run:
 
 
 @dataclass(slots=True)
-class _Turn:
+class _ClusterTurn:
     urgency: int
     first: int
     begin_ms: int
@@ -74,7 +74,7 @@ class Scheduler:
         self._ranks = [ranks(work.stages) for work in works]
         self._runs: dict[int, _Run] = {}
         self._below_rate: dict[int, _Run] = {}
-        self._turns: dict[int, _Turn] = {}
+        self._turns: dict[int, _ClusterTurn] = {}
         self._candidates = [(found[0], c) for c, found in enumerate(self._ranks) if found]
         self._waiting_for_site: dict[str, list[tuple[Rank, int]]] = {
             site: [] for site in budget.sites
@@ -222,7 +222,7 @@ class Scheduler:
         turn = self._turns.get(cluster)
         if turn is None or turn.end_ms != now or turn.urgency != urgency:
             self._close_turn(cluster)
-            turn = self._turns[cluster] = _Turn(urgency, run.stage, now, now)
+            turn = self._turns[cluster] = _ClusterTurn(urgency, run.stage, now, now)
         turn.stages += 1
         turn.bytes += run.left
         self._runs[cluster] = run

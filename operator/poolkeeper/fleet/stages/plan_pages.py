@@ -85,7 +85,7 @@ def write_pages(
     A plan that cannot be read has none; the next run makes it again.
     """
     tasks = [PageTask(name) for name in names]
-    write = partial(_write, where=_Place(lake.root, storage, report.day, secrets.token_hex(4)))
+    write = partial(_write, where=_DayOfLake(lake.root, storage, report.day, secrets.token_hex(4)))
     if engine.is_running:
         moves = {each.name: each.moves for each in report.clusters}
         made = engine.do(tasks, write, PlanPage, [moves[name] for name in names])
@@ -96,7 +96,7 @@ def write_pages(
 
 
 @frozen
-class _Place:
+class _DayOfLake:
     """Where a day is; what tasks keep of it is not used for another report."""
 
     root: str
@@ -105,7 +105,7 @@ class _Place:
     token: str
 
 
-def _write(task: PageTask, where: _Place) -> PlanPage:
+def _write(task: PageTask, where: _DayOfLake) -> PlanPage:
     name = task.cluster
     try:
         with collector_paused():
@@ -123,7 +123,7 @@ def _write(task: PageTask, where: _Place) -> PlanPage:
 
 
 @lru_cache(maxsize=1)
-def _sources(where: _Place) -> "_Sources":
+def _sources(where: _DayOfLake) -> "_Sources":
     return _Sources(where)
 
 
@@ -147,7 +147,7 @@ def _does_something(cluster: ClusterReport) -> bool:
 class _Sources:
     """What the pages of a day are made from."""
 
-    def __init__(self, where: _Place) -> None:
+    def __init__(self, where: _DayOfLake) -> None:
         self._day = where.day
         lake = Lake(ArrowObjects(where.root, where.storage))
         self._declared = manifests.read(lake)

@@ -45,7 +45,7 @@ class _Change(NamedTuple):
 
 
 @frozen
-class _Counts:
+class _ClusterCounts:
     """Counts of the whole cluster: replicas and MiB by broker, partitions by topic."""
 
     held: Counter[int]
@@ -119,7 +119,7 @@ class MovesInTurn:
     """
 
     rules: Rules
-    counts: _Counts | None = None
+    counts: _ClusterCounts | None = None
     excess: _Excess = field(default_factory=Counter)
     at_last: _Excess = field(default_factory=Counter)
 
@@ -156,7 +156,7 @@ class MovesInTurn:
         return max(_gains(self.rules, _of_moves(moves), (growth, Counter()), ())) > Excesses()
 
 
-def _over_capacity(rules: Rules, counts: _Counts) -> _Excess:
+def _over_capacity(rules: Rules, counts: _ClusterCounts) -> _Excess:
     """Replicas and MiB above what brokers may hold, by pool; enforced limits count."""
     excess = Counter(
         {name: capacity_excess(rules, name, counts.held, counts.mib) for name in rules.pools}
@@ -239,7 +239,7 @@ def _is_bounded(rules: Rules, plan: Plan) -> bool:
     )
 
 
-def _count(rules: Rules) -> _Counts:
+def _count(rules: Rules) -> _ClusterCounts:
     topics = rules.cluster.topics
     lists = chain.from_iterable(topic.partitions for topic in topics.values())
     held = Counter(chain.from_iterable(partition.replicas for partition in lists))
@@ -251,10 +251,12 @@ def _count(rules: Rules) -> _Counts:
             for broker in partition.replicas:
                 mib[broker] += size
     partitions = {name: len(topic.partitions) for name, topic in topics.items() if topic.partitions}
-    return _Counts(held, mib, partitions)
+    return _ClusterCounts(held, mib, partitions)
 
 
-def _count_after(rules: Rules, before: _Counts, changes: Iterable[_Change]) -> _Counts:
+def _count_after(
+    rules: Rules, before: _ClusterCounts, changes: Iterable[_Change]
+) -> _ClusterCounts:
     held, mib, partitions = Counter(before.held), Counter(before.mib), Counter(before.partitions)
     disks = rules.declares_disks
     for topic, number, old, new in changes:
@@ -267,4 +269,4 @@ def _count_after(rules: Rules, before: _Counts, changes: Iterable[_Change]) -> _
                     mib[broker] += sign * size
         if old is None or new is None:
             partitions[topic] += (old is None) - (new is None)
-    return _Counts(held, mib, {name: count for name, count in partitions.items() if count})
+    return _ClusterCounts(held, mib, {name: count for name, count in partitions.items() if count})

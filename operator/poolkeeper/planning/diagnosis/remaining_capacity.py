@@ -81,7 +81,7 @@ def remaining_capacities(
 ) -> tuple[RemainingCapacity, ...]:
     """The remaining capacity of every pool after the plan, pools by name."""
     rules = Rules(desired, cluster, gone)
-    load = _Load(load_after(plan, cluster), rules)
+    load = _Sums(load_after(plan, cluster), rules)
     return tuple(
         RemainingCapacity(
             pool=pool.name,
@@ -110,7 +110,7 @@ def remaining_capacities(
     )
 
 
-class _Load:
+class _Sums:
     """Sums over the partitions after a plan, by pool or by broker; "" is no pool.
 
     `own_…`: of each pool's own topics by replication factor; `foreign_…`: on brokers of a pool, of

@@ -36,7 +36,7 @@ _LARGE = 0.95
 
 
 @frozen
-class _Wanted:
+class _MovableCounts:
     """Movable replicas by (topic, eligible broker): what is there, and what may be.
 
     `most`: what there may be at all; `low` and `high` bound it if all bands are met.
@@ -73,7 +73,7 @@ def target_counts(
     high = np.clip(topics.high[:, eligible] - staying, low, most)
     other = problem.background_load.replicas[eligible] + staying.sum(axis=0)
     least, enough = (np.maximum(end[eligible] - other, 0) for end in (brokers.low, brokers.high))
-    wanted = _Wanted(free[:, eligible], low, high, most, least, enough)
+    wanted = _MovableCounts(free[:, eligible], low, high, most, least, enough)
     inside = None
     if not all_sizes:
         above = np.zeros_like(free)
@@ -103,7 +103,7 @@ def _next_size(problem: PoolProblem, lists: Ints, movable: Bools, free: Ints, ab
     return found
 
 
-def _inside_bands(wanted: _Wanted, size: Ints) -> Ints | None:
+def _inside_bands(wanted: _MovableCounts, size: Ints) -> Ints | None:
     """The counts of fewest moves with all bands met, and of these the one of the smallest sizes.
 
     `None` if not all bands can be met.
@@ -142,7 +142,7 @@ def _inside_bands(wanted: _Wanted, size: Ints) -> Ints | None:
     return target
 
 
-def _near_bands(wanted: _Wanted) -> Ints:
+def _near_bands(wanted: _MovableCounts) -> Ints:
     """The counts as near to all bands as possible, with the fewest moves."""
     free, low, high, most = wanted.free, wanted.low, wanted.high, wanted.most
     network = Network()

@@ -49,7 +49,7 @@ class _LogDirReplica(NamedTuple):
 
 
 @dataclass(slots=True)
-class _LogDir:
+class _DirContents:
     """One log directory, with its replicas and those on their way to it."""
 
     path: str
@@ -146,7 +146,7 @@ def _log_dirs(partition: Partition, brokers: Collection[int]) -> list[tuple[int,
 
 def _disks(
     broker: Broker, drained: Collection[str], held: Mapping[str, list[_LogDirReplica]]
-) -> list[_LogDir]:
+) -> list[_DirContents]:
     disks = []
     known = [each.total_bytes for each in (broker.log_dirs or {}).values()]
     for path, each in sorted((broker.log_dirs or {}).items()):
@@ -155,7 +155,7 @@ def _disks(
             room = each.usable_bytes - each.total_bytes * MARGIN_PERCENT // 100
         weight = 1 if None in known else each.total_bytes or 1
         replicas = sorted(held.get(path, ()), key=lambda r: (-r.size, r.topic, r.partition))
-        disks.append(_LogDir(path, path in drained, weight, room, replicas))
+        disks.append(_DirContents(path, path in drained, weight, room, replicas))
     return disks
 
 
@@ -166,7 +166,7 @@ class _Copy(NamedTuple):
     reason: str
 
 
-def _drain(disks: list[_LogDir], drained: Collection[str]) -> Iterator[_Copy]:
+def _drain(disks: list[_DirContents], drained: Collection[str]) -> Iterator[_Copy]:
     """Empty drained directories: largest replica first, each to the least load per weight."""
     for source in disks:
         if source.path not in drained:
@@ -178,7 +178,7 @@ def _drain(disks: list[_LogDir], drained: Collection[str]) -> Iterator[_Copy]:
                 yield _move(replica, source, target, f"log directory {source.path} is drained")
 
 
-def _even(disks: list[_LogDir], goal: Goal) -> Iterator[_Copy]:
+def _even(disks: list[_DirContents], goal: Goal) -> Iterator[_Copy]:
     """Bring the directories inside half the band, if one lies outside the band."""
     live = [disk for disk in disks if not disk.drained]
     whole, weights = sum(disk.bytes for disk in live), sum(disk.weight for disk in live)
@@ -202,7 +202,7 @@ def _even(disks: list[_LogDir], goal: Goal) -> Iterator[_Copy]:
         yield _move(replica, source, target, "log directories are balanced by bytes")
 
 
-def _nearing(source: _LogDir, target: _LogDir, most: float) -> _LogDirReplica | None:
+def _nearing(source: _DirContents, target: _DirContents, most: float) -> _LogDirReplica | None:
     """The largest replica that brings both directories nearer to their shares, `most` away.
 
     Within twice that, what one of them loses the other gains, and both end nearer.
@@ -218,7 +218,9 @@ def _slack(goal: Goal, share: float) -> float:
     return 0.0 if goal.percent is None else goal.percent / 100 * share
 
 
-def _move(replica: _LogDirReplica, source: _LogDir, target: _LogDir, reason: str) -> _Copy:
+def _move(
+    replica: _LogDirReplica, source: _DirContents, target: _DirContents, reason: str
+) -> _Copy:
     """Count a copy; a replica that was moved once stays."""
     source.held.remove(replica)
     target.held.append(replica._replace(free=False))
@@ -234,7 +236,7 @@ def _steps(broker: int, copies: list[_Copy]) -> Iterator[MoveLogDir]:
         )
 
 
-def _left(broker: int, disks: list[_LogDir]) -> Iterator[Facts]:
+def _left(broker: int, disks: list[_DirContents]) -> Iterator[Facts]:
     """The replicas that stay in drained directories, and why."""
     for disk in disks:
         if not disk.drained or not disk.held:

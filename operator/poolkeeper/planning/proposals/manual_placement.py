@@ -19,7 +19,7 @@ from poolkeeper.planning.problem.partitions import Lists
 from poolkeeper.planning.problem.pool_membership import PlanScope, TopicRole
 
 
-class _Load:
+class _BrokerLoads:
     """What brokers hold, by row: replicas and MiB."""
 
     def __init__(self, lists: Lists) -> None:
@@ -55,7 +55,7 @@ def manual_changes(
     """
     changes: list[Change] = []
     problems = []
-    load: _Load | None = None
+    load: _BrokerLoads | None = None
     for _, home in sorted(scope.homes.items()):
         spec = home.spec
         if home.role is not TopicRole.MANUAL or spec is None:
@@ -67,7 +67,7 @@ def manual_changes(
             continue
         found, no_source = _changes(spec, cluster)
         if found and usable[home.pool].bounds.bounded:
-            load = load or _Load(lists)
+            load = load or _BrokerLoads(lists)
             if beyond := _overfilled(scope.pools[home.pool], usable[home.pool], load, found, lists):
                 problems.append(PlanProblem(home.pool, "capacity", beyond, spec.topic))
                 continue
@@ -82,7 +82,7 @@ def manual_changes(
 def _overfilled(
     pool: ResourcePoolSpec,
     usable: EligibleBrokers,
-    load: _Load,
+    load: _BrokerLoads,
     changes: Sequence[Change],
     lists: Lists,
 ) -> PinnedBeyondCapacity | None:

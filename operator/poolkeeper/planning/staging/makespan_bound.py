@@ -81,7 +81,7 @@ class Copies:
         return list(map(Copy, *columns))
 
 
-class _Load(NamedTuple):
+class _SideLoad(NamedTuple):
     """What one side must carry: bytes of entries, and of single replicas, the largest first."""
 
     entries: list[int]
@@ -115,16 +115,17 @@ def busiest_bytes(copies: Copies) -> int:
     return max((sum(load.replicas) for load in sides.values()), default=0)
 
 
-def _sides(copies: Copies) -> dict[_Side, _Load]:
+def _sides(copies: Copies) -> dict[_Side, _SideLoad]:
     """The loads of all sides."""
     count, leader, size = copies.added.lengths, copies.leader, copies.size
     each = np.repeat(size, count)
     taken = _descending(copies.added.ids, each)
     given = _descending(leader, size * count)
     replicas = _descending(np.repeat(leader, count), each)
-    sides = {(broker, False): _Load(found, found) for broker, found in taken.items()}
+    sides = {(broker, False): _SideLoad(found, found) for broker, found in taken.items()}
     return sides | {
-        (broker, True): _Load(found, replicas.get(broker, [])) for broker, found in given.items()
+        (broker, True): _SideLoad(found, replicas.get(broker, []))
+        for broker, found in given.items()
     }
 
 
@@ -138,7 +139,7 @@ def _descending(brokers: Ints, sizes: Ints) -> dict[int, list[int]]:
     }
 
 
-def _by_one_side(sides: Mapping[_Side, _Load], replicas_max: int, bytes_max: int) -> int:
+def _by_one_side(sides: Mapping[_Side, _SideLoad], replicas_max: int, bytes_max: int) -> int:
     """Bounds 1 and 2."""
     totals = {side: sum(load.replicas) for side, load in sides.items()}
     best = max(totals.values(), default=0)
@@ -164,7 +165,7 @@ def level_bytes(loaded: Iterable[int], taken_bytes: int) -> int:
     return 0
 
 
-def _longest(sides: Mapping[_Side, _Load]) -> list[tuple[int, _Side]]:
+def _longest(sides: Mapping[_Side, _SideLoad]) -> list[tuple[int, _Side]]:
     """By k, the most bytes that the k largest entries of any one side have, and that side."""
     most: list[tuple[int, _Side]] = []
     for side, load in sorted(sides.items()):
@@ -178,7 +179,7 @@ def _longest(sides: Mapping[_Side, _Load]) -> list[tuple[int, _Side]]:
 
 def _by_all_sides(
     largest: Sequence[tuple[Copy, Mapping[int, int]]],
-    loads: Mapping[int, _Load],
+    loads: Mapping[int, _SideLoad],
     replicas_max: int,
     bytes_max: int,
     enough: int,

@@ -20,7 +20,7 @@ from poolkeeper.sandbox.simulation.codecs import (
     DELETIONS,
     EPOCH,
     REQUEST,
-    Assignment,
+    PartitionAssignment,
     PartitionState,
     TopicBody,
     Tp,
@@ -124,7 +124,9 @@ def _config(config: Mapping[str, str]) -> bytes:
 def _topic_nodes(
     name: str, topic: Topic, profile: Profile, cluster: Cluster
 ) -> Iterator[CreateNode]:
-    lists = {p.partition: Assignment(p.replicas, p.adding, p.removing) for p in topic.partitions}
+    lists = {
+        p.partition: PartitionAssignment(p.replicas, p.adding, p.removing) for p in topic.partitions
+    }
     path = topic_path(name)
     yield CreateNode(path, encode_topic(profile, TopicBody(lists, topic.topic_id)))
     if topic.config:

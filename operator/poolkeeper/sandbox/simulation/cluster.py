@@ -11,7 +11,7 @@ from poolkeeper.sandbox.simulation.broker import throttles
 from poolkeeper.sandbox.simulation.broker.broker import SimulatedBroker
 from poolkeeper.sandbox.simulation.broker.log_dirs import Disk, Log
 from poolkeeper.sandbox.simulation.broker.transfers import ByteFlow, Resource, Transfers
-from poolkeeper.sandbox.simulation.codecs import Assignment, Ids, Tp
+from poolkeeper.sandbox.simulation.codecs import Ids, PartitionAssignment, Tp
 from poolkeeper.sandbox.simulation.controller import elections, reassignment_starts
 from poolkeeper.sandbox.simulation.controller.controller import ActiveController
 from poolkeeper.sandbox.simulation.profiles import Era, Profile
@@ -155,7 +155,7 @@ class Simulation:
         busy = any(broker.alive and not broker.idle for broker in self.brokers.values())
         return not busy and not self.transfers.rates
 
-    def assignment(self, tp: Tp) -> Assignment | None:
+    def assignment(self, tp: Tp) -> PartitionAssignment | None:
         """Return a partition's assignment as the controller remembers it; None without one."""
         term = self._term()
         return None if term is None else term.assignment(tp)

@@ -56,7 +56,7 @@ Ids = tuple[int, ...]
 
 
 @frozen
-class Assignment:
+class PartitionAssignment:
     """Replicas of a partition, with those that a move adds and removes (2.4 and later)."""
 
     replicas: Ids
@@ -78,19 +78,19 @@ class Assignment:
         """Whether a move is under way."""
         return bool(self.adding or self.removing)
 
-    def towards(self, target: Sequence[int]) -> "Assignment":
+    def towards(self, target: Sequence[int]) -> "PartitionAssignment":
         """Return the assignment while this one becomes `target`."""
         origin = self.origin
         whole = tuple(dict.fromkeys((*target, *origin)))
         adding = tuple(id_ for id_ in whole if id_ not in origin)
-        return Assignment(whole, adding, tuple(id_ for id_ in whole if id_ not in target))
+        return PartitionAssignment(whole, adding, tuple(id_ for id_ in whole if id_ not in target))
 
 
 @frozen
 class TopicBody:
     """A topic node's content."""
 
-    partitions: Mapping[int, Assignment]
+    partitions: Mapping[int, PartitionAssignment]
     topic_id: str | None = None
 
 
@@ -189,7 +189,7 @@ def list_text(partition: int, replicas: Ids) -> str:
 
 
 def topic_of_lists(
-    profile: Profile, lists: str, moving: Mapping[int, Assignment], topic_id: str | None
+    profile: Profile, lists: str, moving: Mapping[int, PartitionAssignment], topic_id: str | None
 ) -> bytes:
     """Encode a topic node whose lists are JSON already; `moving`: the partitions that move."""
     partitions = f'"partitions":{{{lists}}}'
@@ -213,7 +213,9 @@ def decode_topic(profile: Profile, data: bytes) -> TopicBody:
     adding = (body.get("adding_replicas") or {}) if recorded else {}
     removing = (body.get("removing_replicas") or {}) if recorded else {}
     partitions = {
-        int(p): Assignment(tuple(ids), tuple(adding.get(p, ())), tuple(removing.get(p, ())))
+        int(p): PartitionAssignment(
+            tuple(ids), tuple(adding.get(p, ())), tuple(removing.get(p, ()))
+        )
         for p, ids in body["partitions"].items()
     }
     return TopicBody(partitions, body.get("topic_id") if profile.has_topic_ids else None)

@@ -34,7 +34,7 @@ _NO_NUMBER = b'"-0"'
 """The one key that is a whole number of at least 0 by type, and no partition's."""
 
 
-class Assignment(NamedTuple):
+class TopicAssignment(NamedTuple):
     """A topic's partitions by ascending id, and what is added and removed by partition.
 
     `knows_adding`: whether it was written by a Kafka that records moves in it (2.4 and later).
@@ -48,7 +48,7 @@ class Assignment(NamedTuple):
     knows_adding: bool
 
     @classmethod
-    def decode(cls, data: bytes) -> "Assignment":
+    def decode(cls, data: bytes) -> "TopicAssignment":
         """Read a topic node; raises `Refused` as `TopicNode.decode`."""
         plain = _plain(data)
         if plain is not None:
@@ -64,7 +64,7 @@ class Assignment(NamedTuple):
         )
 
 
-def _plain(data: bytes) -> Assignment | None:
+def _plain(data: bytes) -> TopicAssignment | None:
     """Return the assignment of a node as Kafka writes it; None of any other."""
     if _NO_NUMBER in data or b"\\" in data or not data.isascii():
         return None
@@ -83,7 +83,7 @@ def _plain(data: bytes) -> Assignment | None:
         {} if lists is msgspec.UNSET else lists
         for lists in (node.adding_replicas, node.removing_replicas)
     )
-    return Assignment(
+    return TopicAssignment(
         list(partitions),
         list(partitions.values()),
         adding,

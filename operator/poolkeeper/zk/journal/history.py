@@ -26,7 +26,7 @@ RUNS_MAX = 50
 NAME_DIGITS = 10
 
 
-class _Body(Struct):
+class _EntryBody(Struct):
     """An entry as it is written: the fields of `FinishedRun`, an ending by its name."""
 
     version: our_nodes.Version
@@ -111,7 +111,7 @@ def encode(run: FinishedRun) -> bytes:
 
 def decode(path: str, data: bytes) -> FinishedRun:
     """Decode the body of the entry at `path`; raises `DamagedNode`."""
-    body = our_nodes.decode(path, data, _Body)
+    body = our_nodes.decode(path, data, _EntryBody)
     return FinishedRun(
         plan=body.plan,
         started_ms=body.started_ms,

@@ -43,7 +43,7 @@ _GZIP = 31
 """What zlib calls the gzip format."""
 
 
-class _Body(Struct):
+class _DocumentBody(Struct):
     """The document as it is written: the plan as `plan.json`, the rest under its own names."""
 
     version: our_nodes.Version
@@ -175,7 +175,7 @@ def decode_document(chunks: Sequence[bytes], digest: str) -> RunDocument | None:
     if digest_of(chunks) != digest:
         return None
     text = _text(path, chunks)
-    body = our_nodes.decode_document(path, text, _Body)
+    body = our_nodes.decode_document(path, text, _DocumentBody)
     return RunDocument(_plan(path, body.plan), body.saved, body.baseline)
 
 

@@ -23,9 +23,9 @@ from poolkeeper.model.topology import Topic
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client.nodes import Node
 from poolkeeper.zk.client.session import Moment, Session
-from poolkeeper.zk.codecs.assignments import Assignment
+from poolkeeper.zk.codecs.assignments import TopicAssignment
 
-TopicNodes: TypeAlias = Mapping[str, Assignment | str]
+TopicNodes: TypeAlias = Mapping[str, TopicAssignment | str]
 """By topic: the assignment, or why it cannot be decoded."""
 NodesOfTopic: TypeAlias = tuple[Node, tuple[bytes | None, ...], Node | None]
 """A topic's node, what the states of its partitions hold, and its config."""
@@ -60,7 +60,7 @@ class _DecodedNode:
     """A topic node, what it decodes to, and the paths of the states that it asks for."""
 
     node: Node
-    decoded: Assignment | str
+    decoded: TopicAssignment | str
     states: tuple[str, ...]
 
 
@@ -82,7 +82,7 @@ class DecodedTopics:
 
     def decode(self, names: Sequence[str], nodes: Sequence[Node | None]) -> TopicNodes:
         """Decode each topic node that is there."""
-        found: dict[str, Assignment | str] = {}
+        found: dict[str, TopicAssignment | str] = {}
         for name, node in zip(names, nodes, strict=True):
             if node is not None:
                 known = self._nodes.get(name)
@@ -94,7 +94,9 @@ class DecodedTopics:
     def state_paths(self, nodes: TopicNodes) -> list[tuple[str, ...]]:
         """Return the paths of the states of each topic that could be decoded, in their order."""
         return [
-            self._nodes[name].states for name, node in nodes.items() if isinstance(node, Assignment)
+            self._nodes[name].states
+            for name, node in nodes.items()
+            if isinstance(node, TopicAssignment)
         ]
 
     def find(self, name: str, epoch: int, nodes: NodesOfTopic) -> Topic | None:
@@ -111,7 +113,7 @@ class DecodedTopics:
 
 def _decoded(name: str, node: Node) -> _DecodedNode:
     try:
-        found = Assignment.decode(node.data)
+        found = TopicAssignment.decode(node.data)
     except Refused as damage:
         return _DecodedNode(node, f"{znodes.topic(name)}: {damage}", ())
     return _DecodedNode(node, found, znodes.states(name, found.numbers))

@@ -34,7 +34,7 @@ from poolkeeper.model.topology import (
 )
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
-from poolkeeper.zk.codecs.assignments import Assignment
+from poolkeeper.zk.codecs.assignments import TopicAssignment
 from poolkeeper.zk.codecs.kafka_nodes import (
     BrokerNode,
     ClusterIdNode,
@@ -162,7 +162,9 @@ def _topics(
     """
     configs = dict(zip(reading.topics, reading.configs, strict=True))
     stats = dict(zip(reading.topics, reading.before, strict=True))
-    nodes = {name: node for name, node in reading.nodes.items() if isinstance(node, Assignment)}
+    nodes = {
+        name: node for name, node in reading.nodes.items() if isinstance(node, TopicAssignment)
+    }
     states_of = dict(zip(nodes, reading.states, strict=True))
     topics: dict[str, Topic] = {}
     if decoded is not None:
@@ -213,7 +215,7 @@ class TopicRows:
     ends: tuple[int, ...]
 
     @classmethod
-    def of(cls, nodes: Mapping[str, Assignment]) -> "TopicRows":
+    def of(cls, nodes: Mapping[str, TopicAssignment]) -> "TopicRows":
         """The rows of these topics, one topic after the other."""
         numbers = tuple(node.numbers for node in nodes.values())
         ends = tuple(accumulate(map(len, numbers)))
@@ -245,7 +247,7 @@ def _later(rows: TopicRows, states: StateColumns, epoch: int) -> LaterEpochs | N
     return LaterEpochs(highest, len(later), rows.name_of(int(later[0])))
 
 
-def _columns(nodes: Sequence[Assignment], states: StateColumns) -> PartitionColumns:
+def _columns(nodes: Sequence[TopicAssignment], states: StateColumns) -> PartitionColumns:
     """Return the partitions of these topics, one topic after the other, with their states."""
 
     def moving(lists: Sequence[Mapping[int, Replicas]]) -> ReplicaLists:
@@ -352,7 +354,7 @@ def cluster_id(node: Node | None, notes: list[str]) -> str | None:
 def _traces(reading: ZnodeReading, formats: tuple[int, ...]) -> Traces:
     admin = reading.admins[1]
     controller = admin.nodes[znodes.CONTROLLER]
-    nodes = [node for node in reading.nodes.values() if isinstance(node, Assignment)]
+    nodes = [node for node in reading.nodes.values() if isinstance(node, TopicAssignment)]
     return Traces(
         has_cluster_id=reading.traces[znodes.CLUSTER_ID] is not None,
         has_producer_ids=reading.traces[znodes.PRODUCER_IDS] is not None,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolkeeper.errors import Refused
-from poolkeeper.zk.codecs.assignments import Assignment
+from poolkeeper.zk.codecs.assignments import TopicAssignment
 from poolkeeper.zk.codecs.kafka_nodes import TopicNode
 
 NODE = (
@@ -34,25 +34,25 @@ bodies = st.fixed_dictionaries(
 )
 
 
-def strictly(data: bytes) -> Assignment | str:
+def strictly(data: bytes) -> TopicAssignment | str:
     try:
         node = TopicNode.decode(data)
     except Refused as damage:
         return str(damage)
     numbers, replicas = list(node.partitions), list(node.partitions.values())
     known = (node.adding, node.removing, node.topic_id, node.knows_adding)
-    return Assignment(numbers, replicas, *known)
+    return TopicAssignment(numbers, replicas, *known)
 
 
-def read(data: bytes) -> Assignment | str:
+def read(data: bytes) -> TopicAssignment | str:
     try:
-        return Assignment.decode(data)
+        return TopicAssignment.decode(data)
     except Refused as damage:
         return str(damage)
 
 
 def test_an_assignment() -> None:
-    assert Assignment.decode(NODE) == Assignment(
+    assert TopicAssignment.decode(NODE) == TopicAssignment(
         [9, 10], [(4, 1, 2), (1, 2)], {9: (4,)}, {9: (2,)}, "gczQTcQlQD2_hh6pPSlgsQ", True
     )
 

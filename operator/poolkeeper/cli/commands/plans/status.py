@@ -72,10 +72,10 @@ def _viewer(output: str) -> Iterator[Callable[[status_values.Status], None]]:
         with LiveStatus(Console()) as live:
             yield live.show
     else:
-        yield _Changes().show
+        yield _LookPrinter().show
 
 
-class _Changes:
+class _LookPrinter:
     """Prints a look if more than the time differs from the last one."""
 
     def __init__(self) -> None:

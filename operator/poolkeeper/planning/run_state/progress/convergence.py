@@ -96,7 +96,7 @@ class Standings:
     homes: Mapping[str, str] = field(default_factory=dict)
 
 
-class _Place(NamedTuple):
+class _ListPlace(NamedTuple):
     """The pool of all brokers of a list, or ""; and whether any of them should be empty."""
 
     pool: str
@@ -115,14 +115,14 @@ class _Lists:
         self.pool_of = {b: names[0] for b, names in holders.items() if len(names) == 1}
         self.drain = frozenset[int]().union(*(pool.drain for pool in desired.pools))
         self.gone = gone
-        self._known: dict[Replicas, _Place] = {}
+        self._known: dict[Replicas, _ListPlace] = {}
 
-    def of(self, replicas: Replicas) -> _Place:
+    def of(self, replicas: Replicas) -> _ListPlace:
         """The place of that list."""
         found = self._known.get(replicas)
         if found is None:
             pools = {self.pool_of.get(broker, "") for broker in replicas}
-            found = self._known[replicas] = _Place(
+            found = self._known[replicas] = _ListPlace(
                 pools.pop() if len(pools) == 1 else "",
                 not self.drain.isdisjoint(replicas),
                 not self.gone.isdisjoint(replicas),
@@ -172,7 +172,7 @@ def _topic(spec: TopicSpec, found: Topic | None, records: Records, lists: _Lists
     )
 
 
-def _pool_of_all(places: Iterable[_Place]) -> str:
+def _pool_of_all(places: Iterable[_ListPlace]) -> str:
     pools = {place.pool for place in places}
     return pools.pop() if len(pools) == 1 else ""
 

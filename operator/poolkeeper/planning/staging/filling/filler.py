@@ -75,7 +75,7 @@ class Style(NamedTuple):
 USUAL = Style()
 
 
-class _Turn:
+class _QueueTurn:
     """One queue while a stage is filled, and what its side should carry.
 
     `part`: replicas that the side should give or take; `left`: bytes that it had when the stage
@@ -120,7 +120,7 @@ class StageFiller:
         self._limit = execution.max_moves_per_broker
         self._slots = execution.max_moves
         self._turns = [
-            _Turn(urgency, side, queue, pace, room.held[side])
+            _QueueTurn(urgency, side, queue, pace, room.held[side])
             for urgency in queues
             for side, queue in queues[urgency].items()
         ]
@@ -152,7 +152,7 @@ class StageFiller:
         if postponed:
             self._sweep(postponed, keeps_slots=False)
 
-    def _sweep(self, turns: Iterable[_Turn], *, keeps_slots: bool) -> list[_Turn]:
+    def _sweep(self, turns: Iterable[_QueueTurn], *, keeps_slots: bool) -> list[_QueueTurn]:
         room, join, limit = self._room, self._join, self._limit
         held, replicas, span = room.held, room.replicas, room.span_bytes
         postponed = []
@@ -183,7 +183,7 @@ class StageFiller:
                 heapq.heappop(waiting)
         return postponed
 
-    def _key(self, turn: _Turn) -> _Key:
+    def _key(self, turn: _QueueTurn) -> _Key:
         """The order of turns: of a queue that goes next, the least."""
         size = turn.cursor.head
         held = self._room.held[turn.side]

@@ -16,7 +16,13 @@ from typing import Protocol
 from kazoo.exceptions import BadVersionError
 
 from poolkeeper.sandbox.simulation import codecs
-from poolkeeper.sandbox.simulation.codecs import Assignment, Ids, PartitionState, TopicBody, Tp
+from poolkeeper.sandbox.simulation.codecs import (
+    Ids,
+    PartitionAssignment,
+    PartitionState,
+    TopicBody,
+    Tp,
+)
 from poolkeeper.sandbox.simulation.controller.event_queue import Work
 from poolkeeper.sandbox.simulation.profiles import Profile
 from poolkeeper.sandbox.simulation.world import News, World
@@ -55,13 +61,13 @@ class ControllerTopic:
     A controller writes a node twice for each move, whole: what stays as it was is not made again.
     """
 
-    partitions: dict[int, Assignment] = field(default_factory=dict)
+    partitions: dict[int, PartitionAssignment] = field(default_factory=dict)
     topic_id: str | None = None
     written: bytes = b""
     _texts: dict[int, str] = field(default_factory=dict)
-    _moving: dict[int, Assignment] = field(default_factory=dict)
+    _moving: dict[int, PartitionAssignment] = field(default_factory=dict)
 
-    def assign(self, partition: int, assignment: Assignment) -> None:
+    def assign(self, partition: int, assignment: PartitionAssignment) -> None:
         """Change a partition's assignment."""
         self.partitions[partition] = assignment
         if partition in self._texts:
@@ -122,16 +128,16 @@ class ActiveController:
 
     # Memory
 
-    def assignment(self, tp: Tp) -> Assignment | None:
+    def assignment(self, tp: Tp) -> PartitionAssignment | None:
         """Return a partition's assignment as remembered."""
         topic = self.topics.get(tp.topic)
         return None if topic is None else topic.partitions.get(tp.partition)
 
-    def remember(self, tp: Tp, assignment: Assignment) -> None:
+    def remember(self, tp: Tp, assignment: PartitionAssignment) -> None:
         """Change a partition's assignment in memory."""
         self.topics[tp.topic].assign(tp.partition, assignment)
 
-    def partitions(self) -> Iterable[tuple[Tp, Assignment]]:
+    def partitions(self) -> Iterable[tuple[Tp, PartitionAssignment]]:
         """Return all partitions of all topics, in no order that means anything."""
         for name, topic in self.topics.items():
             for number, assignment in topic.partitions.items():

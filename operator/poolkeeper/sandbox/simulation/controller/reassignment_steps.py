@@ -16,7 +16,7 @@ from collections.abc import Callable
 from zlib import crc32
 
 from poolkeeper.sandbox.simulation import codecs
-from poolkeeper.sandbox.simulation.codecs import Assignment, Ids, Tp
+from poolkeeper.sandbox.simulation.codecs import Ids, PartitionAssignment, Tp
 from poolkeeper.sandbox.simulation.controller import election_rules, request_node
 from poolkeeper.sandbox.simulation.controller.controller import ActiveController
 from poolkeeper.sandbox.simulation.controller.event_queue import Steps
@@ -37,7 +37,7 @@ def pursue(controller: ActiveController, tp: Tp) -> Steps:
         yield from pursue_union(controller, tp, controller.requests[tp])
 
 
-def pursue_recorded(controller: ActiveController, tp: Tp, wanted: Assignment) -> Steps:
+def pursue_recorded(controller: ActiveController, tp: Tp, wanted: PartitionAssignment) -> Steps:
     """Begin, replace, or go on with a move (2.4 and later)."""
     current = controller.topics[tp.topic].partitions[tp.partition]
     if current != wanted:
@@ -65,7 +65,7 @@ def pursue_union(controller: ActiveController, tp: Tp, target: Ids) -> Steps:
     current = controller.topics[tp.topic].partitions[tp.partition].replicas
     state = controller.read_state(tp, _on_isr(controller, tp))
     if not set(target) <= set(() if state is None else state.isr):
-        controller.remember(tp, Assignment(_union(target, current)))
+        controller.remember(tp, PartitionAssignment(_union(target, current)))
         controller.write_topic(tp.topic)
         yield
         codecs.require_numbers(target)
@@ -108,10 +108,10 @@ def _bump(controller: ActiveController, tp: Tp) -> Steps:
 def _complete(controller: ActiveController, tp: Tp, target: Ids, removed: Ids) -> Steps:
     """Do steps 5 to 10."""
     if controller.profile.era is Era.RECORDED and not target:
-        controller.remember(tp, Assignment(()))
+        controller.remember(tp, PartitionAssignment(()))
         raise IndexError("head of empty list")
     old = controller.topics[tp.topic].partitions[tp.partition].replicas
-    controller.remember(tp, Assignment(target))
+    controller.remember(tp, PartitionAssignment(target))
     state = controller.read_state(tp)
     if state is not None:
         stays = state.leader in target and state.leader in controller.live

@@ -38,16 +38,39 @@ class TopicLeftOut:
 
 @frozen
 class DeclaredTwice:
-    """`others` are the owners that name the same Kafka topic."""
+    """`others` are the owners that name the same Kafka topic.
+
+    `deleted_with`: the Topic with which the Kafka topic would be deleted, if there is one.
+    """
 
     reason: ClassVar = ProblemReason.TOPIC_CONFLICT
     owner: str
     others: tuple[str, ...]
+    deleted_with: str = ""
+
+    def __str__(self) -> str:
+        said = f"{self.owner} declares a topic that {joined(self.others)} declares too"
+        if not self.deleted_with:
+            return f"{said}; delete one of the Topics"
+        return (
+            f"{said}; the data goes with {self.deleted_with}: set its spec.deletionPolicy to Retain"
+            " before it is deleted, or delete the other Topic"
+        )
+
+
+@frozen
+class DeletedWithItsOwner:
+    """`owner` declares a Kafka topic that is being deleted with another Topic, `going`."""
+
+    reason: ClassVar = ProblemReason.TOPIC_CONFLICT
+    owner: str
+    going: str
 
     def __str__(self) -> str:
         return (
-            f"{self.owner} declares a topic that {joined(self.others)} declares too; delete one"
-            " of the Topics"
+            f"{self.owner} declares a topic that is being deleted with {self.going}: it would be"
+            f" created again, without its data; set spec.deletionPolicy of {self.going} to Retain"
+            " to keep it"
         )
 
 

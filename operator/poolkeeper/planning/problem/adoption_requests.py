@@ -19,7 +19,12 @@ from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.topic_ownership import TopicOwners
-from poolkeeper.planning.problem.topic_rights import Right, TopicsFound, namespace_of
+from poolkeeper.planning.problem.topic_rights import (
+    Right,
+    TopicsFound,
+    doomed_owner,
+    namespace_of,
+)
 
 
 class AdoptedTopic(NamedTuple):
@@ -70,13 +75,7 @@ def _is_open(desired: Desired, found: TopicsFound, owners: TopicOwners, claim: C
         return False
     if topic in owners.specs or topic in owners.held | owners.stranded:
         return False
-    return not is_doomed(desired, found, topic)
-
-
-def is_doomed(desired: Desired, found: TopicsFound, topic: str) -> bool:
-    """Whether the topic's recorded owner is being deleted, and the topic with it."""
-    record = found.record_of(topic)
-    return record is not None and Claim(topic, record.owner) in desired.doomed
+    return not doomed_owner(desired, found, topic)
 
 
 def adoption_hash(namespace: str, topics: Iterable[AdoptedTopic]) -> str:

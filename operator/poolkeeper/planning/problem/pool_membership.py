@@ -46,6 +46,7 @@ from poolkeeper.planning.facts.topics import (
 from poolkeeper.planning.problem import internal_topics, topic_ownership
 from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, adoption_requests
 from poolkeeper.planning.problem.topic_ownership import TopicOwners
+from poolkeeper.planning.problem.topic_rights import TopicsFound
 
 
 class TopicRole(StrEnum):
@@ -105,7 +106,7 @@ def plan_scope(
     if owners is None:
         owners = topic_ownership.topic_owners(desired, records, cluster)
     specs = owners.specs
-    problems += topic_ownership.conflicts(desired, owners)
+    problems += topic_ownership.conflicts(desired, TopicsFound(cluster, records), owners)
     problems += topic_ownership.kept_back(desired, cluster, records, owners)
     problems += _awaiting_adoption(adoption_requests(desired, cluster, records, owners))
     problems += _without_pool(desired)

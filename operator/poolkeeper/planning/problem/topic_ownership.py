@@ -27,11 +27,18 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.facts.topics import (
     AdoptionRefused,
     DeclaredTwice,
+    DeletedWithItsOwner,
     NameNotAllowed,
     TopicHeld,
     TopicStranded,
 )
-from poolkeeper.planning.problem.topic_rights import Right, TopicsFound, prefix_of, right_of
+from poolkeeper.planning.problem.topic_rights import (
+    Right,
+    TopicsFound,
+    doomed_owner,
+    prefix_of,
+    right_of,
+)
 
 
 @frozen
@@ -144,7 +151,7 @@ def _owner(records: Records, topic: str) -> str | None:
     return None if record is None else record.owner
 
 
-def conflicts(desired: Desired, owners: TopicOwners) -> list[PlanProblem]:
+def conflicts(desired: Desired, found: TopicsFound, owners: TopicOwners) -> list[PlanProblem]:
     """One problem for each resource that names a topic and is not followed.
 
     What awaits approval is told by namespace (`adoptions`).
@@ -163,13 +170,26 @@ def conflicts(desired: Desired, owners: TopicOwners) -> list[PlanProblem]:
             systems = lacking is Right.SYSTEM_NAME
             said: Facts = NameNotAllowed(spec.owner, "" if systems else prefix)
         elif others:
-            said = DeclaredTwice(spec.owner, others)
+            said = DeclaredTwice(spec.owner, others, deleted_with(owners, spec))
+        elif lacking and (going := doomed_owner(desired, found, spec.topic)):
+            said = DeletedWithItsOwner(spec.owner, going)
         elif lacking is Right.CLOSED:
             said = AdoptionRefused(spec.owner)
         else:
             continue
         problems.append(PlanProblem(spec.pool, "", said, spec.topic))
     return problems
+
+
+def deleted_with(owners: TopicOwners, loser: TopicSpec) -> str:
+    """The Topic with which the Kafka topic of a conflict would be deleted, or empty.
+
+    A loser that has a right to the topic itself keeps it from that.
+    """
+    winner = owners.specs.get(loser.topic)
+    if winner is None or winner.deletion_policy is not DeletionPolicy.DELETE:
+        return ""
+    return winner.owner if Claim(loser.topic, loser.owner) in owners.without_right else ""
 
 
 def kept_back(

@@ -20,7 +20,7 @@ from collections.abc import Collection
 from enum import Enum, auto
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.desired import Desired
+from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.specs import KafkaClusterSpec
 from poolkeeper.model.tenancy import AdoptionPolicy
@@ -130,6 +130,14 @@ def _matches(
     if namespaces is not None and namespace not in namespaces:
         return False
     return topics is None or matches(topics, topic)
+
+
+def doomed_owner(desired: Desired, found: TopicsFound, topic: str) -> str:
+    """The topic's recorded owner if it is being deleted, and the topic with it; else empty."""
+    record = found.record_of(topic)
+    if record is None or Claim(topic, record.owner) not in desired.doomed:
+        return ""
+    return record.owner
 
 
 def namespaces_of_doomed(desired: Desired) -> dict[str, str]:

@@ -100,6 +100,55 @@ def test_a_loser_changes_nothing_and_its_rival_is_served() -> None:
     ]
 
 
+GREEDY = replace(OURS, deletion_policy=DeletionPolicy.DELETE)
+STRICT = Adoption(AdoptionPolicy.APPROVE)
+
+
+@pytest.mark.parametrize(
+    ("owner", "adoption", "expected"),
+    [
+        pytest.param(
+            GREEDY,
+            STRICT,
+            "bank/mine declares a topic that shop/orders declares too; the data goes with"
+            " shop/orders: set its spec.deletionPolicy to Retain before it is deleted, or delete"
+            " the other Topic",
+            id="deleted-with-its-owner",
+        ),
+        pytest.param(
+            OURS,
+            STRICT,
+            "bank/mine declares a topic that shop/orders declares too; delete one of the Topics",
+            id="left-by-its-owner",
+        ),
+        pytest.param(
+            GREEDY,
+            Adoption(AdoptionPolicy.OPEN),
+            "bank/mine declares a topic that shop/orders declares too; delete one of the Topics",
+            id="inherited",
+        ),
+    ],
+)
+def test_a_loser_is_told_how_to_keep_the_data(
+    owner: TopicSpec, adoption: Adoption, expected: str
+) -> None:
+    wanted = desired(owner, OTHERS)
+    wanted = replace(wanted, cluster=replace(wanted.cluster, adoption=adoption))
+    plan = make_plan(wanted, ON_FAST, recorded(orders="shop/orders"))
+    assert [problem.message for problem in plan.problems] == [expected]
+
+
+def test_a_topic_that_goes_with_its_owner_is_told_of_whoever_declares_it() -> None:
+    wanted = desired(OTHERS, doomed=(Claim("orders", "shop/orders"),))
+    wanted = replace(wanted, cluster=replace(wanted.cluster, adoption=STRICT))
+    plan = make_plan(wanted, ON_FAST, recorded(orders="shop/orders"))
+    assert [step.topic for step in plan.steps if isinstance(step, DeleteTopic)] == ["orders"]
+    assert [problem.message for problem in plan.problems] == [
+        "bank/mine declares a topic that is being deleted with shop/orders: it would be created"
+        " again, without its data; set spec.deletionPolicy of shop/orders to Retain to keep it"
+    ]
+
+
 def test_a_loser_does_not_even_count_in_the_fingerprint() -> None:
     records = recorded(orders="shop/orders")
     calm = resolve_conflicts(desired(OTHERS, OURS), records)

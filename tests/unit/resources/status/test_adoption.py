@@ -171,11 +171,40 @@ def test_a_topic_whose_owner_is_being_deleted_with_it_is_not_asked_for() -> None
     ][0]
     assert (ready["reason"], ready["message"]) == (
         "TopicConflict",
-        "Kafka topic orders belongs to shop/going, with which it is being deleted",
+        "Kafka topic orders belongs to shop/going, with which it is being deleted; to keep its"
+        " data, set spec.deletionPolicy of shop/going to Retain",
+    )
+    ready = of(going.key, objects, IN_FAST, orders="shop/going")["conditions"][0]
+    assert (ready["reason"], ready["message"]) == (
+        "Deleting",
+        "Kafka topic orders is being deleted",
     )
     what = seen(kafka((IN_FAST,)), orders="shop/going")
     needed = finalizers_needed(status_inputs_of(assemble(objects)["main"], what), False)
     assert needed[ObjectKey("Topic", "shop", "going")], "nobody keeps it from being deleted"
+
+
+def test_who_approves_a_deletion_is_told_who_else_names_the_topic() -> None:
+    going = topic("going", "fast", topicName="orders", deletionPolicy="Delete", deleting=True)
+    other = topic("mine", "fast", namespace="evil", topicName="orders")
+    objects = (kafka_cluster(mode="Apply", **STRICT), *POOLS, going, other)
+    ready = of(going.key, objects, IN_FAST, orders="shop/going")["conditions"][0]
+    assert ready["message"].endswith(
+        "to delete Kafka topic orders; set spec.deletionPolicy to Retain to delete this Topic and"
+        " keep the data; evil/mine names the topic too, and would begin with an empty one"
+    )
+
+
+def test_who_would_lose_the_data_of_a_conflict_is_told_how_to_keep_it() -> None:
+    owner = topic("orders", "fast", deletionPolicy="Delete")
+    other = topic("mine", "fast", namespace="evil", topicName="orders")
+    mine = ObjectKey("Topic", "evil", "mine")
+    assert told(APPROVE, owner, other, key=mine, orders="shop/orders")[1:] == (
+        "TopicConflict",
+        "Kafka topic orders belongs to shop/orders, which declared it first; delete this Topic, or"
+        " set spec.deletionPolicy of shop/orders to Retain and then delete that: as it is, the"
+        " topic would be deleted with it, and this one would begin empty",
+    )
 
 
 def test_a_topic_that_asked_in_vain_goes_and_leaves_everything() -> None:

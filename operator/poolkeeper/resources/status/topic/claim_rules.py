@@ -1,10 +1,13 @@
 """Rules about whose a Kafka topic is: of Topics that go, have no right to it, or share its name."""
 
 from poolkeeper.model.desired import Claim
-from poolkeeper.model.specs import DeletionPolicy, KafkaClusterSpec, Mode
-from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, is_doomed
+from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.problems import ProblemReason
+from poolkeeper.model.specs import DeletionPolicy, KafkaClusterSpec, Mode, TopicSpec
+from poolkeeper.planning.problem.adoption_requests import AdoptionRequest
 from poolkeeper.planning.problem.pool_membership import metric_name
-from poolkeeper.planning.problem.topic_rights import Right, prefix_of
+from poolkeeper.planning.problem.topic_ownership import deleted_with
+from poolkeeper.planning.problem.topic_rights import Right, doomed_owner, prefix_of
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
 from poolkeeper.resources.status.status_inputs import (
     is_owned,
@@ -31,15 +34,24 @@ def if_deleting(at: TopicSituation) -> ReadyCondition | None:
     if at.spec.deletion_policy is DeletionPolicy.DELETE and is_owned(at.inputs, at.spec):
         message = f"Kafka topic {at.spec.topic} is being deleted"
         keep = "set spec.deletionPolicy to Retain to delete this Topic and keep the data"
+        if others := at.inputs.claimants.get(topic, ()):
+            named = f"{few(others)} name{'' if others[1:] else 's'} the topic too"
+            keep = f"{keep}; {named}, and would begin with an empty one"
         if at.work.mode is not Mode.APPLY:
             message = f"{at.cluster} is in mode {at.work.mode}: nothing is deleted; {keep}"
         elif at.outcome.progress is not None:
             message = f"waits for the run under way to end; {keep}"
         elif at.work.waiting and at.work.plan:
             message = f"{approval_text(at)} to delete Kafka topic {at.spec.topic}; {keep}"
-        elif at.plan_work.problems:
-            message = f"{at.plan_work.problems[0].message}; {keep}"
+        elif problem := _why_kept(at):
+            message = f"{problem.message}; {keep}"
     return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
+
+
+def _why_kept(at: TopicSituation) -> PlanProblem | None:
+    """Why the plan does not delete the Kafka topic; what others say of it is no reason."""
+    others = ProblemReason.TOPIC_CONFLICT
+    return next((p for p in at.plan_work.problems if p.reason is not others), None)
 
 
 def if_without_right(at: TopicSituation) -> ReadyCondition | None:
@@ -102,28 +114,42 @@ def _name_text(at: TopicSituation, lacking: Right, cluster: KafkaClusterSpec) ->
 
 
 def if_not_owner(at: TopicSituation) -> ReadyCondition | None:
-    """What is told of a Topic whose Kafka topic follows another Topic, or none of several."""
+    """What is told of a Topic whose Kafka topic follows another Topic, or none of several.
+
+    Where the data goes with the other Topic, the message says first how to keep it.
+    """
     if at.is_owner:
         return None
     topic, found = at.spec.topic, at.inputs
-    assert found.observation is not None
     winner = found.owners.specs.get(topic)
     if winner is not None:
         holds = f"belongs to {winner.owner}, which declared it first"
-    else:
-        rivals = {*found.claimants.get(topic, ())} - {at.spec.owner}
-        record = found.observation.records.topics.get(topic)
-        # The recorded owner keeps its Kafka topic even if its spec cannot be read.
-        others = few(sorted(rivals) or [record.owner if record else "another Topic"])
-        holds = f"is {others}'s, too"
-        desired = found.desired
-        if desired and record and is_doomed(desired, found.found, topic):
-            message = (
-                f"Kafka topic {topic} belongs to {record.owner}, with which it is being deleted"
-            )
-            return ReadyCondition(ReadyStatus.RECONCILING, "TopicConflict", message)
-    message = f"Kafka topic {topic} {holds}; delete one of the Topics"
+        message = f"Kafka topic {topic} {holds}; {_way_out(at, winner)}"
+        return ReadyCondition(ReadyStatus.STALLED, "TopicConflict", message)
+    going = doomed_owner(found.desired, found.found, topic) if found.desired else ""
+    if going:
+        message = (
+            f"Kafka topic {topic} belongs to {going}, with which it is being deleted; to keep its"
+            f" data, set spec.deletionPolicy of {going} to Retain"
+        )
+        return ReadyCondition(ReadyStatus.RECONCILING, "TopicConflict", message)
+    assert found.observation is not None
+    rivals = {*found.claimants.get(topic, ())} - {at.spec.owner}
+    record = found.observation.records.topics.get(topic)
+    # The recorded owner keeps its Kafka topic even if its spec cannot be read.
+    others = few(sorted(rivals) or [record.owner if record else "another Topic"])
+    message = f"Kafka topic {topic} is {others}'s, too; delete one of the Topics"
     return ReadyCondition(ReadyStatus.STALLED, "TopicConflict", message)
+
+
+def _way_out(at: TopicSituation, winner: TopicSpec) -> str:
+    if deleted_with(at.inputs.owners, at.spec):
+        return (
+            f"delete this Topic, or set spec.deletionPolicy of {winner.owner} to Retain and then"
+            " delete that: as it is, the topic would be deleted with it, and this one would begin"
+            " empty"
+        )
+    return "delete one of the Topics"
 
 
 def if_alike_in_metrics(at: TopicSituation) -> ReadyCondition | None:

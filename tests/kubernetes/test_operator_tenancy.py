@@ -46,6 +46,30 @@ def test_what_exists_is_taken_over_only_as_approved(scene):
     assert scene.assignment("audit") == before["audit"]
 
 
+def test_a_topic_goes_to_another_namespace_with_its_data(scene):
+    scene.apply(
+        scene.cluster(**APPLY),
+        scene.pool("p", 1, 2, 3),
+        scene.topic("orders", "p", deletionPolicy="Delete", **TWO),
+    )
+    scene.says("topic", "orders")
+    id_ = scene.status("topic", "orders")["topicId"]
+    other = scene.plane.new_namespace()
+    scene.apply(scene.topic("orders", "p", namespace=other, deletionPolicy="Delete", **TWO))
+    said = scene.says("topic", "orders", "TopicConflict", namespace=other)
+    assert f"set spec.deletionPolicy of {scene.namespace}/orders to Retain" in said
+    scene.patch("topic", "orders", deletionPolicy="Retain")
+    said = scene.says("topic", "orders", "TopicConflict", about="delete one", namespace=other)
+    scene.delete("topic", "orders")
+    scene.says("topic", "orders", "AdoptionRequired", namespace=other)
+    told = scene.events("topic", "orders", other, awaited="AdoptionRequired")
+    assert [reason for _, reason, _ in told] == ["TopicConflict", "AdoptionRequired"]
+    (asked,) = scene.status("cluster")["adoptions"]
+    scene.patch("cluster", approval={"policy": "Auto", "plans": [asked["hash"]]})
+    scene.says("topic", "orders", namespace=other)
+    assert scene.status("topic", "orders", other)["topicId"] == id_
+
+
 def test_the_loser_of_a_conflict_neither_keeps_nor_inherits_a_topic(scene):
     scene.apply(
         scene.cluster(**APPLY),

@@ -44,6 +44,10 @@ _PAST = {"Creating": "Created", "Configuring": "Configured", "Moving": "Moved"}
 _WARNED = frozenset({"Unreachable", "NoController", "BrokersMissing", "TooFewLiveBrokers"})
 _TOLD_ELSEWHERE = frozenset({"Creating", "AdoptionRequired"})
 """What a Topic in place was before: `Created` tells it, or `TopicsAdopted` of the cluster."""
+_NO_RECOVERY = frozenset(
+    {"AdoptionRequired", "TopicConflict", "WaitingForApproval", "PlanOnly", "Paused", "Unreachable"}
+)
+"""What may come after a state in which a person had to act, and is no recovery from it."""
 _BEGUN: Mapping[str, frozenset[str]] = {
     # What concerns all Topics at once is an event of their KafkaCluster alone.
     "KafkaCluster": frozenset(
@@ -65,7 +69,9 @@ def _condition(
             yield StatusEvent("Warning", reason, note)
     elif now["status"] == "True":
         yield from _ready(kind, was, note, stalled=bool(stalled))
-    elif reason in _BEGUN[kind] and was.get("reason") != reason:
+    elif (reason in _BEGUN[kind] and was.get("reason") != reason) or (
+        stalled and reason in _NO_RECOVERY
+    ):
         yield StatusEvent("Warning" if reason in _WARNED else "Normal", reason, note)
     elif stalled:
         yield StatusEvent("Normal", "Recovered", note)

@@ -134,6 +134,27 @@ WAITS = {"hash": "sha256:aa", "approval": "Waiting"}
         ),
         pytest.param(
             TOPIC,
+            status("Stalled", "TopicConflict"),
+            status("Busy", "AdoptionRequired"),
+            [("Normal", "AdoptionRequired")],
+            id="a-person-has-to-act-again",
+        ),
+        pytest.param(
+            TOPIC,
+            status("Stalled", "TopicConflict"),
+            status("Busy", "TopicConflict"),
+            [("Normal", "TopicConflict")],
+            id="its-rival-is-being-deleted-with-the-topic",
+        ),
+        pytest.param(
+            TOPIC,
+            status("Stalled", "NoSuchPool"),
+            status("Unsure", "Unreachable"),
+            [("Warning", "Unreachable")],
+            id="nobody-knows-whether-it-is-mended",
+        ),
+        pytest.param(
+            TOPIC,
             IN_PLACE,
             status("Busy", "WaitingForApproval"),
             [],

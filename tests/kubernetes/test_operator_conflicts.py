@@ -43,6 +43,21 @@ def test_two_topics_for_one_kafka_topic(scene):
     assert told[:2] == [("Warning", "TopicConflict", 1), ("Normal", "Recovered", 1)]
 
 
+def test_who_loses_a_topic_does_not_keep_its_owner_from_moving_it(scene):
+    scene.apply(
+        scene.cluster(**APPLY),
+        scene.pool("p", 1, 2, 3),
+        scene.pool("q", 4, 5, 6),
+        scene.topic("orders", "p", **ONE),
+    )
+    scene.says("topic", "orders")
+    scene.apply(scene.topic("a-rival", "p", topicName="orders", **ONE))
+    scene.says("topic", "a-rival", "TopicConflict")
+    scene.patch("topic", "orders", poolRef={"name": scene.full("pool", "q")})
+    scene.says("topic", "orders")
+    assert scene.holders("orders") <= {4, 5, 6}
+
+
 def test_deleting_the_owner_deletes_nothing_that_somebody_else_declares(scene):
     scene.apply(
         scene.cluster(**APPLY),

@@ -188,7 +188,7 @@ def _run_guard(
         lost = lost_log_dirs(records, desired, context.now_ms())
         return run.concern == plan_json.concern(owned, plan.moves, records.cluster_id, gone(), lost)
 
-    return RunGuard(wanted, gone, authority.paused)
+    return RunGuard(wanted, gone, recorded, authority.paused)
 
 
 # Without a run

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import (
     CreateTopic,
     DeleteTopic,
@@ -15,7 +16,7 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.proposals.identity import is_destructive
-from poolkeeper.planning.rules import Rules
+from poolkeeper.planning.rules import NOTHING_RECORDED, Rules
 from poolkeeper.report import balance, changes, markdown, sections
 from poolkeeper.report.changes import PlannedMoves
 from poolkeeper.report.document import (
@@ -59,13 +60,17 @@ def plan_page(
     first: Section | None = None,
     groups: Sequence[PlannedGroup] = (),
     back: tuple[str, str] | None = None,
+    records: Records = NOTHING_RECORDED,
 ) -> str:
     """One self-contained HTML page; `cluster` is the one that the plan was made from.
 
     `first`: a section before all others. `groups`: consumer groups before and after. `back`: text
-    and path of the page that leads to this one.
+    and path of the page that leads to this one. `records` tell which Topic each Kafka topic
+    follows.
     """
-    return page.render(replace(page_document(plan, desired, cluster, first, groups), back=back))
+    return page.render(
+        replace(page_document(plan, desired, cluster, first, groups, records), back=back)
+    )
 
 
 def page_document(
@@ -74,9 +79,10 @@ def page_document(
     cluster: Cluster,
     first: Section | None = None,
     groups: Sequence[PlannedGroup] = (),
+    records: Records = NOTHING_RECORDED,
 ) -> Report:
     """The page before it is rendered."""
-    made = document(plan, desired, cluster, _PAGE, groups)
+    made = document(plan, desired, cluster, _PAGE, groups, records)
     return replace(made, sections=(first, *made.sections)) if first else made
 
 
@@ -86,6 +92,7 @@ def plan_markdown(
     cluster: Cluster,
     first: Section | None = None,
     groups: Sequence[PlannedGroup] = (),
+    records: Records = NOTHING_RECORDED,
 ) -> str:
     """Markdown short enough for a comment on a forge; what does not fit is counted.
 
@@ -93,7 +100,7 @@ def plan_markdown(
     """
 
     def made(extent: PlanReportLimits) -> Report:
-        found = document(plan, desired, cluster, extent, groups)
+        found = document(plan, desired, cluster, extent, groups, records)
         return replace(found, sections=(first, *found.sections)) if first else found
 
     return markdown.comment(made, _COMMENT)
@@ -105,6 +112,7 @@ def document(
     cluster: Cluster,
     extent: PlanReportLimits,
     groups: Sequence[PlannedGroup] = (),
+    records: Records = NOTHING_RECORDED,
 ) -> Report:
     """The report before it is rendered."""
     moved = changes.PlannedMoves.of(plan)
@@ -122,7 +130,7 @@ def document(
                 _groups(groups, extent),
                 _proof(plan, extent),
                 _stages(plan, extent),
-                _changes(plan, desired, cluster, moved, extent),
+                _changes(plan, Rules(desired, cluster, frozenset(), records), moved, extent),
                 _moves_section(plan, extent),
             )
             if section
@@ -175,10 +183,9 @@ def _agreement(rows: Sequence[Row], extent: PlanReportLimits) -> Section | None:
 
 
 def _changes(
-    plan: Plan, desired: Desired, cluster: Cluster, moved: PlannedMoves, extent: PlanReportLimits
+    plan: Plan, rules: Rules, moved: PlannedMoves, extent: PlanReportLimits
 ) -> Section | None:
-    rules = Rules(desired, cluster, frozenset())
-    of_topic = changes.TopicChanges(plan, cluster, moved)
+    of_topic = changes.TopicChanges(plan, rules.cluster, moved)
     pools = ((rules.home(topic).pool or "", topic) for topic in of_topic.topics)
     listed = sorted((not pool, pool, topic) for pool, topic in pools)
     elected = sum(len(s.partitions) for s in plan.steps if isinstance(s, ElectLeaders))

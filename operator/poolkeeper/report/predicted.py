@@ -12,7 +12,9 @@ from poolkeeper.planning.staging import next_stage
 
 def with_prediction(plan: Plan, at: Circumstances) -> Plan:
     """Add all predicted stages; where they stop before the last move, a problem says why."""
-    stages, makespan, halt = next_stage.predict(plan, at.cluster, at.desired, gone=at.gone)
+    stages, makespan, halt = next_stage.predict(
+        plan, at.cluster, at.desired, records=at.records, gone=at.gone
+    )
     waiting = () if halt is None else (PlanProblem("", "", Standstill(wording.sentence(halt))),)
     return replace(plan, stages=stages, makespan=makespan, problems=(*plan.problems, *waiting))
 

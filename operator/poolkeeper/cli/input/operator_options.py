@@ -150,8 +150,9 @@ def _plan_text(plan: "Plan", desired: "Desired", seen: "LastObservation") -> str
     from poolkeeper.cli.output.plans import plan_text
     from poolkeeper.planning.diagnosis import remaining_capacity
 
-    left = remaining_capacity.remaining_capacities(plan, desired, seen.cluster, seen.gone)
-    return plan_text.render(plan, desired, seen.cluster, left)
+    cluster, records = seen.cluster, seen.records
+    left = remaining_capacity.remaining_capacities(plan, desired, cluster, seen.gone, records)
+    return plan_text.render(plan, desired, cluster, left, records=records)
 
 
 def _identity() -> str:

@@ -168,5 +168,6 @@ class _Sources:
             found.made_from.cluster,
             clusters.approval(name, plan.hash, f"{stem_of(name)}.json"),
             back=(f"Fleet of {self._day}", f"../{report_of(self._day)}"),
+            records=found.made_from.records,
         )
         return page, found.plan

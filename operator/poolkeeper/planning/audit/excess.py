@@ -26,10 +26,11 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import LimitPolicy, Quotas
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.audit.headroom_excess import headroom_excess
-from poolkeeper.planning.rules import MIB, AuditHome, Rules
+from poolkeeper.planning.rules import MIB, NOTHING_RECORDED, AuditHome, Rules
 
 State = Mapping[tuple[str, int], Replicas]
 
@@ -134,11 +135,16 @@ def excesses_by_pool(rules: Rules, state: State) -> dict[str, Excesses]:
 
 
 def excesses(
-    state: State, desired: Desired, cluster: Cluster, gone: Iterable[int] = ()
+    state: State,
+    desired: Desired,
+    cluster: Cluster,
+    gone: Iterable[int] = (),
+    records: Records = NOTHING_RECORDED,
 ) -> Excesses:
     """The vector of a whole cluster's state."""
+    rules = Rules(desired, cluster, frozenset(gone), records)
     total = Excesses()
-    for part in excesses_by_pool(Rules(desired, cluster, frozenset(gone)), state).values():
+    for part in excesses_by_pool(rules, state).values():
         total = total.plus(part)
     return total
 

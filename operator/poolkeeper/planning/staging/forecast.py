@@ -16,11 +16,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Makespan, Plan, PlannedStage
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.rules import Rules
+from poolkeeper.planning.rules import NOTHING_RECORDED, Rules
 from poolkeeper.planning.staging.candidates import entry_for, packer_for
 from poolkeeper.planning.staging.capped_topics import CappedTopics
 from poolkeeper.planning.staging.entries import EntryTable
@@ -53,12 +54,17 @@ So many take one to three, once in a run of hours.
 
 
 def with_stages(
-    plan: Plan, cluster: Cluster, desired: Desired, *, gone: Collection[int] = ()
+    plan: Plan,
+    cluster: Cluster,
+    desired: Desired,
+    *,
+    records: Records = NOTHING_RECORDED,
+    gone: Collection[int] = (),
 ) -> Plan:
     """Return the plan with its predicted stages, unless it has them, or too many moves for that."""
     if plan.stages or not 0 < len(plan.moves) <= PREDICTED_MOVES_MAX:
         return plan
-    found = predict(plan, cluster, desired, gone=gone)
+    found = predict(plan, cluster, desired, records=records, gone=gone)
     return replace(plan, stages=found.stages, makespan=found.makespan)
 
 
@@ -67,6 +73,7 @@ def predict(
     cluster: Cluster,
     desired: Desired,
     *,
+    records: Records = NOTHING_RECORDED,
     gone: Collection[int] = (),
     bounds: Bounds = DEFAULT_BOUNDS,
 ) -> Forecast:
@@ -76,7 +83,8 @@ def predict(
     rate = throttle.rate_bytes_per_s if fixed else ASSUMED_RATE_BYTES_PER_S
     table = EntryTable(plan.moves, cluster)
     backlog = Backlog(table)
-    packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds, plan.moves, table)
+    rules = Rules(desired, cluster, frozenset(gone), records)
+    packer = packer_for(rules, bounds, plan.moves, table)
     stages: list[PlannedStage] = []
     span_bytes = 0
     within = True

@@ -15,12 +15,13 @@ from collections.abc import Collection, Iterable, Sequence
 from poolkeeper import errors
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.audit.excess import LAWS, State, excesses, live_state
 from poolkeeper.planning.audit.incremental import lists_leave_worse
-from poolkeeper.planning.rules import Rules
+from poolkeeper.planning.rules import NOTHING_RECORDED, Rules
 from poolkeeper.planning.staging.candidates import packer_for
 from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.forecast import Forecast as Forecast
@@ -54,10 +55,13 @@ def next_stage(
     cluster: Cluster,
     desired: Desired,
     *,
+    records: Records = NOTHING_RECORDED,
     gone: Collection[int] = (),
     bounds: Bounds = DEFAULT_BOUNDS,
 ) -> Stage | NothingFits | None:
     """The next stage, or why there is none; `None` if no step is pending.
+
+    `records` tell which Topic a Kafka topic follows, and so the pool whose laws hold for it.
 
     `at[i]`: the index of move i's path where its live list is now, or `None` to leave the move out
     (it is blocked, diverged, waiting or in flight).
@@ -66,7 +70,7 @@ def next_stage(
     if not len(table):
         return None
     backlog = Backlog(table)
-    packer = packer_for(Rules(desired, cluster, frozenset(gone)), bounds, moves, table)
+    packer = packer_for(Rules(desired, cluster, frozenset(gone), records), bounds, moves, table)
     room, wait = packer.pack(backlog)
     if wait is not None:
         return NothingFits(wait)
@@ -113,22 +117,28 @@ def assert_lawful_stage(
     desired: Desired,
     cluster: Cluster,
     gone: Iterable[int] = (),
+    records: Records = NOTHING_RECORDED,
 ) -> None:
     """Raise `Refused` if the stage leaves the cluster worse by the laws in their order."""
     gone = frozenset(gone)
     done = ((moves[index], step) for index, step in stage.entries)
     after = {(move.topic, move.partition): move.path[step] for move, step in done}
-    if lists_leave_worse(Rules(desired, cluster, gone), after):
+    if lists_leave_worse(Rules(desired, cluster, gone, records), after):
         before = live_state(cluster)
-        assert_lawful(before, after_stage(before, moves, stage), desired, cluster, gone)
+        assert_lawful(before, after_stage(before, moves, stage), desired, cluster, gone, records)
 
 
 def assert_lawful(
-    before: State, after: State, desired: Desired, cluster: Cluster, gone: Iterable[int] = ()
+    before: State,
+    after: State,
+    desired: Desired,
+    cluster: Cluster,
+    gone: Iterable[int] = (),
+    records: Records = NOTHING_RECORDED,
 ) -> None:
     """Raise `Refused` if `after` is worse than `before` by the laws in their order."""
-    was = excesses(before, desired, cluster, gone)
-    becomes = excesses(after, desired, cluster, gone)
+    was = excesses(before, desired, cluster, gone, records)
+    becomes = excesses(after, desired, cluster, gone, records)
     if becomes > was:
         law = next(law for law, a, b in zip(LAWS, was, becomes, strict=True) if a != b)
         raise errors.Refused(

@@ -53,12 +53,19 @@ def complete_view(
             states = needed_input.states
             held = runs.held_targets(at, states, sized)
             states = tuple(None if m in held else place for m, place in enumerate(states))
-            gone = guard.gone()
+            gone, records = guard.gone(), guard.records()
             with context.timed("stage"):
                 moves = next_stage.with_live_bytes(at.plan.moves, states, sized)
-                stage = next_stage.next_stage(moves, states, sized, at.desired, gone=gone)
+                stage = next_stage.next_stage(
+                    moves, states, sized, at.desired, records=records, gone=gone
+                )
             return replace(
-                view, stage_computed=True, stage=stage, cluster_with_sizes=sized, gone=gone
+                view,
+                stage_computed=True,
+                stage=stage,
+                cluster_with_sizes=sized,
+                gone=gone,
+                records=records,
             )
 
 

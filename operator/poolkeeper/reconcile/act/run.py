@@ -60,7 +60,8 @@ def begin_run(
     """Record a new run with its document; nothing else is written yet."""
     context.trail.concern(plan.hash, approved_by=approved_by)
     cluster = observed.cluster
-    plan = next_stage.with_stages(plan, cluster, desired, gone=observed.gone)
+    records, gone = observed.records, observed.gone
+    plan = next_stage.with_stages(plan, cluster, desired, records=records, gone=gone)
     context.access.remember_stopped(None)
     throttled = desired.cluster.execution.throttle
     limited = throttled.mode is not ThrottleMode.NONE

@@ -221,7 +221,8 @@ def _request_stage_if_lawful(
             return EnterPhase(Phase.RESTORING, Ending.REPLACED, found)
         return DoNothing(waits[:WAITS_MAX], found)
     sized = at.view.cluster_with_sizes or cluster
-    next_stage.assert_lawful_stage(stage, moves, at.desired, sized, at.view.gone)
+    gone, records = at.view.gone, at.view.records
+    next_stage.assert_lawful_stage(stage, moves, at.desired, sized, gone, records)
     attempts = at.run.attempts if stage.entries == at.run.step else 0
     if not _is_tried_out(attempts):
         return _request_if_throttled(at, RequestStage(stage, attempts + 1, found))

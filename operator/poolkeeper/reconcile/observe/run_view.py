@@ -12,7 +12,7 @@ from poolkeeper.brokers.enrich import with_sizes
 from poolkeeper.brokers.sizes import BrokerLogs
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import BalanceRecord
+from poolkeeper.model.execution.records import BalanceRecord, Records
 from poolkeeper.model.execution.runs import (
     Ending,
     Phase,
@@ -26,6 +26,7 @@ from poolkeeper.model.plans import ElectLeaders, Move, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ToldReplicas, TopicPartition
 from poolkeeper.model.versions import records_moves
+from poolkeeper.planning.rules import NOTHING_RECORDED
 from poolkeeper.planning.run_state.gates.disks import (
     NOT_LOOKED,
     SeenDisks,
@@ -65,11 +66,13 @@ class RunGuard:
     """The conditions under which a run goes on; checked only between stages.
 
     `still_applies`: whether this run is still wanted. `gone`: the brokers that count as lost.
+    `records`: which Topic each Kafka topic follows.
     `paused`: the run finishes its stage in flight and starts no other.
     """
 
     still_applies: Callable[[Run, Plan], bool]
-    gone: Callable[[], frozenset[int]] = frozenset
+    gone: Callable[[], frozenset[int]]
+    records: Callable[[], Records]
     paused: bool = False
 
 
@@ -83,7 +86,8 @@ class RunView:
     `stop`: a person's request to end the run, read while something is in flight. `gone_read`:
     whether `gone`, the brokers that count as gone for good, has been found out. `ending_read`:
     whether `ending` has been read. `stage_computed`: whether `stage`, the next one,
-    has been computed. `throttles`: how the live throttles differ from the run's, before a stage.
+    has been computed, by `records`. `throttles`: how the live throttles differ from the run's,
+    before a stage.
     `signals`: how the cluster bears the rate of the throttle.
     `unsettled`: the brokers that say that they have not applied the rate. `balanced`: when balance
     last began; read for a run that was just recorded. `copies`: how far the moves between log
@@ -108,6 +112,7 @@ class RunView:
     stage: next_stage.Stage | next_stage.NothingFits | None = None
     cluster_with_sizes: Cluster | None = None
     gone: frozenset[int] = frozenset()
+    records: Records = NOTHING_RECORDED
     balanced: BalanceRecord | None = None
     disks: TargetDisks = NOT_LOOKED
     copies: tuple[CopyProgress, ...] = ()

@@ -8,7 +8,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
 from poolkeeper.reconcile import adoption
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.journal import journal, pending_plan
+from poolkeeper.zk.journal import journal, pending_plan, records
 
 
 def current_plan(target: Target, words: tuple[str, ...] = ()) -> PlanSeen:
@@ -23,7 +23,7 @@ def current_plan(target: Target, words: tuple[str, ...] = ()) -> PlanSeen:
             state, found = stored or (PlanState.UNKNOWN, Plan(target.name, "", ""))
             cluster = cluster_reading.read_cluster(session, target).cluster
             wanted = desired or targets.empty_desired(target)
-            return PlanSeen(state, found, wanted, cluster, words)
+            return PlanSeen(state, found, wanted, cluster, words, records.read(session))
     return _made(target, desired, words)
 
 
@@ -41,4 +41,4 @@ def _made(target: Target, desired: Desired, words: tuple[str, ...]) -> PlanSeen:
     asked = cluster_reading.config_questions(target)
     made = planning.audited_plan(desired, seen, prune=False, refused=asked)
     made = planning.with_troubles(made, desired, seen)
-    return PlanSeen(PlanState.MADE_NOW, made, desired, seen.cluster, words)
+    return PlanSeen(PlanState.MADE_NOW, made, desired, seen.cluster, words, seen.records)

@@ -169,7 +169,9 @@ def _plan(
     groups = _groups(made, seen, target, supposed["groups"])
     beside = Beside(waits_until_ms, look.waits, groups=groups)
     if out is not None:
-        left = remaining_capacity.remaining_capacities(made, desired, seen.cluster, seen.gone)
+        left = remaining_capacity.remaining_capacities(
+            made, desired, seen.cluster, seen.gone, seen.records
+        )
         beside = replace(beside, capacities=left)
         body = document(made, desired, seen, beside)
         output_files.write(out, indented(body, 1) + "\n")

@@ -57,7 +57,9 @@ class Beside:
         """What the pools have left after the plan."""
         if self.capacities is not None:
             return self.capacities
-        return remaining_capacities(plan, desired, observed.cluster, observed.gone)
+        return remaining_capacities(
+            plan, desired, observed.cluster, observed.gone, observed.records
+        )
 
 
 NOTHING_BESIDE = Beside()
@@ -127,12 +129,21 @@ def show(
 
         section = None if foretold is None else _section(*foretold)
         write = plan_report.plan_page if output == HTML else plan_report.plan_markdown
-        printing.emit(write(plan, desired, observed.cluster, section, beside.groups))
+        cluster, records = observed.cluster, observed.records
+        printing.emit(write(plan, desired, cluster, section, beside.groups, records=records))
     else:
         left = beside.capacities_after(plan, desired, observed)
         if waits:
             printing.emit(plan_text.blocked(waits, ink.of_output()) + "\n")
-        text = plan_text.render(plan, desired, observed.cluster, left, ink.of_output(), throttled)
+        text = plan_text.render(
+            plan,
+            desired,
+            observed.cluster,
+            left,
+            ink.of_output(),
+            throttled,
+            records=observed.records,
+        )
         printing.emit(text)
         if beside.groups:
             from poolkeeper.cli.output.plans import groups_table

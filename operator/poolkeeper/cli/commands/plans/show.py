@@ -13,7 +13,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import our_nodes
-from poolkeeper.zk.journal import journal, pending_plan
+from poolkeeper.zk.journal import journal, pending_plan, records
 
 PREFIX_MIN = 8
 ALGORITHM = "sha256:"
@@ -42,6 +42,7 @@ def show(words: tuple[str, ...], output: str, **given: Any) -> None:
     with cluster_reading.session(target) as session:
         plan = stored_plan(session, words[-1])
         observed = cluster_reading.read_cluster(session, target, sizes=False)
+        owned = records.read(session)
     if output == printing.JSON:
         printing.emit_json(plan_json.to_json(plan))
     else:
@@ -52,6 +53,7 @@ def show(words: tuple[str, ...], output: str, **given: Any) -> None:
                 desired,
                 observed.cluster,
                 ink=ink.of_output(),
+                records=owned,
             )
         )
 

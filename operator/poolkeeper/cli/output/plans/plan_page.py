@@ -9,8 +9,10 @@ from enum import Enum
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, Step
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.rules import NOTHING_RECORDED
 from poolkeeper.report import plan_report, pools_report
 from poolkeeper.report.document import Cell, CellKind, Report, Row, Section
 
@@ -30,13 +32,17 @@ class PlanState(Enum):
 
 @frozen
 class PlanSeen:
-    """A plan, and what it was made from. `words`: the options that name the manifests."""
+    """A plan, and what it was made from.
+
+    `words`: the options that name the manifests. `records`: which Topic each Kafka topic follows.
+    """
 
     state: PlanState
     plan: Plan
     desired: Desired
     cluster: Cluster
     words: tuple[str, ...] = ()
+    records: Records = NOTHING_RECORDED
 
 
 def report(seen: PlanSeen) -> Report:
@@ -44,7 +50,9 @@ def report(seen: PlanSeen) -> Report:
     if seen.state is PlanState.UNKNOWN:
         lead = "No run is recorded and no plan waits. With manifests (-f DIR) a plan is made here."
         return Report(f"Plan for cluster {seen.plan.cluster}", lead)
-    return plan_report.page_document(_left(seen), seen.desired, seen.cluster, _first(seen))
+    return plan_report.page_document(
+        _left(seen), seen.desired, seen.cluster, _first(seen), records=seen.records
+    )
 
 
 def pools(seen: PlanSeen) -> Report:

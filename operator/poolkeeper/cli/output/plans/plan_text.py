@@ -25,6 +25,7 @@ from poolkeeper.cli.output.plans.brokers_table import brokers_table
 from poolkeeper.cli.output.plans.capacity_table import capacity_table
 from poolkeeper.cli.output.plans.plan_lines import reason_lines, topic_lines
 from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import (
     DeleteTopic,
@@ -40,7 +41,7 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.diagnosis.remaining_capacity import RemainingCapacity
-from poolkeeper.planning.rules import Rules
+from poolkeeper.planning.rules import NOTHING_RECORDED, Rules
 from poolkeeper.report import changes
 from poolkeeper.text import count, duration, few, first, listed, more, size
 
@@ -65,10 +66,12 @@ def render(
     rooms: Sequence[RemainingCapacity] = (),
     ink: Ink = PLAIN,
     notes: Sequence[str] = (),
+    records: Records = NOTHING_RECORDED,
 ) -> str:
     """The whole plan as text, without a final line feed.
 
-    `notes` are sentences about the cluster that come before the plan.
+    `records` tell which Topic each Kafka topic follows. `notes` are sentences about the cluster
+    that come before the plan.
 
     `cluster` is the one that the plan was made from: it gives the old values of what changes.
     `rooms` is the remaining capacity of the pools after the plan.
@@ -76,7 +79,7 @@ def render(
     parts = [
         [ink.bold(f"Cluster {plan.cluster}")],
         [line for sentence in notes for line in ink.folded(f"! {sentence}")],
-        *_pools(plan, desired, cluster, ink),
+        *_pools(plan, Rules(desired, cluster, frozenset(), records), ink),
         _elections(plan, ink),
         _not_done(plan.problems, ink),
         *_figures(plan, desired, cluster, ink),
@@ -109,12 +112,12 @@ def blocked(waits: Sequence[Wait], ink: Ink = PLAIN) -> str:
     return "\n".join((ink.bold("Blocked"), *told))
 
 
-def _pools(plan: Plan, desired: Desired, cluster: Cluster, ink: Ink) -> Iterator[list[str]]:
+def _pools(plan: Plan, rules: Rules, ink: Ink) -> Iterator[list[str]]:
     """One part per pool with changes; pools and topics by name; topics without a pool last."""
-    by_pool = _by_pool(plan, Rules(desired, cluster, frozenset()))
+    by_pool = _by_pool(plan, rules)
     for pool, topics in sorted(by_pool.items(), key=lambda item: (not item[0], item[0])):
         title = ink.bold(f"Pool {pool}" if pool else _UNOWNED)
-        yield [title, *_topics_lines(topics, cluster, ink)]
+        yield [title, *_topics_lines(topics, rules.cluster, ink)]
 
 
 def _by_pool(plan: Plan, rules: Rules) -> Mapping[str, Changes]:

@@ -134,6 +134,36 @@ def test_a_quota_is_free_again_when_a_topic_is_deleted(scene):
     assert scene.topics() == ["b"]
 
 
+def test_a_cluster_is_renamed_and_who_is_late_holds_nobody_up(scene):
+    """Pools do not change their cluster, so that those of the new name have new names, too."""
+    spec = {"partitions": 3, "replicationFactor": 2}
+    cluster = {"mode": "Apply", "approval": {"policy": "Auto"}}
+    scene.apply(
+        scene.cluster(**cluster),
+        scene.pool("old", 1, 2, 3),
+        *(scene.topic(name, "old", **spec) for name in ("orders", "late")),
+    )
+    for name in ("orders", "late"):
+        scene.says("topic", name)
+    known = len(scene.changes())
+    renamed, pool = scene.cluster(**cluster), scene.pool("new", 1, 2, 3)
+    renamed["metadata"]["name"] = pool["spec"]["clusterRef"]["name"] = f"{scene.name}-renamed"
+    scene.apply(renamed, pool, scene.topic("orders", "new", **spec))
+    scene.says("topic", "orders", "Waiting", about="are of one ensemble and chroot")
+    scene.delete("cluster")
+    scene.delete("pool", "old")
+    scene.says("topic", "orders")
+    scene.says("topic", "late", "NoSuchCluster")
+    scene.patch("topic", "late", poolRef={"name": scene.full("pool", "new")})
+    scene.says("topic", "late")
+    scene.gone("pool", "old")
+    changed = {change.path for change in scene.changes()[known:]}
+    assert not {path for path in changed if "orders" in path or "late" in path}
+    for kind, name in (("topic", "orders"), ("topic", "late"), ("pool", "new")):
+        scene.remove(scene.path(kind, name))
+    scene.kubectl("delete", "kafkacluster", f"{scene.name}-renamed", "--timeout=60s")
+
+
 def test_a_pool_is_renamed_and_who_is_late_holds_nobody_up(scene):
     spec = {"partitions": 3, "replicationFactor": 2}
     scene.apply(

@@ -70,6 +70,26 @@ def test_a_topic_goes_to_another_namespace_with_its_data(scene):
     assert scene.status("topic", "orders", other)["topicId"] == id_
 
 
+def test_a_namespace_that_a_pool_does_not_admit_does_not_keep_it(scene):
+    other = scene.plane.new_namespace()
+    admitted = {"names": [scene.namespace]}
+    scene.apply(
+        scene.cluster(**APPLY),
+        scene.pool("p", 1, 2, 3, allowedNamespaces=admitted),
+        scene.topic("own", "p", **TWO),
+        scene.topic("foreign", "p", namespace=other, **TWO),
+    )
+    scene.says("topic", "own")
+    scene.says("topic", "foreign", "NamespaceNotAllowed", namespace=other)
+    scene.wait(lambda: scene.get("pool", "p")["metadata"].get("finalizers"), "the pool is guarded")
+    scene.delete("pool", "p")
+    said = scene.says("pool", "p", "Deleting")
+    assert scene.text(said) == "kept while Topics name it: shop/own"
+    scene.delete("topic", "own")
+    scene.gone("pool", "p")
+    scene.says("topic", "foreign", "NoSuchPool", namespace=other)
+
+
 def test_the_loser_of_a_conflict_neither_keeps_nor_inherits_a_topic(scene):
     scene.apply(
         scene.cluster(**APPLY),

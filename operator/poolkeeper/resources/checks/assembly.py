@@ -14,6 +14,7 @@ come and go by themselves, and another rule holds: *an invalid resource moves no
 | a pool that is being deleted has a broker of another pool | it is as if it were gone already |
 | a pool or the KafkaCluster is invalid | the whole cluster is on hold: it cannot be planned |
 | two KafkaClusters have one ensemble and chroot | both are on hold |
+| a Topic changes to a pool of another KafkaCluster | as if it named no pool, while both are there |
 
 What a KafkaCluster leaves open of its tenants is filled in here, strictly: whoever takes over what
 exists is approved of, and names that begin with _ are the operator's own. In a folder, where one
@@ -39,6 +40,7 @@ from poolkeeper.model.tenancy import AdoptionPolicy
 from poolkeeper.resources.checks.verdicts import (
     ClusterParts,
     Verdict,
+    not_admitted,
     other_cluster_verdict,
     verdicts_of,
 )
@@ -60,7 +62,8 @@ class Assembly:
 
     `desired` is None while nothing may be worked towards; `hold` is then the reason, as a sentence.
     `leaving`: the KafkaCluster is being deleted, so its run is to be ended. `verdicts` are the
-    problems of single resources. `objects` are all resources, those being deleted included.
+    problems of single resources. `not_admitted`: the Topics of namespaces that their pool does not
+    admit. `objects` are all resources, those being deleted included.
     `abandoned`: our CRDs are being removed, so resources disappear that nobody deleted.
     """
 
@@ -72,6 +75,7 @@ class Assembly:
     abandoned: bool = False
     objects: Mapping[ObjectKey, CustomResource] = field(default_factory=dict)
     verdicts: Mapping[ObjectKey, Verdict] = field(default_factory=dict)
+    not_admitted: frozenset[ObjectKey] = frozenset()
 
 
 def assemble(
@@ -86,9 +90,8 @@ def assemble(
     `own_namespace`: the operator's. `abandoned`: our CRDs are being removed, so no Kafka topic is
     to be deleted.
     """
-    parts = _parts_of(objects, own_namespace)
+    parts, twins = _parts_of(objects, own_namespace)
     astray = _astray(parts)
-    twins = _twins(parts)
     found = (
         _assembly(name, part, namespaces or {}, astray, twins.get(name, ""))
         for name, part in sorted(parts.items())
@@ -96,8 +99,13 @@ def assemble(
     return {each.name: _abandoned(each) if abandoned else each for each in found}
 
 
-def _parts_of(objects: Iterable[CustomResource], own_namespace: str) -> dict[str, ClusterParts]:
-    """The resources by cluster: a Topic goes where it lives, or where its pool is."""
+def _parts_of(
+    objects: Iterable[CustomResource], own_namespace: str
+) -> tuple[dict[str, ClusterParts], dict[str, str]]:
+    """The resources by cluster, and the twins of KafkaClusters.
+
+    A Topic goes where it lives, or where its pool is.
+    """
     parts: dict[str, ClusterParts] = {}
     cluster_of: dict[str, str] = {}
     named_later = []
@@ -111,9 +119,12 @@ def _parts_of(objects: Iterable[CustomResource], own_namespace: str) -> dict[str
             named_later.append(each)
     for part in parts.values():
         part.cluster = part.cluster and _with_tenancy(part.cluster, own_namespace)
+    twins = _twins(parts)
     for each in named_later:
         home = cluster_of.get(each.refers, "")
         lived = cluster_of.get((each.status or {}).get("pool", ""), home)
+        if home and _is_renamed(lived, home, parts, twins):
+            lived = home
         part = parts.setdefault(lived, ClusterParts())
         part.topics.append(each)
         if home not in ("", lived):
@@ -121,7 +132,7 @@ def _parts_of(objects: Iterable[CustomResource], own_namespace: str) -> dict[str
     clusters = sorted(name for name, part in parts.items() if part.cluster is not None)
     for part in parts.values():
         part.known_pools, part.known_clusters = sorted(cluster_of), clusters
-    return parts
+    return parts, twins
 
 
 def _with_tenancy(cluster: CustomResource, own_namespace: str) -> CustomResource:
@@ -160,6 +171,7 @@ def _assembly(
         leaving=leaving,
         objects={each.key: each for each in everything},
         verdicts=verdicts,
+        not_admitted=not_admitted(parts, namespaces),
     )
 
 
@@ -217,6 +229,17 @@ def _claim(topic: CustomResource) -> Claim:
     """The Kafka topic that the Topic names; "" if unreadable: its ownership record may tell."""
     named = topic.spec.topic if isinstance(topic.spec, TopicSpec) else ""
     return Claim(named, f"{topic.namespace}/{topic.name}")
+
+
+def _is_renamed(
+    before: str, now: str, parts: Mapping[str, ClusterParts], twins: Mapping[str, str]
+) -> bool:
+    """Whether KafkaCluster `now` may be another name of `before`: that is gone, or has its Kafka.
+
+    A Topic that names a pool of it is then not asked to stay where it lived, as nobody works there.
+    """
+    known = parts.get(before)
+    return known is None or known.cluster is None or now == twins.get(before)
 
 
 def _twins(parts: Mapping[str, ClusterParts]) -> dict[str, str]:

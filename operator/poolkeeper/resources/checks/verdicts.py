@@ -16,7 +16,7 @@ from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.parse import selectors
 from poolkeeper.resources.parse.schema_messages import guess
 from poolkeeper.resources.parse.selectors import Labels
-from poolkeeper.text import cut
+from poolkeeper.text import cut, few
 
 PROBLEMS_SHOWN_MAX = 5
 
@@ -121,15 +121,28 @@ def _pool_verdicts(name: str, parts: ClusterParts) -> dict[ObjectKey, Verdict]:
             verdicts[pool.key] = Verdict("NoSuchCluster", _asked(message, meant))
         for broker in () if pool.name in replaced else pool.spec.brokers:
             holders.setdefault(broker, []).append(pool)
-    shared: dict[ObjectKey, list[str]] = {}
+    shared: dict[ObjectKey, dict[str, list[int]]] = {}
     for broker, both in sorted(holders.items()):
         for pool in both if len(both) > 1 else ():
             others = ", ".join(sorted(other.name for other in both if other is not pool))
-            shared.setdefault(pool.key, []).append(f"broker {broker} is in pool {others} too")
-    for key, sentences in shared.items():
-        message = f"nothing moves in this pool: {_few(sentences)}"
-        verdicts.setdefault(key, Verdict("BrokerConflict", message))
+            shared.setdefault(pool.key, {}).setdefault(others, []).append(broker)
+    for key, brokers_by_pools in shared.items():
+        verdicts.setdefault(key, _shared_brokers(brokers_by_pools))
     return verdicts
+
+
+def _shared_brokers(brokers_by_pools: Mapping[str, Sequence[int]]) -> Verdict:
+    """The verdict on a pool of which others have brokers, by the names of those pools."""
+    sentences = (
+        f"broker{'s' if brokers[1:] else ''} {few(brokers, grouped=False)}"
+        f" {'are' if brokers[1:] else 'is'} in pool {others} too"
+        for others, brokers in brokers_by_pools.items()
+    )
+    return Verdict(
+        "BrokerConflict",
+        f"nothing moves in this pool: {_few(sentences)}; name each broker in one pool only, or"
+        " delete the pool that another one replaces",
+    )
 
 
 def _replaced_pools(pools: Sequence[CustomResource]) -> Mapping[str, Sequence[str]]:
@@ -175,15 +188,30 @@ def _topic_verdict(
     if parts.cluster is None:
         message = f"KafkaCluster {name} of ResourcePool {pool.name} does not exist"
         return Verdict("NoSuchCluster", message)
-    if not selectors.admits(
-        pool.allowed_namespaces, topic.namespace, namespaces.get(topic.namespace, {})
-    ):
+    if not _admits(pool, topic, namespaces):
         message = f"ResourcePool {pool.name} takes no Topics of namespace {topic.namespace}"
         return Verdict("NamespaceNotAllowed", f"{message} (spec.allowedNamespaces)")
     wrong = _config_problems(tuple(topic.spec.config.items()), version)
     if wrong:
         return Verdict("Invalid", _few(wrong))
     return None
+
+
+def not_admitted(parts: ClusterParts, namespaces: Mapping[str, Labels]) -> frozenset[ObjectKey]:
+    """The Topics of namespaces that their pool does not admit, whatever else is wrong with them."""
+    pools = {p.name: p.spec for p in parts.pools if isinstance(p.spec, ResourcePoolSpec)}
+    return frozenset(
+        topic.key
+        for topic in parts.topics
+        if topic.refers in pools and not _admits(pools[topic.refers], topic, namespaces)
+    )
+
+
+def _admits(
+    pool: ResourcePoolSpec, topic: CustomResource, namespaces: Mapping[str, Labels]
+) -> bool:
+    labels = namespaces.get(topic.namespace, {})
+    return selectors.admits(pool.allowed_namespaces, topic.namespace, labels)
 
 
 def _asked(message: str, meant: str) -> str:

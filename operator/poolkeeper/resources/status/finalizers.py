@@ -3,7 +3,7 @@
 | kind | has it | until |
 |---|---|---|
 | Topic | with deletionPolicy Delete | its Kafka topic is gone, or is not its own |
-| ResourcePool | while a Topic names it | no Topic names it |
+| ResourcePool | while a Topic names it that it admits, or that lives there | there is none |
 | KafkaCluster | while a run is recorded or may begin | the run has ended, nothing is to move |
 
 Some Topics cannot be worked on: the pool or cluster is gone, the Topic is invalid, or the cluster

@@ -24,6 +24,7 @@ from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.planning.run_state.progress.convergence import Standings, standings
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import topic
+from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.plan_fields import PlanApproval
 
 _PASSING = frozenset(
@@ -42,7 +43,7 @@ class StatusInputs:
     """An assembly compared with an observation; `observation` is None without an observation.
 
     `claimants`: the owners of all Topics that name a Kafka topic, rightly or not, except Topics
-    that are being deleted. `topics_of_pool`: the Topics that name each pool.
+    that are being deleted. `topics_of_pool`: the Topics that each pool is kept for.
     `topic_of_metric_name`: the existing Kafka topic by the name that it has in Kafka's metrics.
     `health`: what is wrong although it may be as declared.
     `adoptions`: what Topics ask to take over, and nobody has approved. `stalled_pools`: the
@@ -73,7 +74,7 @@ def status_inputs_of(assembly: Assembly, observation: LastObservation | None) ->
     users = _grouped(
         (each.refers, f"{key.namespace}/{key.name}")
         for key, each in assembly.objects.items()
-        if key.kind == topic.KIND
+        if key.kind == topic.KIND and _needs_its_pool(assembly, each)
     )
     desired = assembly.desired
     if desired is None or observation is None:
@@ -94,6 +95,16 @@ def status_inputs_of(assembly: Assembly, observation: LastObservation | None) ->
         cluster_health(wanted, cluster, found.homes),
         adoption_requests(desired, cluster, records, owners),
     )
+
+
+def _needs_its_pool(assembly: Assembly, resource: CustomResource) -> bool:
+    """Whether a pool is kept for a Topic that names it.
+
+    It is not for one that it does not admit, unless that has its Kafka topic there: whoever may
+    create Topics somewhere would keep a pool from being deleted.
+    """
+    lives_there = (resource.status or {}).get("pool") == resource.refers
+    return lives_there or resource.key not in assembly.not_admitted
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -197,14 +197,24 @@ def test_a_broker_in_two_pools_is_said_of_both() -> None:
     both = pool("both", 3, 4)
     found = assembly(MAIN, FAST, both, ORDERS)
     assert verdicts(found) == {
-        "ResourcePool fast": Verdict(
-            "BrokerConflict", "nothing moves in this pool: broker 3 is in pool both too"
-        ),
-        "ResourcePool both": Verdict(
-            "BrokerConflict", "nothing moves in this pool: broker 3 is in pool fast too"
-        ),
+        f"ResourcePool {name}": Verdict(
+            "BrokerConflict",
+            f"nothing moves in this pool: broker 3 is in pool {other} too; name each broker in one"
+            " pool only, or delete the pool that another one replaces",
+        )
+        for name, other in (("fast", "both"), ("both", "fast"))
     }
     assert found.desired is not None
+
+
+def test_a_pool_that_others_split_says_which_has_which_brokers() -> None:
+    whole = pool("whole", *range(1, 15))
+    left, right = pool("left", *range(1, 8)), pool("right", 8, 9)
+    said = verdicts(assembly(MAIN, whole, left, right))["ResourcePool whole"].message
+    assert said.startswith(
+        "nothing moves in this pool: brokers 1, 2, 3, 4, 5 and 2 more are in pool left too; brokers"
+        " 8, 9 are in pool right too; name each broker"
+    )
 
 
 @pytest.mark.parametrize(
@@ -279,6 +289,24 @@ def test_a_topic_does_not_go_to_another_cluster() -> None:
     assert other is not None
     assert (main.held, main.astray) == (set(), {Claim("orders", "shop/orders")})
     assert other.topics == ()
+
+
+def test_a_topic_follows_a_cluster_that_was_renamed_once_the_old_one_is_gone() -> None:
+    """Its pool of before is still there, for example while another Topic names it."""
+    second = kafka_cluster("second", connect="zk:2181/kafka")
+    far = pool("far", 1, cluster="second")
+    moved, late = topic("orders", "far", status={"pool": "fast"}), topic("late", "fast")
+    found = assemble([MAIN, second, FAST, far, moved, late])
+    assert {name: each.hold for name, each in found.items()} == {
+        "main": "KafkaClusters main and second are of one ensemble and chroot",
+        "second": "KafkaClusters second and main are of one ensemble and chroot",
+    }
+    assert moved.key in found["second"].objects
+    assert moved.key not in {**found["main"].verdicts, **found["second"].verdicts}
+    found = assemble([second, FAST, far, moved, late])
+    assert found["second"].desired is not None
+    assert [spec.owner for spec in found["second"].desired.topics] == ["shop/orders"]
+    assert found["second"].verdicts == {}
 
 
 def test_a_default_pool_that_does_not_exist_is_said_of_the_cluster() -> None:

@@ -16,6 +16,10 @@ GOING = topic("orders", "fast", deletionPolicy="Delete", deleting=True, guarded=
 RIVAL = topic("orders", "fast", namespace="bank")
 OURS = seen(kafka([kafka_topic("orders", (1, 2))]), orders="shop/orders")
 THEIRS = seen(kafka([kafka_topic("orders", (1, 2))]), orders="bank/orders")
+CLOSED = pool("closed", 1, 2, allowedNamespaces={"names": ["shop"]})
+STRANGER = topic("mine", "closed", namespace="evil")
+BROKEN = topic("mine", "closed", namespace="evil", keyed="maybe")
+TENANT = topic("mine", "closed", namespace="bank", status={"pool": "closed"})
 UNRECORDED = seen(kafka([kafka_topic("orders", (1, 2))]))
 EMPTY = seen(kafka(), orders="shop/orders")
 
@@ -79,6 +83,11 @@ def wanted(
         ),
         pytest.param(FAST, (MAIN, GOING), OURS, True, id="a-pool-that-a-topic-names"),
         pytest.param(FAST, (MAIN,), OURS, False, id="a-pool-that-no-topic-names"),
+        pytest.param(CLOSED, (MAIN, STRANGER), OURS, False, id="a-pool-that-does-not-admit-it"),
+        pytest.param(CLOSED, (MAIN, STRANGER), None, False, id="nobody-can-look-whom-it-admits"),
+        pytest.param(CLOSED, (STRANGER,), OURS, False, id="whom-it-does-not-admit-anywhere"),
+        pytest.param(CLOSED, (MAIN, BROKEN), OURS, False, id="nor-one-that-is-invalid"),
+        pytest.param(CLOSED, (MAIN, TENANT), OURS, True, id="a-topic-that-lives-in-it"),
     ],
 )
 def test_a_resource_is_kept(

@@ -93,6 +93,12 @@ class CustomResource:
         """Whether it has our finalizer."""
         return FINALIZER in self.finalizers
 
+    @property
+    def keepers(self) -> tuple[str, ...]:
+        """The finalizers of others, where it is being deleted and ours does not keep it."""
+        kept = self.deleting and not self.has_finalizer
+        return self.finalizers if kept else ()
+
 
 def key_of(body: Mapping[str, Any]) -> ObjectKey:
     """Return the identity of a resource from its body."""

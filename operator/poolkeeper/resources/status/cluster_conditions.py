@@ -36,6 +36,7 @@ from poolkeeper.resources.status.wording import (
     coarse_seconds,
     count,
     few,
+    kept_by_others,
     size,
     summary,
 )
@@ -85,6 +86,8 @@ def ready_condition(
 
 
 def _deletion_text(outcome: Outcome, resource: CustomResource) -> str:
+    if resource.keepers:
+        return f"no run is under way; Kafka stays as it is{kept_by_others(resource.keepers)}"
     if outcome.error is None:
         return "the run under way ends after the stage in flight; Kafka stays as it is"
     if resource.given_up:

@@ -14,7 +14,7 @@ from poolkeeper.resources.status.cluster_conditions import late_run
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
 from poolkeeper.resources.status.health import in_place_condition
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs, TopicWork
-from poolkeeper.resources.status.wording import coarse, count, few
+from poolkeeper.resources.status.wording import coarse, count, few, kept_by_others
 
 STEPS = 20
 _APPLY = "set spec.mode to Apply to go on"
@@ -83,9 +83,10 @@ def _ready_condition(
     if resource.deleting:
         named = inputs.topics_of_pool.get(resource.name)
         waits = (
-            f"kept while Topics name it: {few(named)}" if named else "no Topic names it any more"
+            f"kept while Topics name it: {few(named)}" if named else "no Topic needs it any more"
         )
-        return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", waits)
+        message = f"{waits}{kept_by_others(resource.keepers)}"
+        return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
     if verdict is not None:
         return ReadyCondition(ReadyStatus.STALLED, verdict.reason, verdict.message)
     hold = inputs.assembly.hold

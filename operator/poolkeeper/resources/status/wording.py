@@ -4,6 +4,7 @@ A run's numbers advance in steps of some percent, and only 100 % is shown as com
 two digits at most. Durations are "about". Counts have no thousands separators.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 from poolkeeper import text
@@ -40,6 +41,16 @@ def coarse_seconds(seconds: float) -> int:
 
 
 _WHO = """'"$(kubectl auth whoami -o jsonpath={.status.userInfo.username})"'"""
+
+
+def kept_by_others(finalizers: Sequence[str]) -> str:
+    """What is appended to the message of a resource that only finalizers of others keep."""
+    if not finalizers:
+        return ""
+    noun = "finalizers" if finalizers[1:] else "finalizer"
+    return (
+        f"; {noun} {few(finalizers)} of somebody else still keep{'' if finalizers[1:] else 's'} it"
+    )
 
 
 def approval_line(cluster: str, plan: str, *, named: bool = False) -> str:

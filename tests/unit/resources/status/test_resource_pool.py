@@ -1,5 +1,7 @@
 """Whole statuses of ResourcePools in every situation."""
 
+from dataclasses import replace
+
 import pytest
 
 from poolkeeper.resources.kinds.custom_resource import CustomResource
@@ -104,6 +106,18 @@ def test_a_drained_broker_is_listed_once_it_is_empty() -> None:
     found = of(FAST, (AUTO, fast, topic("orders", "fast")), kafka_topic("orders", (2, 3), (3, 2)))
     assert (found["drained"], found.get("draining")) == ([1], None)
     assert found["conditions"][0]["status"] == "True"
+
+
+def test_who_else_keeps_a_pool_is_told() -> None:
+    fast = pool("fast", 1, 2, 3, deleting=True)
+    for finalizers, told in (
+        ((), ""),
+        (("foregroundDeletion",), "; finalizer foregroundDeletion of somebody else still keeps it"),
+        (("a/b", "c/d"), "; finalizers a/b, c/d of somebody else still keep it"),
+    ):
+        held = replace(fast, finalizers=finalizers)
+        message = of(FAST, (AUTO, held))["conditions"][0]["message"]
+        assert message == f"no Topic needs it any more{told}"
 
 
 def test_a_pool_is_kept_while_topics_name_it() -> None:

@@ -14,10 +14,7 @@ from poolkeeper.resources.status.status_inputs import (
 )
 from poolkeeper.resources.status.topic.differences import approval_text
 from poolkeeper.resources.status.topic.situation import TopicSituation
-from poolkeeper.resources.status.wording import (
-    count,
-    few,
-)
+from poolkeeper.resources.status.wording import count, few, kept_by_others
 
 _NAMED_BY_HASH_MAX = 10
 
@@ -26,8 +23,9 @@ def if_deleting(at: TopicSituation) -> ReadyCondition | None:
     """What is told of a Topic that is being deleted: whether its Kafka topic goes with it."""
     if not at.resource.deleting:
         return None
-    message = "its Kafka topic is kept"
     topic, owners = at.spec.topic, at.inputs.owners
+    exists = at.inputs.found.exists(topic)
+    message = "its Kafka topic is kept" if exists else "its Kafka topic does not exist"
     if topic in owners.specs or topic in owners.held:
         claimants = at.inputs.claimants.get(topic, ())
         message += f", as it is also named by {few(sorted(claimants))}" if claimants else ""
@@ -45,6 +43,7 @@ def if_deleting(at: TopicSituation) -> ReadyCondition | None:
             message = f"{approval_text(at)} to delete Kafka topic {at.spec.topic}; {keep}"
         elif problem := _why_kept(at):
             message = f"{problem.message}; {keep}"
+    message += kept_by_others(at.resource.keepers)
     return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
 
 

@@ -22,14 +22,15 @@ def differences_text(at: TopicSituation) -> str:
     parts = []
     if standing.missing > 0:
         parts.append(f"add {count(standing.missing, 'partition')}")
-    if standing.missing < 0:
-        parts.append(f"have {count(-standing.missing, 'partition')} fewer")
     if standing.misplaced:
         parts.append(_moves_text(at))
     if standing.differing:
         parts.append(f"set config {few(standing.differing)}")
     if standing.unled:
         parts.append(f"get leaders for {count(standing.unled, 'partition')}")
+    if standing.missing < 0:
+        kept = f"its {count(standing.partitions, 'partition')} stay, as partitions never shrink"
+        return f"{', '.join(parts) or 'do nothing'}; {kept}"
     return ", ".join(parts) or "be read again"
 
 

@@ -73,7 +73,8 @@ def _if_in_place(at: TopicSituation) -> ReadyCondition | None:
     if at.spec.paused:
         message += "; paused"
     if at.run_work.moves > at.run_work.arrived:
-        message += f"; {count(at.run_work.moves, 'partition')} move for balance"
+        are = "is" if at.run_work.moves == 1 else "are"
+        message += f"; {count(at.run_work.moves, 'partition')} {are} moved for balance"
     elif at.plan_work.moves:
         message += f"; {count(at.plan_work.moves, 'partition')} could move for balance"
     return in_place_condition([message], at.inputs.health.topics.get(at.spec.topic, ()))

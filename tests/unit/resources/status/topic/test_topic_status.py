@@ -380,6 +380,31 @@ def test_a_topic_that_is_being_deleted(cluster: CustomResource, owner: str, mess
 
 
 @pytest.mark.parametrize(
+    ("topics", "expected"),
+    [
+        pytest.param((), "its Kafka topic does not exist", id="deleted"),
+        pytest.param((IN_FAST,), "its Kafka topic is kept", id="made-again"),
+    ],
+)
+def test_a_topic_that_others_keep_says_what_became_of_its_kafka_topic(
+    topics: tuple[Any, ...], expected: str
+) -> None:
+    held = replace(GOING, finalizers=("example.com/audit",))
+    found = of(ORDERS, (AUTO, *POOLS, held), *topics)["conditions"]
+    told = f"{expected}; finalizer example.com/audit of somebody else still keeps it"
+    assert found == conditions("Busy", "Deleting", told)
+
+
+def test_nobody_is_asked_to_approve_that_a_topic_shrinks() -> None:
+    fewer = topic("orders", "fast", partitions=2, replicationFactor=2, config={"retention.ms": "1"})
+    ready = of(ORDERS, (MANUAL, *POOLS, fewer), IN_FAST, orders="shop/orders")["conditions"][0]
+    assert ready["reason"] == "WaitingForApproval"
+    assert ready["message"].endswith(
+        "to set config retention.ms; its 4 partitions stay, as partitions never shrink"
+    )
+
+
+@pytest.mark.parametrize(
     ("other", "expected"),
     [
         pytest.param(

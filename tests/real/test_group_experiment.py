@@ -187,7 +187,7 @@ def test_who_reads_what_is_as_the_study_says(course):
     start, left = courses[assignor.value]
     assert_in_every_second(together, start["assignment"])
     assert_in_every_second(without, left["assignment"])
-    before = Settled((without.group.assignment,), 1, 0.0)
+    before = Settled(without.group.assignment, (), 1, 0.0)
     assert_in_every_second(again, settle(assignor, group_of(again), before).assignment)
 
 

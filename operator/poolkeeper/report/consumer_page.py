@@ -31,11 +31,11 @@ def consumer_pictures(study: ConsumerStudy) -> str:
 def document(study: ConsumerStudy) -> Report:
     """The page before it is rendered."""
     group = study.group
-    partitions = sum(topic.partitions for topic in group.topics.values())
+    partitions = sum(topic.partitions for topic in group.read.values())
     unit = "bytes per second as measured" if study.measured else "partitions"
     lead = (
         f"{count(len(group.members), 'member')} read {count(partitions, 'partition')} of"
-        f" {count(len(group.topics), 'topic')}. Loads are {unit}. The width of a rebalance says"
+        f" {count(len(group.read), 'topic')}. Loads are {unit}. The width of a rebalance says"
         " nothing of how long it takes."
     )
     costs = table("What each event costs", _COLUMNS, _costs(study), ROWS_MAX, "event")

@@ -10,7 +10,8 @@ What is told of an event, from the group at rest before it to the group at rest 
     stopped     the share of the load that nobody reads for some time: with an eager assignor all of
                 it, with the cooperative one what changes hands (`group_rebalances`);
                 `rates_meanwhile` is what each member goes on reading
-    rounds      the rebalances until the group is at rest
+    rounds      the rebalances until the group is at rest; none, and nothing stops, where its
+                members see nothing of the event
     seconds     what the leader computes, here: compare assignors by it, not clusters
     local       partitions with a replica in the rack of their reader
 
@@ -21,7 +22,7 @@ before), and what it read waits as long, whatever the assignor.
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from poolkeeper.algorithms.assignors.group import Assignment, Assignor, AssignorFailed
 from poolkeeper.frozen import frozen
@@ -33,6 +34,7 @@ from poolkeeper.studies.group_rebalances import (
     Timer,
     is_eager,
     owners_of,
+    rebalances,
     settle,
 )
 
@@ -125,8 +127,7 @@ def study(given: StudyInput, timer: Timer = time.process_time) -> ConsumerStudy:
         groups.append(after_event(groups[-1], event))
     partitions = {
         (topic, number)
-        for group in groups[:1]
-        for topic, each in group.topics.items()
+        for topic, each in given.group.read.items()
         for number in range(each.partitions)
     }
     measured = bool(partitions) and partitions <= given.rates.keys()
@@ -148,7 +149,10 @@ def _course(
         for place, group in enumerate(groups):
             before = settled
             if place == 0 and given.observed is not None and assignor in given.observed[0]:
-                settled = Settled((given.observed[1],), 1, 0.0)
+                start = given.observed[1]
+                settled = Settled(start, (start,), 1, 0.0)
+            elif before is not None and not rebalances(assignor, groups[place - 1], group):
+                settled = replace(before, rounds=(), seconds=0.0)
             else:
                 settled = settle(assignor, group, before, timer)
             event = str(given.events[place - 1]) if place else START
@@ -191,7 +195,7 @@ def _outcome(event: str, before: _Moment, now: _Moment, assignor: Assignor) -> E
     owner_before, owner = owners_of(before.assignment), owners_of(now.assignment)
     staying = before.assignment.keys() & now.assignment.keys()
     changed = [each for each, name in owner_before.items() if owner.get(each) != name]
-    stopped = set(owner_before if is_eager(assignor) else changed)
+    stopped = set(owner_before if is_eager(assignor) and now.settled.rounds else changed)
     load = before.load(owner_before)
     return EventOutcome(
         event,
@@ -218,7 +222,7 @@ def _rates_of(
     if not rates:
         return rates
     found = dict(rates)
-    for name, topic in group.topics.items():
+    for name, topic in group.read.items():
         if name not in measured.topics:
             found |= {(name, number): 0.0 for number in range(topic.partitions)}
             continue

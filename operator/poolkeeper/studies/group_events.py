@@ -86,6 +86,12 @@ class StudiedGroup:
     members: tuple[GroupMember, ...]
     away: Mapping[str, GroupMember] = field(default_factory=dict)
 
+    @property
+    def read(self) -> dict[str, GroupTopic]:
+        """The topics that a member subscribes to."""
+        names = {topic for member in self.members for topic in member.topics}
+        return {name: topic for name, topic in self.topics.items() if name in names}
+
 
 def after_event(group: StudiedGroup, event: GroupEvent) -> StudiedGroup:
     """The group after an event; raises `Refused` where it cannot happen."""

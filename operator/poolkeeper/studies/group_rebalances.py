@@ -9,6 +9,9 @@ out what another member still has; whoever has to give something up does so, and
 the second answer gives it to its new owner. Only these partitions stop, and those of a member that
 is gone.
 
+A group rebalances for members that come or leave, and where the member that leads it sees a change
+of the topics that they read: of their partitions and, where it has a rack, of the replicas' racks.
+
 Members are identified by their names, in whose order the assignors list them. In a real group that
 order is that of member ids, which begin with the client id.
 """
@@ -35,18 +38,34 @@ Timer = Callable[[], float]
 class Settled:
     """A group at rest after one event.
 
-    `rounds`: the assignment after each rebalance, the last one at rest. `generation`: of the last.
-    `seconds`: what the leader computes for all rounds.
+    `assignment`: who reads what at rest. `rounds`: the assignment after each rebalance, none where
+    the group has none. `generation`: of the last. `seconds`: what the leader computes for all
+    rounds.
     """
 
+    assignment: Assignment
     rounds: tuple[Assignment, ...]
     generation: int
     seconds: float
 
-    @property
-    def assignment(self) -> Assignment:
-        """Who reads what at rest."""
-        return self.rounds[-1]
+
+def rebalances(assignor: Assignor, before: StudiedGroup, after: StudiedGroup) -> bool:
+    """Whether a group that was `before` rebalances when it is `after`."""
+    members = [{member.id for member in group.members} for group in (before, after)]
+    return members[0] != members[1] or _seen(assignor, before) != _seen(assignor, after)
+
+
+def _seen(assignor: Assignor, group: StudiedGroup) -> dict[str, object]:
+    """What members see of their topics; clients that had the sticky assignor of 2.2 see no racks.
+
+    The member that leads the group counts in truth: here it has a rack if one of them has.
+    """
+    if assignor is Assignor.STICKY_2_2 or all(member.rack is None for member in group.members):
+        return {name: topic.partitions for name, topic in group.read.items()}
+    return {
+        name: (topic.partitions, [frozenset(racks) for racks in topic.racks or ()])
+        for name, topic in group.read.items()
+    }
 
 
 def is_eager(assignor: Assignor) -> bool:
@@ -79,7 +98,7 @@ def settle(
         held = found
         if is_eager(assignor) or not revoked:
             break
-    return Settled(tuple(rounds), generation, seconds)
+    return Settled(rounds[-1], tuple(rounds), generation, seconds)
 
 
 def _timed(

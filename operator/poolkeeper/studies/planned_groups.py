@@ -7,6 +7,7 @@ reads are measured, else partitions; a topic that gets partitions keeps its load
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from poolkeeper.algorithms.assignors.group import Assignment, Assignor, GroupTopic
@@ -14,8 +15,9 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.progress.after_plan import after_plan
+from poolkeeper.studies import group_rebalances
 from poolkeeper.studies.consumer_study import StudyInput, measured_rates, study
-from poolkeeper.studies.group_events import PlanCarriedOut, StudiedGroup
+from poolkeeper.studies.group_events import PlanCarriedOut, StudiedGroup, after_event
 from poolkeeper.studies.study_names import member_labels
 
 
@@ -86,11 +88,10 @@ def _planned(
     name: str, before: GroupBefore, topics: Mapping[str, GroupTopic], cluster: Cluster
 ) -> PlannedGroup:
     group, assignor = before.group, next(iter(before.assignors), None)
-    read = {topic for member in group.members for topic in member.topics}
-    then = {topic: each for topic, each in topics.items() if topic in read}
-    rebalances = _seen(then, group) != _seen(group.topics, group)
-    events = (PlanCarriedOut(then),) if rebalances and assignor is not None else ()
     told = assignor or Assignor.RANGE
+    planned = PlanCarriedOut(replace(group, topics=topics).read)
+    rebalances = group_rebalances.rebalances(told, group, after_event(group, planned))
+    events = (planned,) if rebalances and assignor is not None else ()
     start = ((told,), before.assignment) if before.assignment else None
     found = study(StudyInput(group, events, [told], measured_rates(cluster), start))
     (course,) = found.courses
@@ -114,10 +115,3 @@ def _planned(
     if not known:
         return PlannedGroup(name, assignor, found.measured, members, None, None)
     return PlannedGroup(name, assignor, found.measured, members, changed, stopped)
-
-
-def _seen(topics: Mapping[str, GroupTopic], group: StudiedGroup) -> dict[str, object]:
-    """What members see of topics, and rebalance for: racks only if one of them has a rack."""
-    if any(member.rack is not None for member in group.members):
-        return dict(topics)
-    return {name: topic.partitions for name, topic in topics.items()}

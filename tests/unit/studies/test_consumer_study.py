@@ -1,5 +1,7 @@
 """A consumer group through events: the article's experiment in figures, and laws of any course."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,6 +109,53 @@ def test_a_topic_that_moves_to_other_racks() -> None:
     assert moved.event == "t to pool other"
     start, moved = course(Assignor.ROUND_ROBIN, swapped, group=group).outcomes
     assert (start.local, moved.local, moved.changed) == (4, 0, 0)
+
+
+RACKED = StudiedGroup(
+    {"t": GroupTopic(2, (("a", "b"), ("b", "a"))), "other": GroupTopic(2)},
+    (GroupMember("C0", rack="a", topics=("t",)), GroupMember("C1", rack="b", topics=("t",))),
+)
+RACKLESS = replace(RACKED, members=tuple(replace(m, rack=None) for m in RACKED.members))
+ELSEWHERE = TopicMoves("t", (("b",), ("a",)), "pool other")
+
+
+@pytest.mark.parametrize(
+    ("group", "event", "assignor", "rounds"),
+    [
+        pytest.param(RACKED, ELSEWHERE, Assignor.ROUND_ROBIN, 1, id="members have racks"),
+        pytest.param(RACKLESS, ELSEWHERE, Assignor.RANGE, 0, id="no member has a rack"),
+        pytest.param(RACKED, ELSEWHERE, Assignor.STICKY_2_2, 0, id="clients know no racks"),
+        pytest.param(
+            RACKED,
+            TopicMoves("t", (("b", "a"), ("a", "b")), "pool other"),
+            Assignor.RANGE,
+            0,
+            id="the same racks in another order",
+        ),
+        pytest.param(
+            RACKED, PartitionsAdded("other", 9), Assignor.STICKY, 0, id="nobody reads the topic"
+        ),
+        pytest.param(
+            RACKLESS, PartitionsAdded("t", 3), Assignor.STICKY, 1, id="members read the topic"
+        ),
+    ],
+)
+def test_a_group_rebalances_for_what_its_members_see(
+    group: StudiedGroup, event: GroupEvent, assignor: Assignor, rounds: int
+) -> None:
+    start, after = course(assignor, event, group=group).outcomes
+    stopped = 1.0 if rounds else 0.0
+    assert (len(after.settled.rounds), after.stopped) == (rounds, stopped)
+    if not rounds:
+        assert after.assignment == start.assignment
+        assert after.rates_meanwhile == after.rates == start.rates
+
+
+def test_topics_that_nobody_reads_need_no_rates() -> None:
+    rates = {("t", 0): 10.0, ("t", 1): 30.0}
+    found = study(StudyInput(RACKED, (PartitionsAdded("other", 3),), [Assignor.RANGE], rates))
+    assert found.measured
+    assert sorted(found.courses[0].outcomes[1].rates.values()) == [10.0, 30.0]
 
 
 def test_a_live_group_starts_from_what_it_has() -> None:

@@ -83,6 +83,13 @@ def test_members_with_racks_rebalance_when_replicas_move() -> None:
     assert (found.changed, found.stopped) == (2, 1.0)
 
 
+def test_members_with_racks_do_not_see_another_order_of_replicas() -> None:
+    members = tuple(GroupMember(id_, rack=rack, topics=("t",)) for id_, rack in ("xa", "yb"))
+    now = {"x": [("t", 1)], "y": [("t", 0)]}
+    found = of_plan(plan(move("t", 0, (1, 2), (2, 1))), now=now, members=members)
+    assert (found.changed, found.stopped) == (0, 0.0)
+
+
 def test_what_another_assignor_does_is_not_known() -> None:
     found = of_plan(plan(steps=(TWO_MORE,)), None)
     assert cells(found) == [("x", 2, None, 200.0, None), ("y", 1, None, 100.0, None)]

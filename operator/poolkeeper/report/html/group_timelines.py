@@ -1,9 +1,9 @@
 """SVG timelines of consumer groups: who reads each partition, and what each member reads.
 
 Time goes from the left to the right in phases: the group at rest, an event, the group at rest
-again. Between two phases is a rebalance. How long it takes nobody knows, so its width says nothing;
-what nobody reads meanwhile has a gap there. Colours are those of members, the same in each picture
-of a study; there are five, and with more members they repeat.
+again. Between two phases is a rebalance, if the members see the event. How long it takes nobody
+knows, so its width says nothing; what nobody reads meanwhile has a gap there. Colours are those of
+members, the same in each picture of a study; there are five, and with more members they repeat.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -120,10 +120,12 @@ class _Drawing:
 
     def _stretches(self, owners: Sequence[str | None]) -> Iterator[tuple[str, float, float]]:
         """The reader from where to where; without a gap where a rebalance lets it read on."""
-        kept = not is_eager(self.course.assignor)
+        eager = is_eager(self.course.assignor)
         begun: tuple[str, float, float] | None = None
-        for owner, (start, end) in zip(owners, self.places.phases, strict=False):
-            if begun is not None and kept and begun[0] == owner:
+        moments = zip(self.course.outcomes, owners, self.places.phases, strict=False)
+        for outcome, owner, (start, end) in moments:
+            reads_on = not (eager and outcome.settled.rounds)
+            if begun is not None and reads_on and begun[0] == owner:
                 begun = (begun[0], begun[1], end)
                 continue
             if begun is not None:

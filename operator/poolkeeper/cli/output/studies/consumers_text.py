@@ -41,8 +41,9 @@ def lines(study: ConsumerStudy, ink: Ink) -> Iterator[str]:
 
 def _head(study: ConsumerStudy, labels: dict[str, str]) -> str:
     group = study.group
-    topics = ", ".join(f"{name} ({t.partitions})" for name, t in sorted(group.topics.items()))
-    partitions = sum(topic.partitions for topic in group.topics.values())
+    read = group.read
+    topics = ", ".join(f"{name} ({t.partitions})" for name, t in sorted(read.items()))
+    partitions = sum(topic.partitions for topic in read.values())
     unit = "measured bytes per second" if study.measured else "partitions"
     members = count(len(group.members), "member")
     if len(group.members) <= MEMBERS_MAX:

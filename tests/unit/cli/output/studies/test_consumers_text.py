@@ -1,14 +1,16 @@
 """What is told of a consumer group, on terminals of any width."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from poolkeeper.algorithms.assignors.group import Assignor, GroupMember, GroupTopic
 from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.studies import consumers_text
+from poolkeeper.report.consumer_page import consumer_page
 from poolkeeper.studies.consumer_study import StudyInput, study
-from poolkeeper.studies.group_events import MemberLeaves, StudiedGroup
+from poolkeeper.studies.group_events import MemberLeaves, PartitionsAdded, StudiedGroup
 
 MEMBERS = tuple(GroupMember(f"payments-{n}", topics=("orders", "clicks")) for n in range(3))
 GROUP = StudiedGroup({"orders": GroupTopic(4), "clicks": GroupTopic(3)}, MEMBERS)
@@ -39,3 +41,13 @@ def test_loads_that_are_not_measured_are_partitions() -> None:
         "               payments-1      2                  4",
         "               payments-2      2                  3",
     ]
+
+
+def test_a_topic_that_nobody_reads_is_none_of_the_groups() -> None:
+    more = replace(GROUP, topics={**GROUP.topics, "unread": GroupTopic(9)})
+    given = StudyInput(more, (PartitionsAdded("unread", 10),), [Assignor.RANGE])
+    found = study(given, lambda: 0.0)
+    lines = list(consumers_text.lines(found, Ink(width=200, terminal=True)))
+    assert "read 7 partitions: clicks (3), orders (4)." in lines[0]
+    assert lines[-1].split()[-6:] == ["0", "0", "%", "0", "0.00", "ms"]
+    assert "3 members read 7 partitions of 2 topics." in consumer_page(found)

@@ -4,7 +4,8 @@ A group's offsets are in one partition of `__consumer_offsets`, and the leader o
 coordinates the group. Without a leader nobody can join, commit or be told to rebalance. Members
 that have their partitions go on fetching from the leaders that are there, and nobody is thrown out:
 the next coordinator gives every member its whole session timeout. But a commit waits, and so does
-who joins or leaves.
+who joins or leaves. A coordinator writes both with acks=all, so with fewer replicas in sync than
+`min.insync.replicas` it refuses them until enough are in sync again.
 
 The member that leads the group, and computes who reads what, is not touched by that: the next
 coordinator reads from the group's record who it is. If it leaves, another one leads
@@ -62,8 +63,9 @@ class ListedGroup:
 class GroupLoss:
     """A group before and after a loss; a coordinator of -1 is none.
 
-    `pause_s`: the longest that commits and rebalances wait, None for as long as the partition is
-    offline.
+    `refuses_commits`: there is a coordinator, and too few replicas are in sync with it. `pause_s`:
+    the longest that commits and rebalances wait, None for as long as the partition is offline or
+    the coordinator refuses them.
     """
 
     group: str
@@ -73,6 +75,7 @@ class GroupLoss:
     coordinator_before: int
     coordinator: int
     pause_s: float | None
+    refuses_commits: bool = False
 
 
 _FATES = {
@@ -113,15 +116,21 @@ def _group(
     group: str, number: int, listed: ListedGroup, after: LostPartition, pause_s: float
 ) -> GroupLoss:
     fate = _FATES[after.fate]
+    refuses = fate is not CoordinatorFate.NONE and after.below_min_isr
     pause: float | None = pause_s
-    if fate is CoordinatorFate.KEPT:
-        pause = 0.0
-    elif fate is CoordinatorFate.NONE:
+    if refuses or fate is CoordinatorFate.NONE:
         pause = None
-    return GroupLoss(group, number, listed, fate, after.leader_before, after.leader, pause)
+    elif fate is CoordinatorFate.KEPT:
+        pause = 0.0
+    leaders = (after.leader_before, after.leader)
+    return GroupLoss(group, number, listed, fate, *leaders, pause, refuses)
 
 
 def lost_first(groups: Iterable[GroupLoss]) -> tuple[GroupLoss, ...]:
     """The groups by what is worst for them, then by name."""
     order = list(CoordinatorFate)
-    return tuple(sorted(groups, key=lambda each: (-order.index(each.fate), each.group)))
+
+    def place(each: GroupLoss) -> tuple[int, bool, str]:
+        return -order.index(each.fate), not each.refuses_commits, each.group
+
+    return tuple(sorted(groups, key=place))

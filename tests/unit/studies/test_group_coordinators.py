@@ -62,6 +62,28 @@ def test_what_becomes_of_the_coordinator(offsets, config, lost, expected) -> Non
     assert (found.fate, found.coordinator_before, found.coordinator, pause) == expected
 
 
+@pytest.mark.parametrize(
+    ("offsets", "lost", "fate", "refuses"),
+    [
+        pytest.param(partition(0, 1, 2, 3), 1, CoordinatorFate.MOVED, False, id="enough are left"),
+        pytest.param(
+            partition(0, 1, 2, 3, isr=(1, 2)), 1, CoordinatorFate.MOVED, True, id="the next one"
+        ),
+        pytest.param(
+            partition(0, 1, 2, 3, isr=(1, 2)), 2, CoordinatorFate.KEPT, True, id="the same one"
+        ),
+        pytest.param(partition(0, 1), 1, CoordinatorFate.NONE, False, id="there is none"),
+    ],
+)
+def test_a_coordinator_with_too_few_in_sync_refuses_commits(offsets, lost, fate, refuses) -> None:
+    config = {"min.insync.replicas": "2"}
+    observed = cluster((1, 2, 3), topic(OFFSETS_TOPIC, offsets, config=config))
+    study = lose(observed, [lost], SESSION)
+    (found,) = groups_after(study, observed, {"g": ListedGroup()})
+    assert (found.fate, found.refuses_commits) == (fate, refuses)
+    assert (found.pause_s is None) == (refuses or fate is CoordinatorFate.NONE)
+
+
 def test_groups_that_lose_most_come_first() -> None:
     offsets = topic(OFFSETS_TOPIC, partition(0, 1), partition(1, 1, 2), partition(2, 2))
     observed = cluster((1, 2), offsets)

@@ -138,7 +138,7 @@ def _rate(rate: float, unknown: int) -> str:
 def _groups(groups: Sequence[GroupLoss], ink: Ink) -> Iterator[str]:
     if not groups:
         return
-    affected = [each for each in lost_first(groups) if each.fate is not CoordinatorFate.KEPT]
+    affected = [each for each in lost_first(groups) if _is_affected(each)]
     yield ink.bold("Consumer groups")
     if not affected:
         yield f"  {count(len(groups), 'group')}: each keeps its coordinator"
@@ -147,11 +147,10 @@ def _groups(groups: Sequence[GroupLoss], ink: Ink) -> Iterator[str]:
     rows = [("GROUP", "MEMBERS", "COORDINATOR", "THEN", "COMMITS AND REBALANCES WAIT")]
     for each in affected[:ROWS_MAX]:
         members = "-" if each.listed.members is None else f"{len(each.listed.members):,}"
-        wait = "until it is back" if each.pause_s is None else _about(each.pause_s)
         then = _broker(each.coordinator)
         if each.fate is CoordinatorFate.OFFSETS_LOST:
             then += " (offsets lost)"
-        rows.append((each.group, members, _broker(each.coordinator_before), then, wait))
+        rows.append((each.group, members, _broker(each.coordinator_before), then, _wait(each)))
     yield from ink.table(rows, names=1)
     if cut := more(len(affected) - ROWS_MAX, "group"):
         yield f"  … {cut}"
@@ -159,6 +158,16 @@ def _groups(groups: Sequence[GroupLoss], ink: Ink) -> Iterator[str]:
     if kept:
         yield f"  {count(kept, 'other group')}: each keeps its coordinator"
     yield from _group_leaders(groups, ink)
+
+
+def _is_affected(group: GroupLoss) -> bool:
+    return group.fate is not CoordinatorFate.KEPT or group.refuses_commits
+
+
+def _wait(group: GroupLoss) -> str:
+    if group.refuses_commits:
+        return "until min.insync.replicas are in sync"
+    return "until it is back" if group.pause_s is None else _about(group.pause_s)
 
 
 def _group_leaders(groups: Sequence[GroupLoss], ink: Ink) -> Iterator[str]:
@@ -288,6 +297,7 @@ def _group_data(each: GroupLoss) -> dict[str, object]:
         "fate": each.fate.name.lower(),
         "coordinatorBefore": each.coordinator_before,
         "coordinator": each.coordinator,
+        "refusesCommits": each.refuses_commits,
         "waitSeconds": None if each.pause_s is None else round(each.pause_s, 3),
         "leader": _member_data(each.listed.leader),
         "nextLeader": _member_data(each.listed.next_leader),

@@ -1,6 +1,7 @@
 """What is told of consumer groups when brokers are lost."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,14 @@ def test_who_leads_as_json(told) -> None:
     now, then = leaders["search"]
     assert now == {"member": WEB.id, "client": "web", "host": "10.0.0.8", "instance": "w1"}
     assert then["member"] == ALIKE.id
+
+
+def test_a_group_whose_commits_are_refused_is_told() -> None:
+    offsets = topic(OFFSETS_TOPIC, partition(0, 1, 2), config={"min.insync.replicas": "2"})
+    observed = cluster((1, 2, 3), offsets)
+    study = lose(observed, [2], LossSettings())
+    groups = groups_after(study, observed, {"g": ListedGroup()})
+    told = "\n".join(loss_text.lines(study, groups, PLAIN))
+    assert re.search(r"g +- +1 +1 +until min\.insync\.replicas are in sync\n", told)
+    (data,) = loss_text.as_data(study, groups)["groups"]
+    assert (data["fate"], data["waitSeconds"], data["refusesCommits"]) == ("kept", None, True)

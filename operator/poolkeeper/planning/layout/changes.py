@@ -13,12 +13,13 @@ from poolkeeper.model.columns.wide_lists import within
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.constraints.racks import rack_capacity, rack_counts, spread
+from poolkeeper.planning.layout.balance_causes import BalanceCauses, share_text
 from poolkeeper.planning.layout.leaders import leaders_by_broker
 from poolkeeper.planning.layout.pool_layout import Layout
-from poolkeeper.planning.placement.rounds import replicas_by_broker
 from poolkeeper.planning.problem.arrays import NONE, Ints, any_slot, count_slots
 from poolkeeper.planning.problem.grouping import number_groups
 from poolkeeper.planning.problem.pool_problem import PoolProblem
+from poolkeeper.text import count
 
 Badness = Callable[[Iterable[int]], int]
 """How uneven a set of replicas is over racks; 0 is even."""
@@ -98,6 +99,8 @@ def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
     before, after = np.where(before >= 0, before, NONE), np.where(after >= 0, after, NONE)
     stays = within(before, after)
     removed = np.where(stays, NONE, before)
+    added = np.where(within(after, before), NONE, after)
+    balance = BalanceCauses(layout)
     lost = problem.lost[rows] & ~stays
     reordered = ~any_slot(removed != NONE)
     kind, first = number_groups(
@@ -110,9 +113,10 @@ def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
             count_slots(after >= 0),
             (layout.opened.forced_by_racks[rows] > 0).astype(np.int64),
             problem.placed[rows].astype(np.int64),
+            *balance.needed(removed, added, rows),
         ]
     )
-    why = _Why(layout)
+    why = _Why(layout, balance)
     firsts = (columns[first].tolist() for columns in (rows, before, after))
     return kind, list(map(why.causes, *firsts))
 
@@ -120,15 +124,13 @@ def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
 class _Why:
     """Finds the causes of changes; used only within `causes_by_kind`."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, balance: BalanceCauses) -> None:
         problem = layout.problem
-        self.layout, self.problem = layout, problem
-        self.held = replicas_by_broker(problem, problem.lists)
-        self.leading = leaders_by_broker(problem, problem.lists)
+        self.layout, self.problem, self.balance = layout, problem, balance
+        self.leading = leaders_by_broker(problem, problem.lists[~problem.fresh])
         self.inside = set(problem.pool_brokers)
         self.drained = set(problem.brokers.rows(problem.pool.drain & set(problem.pool.brokers)))
         self.lost = any_slot(problem.lost)
-        self.too_full: dict[int, tuple[int, str]] = {}
         # From these a replica leaves for balance alone, if not for racks or for a lost directory.
         self.usable = (
             self.inside - self.drained - set(np.flatnonzero(problem.brokers.gone).tolist())
@@ -140,10 +142,10 @@ class _Why:
         removed = [b for b in found if b not in wanted]
         alike = len(found) == len(wanted)
         if removed and alike and self.usable.issuperset(removed) and not self.special[row]:
-            return tuple([self._too_full(b) for b in removed])  # nearly all kinds of large plans
+            return self._balance(row, found, wanted)  # nearly all kinds of large plans
         causes = self._needs(row, found, wanted, removed)
         if not causes and removed:
-            causes = [self._too_full(b) for b in removed]
+            return self._balance(row, found, wanted)
         if not causes:
             causes = [self._leader(found, wanted)]
         return tuple(sorted(causes, key=lambda cause: cause[0]))
@@ -173,19 +175,10 @@ class _Why:
             return Urgency.POOL, f"moves into pool {self.problem.pool.name}"
         return None
 
-    def _too_full(self, broker: int) -> tuple[int, str]:
-        found = self.too_full.get(broker)
-        if found is None:
-            found = self.too_full[broker] = Urgency.BALANCE, self._how_full(broker)
-        return found
-
-    def _how_full(self, broker: int) -> str:
-        name, held = self.problem.brokers.ids[broker], int(self.held[broker])
-        cap = int(self.layout.capacity.replicas[broker])
-        if held > cap:
-            return f"broker {name} holds {held} replicas, it may hold {cap}"
-        share = self.layout.placement.band.share[broker]
-        return f"broker {name} holds {held} replicas, its share is {share:.4g}"
+    def _balance(self, row: int, found: list[int], wanted: list[int]) -> Causes:
+        added = [b for b in wanted if b not in found]
+        told = [self.balance.cause(row, b, added) for b in found if b not in wanted]
+        return tuple((Urgency.BALANCE, each) for each in dict.fromkeys(told))
 
     def _leader(self, found: list[int], wanted: list[int]) -> tuple[int, str]:
         ids = self.problem.brokers.ids
@@ -196,8 +189,9 @@ class _Why:
         if not self.problem.leads[old]:
             kind = "is demoted" if self.problem.eligible[old] else "may not lead in this pool"
             return Urgency.DRAIN, f"{text}: broker {ids[old]} {kind}"
-        held, share = int(self.leading[old]), self.layout.leadership.band.share[old]
-        return (
-            Urgency.BALANCE,
-            f"{text}: broker {ids[old]} leads {held} partitions, its share is {share:.4g}",
-        )
+        share = self.layout.leadership.band.share
+        leads_less = self.leading[old] <= share[old] and self.leading[new] < share[new]
+        named = new if leads_less else old
+        held = count(int(self.leading[named]), "partition", grouped=False)
+        shared = share_text(float(share[named]))
+        return Urgency.BALANCE, f"{text}: broker {ids[named]} leads {held}, its share is {shared}"

@@ -134,3 +134,13 @@ def test_bytes_and_stages_are_the_plan_s(partitions, most, rate, kafka):
     assert copied == planned_bytes(found)
     assert [list(stage.entries) for stage in found.stages] == planned_stages(found)
     assert all(b.log_dirs[0].high_bytes < 100 * GIB for b in found.brokers)
+
+
+def test_a_replica_that_falls_behind_has_copied_no_less_than_nothing():
+    one = subject(rate=4 * MIB, partitions=1)
+    (orders,) = one.cluster.topics.values()
+    behind = (orders.partitions[0]._replace(isr=orders.partitions[0].replicas[:1]),)
+    seen = replace(one.cluster, topics={"orders": replace(orders, partitions=behind)})
+    slow = replace(SETTINGS, hardware=Hardware(network_bytes_per_s=5 * MIB))
+    found = replace(one, cluster=seen, desired=wanted(drain=frozenset({2}))).rehearse(slow)
+    assert min(min(each.copied_in, each.copied_out) for each in found.brokers) == 0

@@ -103,7 +103,10 @@ class Recorder:
         return float(self._busy[0 if way == "in" else 1, self._row[broker]])
 
     def flowed(self, copied: Mapping[Hashable, Copied], seconds: float) -> None:
-        """Take in what was copied, by flow: what was missing, and what came meanwhile."""
+        """Take in what was copied, by flow: what was missing, and what came meanwhile.
+
+        A replica that falls behind further makes nothing up.
+        """
         if not self._recording:
             return
         amounts = np.zeros((4, len(self.ids)))
@@ -113,8 +116,9 @@ class Recorder:
                 to, source = self._row[name[1]], self._row[name[3]]
                 amounts[IN, to] += missing + came
                 amounts[OUT, source] += missing + came
-                self.copied[0, to] += missing
-                self.copied[1, source] += missing
+                made_up = max(0.0, missing)
+                self.copied[0, to] += made_up
+                self.copied[1, source] += made_up
         now_s = self.now_s()
         amounts[BUSY_IN:] = self._busy * seconds
         self._curves.add(max(0.0, now_s - seconds), now_s, amounts)

@@ -1,8 +1,9 @@
 """Layout of text: line width, colours, and tables, which rich draws.
 
-A terminal has its own width, and colours unless NO_COLOR is set. Cells too wide for it wrap inside
-their column. A pipe or a file gets plain text in lines of `WIDTH` columns; tables there have any
-width, and are written without rich, which takes long to import, where every cell is plain.
+A terminal has its own width, and colours unless NO_COLOR is set or TERM is dumb. Cells too wide for
+it wrap inside their column, long words too: nothing of a name or a number is left out. A pipe or a
+file gets plain text in lines of `WIDTH` columns; tables there have any width, and are written
+without rich, which takes long to import, where every cell is plain.
 """
 
 import io
@@ -70,7 +71,7 @@ class Ink:
         heading, *others = rows
         table = _table(2)
         for column in range(len(heading)):
-            table.add_column(justify="left" if column < names else "right")
+            table.add_column(justify="left" if column < names else "right", overflow="fold")
         table.add_row(*map(Text, heading), style="bold")
         for row in others:
             table.add_row(*map(Text, row))
@@ -118,7 +119,8 @@ def of_output() -> Ink:
     if not sys.stdout.isatty():
         return PLAIN
     columns = shutil.get_terminal_size((WIDTH, 24)).columns
-    return Ink(columns, colour=not os.environ.get("NO_COLOR"), terminal=True)
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return Ink(columns, colour=not plain, terminal=True)
 
 
 def _is_plain(cell: str) -> bool:

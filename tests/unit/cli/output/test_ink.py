@@ -65,6 +65,15 @@ def test_a_table_fits_a_terminal() -> None:
     ]
 
 
+def test_a_word_that_is_wider_than_its_column_goes_on_in_the_next_line() -> None:
+    rows = (("TOPIC", "BYTES"), ("shop.orders.v1", "1.75 GiB"))
+    assert Ink(19, terminal=True).table(rows, names=1) == [
+        "  TOPIC       BYTES",
+        "  shop.or  1.75 GiB",
+        "  ders.v1",
+    ]
+
+
 def test_headings_are_bold_and_nothing_else_is() -> None:
     heading, *others = Ink(100, True, True).table(ROWS)
     assert "\x1b[1m" in heading
@@ -82,14 +91,16 @@ def test_facts_hang_behind_their_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stream", "no_color", "expected"),
+    ("stream", "no_color", "term", "expected"),
     [
-        pytest.param(io.StringIO(), "", PLAIN, id="a-pipe"),
-        pytest.param(Terminal(), "", Ink(70, colour=True, terminal=True), id="a-terminal"),
-        pytest.param(Terminal(), "1", Ink(70, colour=False, terminal=True), id="without-colours"),
+        pytest.param(io.StringIO(), "", "xterm", PLAIN, id="a-pipe"),
+        pytest.param(Terminal(), "", "xterm", Ink(70, colour=True, terminal=True), id="a-terminal"),
+        pytest.param(Terminal(), "1", "xterm", Ink(70, terminal=True), id="without-colours"),
+        pytest.param(Terminal(), "", "dumb", Ink(70, terminal=True), id="it-knows-no-colours"),
     ],
 )
-def test_what_standard_output_is(monkeypatch, stream, no_color, expected) -> None:
+def test_what_standard_output_is(monkeypatch, stream, no_color, term, expected) -> None:
+    monkeypatch.setenv("TERM", term)
     monkeypatch.setattr("sys.stdout", stream)
     monkeypatch.setenv("NO_COLOR", no_color)
     monkeypatch.setenv("COLUMNS", "70")

@@ -33,8 +33,9 @@ def document(study: ConsumerStudy) -> Report:
     group = study.group
     partitions = sum(topic.partitions for topic in group.read.values())
     unit = "bytes per second as measured" if study.measured else "partitions"
+    verb = "reads" if len(group.members) == 1 else "read"
     lead = (
-        f"{count(len(group.members), 'member')} read {count(partitions, 'partition')} of"
+        f"{count(len(group.members), 'member')} {verb} {count(partitions, 'partition')} of"
         f" {count(len(group.read), 'topic')}. Loads are {unit}. The width of a rebalance says"
         " nothing of how long it takes."
     )

@@ -135,7 +135,11 @@ class _WordReader:
             message = f"{name}: {partitions} partitions (expected 1 to {PARTITIONS_MAX:,})"
             self.wrong("--topic", message)
             return None
-        own = _racks(racks) if racks else known.racks if known else None
+        try:
+            own = _racks(racks) if racks else known.racks if known else None
+        except Refused as refused:
+            self.wrong("--topic", str(refused))
+            return None
         return GroupTopic(partitions, repeated(own, partitions))
 
     def members(self, words: Iterable[str]) -> list[GroupMember]:
@@ -218,7 +222,11 @@ def _rack(cluster: Cluster, broker: int) -> str | None:
 
 
 def _racks(word: str) -> PartitionRacks:
-    return tuple(tuple(filter(None, each.split("+"))) for each in word.split(","))
+    """The racks of partition 0, 1, …; raises `Refused` for one without a name."""
+    racks = tuple(tuple(each.split("+")) for each in word.split(","))
+    if not all(rack for each in racks for rack in each):
+        raise Refused(f"{word!r} has a rack without a name (expected a,b+c)")
+    return racks
 
 
 def _event(

@@ -26,3 +26,17 @@ def test_its_topic_may_be_supposed() -> None:
 def test_a_supposed_member_may_not() -> None:
     with pytest.raises(InvalidInput, match="a member reads u: the cluster has no such topic"):
         supposed_groups.read(GroupWords(members=("b:u",)), SEEN, LIVE)
+
+
+@pytest.mark.parametrize("racks", [",", "a,", "a,,b", "a+", "+", "a+,b"])
+@pytest.mark.parametrize("is_event", [False, True], ids=["topic", "event"])
+def test_racks_without_a_name_are_refused(racks, is_event) -> None:
+    words = GroupWords(
+        ("t:2" if is_event else f"t:2@{racks}",),
+        ("m@a:t",),
+        (("move_topic", f"t:{racks}"),) if is_event else (),
+    )
+    option = "--move-topic" if is_event else "--topic"
+    with pytest.raises(InvalidInput) as refused:
+        supposed_groups.read(words)
+    assert str(refused.value) == f"{option}: '{racks}' has a rack without a name (expected a,b+c)"

@@ -48,7 +48,8 @@ def _head(study: ConsumerStudy, labels: dict[str, str]) -> str:
     members = count(len(group.members), "member")
     if len(group.members) <= MEMBERS_MAX:
         members = ", ".join(f"{labels[m.id]} ({' '.join(m.topics)})" for m in group.members)
-    return f"{members} read {count(partitions, 'partition')}: {topics}. Loads are {unit}."
+    verb = "reads" if len(group.members) == 1 else "read"
+    return f"{members} {verb} {count(partitions, 'partition')}: {topics}. Loads are {unit}."
 
 
 def _ownership(study: ConsumerStudy, labels: dict[str, str]) -> Iterator[tuple[str, ...]]:

@@ -18,7 +18,6 @@ lets one second's worth pass at once instead of ten.
 
 import json
 import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +33,7 @@ from conditions import until
 from frozen import freeze
 from poolkeeper.model.topology import Partition
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
+from real.executors import Executor
 from real.isr_law import Faults, reasonless
 from real.migrated_topic import BATCH_BYTES, DELIVERY_S, ORIGIN, PARTITIONS, TOPIC, Clients, fill
 from real.support import (
@@ -64,52 +64,6 @@ SETTINGS = (
 
 DELETED_S = 20
 THROTTLES = "/poolkeeper/records/throttles"
-
-
-@dataclass
-class Executor:
-    """A process of `poolkeeper`; its standard output and error are in one file."""
-
-    process: subprocess.Popen[bytes]
-    output: Path
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
-    def said(self) -> str:
-        return self.output.read_text()
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(60)
-
-    def stop(self) -> None:
-        """Ask it to end, and wait until it has."""
-        self.process.terminate()
-        self.process.wait(60)
-
-    def freeze(self) -> None:
-        freeze(self.process.pid)
-
-    def thaw(self) -> None:
-        self.process.send_signal(signal.SIGCONT)
-
-    def end(self, timeout_s: float = 300) -> Ran:
-        """Wait until it ends by itself."""
-        try:
-            code = self.process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"it does not end: {self.said()[-4000:]}") from None
-        return Ran(code, self.said(), "")
-
-    def await_said(self, words: str, timeout_s: float = 90) -> None:
-        def come() -> bool:
-            said = words in self.said()
-            assert said or self.process.poll() is None, f"ended without {words!r}: {self.said()}"
-            return said
-
-        until(come, f"it says {words!r}", timeout_s)
 
 
 @dataclass
@@ -169,21 +123,14 @@ class Migration:
 
     def _start(self, words: Sequence[str]) -> Executor:
         with tempfile.NamedTemporaryFile(dir=self.folder.parent, delete=False) as output:
-            process = subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT)
-        return Executor(process, Path(output.name))
+            return Executor.start(words, Path(output.name))
 
     @contextmanager
     def applying(self, *words: object) -> Iterator[Executor]:
         """Apply in a process of its own, which is at work; it is killed in the end."""
-        executor = self.start(*(words or ("apply", "--yes")))
-        try:
+        with self.start(*(words or ("apply", "--yes"))) as executor:
             self.await_executor(executor)
             yield executor
-        except BaseException as failed:
-            failed.add_note(executor.said()[-6000:])
-            raise
-        finally:
-            executor.kill()
 
     def await_executor(self, executor: Executor) -> None:
         """Wait until this process has the journal and its request is worked on."""

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from conditions import until
+from real.executors import Executor
 from real.migrated_topic import ORIGIN, TOPIC
-from real.migrations import FAST, SLOW, Executor, Migration, migration
+from real.migrations import FAST, SLOW, Migration, migration
 from real.support import HOLDER, body
 
 pytestmark = pytest.mark.long

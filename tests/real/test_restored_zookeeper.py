@@ -1,7 +1,6 @@
 """ZooKeeper is restored from an old backup: what brokers hold is kept, and who is deaf is named."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.sandbox import Sandbox
-from real.migrations import Executor
+from real.executors import Executor
 from real.support import (
     MIB,
     REQUEST,
@@ -54,17 +53,9 @@ def elect_another(zookeeper: KazooClient) -> None:
 
 @contextmanager
 def applying(folder: Path) -> Iterator[Executor]:
-    with (folder.parent / "output").open("wb") as output:
-        words = command("apply", "--yes", "-f", folder)
-        process = subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT)
-    executor = Executor(process, folder.parent / "output")
-    try:
+    words = command("apply", "--yes", "-f", folder)
+    with Executor.start(words, folder.parent / "output") as executor:
         yield executor
-    except BaseException as failed:
-        failed.add_note(executor.said()[-6000:])
-        raise
-    finally:
-        executor.kill()
 
 
 @pytest.mark.parametrize("version", VERSIONS)

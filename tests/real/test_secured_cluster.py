@@ -15,7 +15,8 @@ import pytest
 import traffic
 from conditions import until
 from poolkeeper.brokers.connections import WRONG_CREDENTIALS
-from real.migrations import SLOW, Executor
+from real.executors import Executor
+from real.migrations import SLOW
 from real.secured_clusters import (
     CHANGED,
     KAFKA,
@@ -172,16 +173,8 @@ def test_a_wrong_password_of_brokers_is_told(secured: Secured) -> None:
 @contextmanager
 def running(folder: Path, *words: object) -> Iterator[Executor]:
     """A command in a process of its own; none of its output may have a password in it."""
-    with (folder / "output").open("wb") as output:
-        process = subprocess.Popen(command(*words), stdout=output, stderr=subprocess.STDOUT)
-    executor = Executor(process, folder / "output")
-    try:
+    with Executor.start(command(*words), folder / "output") as executor:
         yield executor
-    except BaseException as failed:
-        failed.add_note(executor.said()[-6000:])
-        raise
-    finally:
-        executor.kill()
     assert [secret for secret in (*SECRETS, CHANGED) if secret in executor.said()] == []
 
 

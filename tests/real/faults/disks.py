@@ -1,9 +1,10 @@
 """Disks are full: of a target, or of the origin in a rollback."""
 
 from conditions import until
+from real.executors import Executor
 from real.faults.harm import END_S, limit, rolling_back, taken_back
 from real.migrated_topic import BATCH_BYTES, ORIGIN, TOPIC
-from real.migrations import Executor, Migration
+from real.migrations import Migration
 from real.support import RUN, assert_nothing_left
 
 

@@ -9,6 +9,7 @@ preferred leader, is in sync and has 10 MiB. Keywords are the fields of the valu
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from poolkeeper.model.desired import Claim, Desired
@@ -68,6 +69,20 @@ def cluster(
 
 
 # What is declared
+
+
+def without_brokers(seen: Cluster, *dead: int) -> Cluster:
+    """The cluster after the controller has noticed that these brokers are dead."""
+    topics = {}
+    for name, each in seen.topics.items():
+        parts = []
+        for p in each.partitions:
+            left = tuple(b for b in p.replicas if b not in dead)
+            # Kafka keeps the last in-sync replica in the ISR.
+            parts.append(p._replace(leader=left[0] if left else -1, isr=left or p.replicas[-1:]))
+        topics[name] = replace(each, partitions=tuple(parts))
+    live = {id_: broker for id_, broker in seen.brokers.items() if id_ not in dead}
+    return replace(seen, brokers=live, topics=topics)
 
 
 def cluster_spec(name: str = "main", connect: str = "zk:2181", **fields: Any) -> KafkaClusterSpec:

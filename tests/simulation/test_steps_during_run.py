@@ -26,6 +26,18 @@ MB = 1_000_000
 SLOW = Execution(throttle=Throttle(ThrottleMode.FIXED, 2 * MB), max_moves=2)
 MOVES = topic_spec("moves", "p", partitions=2, replication_factor=2)
 STAYS = topic_spec("stays", "p", partitions=1, replication_factor=2)
+WANTED = desired(pool_spec("p", 3, 4, cluster="c"), MOVES, STAYS, name="c", execution=SLOW)
+
+
+def started(kafka: str) -> SimulatedCluster:
+    """A cluster with `moves` on brokers 1 and 2, where it may not stay, and `stays` where it is."""
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
+    cluster.start()
+    cluster.create_topic("moves", [1, 2], [2, 1])
+    cluster.create_topic("stays", [3, 4])
+    for partition in range(2):
+        cluster.simulation.set_size("moves", partition, 20 * MB)
+    return cluster
 
 
 @dataclass(slots=True)
@@ -66,14 +78,8 @@ def course(
 
     Ends when the cluster is as declared; `one_run`: with the run.
     """
-    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka="2.8.2"))
-    cluster.start()
-    cluster.create_topic("moves", [1, 2], [2, 1])
-    cluster.create_topic("stays", [3, 4])
-    for partition in range(2):
-        cluster.simulation.set_size("moves", partition, 20 * MB)
-    wanted = desired(pool_spec("p", 3, 4, cluster="c"), MOVES, STAYS, name="c", execution=SLOW)
-    executor = Executor(cluster, wanted, authority)
+    cluster = started("2.8.2")
+    executor = Executor(cluster, WANTED, authority)
     found = Course(executor, edit, one_run)
     executor.at_rest = found.at_rest
     executor.finish()
@@ -220,19 +226,13 @@ def test_what_arrived_since_the_pause_is_seen() -> None:
 
 @pytest.mark.parametrize("kafka", ["3.9.2", "2.0.1"])
 def test_who_may_only_look_in_mid_run_tells_of_the_run_and_its_throttle(kafka: str) -> None:
-    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
-    cluster.start()
-    cluster.create_topic("moves", [1, 2], [2, 1])
-    cluster.create_topic("stays", [3, 4])
-    for partition in range(2):
-        cluster.simulation.set_size("moves", partition, 20 * MB)
-    wanted = desired(pool_spec("p", 3, 4, cluster="c"), MOVES, STAYS, name="c", execution=SLOW)
-    executor = Executor(cluster, wanted, at_rest=lambda _: cluster.exists(REQUEST))
+    cluster = started(kafka)
+    executor = Executor(cluster, WANTED, at_rest=lambda _: cluster.exists(REQUEST))
     executor.finish()
     cluster.clock.advance(3_000)
     session = FakeSession(cluster.server, cluster.clock)
     context = PreviewContext(ZooKeeperView(session), cluster.clock.now_ms)
-    looking = replace(wanted, cluster=replace(wanted.cluster, mode=Mode.PLAN_ONLY))
+    looking = replace(WANTED, cluster=replace(WANTED.cluster, mode=Mode.PLAN_ONLY))
     seen = preview_cluster(context, looking)
     because = Wait(WaitReason.PLAN_ONLY)
     assert seen.waits == (Wait(WaitReason.RUN_RECORDED, count=2 * MB, cause=because),)

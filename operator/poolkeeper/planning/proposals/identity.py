@@ -185,16 +185,8 @@ def fingerprint(
     lost: LostLogDirs = MappingProxyType({}),
 ) -> str:
     """`sha256:` and the hexadecimal digest of what plans for this cluster are made from."""
-    return _digest(
-        {
-            **_lost(lost),
-            "cluster": _cluster(desired.cluster),
-            "pools": sorted(map(_pool, desired.pools), key=canonical),
-            "topics": sorted(map(_plain, desired.topics), key=canonical),
-            "clusterId": cluster_id,
-            "gone": sorted(gone),
-        }
-    )
+    topics = sorted(map(_plain, desired.topics), key=canonical)
+    return _digest({**_of_cluster(desired, cluster_id, gone, lost), "topics": topics})
 
 
 def concern(
@@ -217,18 +209,22 @@ def placement_fingerprint(
     lost: LostLogDirs = MappingProxyType({}),
 ) -> str:
     """`sha256:` and the hexadecimal digest of what moves of these topics depend on."""
-    return _digest(
-        {
-            **_lost(lost),
-            "cluster": _cluster(desired.cluster),
-            "pools": sorted(map(_pool, desired.pools), key=canonical),
-            "topics": sorted(
-                (_place(spec) for spec in desired.topics if spec.topic in topics), key=canonical
-            ),
-            "clusterId": cluster_id,
-            "gone": sorted(gone),
-        }
-    )
+    places = (_place(spec) for spec in desired.topics if spec.topic in topics)
+    found = _of_cluster(desired, cluster_id, gone, lost)
+    return _digest({**found, "topics": sorted(places, key=canonical)})
+
+
+def _of_cluster(
+    desired: Desired, cluster_id: str | None, gone: Collection[int], lost: LostLogDirs
+) -> dict[str, object]:
+    """What all plans and moves depend on, whichever topics they are of."""
+    return {
+        **_lost(lost),
+        "cluster": _cluster(desired.cluster),
+        "pools": sorted(map(_pool, desired.pools), key=canonical),
+        "clusterId": cluster_id,
+        "gone": sorted(gone),
+    }
 
 
 def topic_fingerprint(desired: Desired, topic: str, cluster_id: str | None) -> str:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from builders import cluster, desired, partition, pool_spec, topic, topic_spec
+from builders import cluster, desired, partition, pool_spec, topic, topic_spec, without_brokers
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
@@ -30,17 +30,7 @@ WELL = cluster(SIX, T, U, controller=Controller(1, 1))
 
 
 def without(*dead: int, **fields: object) -> Cluster:
-    """The cluster after the controller has noticed that these brokers are dead."""
-    topics = {}
-    for name, each in WELL.topics.items():
-        parts = []
-        for p in each.partitions:
-            left = tuple(b for b in p.replicas if b not in dead)
-            # Kafka keeps the last in-sync replica in the ISR.
-            parts.append(p._replace(leader=left[0] if left else -1, isr=left or p.replicas[-1:]))
-        topics[name] = replace(each, partitions=tuple(parts))
-    live = {id_: broker for id_, broker in WELL.brokers.items() if id_ not in dead}
-    return replace(WELL, brokers=live, topics=topics, **fields)
+    return replace(without_brokers(WELL, *dead), **fields)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from builders import without_brokers
 from poolkeeper.model.desired import Culprit
 from poolkeeper.model.topology import Cluster, Controller
 from poolkeeper.resources.checks.assembly import assemble
@@ -18,15 +19,7 @@ WELL = replace(kafka([IN_FAST]), controller=Controller(1, 1))
 
 
 def without(*dead: int, **fields: Any) -> Cluster:
-    topics = {}
-    for name, each in WELL.topics.items():
-        parts = []
-        for p in each.partitions:
-            left = tuple(b for b in p.replicas if b not in dead)
-            parts.append(p._replace(leader=left[0] if left else -1, isr=left or p.replicas[-1:]))
-        topics[name] = replace(each, partitions=tuple(parts))
-    live = {id_: broker for id_, broker in WELL.brokers.items() if id_ not in dead}
-    return replace(WELL, brokers=live, topics=topics, **fields)
+    return replace(without_brokers(WELL, *dead), **fields)
 
 
 def ready(cluster: Cluster, key: ObjectKey, objects: Any = OBJECTS) -> tuple[str, str, str, str]:

@@ -4,9 +4,9 @@ Nothing here reads or writes; every room takes and gives these values. Read `top
 observed), `specs` (what people declare, a value per resource) with `tenancy` (what tenants may
 declare) and `desired` (all that is declared for one cluster), `plans` (what would be done), then
 the folder `execution` (a plan being carried out). `problems` is why a plan leaves something undone.
-`rebalances` is one plan over many clusters. `snapshots`, with `snapshot_fields`, is a cluster as a
-file, `readings` one reading of a cluster. The folder `columns` is for what is too many to look at
-one by one. `versions` and `possible_versions` are Kafka's releases, the folder `topic_config` what
-their topics can be set to, `topic_patterns` how their names are matched. `credentials` is who
-Poolkeeper is, `names` what its resources are called on Kubernetes.
+`rebalances` is one plan over many clusters. The folder `snapshots` is a cluster as a file,
+`readings` one reading of a cluster. The folder `columns` is for what is too many to look at one by
+one. `versions` is Kafka's releases, the folder `topic_config` what their topics can be set to,
+`topic_patterns` how their names are matched. `credentials` is who Poolkeeper is, `names` what its
+resources are called on Kubernetes.
 """

@@ -16,6 +16,7 @@ from damaged_snapshots import GOOD, VALUES, Damage, Place
 from laws import examples
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Refused
 from poolkeeper.model import snapshots
+from poolkeeper.model.snapshots import snapshot_json
 from poolkeeper.model.topology import Broker, Cluster
 
 FILE = "/snapshots/main.json"
@@ -95,7 +96,7 @@ def test_compressed_files_that_are_not_whole(damage: Damage, tmp_path: Path) -> 
 def test_what_is_too_large_is_not_read_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshots, "BYTES_MAX", 1000)
+    monkeypatch.setattr(snapshot_json, "BYTES_MAX", 1000)
     (bomb,) = (each for each in damaged_snapshots.compressed() if each.id == "a bomb")
     for name, body in (("main.json.gz", bomb.text), ("main.json", b" " * 1001)):
         file = tmp_path / name

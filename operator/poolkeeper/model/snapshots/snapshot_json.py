@@ -23,7 +23,7 @@ from typing import Any
 from poolkeeper import output_files
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.jsontext import compact
-from poolkeeper.model import snapshot_fields
+from poolkeeper.model.snapshots import snapshot_fields
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Partition, Topic
 
 VERSION = snapshot_fields.VERSION

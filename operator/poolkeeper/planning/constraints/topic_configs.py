@@ -4,6 +4,11 @@ A running broker only logs an error for a value that it cannot read. But a broke
 it does not load its logs, and so one Topic can stop every broker. Therefore nothing is written that
 a release refuses which a broker may run, or that the brokers themselves refused when they were
 asked. A config in force is not judged: only what a write would change for the worse.
+
+What counts is every release that may be there, not the lowest: brokers report their release each by
+itself, and during an upgrade they differ. As long as a live broker is silent it may run whatever is
+declared and whatever may have written the nodes of ZooKeeper. A declaration that contradicts those
+nodes is not believed alone; one that contradicts what all brokers report is not believed at all.
 """
 
 from collections.abc import Mapping
@@ -11,11 +16,10 @@ from collections.abc import Mapping
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import CreateTopic, SetConfig
-from poolkeeper.model.possible_versions import possible_versions
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.topic_config import validation
 from poolkeeper.model.topology import Cluster, RefusedConfig
-from poolkeeper.model.versions import Version, VersionRange
+from poolkeeper.model.versions import SUPPORTED, Version, VersionRange, span, version_of
 from poolkeeper.planning.facts.topics import (
     ConfigInvalid,
     ConfigKeysUnknownToSome,
@@ -77,3 +81,27 @@ def live_config(topic: str, cluster: Cluster) -> Mapping[str, str]:
 def _judged(config: Mapping[str, str]) -> dict[str, str]:
     """The config without the keys that only moves set."""
     return {k: v for k, v in config.items() if not validation.is_owned_by_executor(k)}
+
+
+def possible_versions(cluster: Cluster, declared: str | None) -> Version:
+    """Return the releases that the brokers may run; `declared`: as the KafkaCluster says."""
+    told = [
+        version
+        for broker in cluster.brokers.values()
+        if (version := version_of(broker.release)) is not None
+    ]
+    if told and len(told) == len(cluster.brokers):
+        return span(told)
+    return span((*told, _unasked(cluster, declared, told=bool(told))))
+
+
+def _unasked(cluster: Cluster, declared: str | None, *, told: bool) -> Version:
+    """Return the releases that a broker may run that does not report its own."""
+    # What a few brokers report says nothing of the others.
+    traced = version_of(cluster.traced_version or (None if told else cluster.kafka_version))
+    version = version_of(declared)
+    if version is None:
+        return traced or SUPPORTED
+    if traced is None or span((traced, version)) == traced:
+        return version
+    return span((traced, version))

@@ -3,8 +3,8 @@
 import pytest
 
 import builders
-from poolkeeper.model.possible_versions import possible_versions
 from poolkeeper.model.topology import Broker
+from poolkeeper.planning.constraints.topic_configs import possible_versions
 
 
 @pytest.mark.parametrize(

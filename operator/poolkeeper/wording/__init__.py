@@ -2,9 +2,9 @@
 
 Commands, statuses, logs and reports call `sentence`. No module that decides may import this
 package, because a message can be reworded at any time. Decisions are made on reasons and kinds.
-`sentences` takes any value; `waits` (with those of `requests`, `throttles` and `log_dirs`),
-`actions` and `refusals` have a sentence for each kind of their values, made of `pieces`;
-`person_requests` for each answer to a person.
+`sentences` takes any value; `waits` (with those of `partitions`, `cancellations`, `requests`,
+`throttles` and `log_dirs`), `actions` and `refusals` have a sentence for each kind of their values,
+made of `pieces`; `person_requests` for each answer to a person.
 """
 
 from poolkeeper.wording.person_requests import answer_text

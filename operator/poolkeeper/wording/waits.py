@@ -3,33 +3,28 @@
 from collections.abc import Callable, Mapping
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import LaterEpochs
 from poolkeeper.planning.facts.health import ControllerEpochBehind
-from poolkeeper.text import few, listed, more, named, size
+from poolkeeper.text import few, more, named, size
 from poolkeeper.wording.actions import action_text
+from poolkeeper.wording.cancellations import CANCELLATIONS
 from poolkeeper.wording.log_dirs import LOG_DIRS
+from poolkeeper.wording.partitions import PARTITIONS
 from poolkeeper.wording.pieces import (
-    MIB,
     NAMED_MAX,
     STALE,
     UNNOTICED,
-    amount_on_broker,
     are,
     brokers_are,
     counted,
     few_of,
-    joined,
-    lack,
-    mib,
     mode_line,
     were,
 )
 from poolkeeper.wording.refusals import refusal_text
 from poolkeeper.wording.requests import REQUESTS
 from poolkeeper.wording.throttles import THROTTLES
-
-_WAITING_NAMED_MAX = 3
 
 
 def wait_text(wait: Wait) -> str:
@@ -53,101 +48,6 @@ def _adoption(wait: Wait) -> str:
     return (
         f"namespace {wait.name} asks to take over {counted(wait.count, 'existing topic')}"
         f" ({topics}): to let it, add {wait.hash} to spec.approval.plans"
-    )
-
-
-def _hanging(wait: Wait) -> str:
-    waiting = few(wait.partitions, _WAITING_NAMED_MAX, grouped=False)
-    waiting += " wait" if len(wait.partitions) > 1 else " waits"
-    return (
-        f"{brokers_are(wait.brokers)} not live; {waiting} for it: start it again, or drain it if it"
-        " is gone for good, which cancels what waits for it"
-    )
-
-
-def _sourceless(wait: Wait) -> str:
-    alone = "it" if len(wait.brokers) == 1 else "one of them"
-    return (
-        f"{brokers_are(wait.brokers)} not live, and no other broker holds"
-        f" {few(wait.partitions, _WAITING_NAMED_MAX, grouped=False)} in sync: start {alone} again."
-        " If that cannot be, what was never copied is lost: to go on from what was copied, set"
-        " unclean.leader.election.enable=true on the topic with kafka-configs (up to Kafka 2.0 the"
-        " next controller sees it); before Kafka 2.4, to let the move go instead, remove"
-        f" {named('broker', wait.brokers)} from every pool"
-    )
-
-
-def _held_last(wait: Wait) -> str:
-    """Say who must be started again; nothing where that is not known."""
-    if not wait.brokers:
-        return ""
-    return f": {named('broker', wait.brokers)} held it in sync last, and must be started again"
-
-
-def _held_up_deletion(wait: Wait) -> str:
-    kept = "" if not wait.partitions else f"{few_of(wait.partitions)}: "
-    return (
-        f"{kept}topic {wait.topic} is being deleted, and {brokers_are(wait.brokers)} not live:"
-        f" Kafka ends the deletion once {'it has' if len(wait.brokers) == 1 else 'they have'}"
-        f" started; where {'it is' if len(wait.brokers) == 1 else 'they are'} gone for good, an"
-        " empty broker of the same id does as well"
-    )
-
-
-def _return_behind(wait: Wait) -> str:
-    held = f" (it holds {size(wait.count)}, the leader {size(wait.of)})" if wait.of else ""
-    return (
-        f"{few_of(wait.partitions)} {'is' if len(wait.partitions) == 1 else 'are'} back once"
-        f" {named('broker', wait.brokers)} is in sync again{held}: if it does not get nearer, raise"
-        " spec.execution.throttle.rate, and look at that broker's log; restart it if it is stuck"
-    )
-
-
-def _return_not_live(wait: Wait) -> str:
-    return (
-        f"{few_of(wait.partitions)} {'is' if len(wait.partitions) == 1 else 'are'} back once"
-        f" {named('broker', wait.brokers)}, which is not live, is in sync again: start it"
-    )
-
-
-def _needs_failover(wait: Wait) -> str:
-    gone = f"{brokers_are(wait.brokers)} gone; " if wait.brokers else ""
-    whose = "move" if len(wait.partitions) == 1 else "moves"
-    why = wait.detail or "the brokers are not known: spec.brokers"
-    return (
-        f"{gone}cancelling the {whose} of {few_of(wait.partitions)} takes a controller failover"
-        f" ({why}): to allow it, set spec.execution.remedies.allowControllerFailover: true, or run"
-        " `poolkeeper rollback --allow-controller-failover`, which ends the run as well"
-    )
-
-
-def _few_in_sync(wait: Wait) -> str:
-    return (
-        f"moving {few_of(wait.partitions)} to {list(wait.replicas)} would leave {wait.count} of"
-        f" {len(wait.replicas)} replicas in sync, {wait.of} are needed"
-    )
-
-
-def _worsened(wait: Wait) -> str:
-    return (
-        f"moving {few_of(wait.partitions)} from {list(wait.before)} to {list(wait.replicas)} would"
-        f" violate the law {wait.law} further"
-    )
-
-
-def _room(wait: Wait) -> str:
-    shortage = wait.room or RoomShortage()
-    partitions = counted(shortage.more, "more partition")
-    more = f"; {partitions} {lack(shortage.more)} space too" if shortage.more > 0 else ""
-    ways = ", or ".join(f"free {listed(map(amount_on_broker, way))}" for way in shortage.ways)
-    told = "; ".join(_need(need) for need in shortage.needs)
-    return f"{told}{more}" + (f". {ways[0].upper()}{ways[1:]}" if ways else "")
-
-
-def _need(need: RoomNeed) -> str:
-    return (
-        f"{need.partition} needs {mib(need.needed_bytes)} on broker {need.broker}, which has"
-        f" {need.left_bytes // MIB:,} MiB left below its high-water mark"
     )
 
 
@@ -231,7 +131,6 @@ _UNREACHABLE = (
     "the reassignment request waits for brokers that are not known, and blocks every later one"
 )
 _R = WaitReason
-
 _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.APPROVAL_REQUIRED: _approval,
     _R.PREDECESSORS_NOT_APPROVED: lambda wait: (
@@ -296,23 +195,6 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.FAILED: lambda wait: wait.detail if wait.refusal is None else refusal_text(wait.refusal),
     _R.STAGE_IN_FLIGHT: _stage,
     _R.STAGE_DEADLINE: lambda wait: f"stage {wait.stage} is over its deadline",
-    _R.MOVES_RETURNING: lambda wait: (
-        f"stage {wait.stage}: {counted(wait.count, 'cancelled move')} not back yet"
-    ),
-    _R.RETURN_BEHIND: _return_behind,
-    _R.RETURN_NOT_LIVE: _return_not_live,
-    _R.CANCEL_NEEDS_FAILOVER: _needs_failover,
-    _R.ARRIVALS_FIRST: lambda wait: (
-        f"{counted(wait.count, 'move')} can still arrive: before Kafka 2.4 no other controller is"
-        " elected, which cancels moves, until they have"
-    ),
-    _R.CANCEL_REFUSED: lambda wait: (
-        f"the brokers do not cancel the move of {few_of(wait.partitions)}: {wait.detail}"
-    ),
-    _R.ORIGIN_NOT_IN_SYNC: lambda wait: (
-        f"{few_of(wait.partitions)} cannot return to {list(wait.replicas)}:"
-        f" {brokers_are(wait.brokers)} not in sync"
-    ),
     _R.REQUEST_IGNORED: lambda wait: (
         f"the controller ignored this request {wait.count} times, and gets it again every 10"
         " minutes: elect another controller, set"
@@ -322,62 +204,14 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.REQUEST_STALE: _remedy(STALE),
     _R.REQUEST_UNNOTICED: _remedy(UNNOTICED),
     _R.REQUEST_UNREACHABLE: _remedy(_UNREACHABLE, "cancel"),
-    _R.FOREIGN_CANCEL_NEEDS_BROKERS: lambda wait: (
-        f"only the brokers' API cancels the move of {few_of(wait.partitions)}"
-        f" ({wait.detail or 'no address of the brokers is declared'}): declare spec.brokers, or"
-        " cancel it with Kafka's own tool"
-    ),
-    _R.FOREIGN_CANCEL_NEEDS_FAILOVER: lambda wait: (
-        f"up to Kafka 2.3 the move of {few_of(wait.partitions)} ends with the election of another"
-        " controller only: set spec.execution.remedies.allowControllerFailover"
-    ),
     _R.CONTROLLER_UNNOTICING: lambda wait: (
         f"the controller may not notice requests ({wait.detail or 'the brokers cannot be asked'}): "
         "to elect another, set spec.execution.remedies.allowControllerFailover"
     ),
     _R.FAILOVER_UNSAFE: lambda wait: f"no controller failover: {_cause(wait)}",
     _R.ELECTION_IN_PROGRESS: _told("a preferred leader election is under way"),
-    _R.BROKER_NOT_LIVE: _hanging,
-    _R.SOURCES_NOT_LIVE: _sourceless,
-    _R.TARGET_NOT_LIVE: lambda wait: (
-        f"{few_of(wait.partitions)}: {brokers_are(wait.brokers)} not live"
-    ),
-    _R.TOPIC_QUEUED_FOR_DELETION: lambda wait: (
-        f"{few_of(wait.partitions)}: topic {wait.topic} is being deleted"
-    ),
-    _R.DELETION_AWAITS_BROKERS: _held_up_deletion,
-    _R.PARTITION_STATE_UNKNOWN: lambda wait: (
-        f"{few_of(wait.partitions)}: the partition's state is not known"
-    ),
-    _R.PARTITION_LEADERLESS: lambda wait: (
-        f"{few_of(wait.partitions)}: the partition has no leader{_held_last(wait)}"
-    ),
-    _R.REPLICA_NOT_IN_SYNC: lambda wait: (
-        f"{few_of(wait.partitions)}: replica {joined(wait.brokers)} is not in sync yet"
-    ),
-    _R.NO_LIVE_REPLICA_IN_SYNC: lambda wait: (
-        f"{few_of(wait.partitions)}: no in-sync replica is live{_held_last(wait)}"
-    ),
-    _R.TOO_FEW_IN_SYNC: _few_in_sync,
-    _R.TOPIC_NODE_TOO_LARGE: lambda wait: (
-        f"{few_of(wait.partitions)}: the znode of topic {wait.topic} is too large for any move"
-    ),
-    _R.LAW_WORSENED: _worsened,
-    _R.NO_ROOM_ON_DISKS: _room,
-    _R.COPY_NOT_BEGUN: lambda wait: (
-        f"broker {joined(wait.brokers)} is live and has not begun to copy"
-        f" {few_of(wait.partitions)}: restart it, as it ignores what the controller tells it"
-    ),
-    _R.COPY_STANDS_STILL: lambda wait: (
-        f"broker {joined(wait.brokers)} is live and copies nothing of {few_of(wait.partitions)}: if"
-        " its log tells of another topic id, what it has there is of an earlier topic of this name:"
-        " stop that broker, delete the partition's folder there, and start it again"
-    ),
-    _R.LEADER_UNAWARE: lambda wait: (
-        f"broker {joined(wait.brokers)} is live and leads {few_of(wait.partitions)}, and does not"
-        " know of the new replicas: restart it if this lasts, as it ignores what the controller"
-        " tells it"
-    ),
+    **CANCELLATIONS,
+    **PARTITIONS,
     **LOG_DIRS,
     _R.CONFIG_REFUSED: lambda wait: (
         f"the config of topic {wait.topic} is not written: {wait.detail}"

@@ -1,0 +1,133 @@
+"""Partitions that cannot move now, as sentences: what they lack, and what helps."""
+
+from collections.abc import Callable, Mapping
+
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait
+from poolkeeper.text import few, listed, named
+from poolkeeper.wording.pieces import (
+    MIB,
+    amount_on_broker,
+    brokers_are,
+    counted,
+    few_of,
+    joined,
+    lack,
+    mib,
+)
+
+_WAITING_NAMED_MAX = 3
+
+
+def _hanging(wait: Wait) -> str:
+    waiting = few(wait.partitions, _WAITING_NAMED_MAX, grouped=False)
+    waiting += " wait" if len(wait.partitions) > 1 else " waits"
+    return (
+        f"{brokers_are(wait.brokers)} not live; {waiting} for it: start it again, or drain it if it"
+        " is gone for good, which cancels what waits for it"
+    )
+
+
+def _sourceless(wait: Wait) -> str:
+    alone = "it" if len(wait.brokers) == 1 else "one of them"
+    return (
+        f"{brokers_are(wait.brokers)} not live, and no other broker holds"
+        f" {few(wait.partitions, _WAITING_NAMED_MAX, grouped=False)} in sync: start {alone} again."
+        " If that cannot be, what was never copied is lost: to go on from what was copied, set"
+        " unclean.leader.election.enable=true on the topic with kafka-configs (up to Kafka 2.0 the"
+        " next controller sees it); before Kafka 2.4, to let the move go instead, remove"
+        f" {named('broker', wait.brokers)} from every pool"
+    )
+
+
+def _held_last(wait: Wait) -> str:
+    """Say who must be started again; nothing where that is not known."""
+    if not wait.brokers:
+        return ""
+    return f": {named('broker', wait.brokers)} held it in sync last, and must be started again"
+
+
+def _held_up_deletion(wait: Wait) -> str:
+    kept = "" if not wait.partitions else f"{few_of(wait.partitions)}: "
+    return (
+        f"{kept}topic {wait.topic} is being deleted, and {brokers_are(wait.brokers)} not live:"
+        f" Kafka ends the deletion once {'it has' if len(wait.brokers) == 1 else 'they have'}"
+        f" started; where {'it is' if len(wait.brokers) == 1 else 'they are'} gone for good, an"
+        " empty broker of the same id does as well"
+    )
+
+
+def _few_in_sync(wait: Wait) -> str:
+    return (
+        f"moving {few_of(wait.partitions)} to {list(wait.replicas)} would leave {wait.count} of"
+        f" {len(wait.replicas)} replicas in sync, {wait.of} are needed"
+    )
+
+
+def _worsened(wait: Wait) -> str:
+    return (
+        f"moving {few_of(wait.partitions)} from {list(wait.before)} to {list(wait.replicas)} would"
+        f" violate the law {wait.law} further"
+    )
+
+
+def _room(wait: Wait) -> str:
+    shortage = wait.room or RoomShortage()
+    partitions = counted(shortage.more, "more partition")
+    more = f"; {partitions} {lack(shortage.more)} space too" if shortage.more > 0 else ""
+    ways = ", or ".join(f"free {listed(map(amount_on_broker, way))}" for way in shortage.ways)
+    told = "; ".join(_need(need) for need in shortage.needs)
+    return f"{told}{more}" + (f". {ways[0].upper()}{ways[1:]}" if ways else "")
+
+
+def _need(need: RoomNeed) -> str:
+    return (
+        f"{need.partition} needs {mib(need.needed_bytes)} on broker {need.broker}, which has"
+        f" {need.left_bytes // MIB:,} MiB left below its high-water mark"
+    )
+
+
+_R = WaitReason
+PARTITIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
+    _R.BROKER_NOT_LIVE: _hanging,
+    _R.SOURCES_NOT_LIVE: _sourceless,
+    _R.TARGET_NOT_LIVE: lambda wait: (
+        f"{few_of(wait.partitions)}: {brokers_are(wait.brokers)} not live"
+    ),
+    _R.TOPIC_QUEUED_FOR_DELETION: lambda wait: (
+        f"{few_of(wait.partitions)}: topic {wait.topic} is being deleted"
+    ),
+    _R.DELETION_AWAITS_BROKERS: _held_up_deletion,
+    _R.PARTITION_STATE_UNKNOWN: lambda wait: (
+        f"{few_of(wait.partitions)}: the partition's state is not known"
+    ),
+    _R.PARTITION_LEADERLESS: lambda wait: (
+        f"{few_of(wait.partitions)}: the partition has no leader{_held_last(wait)}"
+    ),
+    _R.REPLICA_NOT_IN_SYNC: lambda wait: (
+        f"{few_of(wait.partitions)}: replica {joined(wait.brokers)} is not in sync yet"
+    ),
+    _R.NO_LIVE_REPLICA_IN_SYNC: lambda wait: (
+        f"{few_of(wait.partitions)}: no in-sync replica is live{_held_last(wait)}"
+    ),
+    _R.TOO_FEW_IN_SYNC: _few_in_sync,
+    _R.TOPIC_NODE_TOO_LARGE: lambda wait: (
+        f"{few_of(wait.partitions)}: the znode of topic {wait.topic} is too large for any move"
+    ),
+    _R.LAW_WORSENED: _worsened,
+    _R.NO_ROOM_ON_DISKS: _room,
+    _R.COPY_NOT_BEGUN: lambda wait: (
+        f"broker {joined(wait.brokers)} is live and has not begun to copy"
+        f" {few_of(wait.partitions)}: restart it, as it ignores what the controller tells it"
+    ),
+    _R.COPY_STANDS_STILL: lambda wait: (
+        f"broker {joined(wait.brokers)} is live and copies nothing of {few_of(wait.partitions)}: if"
+        " its log tells of another topic id, what it has there is of an earlier topic of this name:"
+        " stop that broker, delete the partition's folder there, and start it again"
+    ),
+    _R.LEADER_UNAWARE: lambda wait: (
+        f"broker {joined(wait.brokers)} is live and leads {few_of(wait.partitions)}, and does not"
+        " know of the new replicas: restart it if this lasts, as it ignores what the controller"
+        " tells it"
+    ),
+}

@@ -7,11 +7,20 @@ import pytest
 
 from poolkeeper.model import problems
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.planning.facts import capacity, health, new_partitions, pools, records, topics
+from poolkeeper.planning.facts import (
+    balance,
+    capacity,
+    health,
+    log_dirs,
+    new_partitions,
+    pools,
+    records,
+    topics,
+)
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.proposals import plan_json
 
-ROOMS = (topics, new_partitions, pools, capacity, records, health)
+ROOMS = (topics, new_partitions, pools, capacity, balance, log_dirs, records, health)
 FACTS = {
     kind
     for room in ROOMS

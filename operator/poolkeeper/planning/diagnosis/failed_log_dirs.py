@@ -6,8 +6,8 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, PlanProblem
 from poolkeeper.model.topology import Broker, Cluster, TopicPartition
+from poolkeeper.planning.facts.log_dirs import LogDirFailed, NotEvacuated
 from poolkeeper.planning.facts.phrases import Names
-from poolkeeper.planning.facts.pools import LogDirFailed, NotEvacuated
 from poolkeeper.planning.problem.offline_replicas import brokers_with_failures, offline_on
 
 _NAMED_MAX = 3

@@ -17,20 +17,22 @@ from poolkeeper.planning.diagnosis.capacity_report import shortfalls
 from poolkeeper.planning.diagnosis.growth_report import unraised_factors
 from poolkeeper.planning.diagnosis.incoming_load import IncomingLoad, incoming_load
 from poolkeeper.planning.diagnosis.oversized_partitions import oversized_partitions
+from poolkeeper.planning.facts.balance import (
+    GainTooSmall,
+    OutsideBand,
+    RatesUnknown,
+    UnevenBrokers,
+    UnevenTopics,
+)
 from poolkeeper.planning.facts.conflicts import Member, brokers_lacking, obstacle_of, racks_lacking
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import (
     CannotLeave,
     DemotedLeads,
-    GainTooSmall,
-    OutsideBand,
     RacksAsFound,
     RacksIncomplete,
-    RatesUnknown,
     TooFewBrokers,
     TooFewRacks,
-    UnevenBrokers,
-    UnevenTopics,
     UsableBrokers,
 )
 from poolkeeper.planning.goals.topic_counts import TopicCounts

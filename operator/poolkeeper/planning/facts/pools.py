@@ -1,18 +1,15 @@
 """What a plan leaves undone in a pool or a cluster: one class of facts for each kind of problem.
 
-Problems of capacity are in `capacity`.
+Those of capacity are in `capacity`, of balance in `balance`, of log directories in `log_dirs`.
 """
 
-from collections.abc import Callable, Mapping
-from enum import Enum
 from typing import ClassVar
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.model.specs import GoalKind
 from poolkeeper.planning.facts.conflicts import Witness
 from poolkeeper.planning.facts.phrases import Names, advised, brokers, counted, joined, needed
-from poolkeeper.text import duration, named, size
+from poolkeeper.text import named
 
 
 @frozen
@@ -197,91 +194,6 @@ class DemotedLeads:
 
 
 @frozen
-class GainTooSmall:
-    """Nothing of the pool moves for balance, because the gain is too small."""
-
-    reason: ClassVar = ProblemReason.GAIN_TOO_SMALL
-
-    def __str__(self) -> str:
-        return (
-            "nothing moves for balance: that would remove less imbalance than"
-            " spec.balancing.minGain of the cluster"
-        )
-
-
-@frozen
-class RatesUnknown:
-    """The pool has a goal of bytes in, and the rates are unknown."""
-
-    reason: ClassVar = ProblemReason.RATES_UNKNOWN
-
-    def __str__(self) -> str:
-        return "spec.balance.bytesIn is left out: spec.load of the cluster gives no rate"
-
-
-_NOUNS = {
-    GoalKind.REPLICAS: "replicas",
-    GoalKind.LEADERS: "preferred leaders",
-    GoalKind.TOPIC_REPLICAS: "replicas of one topic",
-    GoalKind.BYTES: "bytes",
-    GoalKind.BYTES_IN: "bytes in (KiB/s)",
-}
-
-
-@frozen
-class UnevenTopics:
-    """Topics whose replicas lie outside the band of the pool's goal."""
-
-    reason: ClassVar = ProblemReason.GOAL_NOT_MET
-    topics: Names
-
-    def __str__(self) -> str:
-        noun = _NOUNS[GoalKind.TOPIC_REPLICAS]
-        return f"{noun} cannot be balanced further: {self.topics}"
-
-
-def _rate(bytes_per_s: int) -> str:
-    return f"{size(bytes_per_s)}/s"
-
-
-_AMOUNTS: Mapping[GoalKind, Callable[[int], str]] = {
-    GoalKind.BYTES: size,
-    GoalKind.BYTES_IN: _rate,
-}
-"""How what a goal balances is written; a number where it only counts."""
-
-
-@frozen
-class OutsideBand:
-    """What a broker holds after the plan, and the band that it lies outside of."""
-
-    broker: int
-    held: int
-    low: int
-    high: int
-
-    def told(self, amount: Callable[[int], str]) -> str:
-        """The fact, with its numbers written so."""
-        held, low, high = amount(self.held), amount(self.low), amount(self.high)
-        return f"broker {self.broker} stays at {held} (band {low} to {high})"
-
-
-@frozen
-class UnevenBrokers:
-    """The first brokers outside the band of a goal, and how many more there are."""
-
-    reason: ClassVar = ProblemReason.GOAL_NOT_MET
-    goal: GoalKind
-    brokers: tuple[OutsideBand, ...]
-    more: int
-
-    def __str__(self) -> str:
-        more = f", and {counted(self.more, 'more broker')}" if self.more else ""
-        brokers = joined(each.told(_AMOUNTS.get(self.goal, str)) for each in self.brokers)
-        return f"{_NOUNS[self.goal]} cannot be balanced further: {brokers}{more}"
-
-
-@frozen
 class AwaitsPartitions:
     """A pool with topics that cannot move before they have their new partitions."""
 
@@ -340,87 +252,3 @@ class Standstill:
 
     def __str__(self) -> str:
         return self.wait
-
-
-@frozen
-class LogDirsUnknown:
-    """A broker to drain or balance between its log directories, which are unknown."""
-
-    reason: ClassVar = ProblemReason.LOG_DIRS_UNKNOWN
-    broker: int
-
-    def __str__(self) -> str:
-        return f"broker {self.broker} does not report its log directories"
-
-
-class NotEvacuated(Enum):
-    """Why replicas of a failed log directory are not rebuilt on other brokers."""
-
-    NOT_ALLOWED = "or set spec.heal.enabled of the KafkaCluster to true to rebuild them elsewhere"
-    TOO_MANY = (
-        "or raise spec.heal.maxBrokers of the KafkaCluster to {number} to rebuild them elsewhere"
-    )
-    NOT_YET = "or wait: they are rebuilt on other brokers once it has failed for {after}"
-    NO_PLACE = "or add a broker to the pool: no other one may hold them, or their source is lost"
-
-
-@frozen
-class LogDirFailed:
-    """Log directories of a broker that failed, and the replicas that stay offline.
-
-    `number`: of brokers that are missing or have failed directories. `after_s`: how long a
-    directory must have failed.
-    """
-
-    reason: ClassVar = ProblemReason.LOG_DIR_FAILED
-    broker: int
-    paths: tuple[str, ...]
-    replicas: Names | None
-    why: NotEvacuated
-    number: int = 0
-    after_s: int = 0
-
-    def __str__(self) -> str:
-        failed = f"log directory {joined(self.paths)} of broker {self.broker} has failed"
-        mend = "replace its disk and restart the broker"
-        if self.replicas is None:
-            return f"{failed}: {mend}; until then the broker is given no replicas"
-        other = self.why.value.format(number=self.number, after=duration(self.after_s))
-        return f"{failed}, and {self.replicas} are offline there: {mend}, {other}"
-
-
-@frozen
-class NoSuchLogDir:
-    """A path that the pool drains, and the log directories that the broker has."""
-
-    reason: ClassVar = ProblemReason.NO_SUCH_LOG_DIR
-    broker: int
-    path: str
-    there: tuple[str, ...]
-
-    def __str__(self) -> str:
-        has = joined(self.there)
-        return f"broker {self.broker} has no log directory {self.path} (it has {has})"
-
-
-class KeptBecause(Enum):
-    """Why a replica stays in a drained log directory."""
-
-    NO_ROOM = "no other directory has space for them"
-    ALL_DRAINED = "it has no directory that is not drained"
-    NOT_OURS = "they move to other brokers, or another pool decides about them"
-
-
-@frozen
-class LogDirNotEmptied:
-    """Replicas that stay in a drained log directory."""
-
-    reason: ClassVar = ProblemReason.LOG_DIR_NOT_EMPTIED
-    broker: int
-    path: str
-    replicas: Names
-    why: KeptBecause
-
-    def __str__(self) -> str:
-        where = f"broker {self.broker}: log directory {self.path}"
-        return f"{where} keeps {self.replicas}: {self.why.value}"

@@ -22,13 +22,13 @@ from poolkeeper.model.plans import MoveLogDir, PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import Goal, GoalKind, ResourcePoolSpec
 from poolkeeper.model.topology import Broker, Cluster, Partition, TopicPartition
-from poolkeeper.planning.facts.phrases import Names
-from poolkeeper.planning.facts.pools import (
+from poolkeeper.planning.facts.log_dirs import (
     KeptBecause,
     LogDirNotEmptied,
     LogDirsUnknown,
     NoSuchLogDir,
 )
+from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 
 MARGIN_PERCENT = 5

@@ -94,6 +94,18 @@ def test_a_restart_in_the_converged_state_writes_nothing_and_tells_nothing(scene
     }
 
 
+def test_statuses_that_somebody_removes_come_back(scene):
+    """Also right after they were written, when a watch may still show what was there before."""
+    scene.apply(*folder(scene))
+    converge(scene)
+    for kind, name in RESOURCES:
+        path = f"{scene.path(kind, name)}/status"
+        nothing = dict.fromkeys(scene.status(kind, name))
+        scene.plane.request("PATCH", path, {"status": nothing})
+    for kind, name in RESOURCES:
+        scene.says(kind, name)
+
+
 def test_a_new_generation_is_never_shown_as_ready_before_it_is(scene):
     """What kstatus reads: Ready True, and observedGeneration of the condition and the status."""
     scene.apply(*folder(scene))

@@ -48,17 +48,25 @@ from poolkeeper.telemetry.metrics import Metrics
 
 NOT_YET = Outcome(State.WAITING)
 PLAN_DOCUMENT = "planDocument"
+LOOK_AGAIN_S = 15.0
+"""A watch shows what was written well within this time; what it shows then may be of others."""
 
 logger = logging.getLogger(__name__)
 
 
 @frozen
 class _ReportedStatus:
-    """The status last reported of an object, and its live status at that time."""
+    """The status last reported of an object, with its live status and the time of the report."""
 
     uid: str
     status: Mapping[str, Any]
     live: Status | None
+    at_s: float
+
+    def tells(self, status: Mapping[str, Any], live: Status | None, now_s: float) -> bool:
+        """Whether nothing is to be reported again, as nobody has changed anything since."""
+        same = self.status == status and self.live == live
+        return same and (live == status or now_s - self.at_s < LOOK_AGAIN_S)
 
 
 class Reporter:
@@ -263,13 +271,19 @@ class Reporter:
         return made
 
     def _report_status(self, resource: CustomResource, status: Mapping[str, Any]) -> None:
+        """Have a status written, and tell what changed.
+
+        What a watch shows right after a write may be older than the write. If it still shows
+        something else when that cannot be, somebody changed the status, and it is written again.
+        """
+        now_s, live = self._clock(), resource.status
         with self._lock:
             reported = self._reported.get(resource.key)
             if reported is not None and reported.uid != resource.uid:
                 reported = None
-            self._reported[resource.key] = _ReportedStatus(resource.uid, status, resource.status)
-        if reported is not None and reported.status == status and reported.live == resource.status:
-            return
+            if reported is not None and reported.tells(status, live, now_s):
+                return
+            self._reported[resource.key] = _ReportedStatus(resource.uid, status, live, now_s)
         reference = _reference(resource)
         self._writer.put(reference, dict(status), dict(resource.status or {}))
         before = resource.status if reported is None else reported.status

@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
-from poolkeeper.controller.reporting.reporter import Reporter, is_run_possible
+from poolkeeper.controller.reporting.reporter import (
+    LOOK_AGAIN_S,
+    Reporter,
+    is_run_possible,
+)
 from poolkeeper.errors import Unavailable
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.model.execution.actions import Action, ActionKind
@@ -136,9 +140,9 @@ def test_a_new_leader_that_saw_nothing_yet_lets_statuses_stand(room: Room) -> No
     objects = (*with_statuses(OBJECTS, before), topic("new", "fast"))
     assert room.report(main(objects), OUTAGE) == {"main": AWAY_NOW, "new": AWAY_NOW}
     room.now_s += 59
-    assert room.report(main(objects), OUTAGE) == {}
+    assert room.report(main(objects), OUTAGE) == {"main": AWAY_NOW}, "the watch shows another"
     room.now_s += 2
-    expected = dict.fromkeys(("fast", "slow", "orders"), AWAY_NOW)
+    expected = dict.fromkeys(("fast", "slow", "orders", "new"), AWAY_NOW)
     assert room.report(main(objects), OUTAGE) == expected
 
 
@@ -322,3 +326,19 @@ def test_of_two_releases_the_one_that_holds_the_cluster_writes_the_statuses() ->
     assert condition_of(live[0].status, "Ready")["reason"] == "Moving"
     for each in rooms:
         each.reporter.__exit__(None, None, None)
+
+
+def test_a_status_that_somebody_removed_is_written_again(room: Room) -> None:
+    """Right after a write a watch may show what was before it, and nothing is written for that."""
+    outcome = running(main(), SEEN, 1)
+    room.report(main(), outcome)
+    statuses_now = dict(told(OBJECTS, SEEN, outcome))
+    live = assemble(with_statuses(OBJECTS, statuses_now))["main"]
+    removed = tuple(replace(each, status={}) for each in OBJECTS)
+    room.report(live, outcome)
+    assert set(room.report(main(removed), outcome)) == {"main", "fast", "slow", "orders"}
+    room.now_s += 1
+    assert room.report(main(removed), outcome) == {}
+    room.now_s += LOOK_AGAIN_S
+    assert set(room.report(main(removed), outcome)) == {"main", "fast", "slow", "orders"}
+    assert room.report(main(removed), outcome) == {}

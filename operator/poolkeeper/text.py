@@ -94,6 +94,12 @@ def percent(value: float) -> str:
     return f"{value:,.1f}".removesuffix(".0") + " %"
 
 
+def decimal(value: float, *, grouped: bool = True) -> str:
+    """Write a number that need not be whole with four digits, or more: 13.67, 0.8, 33,333."""
+    shown = f"{round(value, 4):.4g}" if abs(value) < 999.95 else f"{value:,.0f}"
+    return shown if grouped else shown.replace(",", "")
+
+
 def count(number: int, noun: str, *, grouped: bool = True) -> str:
     """Write a number with its noun: 1 topic, 2 topics, 200,000 partitions."""
     return f"{_number(number, grouped)} {noun}{'' if number == 1 else 's'}"

@@ -166,3 +166,22 @@ def test_the_names_that_were_expected_are_told_or_that_there_are_none() -> None:
     assert text.one_of([1, 2]) == "expected one of 1, 2"
     assert text.one_of("abc", 2) == "expected one of a, b and 1 more"
     assert text.one_of([]) == "there is none"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.00001, "0"),
+        (0.8, "0.8"),
+        (16.5, "16.5"),
+        (13.6667, "13.67"),
+        (999.94, "999.9"),
+        (999.96, "1,000"),
+        (5000.0, "5,000"),
+        (33333.3, "33,333"),
+        (120000.0, "120,000"),
+    ],
+)
+def test_decimals_have_four_digits_or_all_of_them(value: float, expected: str) -> None:
+    assert text.decimal(value) == expected
+    assert text.decimal(value, grouped=False) == expected.replace(",", "")

@@ -49,7 +49,7 @@ def certificates_table(
             number(proof.replica_moves_lower_bound),
             byte_count(proof.bytes),
             byte_count(proof.bytes_lower_bound),
-            share(proof.gap_percent / 100, _gap_heat(proof.gap_percent)),
+            _gap(proof),
             Cell(_clauses(proof.witness)),
         )
         rows.append((name(cluster), *cells) if clusters else cells)
@@ -59,8 +59,11 @@ def certificates_table(
     return table(caption, columns, rows, rows_max, "pool", 0 if clusters else -1)
 
 
-def _gap_heat(gap_percent: float) -> int:
-    return heat(gap_percent / 100) if gap_percent else 0
+def _gap(proof: PoolCertificate) -> Cell:
+    """The gap; none is known beside a bound of 0."""
+    if proof.replica_moves and not proof.replica_moves_lower_bound:
+        return number("-")
+    return share(proof.gap_percent / 100, heat(proof.gap_percent / 100) if proof.gap_percent else 0)
 
 
 def _clauses(witness: str, shown_max: int = 3) -> str:

@@ -5,7 +5,6 @@ import pytest
 from builders import cluster, desired, partition, pool_spec, topic, topic_spec
 from poolkeeper.model.specs import Capacity, Goal, GoalKind
 from poolkeeper.model.topology import Topic
-from poolkeeper.planning.layout.balance_causes import share_text
 from unit.planning.byhand import COUNT_1, lawful
 
 GIB = 1 << 30
@@ -98,11 +97,3 @@ def test_leaders_are_told_alike(weights, expected) -> None:
     more = () if len(weights) == 2 else (topic_spec("u", partitions=2, replication_factor=1),)
     plan = lawful(desired(pool, topic_spec("t"), *more), cluster([*capacity], topic("t", *lists)))
     assert [move.reason for move in plan.moves] == [expected]
-
-
-@pytest.mark.parametrize(
-    ("share", "said"),
-    [(13.6667, "13.67"), (0.8, "0.8"), (5000.0, "5000"), (33333.3, "33333"), (1.2e5, "120000")],
-)
-def test_shares_are_numbers_of_any_size(share, said) -> None:
-    assert share_text(share) == said

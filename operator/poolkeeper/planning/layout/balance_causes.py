@@ -25,17 +25,12 @@ from poolkeeper.planning.goals.topic_counts import TopicCounts, replicas_by_topi
 from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Floats, Ints, any_slot
 from poolkeeper.planning.problem.pool_problem import PoolProblem
-from poolkeeper.text import count, size, sizes_of_mib
+from poolkeeper.text import count, decimal, size, sizes_of_mib
 
 
 def existing_lists(problem: PoolProblem) -> Ints:
     """The replica lists found, without those of partitions that do not exist yet."""
     return np.where(problem.fresh[:, None], NONE, problem.lists)
-
-
-def share_text(share: float) -> str:
-    """Write a share of replicas: 13.67, 9.333, 36, 120000."""
-    return f"{share:.4g}" if share < 1_000 else f"{share:.0f}"
 
 
 def _replicas(number: int) -> str:
@@ -73,7 +68,7 @@ class _Load:
         """`holds 72 replicas, its share is 36`; of a goal."""
         held, share = int(self.held[broker]), float(self.share[broker])
         if self.kind is GoalKind.REPLICAS:
-            return f"holds {_replicas(held)}, its share is {share_text(share)}"
+            return f"holds {_replicas(held)}, its share is {decimal(share, grouped=False)}"
         if self.kind is GoalKind.BYTES:
             sizes = sizes_of_mib(held // MIB, round(share / MIB))
             return "holds {}, its share is {}".format(*sizes)

@@ -13,13 +13,13 @@ from poolkeeper.model.columns.wide_lists import within
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.constraints.racks import rack_capacity, rack_counts, spread
-from poolkeeper.planning.layout.balance_causes import BalanceCauses, share_text
+from poolkeeper.planning.layout.balance_causes import BalanceCauses
 from poolkeeper.planning.layout.leaders import leaders_by_broker
 from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.problem.arrays import NONE, Ints, any_slot, count_slots
 from poolkeeper.planning.problem.grouping import number_groups
 from poolkeeper.planning.problem.pool_problem import PoolProblem
-from poolkeeper.text import count
+from poolkeeper.text import count, decimal
 
 Badness = Callable[[Iterable[int]], int]
 """How uneven a set of replicas is over racks; 0 is even."""
@@ -193,5 +193,5 @@ class _Why:
         leads_less = self.leading[old] <= share[old] and self.leading[new] < share[new]
         named = new if leads_less else old
         held = count(int(self.leading[named]), "partition", grouped=False)
-        shared = share_text(float(share[named]))
+        shared = decimal(float(share[named]), grouped=False)
         return Urgency.BALANCE, f"{text}: broker {ids[named]} leads {held}, its share is {shared}"

@@ -25,12 +25,17 @@ which of them stay is the plan's choice. New partitions are in neither.
    a_t = max(F_t without racks + over_t, under_t - N_t). It ends as close as ours in all, so the sum
    of u_t + d_t is at most ours, E, and additions >= sum of a_t - E.
 
-The bound is the largest of the four. Bytes: forced additions cost their partitions' size; in 2 the
+5. *Bytes.* An addition copies its partition's size, at most the largest one's. So additions >= the
+   bound for bytes over that size.
+
+The bound is the largest of the five. Bytes: forced additions cost their partitions' size; in 2 the
 replicas that leave cost at least as much as the smallest ones on their brokers, less the U largest
 of these. Where bytes are a goal, 2 and 3 hold with bytes for replicas, too: what leaves a broker is
 replaced, at its size, in a slot that 1 does not count; U, D and N are bytes then, and bands and
 loads are those of the goal. A disk is such a band as well. The largest of these is the bound. The
 bounds for replicas and for bytes hold each by itself, not together.
+
+The gap is that of replicas. Where their bound is 0, as for moves for bytes per second, it is 0.
 """
 
 from collections.abc import Sequence
@@ -70,18 +75,20 @@ def certificate(layout: Layout) -> PoolCertificate:
     left_over = int(np.maximum(ends - high, 0)[eligible].sum())
     left_under = int(np.maximum(low - ends, 0)[eligible].sum())
     new = int((layout.lists[problem.fresh] >= 0).sum())
+    bytes_bound = max(_bytes_bound(layout, over, left_over), _bytes_bound_of_goal(layout))
     bound = max(
         forced,
         forced - racks + int(over.sum()) - left_over,
         int(under.sum()) - left_under - new,
         _bound_of_topics(layout),
+        _bound_by_bytes(problem, bytes_bound),
     )
     return PoolCertificate(
         pool=problem.pool.name,
         replica_moves=added,
         replica_moves_lower_bound=bound,
         bytes=int((gained * problem.size[rows]).sum()),
-        bytes_lower_bound=max(_bytes_bound(layout, over, left_over), _bytes_bound_of_goal(layout)),
+        bytes_lower_bound=bytes_bound,
         gap_percent=_gap(added, bound),
         witness=_witness(layout, surely, possibly, over, under),
     )
@@ -157,6 +164,12 @@ def _bound_of_topics(layout: Layout) -> int:
         added = np.maximum(forced + over, under - new)
         bounds.append(int(added.sum()) - goal.excess(problem, layout.lists))
     return max(bounds)
+
+
+def _bound_by_bytes(problem: PoolProblem, bytes_bound: int) -> int:
+    """The bound by 5."""
+    largest = int(problem.size[~problem.fresh].max(initial=0))
+    return -(-bytes_bound // largest) if largest else 0
 
 
 def _bytes_bound(layout: Layout, over: Ints, left_over: int) -> int:

@@ -10,7 +10,7 @@ from poolkeeper.report import balance
 from poolkeeper.report.fleet.fleet_report import fleet_markdown, fleet_page
 from poolkeeper.report.html.markup import clean
 from poolkeeper.report.markdown import COMMENT_MAX
-from poolkeeper.report.values import FleetReport, Gap, Missing
+from poolkeeper.report.values import FleetReport, Gap, Measured, Missing, Skew
 from unit.report import fleets
 from unit.report.fleets import holding, small
 
@@ -84,6 +84,12 @@ def test_a_thousand_clusters_are_two_megabytes_with_a_row_for_each():
     # When it moves, what changed, its snapshot, its pool.
     assert text.count("cluster-0999") >= 4
     assert len(fleet_markdown(report)) <= COMMENT_MAX
+
+
+def test_the_share_of_the_broker_with_the_most_is_no_rounded_number():
+    skewed = Skew("main", "p", Measured.REPLICAS, 2, 18, 16.5)
+    page = fleet_markdown(replace(small(), skews=(skewed,)))
+    assert "| replicas | 2 | 18 | 16.5 | 1.09 |" in page
 
 
 IMBALANCES = [

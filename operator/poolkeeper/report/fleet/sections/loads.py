@@ -12,7 +12,7 @@ from poolkeeper.report.document import (
     table,
 )
 from poolkeeper.report.values import FleetReport, Hot, Measured, Skew
-from poolkeeper.text import size
+from poolkeeper.text import decimal, size
 
 _MEASURES = {
     Measured.REPLICAS: "replicas",
@@ -74,7 +74,7 @@ def _value(measured: Measured, value: float) -> Cell:
         case Measured.BYTES_IN:
             return number(f"{size(value)}/s", order=value)
         case Measured.REPLICAS | Measured.LEADERS:
-            return number(round(value))
+            return number(decimal(value), order=value)
 
 
 def skew(report: FleetReport, rows_max: int) -> Section | None:

@@ -1,0 +1,30 @@
+"""Bounds that bytes give: moves of large partitions are needed to carry them."""
+
+import pytest
+
+from builders import GIB, cluster, desired, partition, pool_spec, topic, topic_spec
+from poolkeeper.model.plans import PoolCertificate
+from poolkeeper.model.specs import Goal, GoalKind
+from poolkeeper.report.sections import certificates_table
+from unit.planning.byhand import lawful
+
+
+def test_replicas_are_needed_to_carry_the_bytes_that_must_move() -> None:
+    sizes = [(1, 10 * GIB)] * 4 + [(2, GIB)] * 4
+    parts = [partition(n, broker, size_bytes=size) for n, (broker, size) in enumerate(sizes)]
+    pool = pool_spec("p", 1, 2, goals=(Goal(GoalKind.BYTES, percent=10),))
+    plan = lawful(desired(pool, topic_spec("t")), cluster((1, 2), topic("t", *parts)))
+    (proof,) = plan.certificates
+    assert proof.bytes_lower_bound > 10 * GIB
+    assert (proof.replica_moves, proof.replica_moves_lower_bound) == (3, 2)
+    assert proof.gap_percent == 50.0
+
+
+@pytest.mark.parametrize(
+    ("moves", "bound", "gap_percent", "said"),
+    [(4, 0, 0.0, "-"), (4, 4, 0.0, "0 %"), (3, 2, 50.0, "50 %"), (0, 0, 0.0, "0 %")],
+)
+def test_no_gap_is_told_beside_a_bound_of_nothing(moves, bound, gap_percent, said) -> None:
+    proof = PoolCertificate("p", moves, bound, 1, 1, gap_percent, "")
+    (shown,) = certificates_table([("", proof)], 9, clusters=False)
+    assert shown.rows[0][5].text == said

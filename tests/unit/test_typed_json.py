@@ -64,10 +64,10 @@ def test_half_a_surrogate_pair_is_read_as_python_reads_it() -> None:
             b'{"version": true, "shapes": [{"kind": "Cube"}, {"kind": ["Circle"]}, {}, 1]}',
             [
                 "f: shapes[0].kind: is 'Cube' (expected one of Circle, Square)",
-                "f: shapes[1].kind: is ['Circle'] (expected one of Circle, Square)",
+                'f: shapes[1].kind: is ["Circle"] (expected one of Circle, Square)',
                 "f: shapes[2].kind: is null (expected one of Circle, Square)",
                 "f: shapes[3]: is 1 (expected an object)",
-                "f: version: is True (expected 1)",
+                "f: version: is true (expected 1)",
             ],
             id="of-several-kinds",
         ),
@@ -75,9 +75,9 @@ def test_half_a_surrogate_pair_is_read_as_python_reads_it() -> None:
             b'{"version": 1, "shapes": [{"kind": "Circle", "radius": NaN}, {"kind": "Square"},'
             b' {"kind": "Circle", "radius": 1e999}]}',
             [
-                "f: shapes[0].radius: is nan (expected a number)",
+                "f: shapes[0].radius: is NaN (expected a number)",
                 "f: shapes[1].sideLength: is missing (expected an integer from 0 to 2^53)",
-                "f: shapes[2].radius: is inf (expected a number)",
+                "f: shapes[2].radius: is Infinity (expected a number)",
             ],
             id="numbers",
         ),
@@ -87,7 +87,7 @@ def test_half_a_surrogate_pair_is_read_as_python_reads_it() -> None:
                 "f: lists.-1: is no key here (expected a broker id)",
                 "f: lists.2: is [] (expected a list of at least one broker id)",
                 "f: lists.x: is no key here (expected a broker id)",
-                "f: pairs[0]: is ['a'] (expected a list of two)",
+                'f: pairs[0]: is ["a"] (expected a list of two)',
                 "f: pairs[1][0]: is 1 (expected a string)",
                 "f: pairs[1][1]: is -1 (expected an integer from 0 to 2^53)",
             ],

@@ -63,15 +63,18 @@ def word(value: object) -> str:
 
 def description(value: object, expected: str) -> str:
     """Say what a value is and what was expected, in bounded length."""
-    shown = "null" if value is None else _shown(value)
+    shown = _shown(value)
     if len(shown) > _VALUE_CHARACTERS_MAX:
         shown = f"{shown[: _VALUE_CHARACTERS_MAX - 1]}…"
     return f"is {shown} (expected {expected})"
 
 
 def _shown(value: object) -> str:
-    """Return a value for a message; Python refuses to print integers of thousands of digits."""
+    """Return a value for a message, as JSON writes it, but for texts in single quotes.
+
+    Python refuses to print integers of thousands of digits.
+    """
     try:
-        return repr(value)
+        return repr(value) if isinstance(value, str) else json.dumps(value)
     except (ValueError, RecursionError):
         return f"a {type(value).__name__} that is too large"

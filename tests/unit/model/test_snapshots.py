@@ -153,7 +153,7 @@ WRONG = [
     ("brokers.0", 1, "brokers[0]", "is 1 (expected an object)"),
     ("brokers.0.id", ..., "brokers[0].id", "is missing (expected a broker id)"),
     ("brokers.0.id", "1", "brokers[0].id", "is '1' (expected a broker id)"),
-    ("brokers.0.id", True, "brokers[0].id", "is True (expected a broker id)"),
+    ("brokers.0.id", True, "brokers[0].id", "is true (expected a broker id)"),
     ("brokers.0.rack", 1, "brokers[0].rack", "is 1 (expected a string)"),
     ("brokers.0.endpoints", [1], "brokers[0].endpoints[0]", "is 1 (expected a string)"),
     ("brokers.0.config", {"a": 1}, "brokers[0].config.a", "is 1 (expected a string)"),
@@ -221,7 +221,7 @@ WRONG = [
         f"{P}.bytesInPerSecond",
         float("nan"),
         "topics[0].partitions[0].bytesInPerSecond",
-        "is nan (expected a number from 0 to 2^53)",
+        "is NaN (expected a number from 0 to 2^53)",
     ),
     (
         f"{P}.logDirs",

@@ -283,7 +283,7 @@ def edited(**changes: object) -> dict[str, object]:
             edited(moves=[{"topic": "t", "partition": True, "bytes": -1, "path": [[1], []]}]),
             [
                 "moves[0].bytes: is -1 (expected an integer from 0 to 2^63 - 1)",
-                "moves[0].partition: is True (expected the number of a partition)",
+                "moves[0].partition: is true (expected the number of a partition)",
                 "moves[0].path[1]: is [] (expected a list of at least one broker id)",
             ],
             id="a-move-with-wrong-values",
@@ -298,7 +298,7 @@ def edited(**changes: object) -> dict[str, object]:
         pytest.param(
             edited(moves=[{"topic": "t", "partition": 0, "bytes": 1, "path": [["1"]]}]),
             [
-                "moves[0].path: is [['1']] (expected at least two replica lists)",
+                'moves[0].path: is [["1"]] (expected at least two replica lists)',
                 "moves[0].path[0][0]: is '1' (expected a broker id)",
             ],
             id="a-path-of-one-list-of-strings",
@@ -324,7 +324,7 @@ def edited(**changes: object) -> dict[str, object]:
             edited(stages=[{"moves": [[0]], "bytes": 0, "seconds": float("nan")}]),
             [
                 "stages[0].moves[0]: is [0] (expected a list of two)",
-                "stages[0].seconds: is nan (expected a number)",
+                "stages[0].seconds: is NaN (expected a number)",
             ],
             id="no-pair-no-number",
         ),

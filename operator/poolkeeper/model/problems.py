@@ -177,6 +177,11 @@ replicas that catch up, racks that a pool leaves as they are.
 """
 
 
+def reason_named(name: str | None) -> ProblemReason:
+    """The reason of that name; unknown if what tells it is of an older or of a newer release."""
+    return ProblemReason(name) if name in set(ProblemReason) else ProblemReason.UNTOLD
+
+
 def is_left_undone(reason: ProblemReason) -> bool:
     """Whether a cluster with such a problem is not as declared."""
     return reason not in _AS_DECLARED

@@ -151,7 +151,7 @@ def _tiles(plan: Plan, moved: PlannedMoves, risks: Sequence[Row]) -> Iterator[Ti
         yield Tile(f"{len(plan.stages):,}", "stage" if len(plan.stages) == 1 else "stages")
     if risks:
         yield Tile(f"{len(risks):,}", "to agree to", "bad")
-    yield from sections.problems_tile(len(plan.problems))
+    yield from sections.problems_tile(sections.left_undone(plan.problems))
 
 
 def _bytes_tile(plan: Plan, total: int) -> Tile:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from poolkeeper.model.plans import PlanProblem, PoolCertificate
+from poolkeeper.model.problems import is_left_undone
 from poolkeeper.report.balance import MEASURES, PoolBalance, heat
 from poolkeeper.report.document import (
     Cell,
@@ -31,10 +32,15 @@ def moves_tile(proofs: Sequence[PoolCertificate]) -> Tile:
     return Tile(f"{moves:,}", f"replicas to move, at least {least:,} must")
 
 
-def problems_tile(problems: int) -> Iterator[Tile]:
-    """The number of problems; no tile without any."""
-    if problems:
-        yield Tile(f"{problems:,}", "left undone", "bad")
+def left_undone(problems: Iterable[PlanProblem]) -> int:
+    """How many problems are no mere remarks."""
+    return sum(is_left_undone(problem.reason) for problem in problems)
+
+
+def problems_tile(undone: int) -> Iterator[Tile]:
+    """The number of things left undone; no tile without any."""
+    if undone:
+        yield Tile(f"{undone:,}", "left undone", "bad")
 
 
 def certificates_table(

@@ -11,7 +11,7 @@ from builders import pool_spec
 from laws import examples
 from poolkeeper.model import plans, specs, topology
 from poolkeeper.model.columns.move_columns import ColumnMoves, MoveColumns
-from poolkeeper.model.problems import Recorded
+from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.report import changes, holdings
 from poolkeeper.report.html.markup import clean
 from poolkeeper.report.markdown import COMMENT_MAX
@@ -199,3 +199,23 @@ def test_what_moves_add_and_remove_is_counted_by_column(lists):
     shorter = [m.topic for m in moves if len(m.target) < len(m.source)]
     assert found.shrunk() == Counter(shorter)
     assert found.bytes == 7 * len(moves)
+
+
+REMARK = Recorded("1 partition is under-replicated", ProblemReason.UNDER_REPLICATED)
+OFFLINE = Recorded("1 partition is offline", ProblemReason.PARTITIONS_OFFLINE)
+
+
+@pytest.mark.parametrize(
+    ("told", "undone"),
+    [
+        pytest.param((REMARK,), None, id="a remark"),
+        pytest.param((REMARK, OFFLINE), "**1** left undone", id="a remark beside what is wrong"),
+    ],
+)
+def test_remarks_are_not_counted_as_left_undone(told, undone) -> None:
+    plan, desired, cluster = small()
+    problems = tuple(plans.PlanProblem("", "", each) for each in told)
+    page = plan_markdown(replace(plan, problems=problems), desired, cluster)
+    assert ("left undone" in page) == (undone is not None)
+    assert undone is None or undone in page
+    assert all(each.message in page for each in told)

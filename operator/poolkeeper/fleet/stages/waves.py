@@ -48,7 +48,7 @@ from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
 from poolkeeper.frozen import frozen
 from poolkeeper.load.apply import MeasuredLoads
 from poolkeeper.model.plans import Plan, PlanProblem, PoolCertificate
-from poolkeeper.model.problems import Recorded
+from poolkeeper.model.problems import Recorded, reason_named
 from poolkeeper.report.values import ClusterReport, Holding, Timeline
 
 Sites = Mapping[str, str]
@@ -212,7 +212,12 @@ def holdings_of_day(reader: Reader, entry: ClusterEntry) -> tuple[Holding, ...]:
 def problems_of_day(reader: Reader, entry: ClusterEntry) -> tuple[PlanProblem, ...]:
     """The problems of the cluster's plan."""
     return tuple(
-        PlanProblem(row["pool"], row["law"], Recorded(row["message"]), row["topic"])
+        PlanProblem(
+            row["pool"],
+            row["law"],
+            Recorded(row["message"], reason_named(row["reason"])),
+            row["topic"],
+        )
         for row in rows_of(reader.rows(entry, schemas.PROBLEMS))
     )
 

@@ -18,7 +18,7 @@ from poolkeeper import typed_json
 from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.model import plans
 from poolkeeper.model.plans import Move, Part, Plan, PlanProblem, Urgency
-from poolkeeper.model.problems import ProblemReason, Recorded
+from poolkeeper.model.problems import Recorded, reason_named
 from poolkeeper.planning.proposals.identity import plan_hash
 from poolkeeper.typed_json import (
     BrokerId,
@@ -310,14 +310,9 @@ def _problem(read: ProblemJson) -> PlanProblem:
     return PlanProblem(
         pool=read.pool,
         law=read.law,
-        facts=Recorded(read.message, _reason(read.reason)),
+        facts=Recorded(read.message, reason_named(read.reason)),
         topic=read.topic,
     )
-
-
-def _reason(name: str) -> ProblemReason:
-    """The reason of that name; unknown if the document is of an older or of a newer release."""
-    return ProblemReason(name) if name in set(ProblemReason) else ProblemReason.UNTOLD
 
 
 def _same(kind: type[T], read: JsonObject) -> T:

@@ -116,7 +116,8 @@ def _tiles(
     risky = sum(cluster.destructive for cluster in planned)
     if risky:
         yield Tile(f"{risky:,}", "destructive steps to agree to", "bad")
-    yield from report_sections.problems_tile(sum(len(cluster.problems) for cluster in planned))
+    undone = sum(report_sections.left_undone(cluster.problems) for cluster in planned)
+    yield from report_sections.problems_tile(undone)
     yield from since.tiles(report)
     yield from capacity.tiles(report)
     yield from snapshots.tiles(report)

@@ -15,6 +15,7 @@ from poolkeeper.report.document import (
     number,
     table,
 )
+from poolkeeper.report.sections import left_undone
 from poolkeeper.report.values import Bar, ClusterReport, FleetReport, Timeline
 from poolkeeper.text import count, few
 
@@ -90,7 +91,7 @@ def _row(cluster: ClusterReport, timeline: Timeline | None, turns: Sequence[Bar]
         number(cluster.moves),
         byte_count(cluster.bytes),
         number(cluster.destructive),
-        number(len(cluster.problems)),
+        number(left_undone(cluster.problems)),
         _approval(cluster),
     )
 

@@ -6,8 +6,8 @@ It never waits inside. Every pass starts from live state, so that a crash betwee
 lines is harmless:
 
 * With a run in the journal, it takes that run one step further, whoever began it (`_continue_run`).
-* Without one, it makes a plan or takes the one that a person confirmed (`_follow_plan`). It writes
-  the steps that are due, and begins a run if the plan has moves that are allowed (`plan`).
+* Without one, it makes a plan or takes the one that a person confirmed (`follow_plan`). It writes
+  the steps that are due, and begins a run if the plan has moves that are allowed (`carry_out`).
 
 Nothing is written while a foreign reassignment runs, while there is no controller, during a
 migration to KRaft, or to a cluster whose id is not the pinned one.
@@ -16,47 +16,31 @@ migration to KRaft, or to a cluster whose id is not the pinned one.
 from dataclasses import replace
 from functools import cache
 
-from poolkeeper.errors import Refused, Stale, StalePlan
-from poolkeeper.frozen import frozen
+from poolkeeper.errors import Stale
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
-from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, State
+from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.execution.refusals import refusal_of
 from poolkeeper.model.execution.runs import Ending, Phase, Run
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.planning.proposals.cool_down import Cooled
-from poolkeeper.planning.run_state.gates import gates
-from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
-from poolkeeper.planning.run_state.reassignments import requests
-from poolkeeper.planning.run_state.throttling import left_throttles
-from poolkeeper.reconcile import (
-    adoption,
-    clock_jumps,
-    config_checks,
-    plan_to_approve,
-    steps_during_run,
-)
-from poolkeeper.reconcile.act import lost_runs, stall_recovery
+from poolkeeper.reconcile import adoption, clock_jumps, config_checks, steps_during_run
 from poolkeeper.reconcile.act.missing_input import complete_view
 from poolkeeper.reconcile.act.run import apply_decision, discard_run
-from poolkeeper.reconcile.authority import Authority, approver
+from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext
-from poolkeeper.reconcile.decide import approval, cool_down, external_plan, hand_over
+from poolkeeper.reconcile.decide import approval, external_plan
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
-from poolkeeper.reconcile.known_answers import Question
 from poolkeeper.reconcile.observe.gone_brokers import gone_brokers, lost_log_dirs
-from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
+from poolkeeper.reconcile.observe.observation import observe_cluster
 from poolkeeper.reconcile.observe.run_view import RunGuard, document_of, observe_run
-from poolkeeper.reconcile.plan import carry_out, enforce_rest, lawful
+from poolkeeper.reconcile.plans.follow_external_plan import follow_external_plan
+from poolkeeper.reconcile.plans.follow_plan import follow_plan
 from poolkeeper.reconcile.preview import preview_cluster
 
 
@@ -110,14 +94,11 @@ def _reconcile(
     observed = config_checks.with_refusals(context, desired, observed)
     owned = resolve_conflicts(desired, observed.records, observed.cluster)
     if external is not None and confirmed_plan is None:
-        outcome = _follow_external_plan(context, desired, owned, authority, observed, external)
+        outcome = follow_external_plan(context, desired, owned, authority, observed, external)
     else:
-        outcome = _follow_plan(context, owned, authority, observed, confirmed_plan)
+        outcome = follow_plan(context, owned, authority, observed, confirmed_plan)
     did = (*adopted, *outcome.did)
     return replace(outcome, did=did, last_observation=context.memory.last_observation)
-
-
-# With a run
 
 
 def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGuard) -> Outcome:
@@ -191,212 +172,9 @@ def _run_guard(
     return RunGuard(wanted, gone, recorded, authority.paused)
 
 
-# Without a run
-
-
-def _follow_plan(
-    context: PassContext,
-    desired: Desired,
-    authority: Authority,
-    observed: Observation,
-    confirmed_plan: Plan | None,
-) -> Outcome:
-    """Make a plan, or take the confirmed one, and carry out what is allowed of it.
-
-    `desired` has no resources that lose a conflict.
-    """
-    left, lost = observed.left, observed.lost_run
-    if lost.in_flight and authority.resumes:
-        name, health = observed.cluster.name, gates.health(observed.cluster)
-        rate = desired.cluster.execution.throttle.rate_bytes_per_s
-        return lost_runs.take_up(context, name, lost, health, rate)
-    closed = (*gates.controller(observed.cluster), *lost.waits(), *_foreign(context, observed))
-    if closed:
-        cured = stall_recovery.recover_foreign(context, desired, authority, observed)
-        waits = (*closed, *cured.waits, *left_throttles.waits_for_ours(left))
-        return Outcome(State.WAITING, cured.did, waits, confirmed_plan)
-    if left.recorded or lost.record is not None:
-        taken = lost_runs.take_off_throttles(context, left)
-        return Outcome(State.PROGRESSED, taken.did, plan=confirmed_plan)
-    finished = stall_recovery.finish_orphans(context, desired, authority, observed, confirmed_plan)
-    if stall_recovery.holds_others(finished):
-        state = State.PROGRESSED if finished.did else State.WAITING
-        return Outcome(state, finished.did, finished.waits, confirmed_plan)
-    if confirmed_plan is None:
-        due = _make_plan(context, desired, authority, observed)
-        desired = due.desired
-    else:
-        due = _Due(Cooled(confirmed_plan), desired, authority)
-        drifts = (
-            ()
-            if context.memory.has_begun
-            else step_progress.staleness(confirmed_plan, observed.cluster)
-        )
-        if drifts:
-            raise StalePlan("the cluster changed since the plan was made", facts=drifts)
-    plan, authority = due.cooled.plan, due.authority
-    context.memory.has_begun = True
-    by = approver(authority, plan, context.trail, by_person=confirmed_plan is not None)
-    context.trail.concern(
-        plan.hash, approved_by=by if approval.is_approved(plan, authority) else ""
-    )
-    enforce_rest(plan, desired, observed, context.memory.pending.known)
-    with context.timed("apply"):
-        by_person = confirmed_plan is not None
-        outcome = carry_out(context, desired, authority, plan, observed, by_person=by_person)
-    if outcome.state is State.CONVERGED:
-        plan_to_approve.remember(context, None)
-        if confirmed_plan is None:
-            context.access.forget_approvals()
-    if due.approved:
-        outcome = replace(outcome, approved_by=by)
-        outcome = approval.told_approval(outcome, plan, context.memory.told_approval)
-        if outcome.did:
-            context.memory.told_approval = plan.hash
-            plan_to_approve.carried_out(context).add(plan.hash)
-    waits = (*(due.waits if outcome.state is State.WAITING else ()), *finished.waits)
-    until_ms = due.cooled.waits_until_ms
-    return replace(outcome, waits=(*outcome.waits, *waits), balance_waits_until_ms=until_ms)
-
-
-@frozen
-class _Due:
-    """The plan to follow now, for what, what is allowed of it, and approvals without effect.
-
-    `approved`: the plan is what is left of one that a person approved.
-    """
-
-    cooled: Cooled
-    desired: Desired
-    authority: Authority
-    waits: tuple[Wait, ...] = ()
-    approved: bool = False
-
-
-def _foreign(context: PassContext, observed: Observation) -> tuple[Wait, ...]:
-    """Name what others have requested and what they move."""
-    cluster, owned = observed.cluster, observed.lost_run.owned
-    recorded = observed.records.brokers.keys()
-
-    def find() -> tuple[Wait, ...]:
-        return gates.foreign(cluster, owned, requests.known_brokers(cluster, recorded))
-
-    about = (cluster, owned, frozenset(recorded))
-    return context.memory.pending.known.find(Question.FOREIGN_MOVES, about, find)
-
-
-def _make_plan(
-    context: PassContext, desired: Desired, authority: Authority, observed: Observation
-) -> _Due:
-    """Return what may be done of a fresh plan, or the plan to ask a person about.
-
-    What is approved of the plan that was asked about goes on until it is done. With the plan comes
-    what is declared, where something is left out that would be unlawful.
-    """
-
-    def planned(wanted: Desired) -> Plan:
-        with context.timed("plan"):
-            return context.plan(wanted, observed.cluster, observed.records, observed.gone)
-
-    fresh = lawful(desired, observed, planned, context.memory.pending.known)
-    desired, now_ms = fresh.desired, context.now_ms()
-    at, approvals = observed.circumstances(desired), authority.approvals
-    asked = plan_to_approve.read(context) if approvals else None
-    rest = None if asked is None else approval.approved_part(asked, fresh.plan, approvals, at)
-    if rest is not None:
-        assert asked is not None, "something of it is left"
-        allowed = approval.with_approved(authority, rest, asked)
-        return _Due(Cooled(rest), desired, allowed, approved=True)
-    cooled = cool_down.plan_due_now(fresh.plan, desired, authority, observed, now_ms, planned)
-    if authority.plans is None:
-        if cooled.plan.hash in approvals:
-            plan_to_approve.remember(context, with_parts(cooled.plan, at))  # it is done wholly
-        return _Due(cooled, desired, authority)
-    plan = plan_to_approve.update(context, cooled.plan, desired, observed)
-    rest = approval.approved_part(plan, fresh.plan, approvals, at)
-    if rest is not None:
-        allowed = approval.with_approved(authority, rest, plan)
-        return _Due(Cooled(rest), desired, allowed, approved=True)
-    unknown = approval.unmatched(plan, approvals)
-    if unknown:
-        unknown -= plan_to_approve.carried_out(context)
-        unknown -= hand_over.known_hashes(desired, observed.cluster, observed.records)
-    without_effect = approval.waits_of(plan, approvals, unknown)
-    return _Due(replace(cooled, plan=plan), desired, authority, without_effect)
-
-
 def _observe_only(context: PassContext, desired: Desired) -> Outcome:
     """Observe the cluster and report, while nothing may be started."""
     outcome = preview_cluster(context.preview, desired, WaitReason.PAUSED)
     if outcome.last_observation is not None:
         context.memory.observe(outcome.last_observation)
     return outcome
-
-
-# A plan of a Rebalance
-
-
-def _follow_external_plan(
-    context: PassContext,
-    desired: Desired,
-    owned: Desired,
-    authority: Authority,
-    observed: Observation,
-    external: ExternalPlan,
-) -> Outcome:
-    """Do the work that precedes the external plan, or begin that plan.
-
-    `owned` is `desired` without the resources that lose a conflict.
-    """
-    status = external_plan.status_before_run(external, desired, observed.cluster)
-    if status is None and authority.settling:
-        status = external.status(ExternalPlanState.WAITING, Wait(WaitReason.SETTLING))
-    if status is not None:
-        own = _follow_plan(context, owned, authority, observed, None)
-        return replace(own, external=status)
-    # After a pass that wrote steps it is the external plan's turn, if it may begin.
-    turn, context.memory.wrote_early = context.memory.wrote_early, False
-    steps_only = replace(authority, plans=frozenset())
-    allowed = replace(steps_only, steps=False) if turn else steps_only
-    own = _follow_plan(context, owned, allowed, observed, None)
-    if own.state is State.PROGRESSED or own.plan is None:
-        return replace(own, external=external.status(ExternalPlanState.WAITING, *own.waits))
-    if external_plan.has_urgent(own.plan) and approval.is_approved(own.plan, authority):
-        context.memory.wrote_early = turn
-        own = _follow_plan(context, owned, authority, observed, None)
-        urgent = Wait(WaitReason.OWN_PLAN_URGENT)
-        return replace(own, external=external.status(ExternalPlanState.WAITING, urgent))
-    try:
-        begun = _begin_external_plan(context, desired, owned, authority, observed, external)
-    except Refused as refused:
-        own = _follow_plan(context, owned, authority, observed, None)
-        status = external.status(ExternalPlanState.REFUSED, refusal_of(refused))
-        return replace(own, external=status)
-    if begun.state is State.PROGRESSED:
-        return replace(begun, external=external.status(ExternalPlanState.MOVING, *begun.waits))
-    if turn:
-        own = _follow_plan(context, owned, steps_only, observed, None)
-    status = external.status(ExternalPlanState.WAITING, *begun.waits)
-    return replace(own, waits=_without_approval(own, authority), external=status)
-
-
-def _begin_external_plan(
-    context: PassContext,
-    desired: Desired,
-    owned: Desired,
-    authority: Authority,
-    observed: Observation,
-    external: ExternalPlan,
-) -> Outcome:
-    assert external.plan is not None, "it is ready"
-    enforce_rest(external.plan, owned, observed, context.memory.pending.known)
-    allowed = replace(authority, plans=frozenset((external.hash,)))
-    pace = external_plan.with_rate(desired, external)
-    return carry_out(context, pace, allowed, external.plan, observed, by_person=False)
-
-
-def _without_approval(own: Outcome, authority: Authority) -> tuple[Wait, ...]:
-    """Return the waits of the cluster's own plan, without that for an approval it does not need."""
-    if authority.plans is not None:
-        return own.waits
-    return tuple(w for w in own.waits if w.reason is not WaitReason.APPROVAL_REQUIRED)

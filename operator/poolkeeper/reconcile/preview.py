@@ -16,7 +16,7 @@ from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile import adoption, plan_to_approve
 from poolkeeper.reconcile.context import PreviewContext
 from poolkeeper.reconcile.observe.observation import observe_cluster
-from poolkeeper.reconcile.plan import lawful
+from poolkeeper.reconcile.plans.lawful_plans import lawful
 from poolkeeper.reconcile.recorded_run import damage_waits, recorded_run, waits_of
 
 

@@ -9,7 +9,7 @@ early steps gives its turn to the rest: the next one writes early steps only if 
 nothing is due late.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from poolkeeper.errors import DamagedNode
 from poolkeeper.model.desired import Desired
@@ -19,10 +19,6 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, damage_wait
 from poolkeeper.model.plans import CreateTopic, DeleteTopic, ElectLeaders, Plan, SetConfig, Step
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.audit import audit
-from poolkeeper.planning.audit.audit import Violation
-from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
-from poolkeeper.planning.parts.choose import rest_of
 from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
 from poolkeeper.planning.run_state.gates import stray_logs
 from poolkeeper.planning.run_state.progress import step_progress
@@ -45,7 +41,6 @@ from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.decisions import DoNothing
-from poolkeeper.reconcile.known_answers import KnownAnswers, Question
 from poolkeeper.reconcile.observe.observation import Observation
 
 
@@ -206,41 +201,3 @@ def _waits_for_others(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
         for move, p in zip(plan.moves, classify(plan.moves, cluster), strict=True)
         if p.state in (MoveState.GONE, MoveState.DIVERGED)
     )
-
-
-def enforce_rest(plan: Plan, desired: Desired, observed: Observation, known: KnownAnswers) -> None:
-    """Raise `Refused` if the rest of the plan breaks a placement rule."""
-
-    def enforce() -> None:
-        violations = violations_of_rest(plan, desired, observed)
-        if violations:
-            raise audit.refusal(violations)
-
-    known.find(Question.IS_REST_LAWFUL, (observed.circumstances(desired), plan), enforce)
-
-
-def lawful(
-    desired: Desired,
-    observed: Observation,
-    planned: Callable[[Desired], Plan],
-    known: KnownAnswers,
-) -> LawfulPlan:
-    """Return a fresh plan without what would break a placement rule."""
-
-    def judge(plan: Plan, wanted: Desired) -> tuple[Violation, ...]:
-        found = violations_of_rest(plan, wanted, observed, fresh=True)
-        if not found:
-            known.keep(Question.IS_REST_LAWFUL, (observed.circumstances(wanted), plan), None)
-        return found
-
-    about = (observed.circumstances(desired),)
-    return known.find(Question.FRESH_PLAN, about, lambda: lawful_plan(desired, planned, judge))
-
-
-def violations_of_rest(
-    plan: Plan, desired: Desired, observed: Observation, *, fresh: bool = False
-) -> tuple[Violation, ...]:
-    """Return how the rest of the plan breaks placement rules; `fresh`: it was just made here."""
-    cluster, records, gone = observed.cluster, observed.records, observed.gone
-    rest = rest_of(plan, cluster)
-    return audit.check_plan(rest, desired, cluster, records, gone, fresh=fresh or rest is not plan)

@@ -12,6 +12,7 @@ nothing is due late.
 from collections.abc import Iterator
 
 from poolkeeper.errors import DamagedNode
+from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
@@ -44,42 +45,39 @@ from poolkeeper.reconcile.decide.decisions import DoNothing
 from poolkeeper.reconcile.observe.observation import Observation
 
 
-def carry_out(
-    context: PassContext,
-    desired: Desired,
-    authority: Authority,
-    plan: Plan,
-    observed: Observation,
-    *,
-    by_person: bool,
-) -> Outcome:
+@frozen
+class DuePlan:
+    """A plan that is followed now, of what is declared, and what of it is allowed.
+
+    `by_person`: a person confirmed it. Then an error is raised, as the person reads it.
+    """
+
+    plan: Plan
+    desired: Desired
+    authority: Authority
+    by_person: bool = False
+
+
+def carry_out(context: PassContext, due: DuePlan, observed: Observation) -> Outcome:
     """Do what is allowed of the plan now: early steps, then a run, then late steps."""
-    memory, cluster = context.memory, observed.cluster
+    memory, authority, plan = context.memory, due.authority, due.plan
     if authority.steps or (authority.covers(plan) and not plan.empty):
         context.access.remember_brokers(observed.records)
     wrote_early, memory.wrote_early = memory.wrote_early, False
     if wrote_early:
-        rest = _do_rest(context, desired, authority, plan, observed, Result(), by_person=by_person)
+        rest = _do_rest(context, due, observed, Result())
         if rest.state is State.PROGRESSED:
             return rest
-    result = _do_early(context, desired, authority, plan, cluster, by_person=by_person)
+    result = _do_early(context, due, observed.cluster)
     memory.wrote_early = bool(result.did)
     if result.did:
         return Outcome(State.PROGRESSED, result.did, result.waits, plan)
-    return _do_rest(context, desired, authority, plan, observed, result, by_person=by_person)
+    return _do_rest(context, due, observed, result)
 
 
-def _do_rest(
-    context: PassContext,
-    desired: Desired,
-    authority: Authority,
-    plan: Plan,
-    observed: Observation,
-    result: Result,
-    *,
-    by_person: bool,
-) -> Outcome:
-    """Begin a run, or write the late steps; `result` is that of the early steps."""
+def _do_rest(context: PassContext, due: DuePlan, observed: Observation, early: Result) -> Outcome:
+    """Begin a run, or write the late steps; `early` is the result of the early steps."""
+    plan, desired, authority = due.plan, due.desired, due.authority
     access, cluster = context.access, observed.cluster
     if authority.steps:
         access.remember_owners(steps.owners_to_record(desired, plan, observed))
@@ -88,42 +86,34 @@ def _do_rest(
     if moved and not any(p.state is CopyState.PENDING for p in copies):
         unknown = tuple(_waits_for_copies(plan, cluster))
         if unknown:
-            return Outcome(State.WAITING, waits=(*result.waits, *unknown), plan=plan)
-        return _do_late(context, desired, authority, plan, cluster, result, by_person=by_person)
+            return Outcome(State.WAITING, waits=(*early.waits, *unknown), plan=plan)
+        return _do_late(context, due, cluster, early)
     try:
-        stopped = not by_person and access.read_stopped() == plan.fingerprint
+        stopped = not due.by_person and access.read_stopped() == plan.fingerprint
     except DamagedNode as damaged:  # some plan was stopped, and perhaps this one
-        waits = (*result.waits, damage_wait(damaged.damage))
+        waits = (*early.waits, damage_wait(damaged.damage))
         return Outcome(State.WAITING, waits=waits, plan=plan)
     decision = runs.decide_begin(
         plan, desired, authority, cluster, context.now_ms(), stopped=stopped
     )
     if isinstance(decision, DoNothing):
-        return Outcome(State.WAITING, waits=(*result.waits, *decision.waits), plan=plan)
-    approved_by = approver(authority, plan, context.trail, by_person=by_person)
+        return Outcome(State.WAITING, waits=(*early.waits, *decision.waits), plan=plan)
+    approved_by = approver(authority, plan, context.trail, by_person=due.by_person)
     return begin_run(context, desired, plan, observed, approved_by)
 
 
-def _do_early(
-    context: PassContext,
-    desired: Desired,
-    authority: Authority,
-    plan: Plan,
-    cluster: Cluster,
-    *,
-    by_person: bool,
-) -> Result:
+def _do_early(context: PassContext, due: DuePlan, cluster: Cluster) -> Result:
     """Write the early steps."""
-    covered = authority.covers(plan)
+    covered = due.authority.covers(due.plan)
 
     def hold(step: Step) -> Wait | None:
-        allowed = covered if steps.is_lossy(step) else authority.steps
+        allowed = covered if steps.is_lossy(step) else due.authority.steps
         if not allowed:
             return steps.needs_approval(step)
-        return stray_logs.endangered_by_step(step, cluster, desired)
+        return stray_logs.endangered_by_step(step, cluster, due.desired)
 
-    early = steps.decide(steps.early_steps(plan), cluster, hold)
-    return write_steps(context, desired, cluster, early, by_person=by_person)
+    early = steps.decide(steps.early_steps(due.plan), cluster, hold)
+    return write_steps(context, due.desired, cluster, early, by_person=due.by_person)
 
 
 def _waits_for_copies(plan: Plan, cluster: Cluster) -> Iterator[Wait]:
@@ -134,17 +124,9 @@ def _waits_for_copies(plan: Plan, cluster: Cluster) -> Iterator[Wait]:
             yield found.wait
 
 
-def _do_late(
-    context: PassContext,
-    desired: Desired,
-    authority: Authority,
-    plan: Plan,
-    cluster: Cluster,
-    early: Result,
-    *,
-    by_person: bool,
-) -> Outcome:
+def _do_late(context: PassContext, due: DuePlan, cluster: Cluster, early: Result) -> Outcome:
     """Write the late steps, and report whether everything is done."""
+    plan, desired, authority = due.plan, due.desired, due.authority
     memory = context.memory
     namespaces = namespaces_of_doomed(desired)
     deleting = authority.may_delete(plan, namespaces, memory.deletions, context.now_ms())
@@ -163,13 +145,13 @@ def _do_late(
         return stray_logs.endangered_by_step(step, cluster, desired)
 
     late = steps.decide(steps.late_steps(plan), cluster, hold, memory.elections)
-    result = early + write_steps(context, desired, cluster, late, by_person=by_person)
+    result = early + write_steps(context, desired, cluster, late, by_person=due.by_person)
     waits = tuple(dict.fromkeys(result.waits))
     if result.did:
         return Outcome(State.PROGRESSED, result.did, waits, plan)
     state = State.WAITING if waits else State.CONVERGED
     given_up = (*_waits_for_others(plan, cluster), *_outdated_steps(plan, cluster))
-    given_up += tuple(_refused_configs(plan, cluster)) if by_person else ()
+    given_up += tuple(_refused_configs(plan, cluster)) if due.by_person else ()
     return Outcome(state, given_up, waits, plan)
 
 

@@ -13,7 +13,7 @@ from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import approval, external_plan
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.reconcile.observe.observation import Observation
-from poolkeeper.reconcile.plans.carry_out import carry_out
+from poolkeeper.reconcile.plans.carry_out import DuePlan, carry_out
 from poolkeeper.reconcile.plans.follow_plan import follow_plan
 from poolkeeper.reconcile.plans.lawful_plans import enforce_rest
 
@@ -74,7 +74,7 @@ def _begin_external_plan(
     enforce_rest(external.plan, owned, observed, context.memory.pending.known)
     allowed = replace(authority, plans=frozenset((external.hash,)))
     pace = external_plan.with_rate(desired, external)
-    return carry_out(context, pace, allowed, external.plan, observed, by_person=False)
+    return carry_out(context, DuePlan(external.plan, pace, allowed), observed)
 
 
 def _without_approval(own: Outcome, authority: Authority) -> tuple[Wait, ...]:

@@ -25,7 +25,7 @@ from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import approval, cool_down, hand_over
 from poolkeeper.reconcile.known_answers import Question
 from poolkeeper.reconcile.observe.observation import Observation
-from poolkeeper.reconcile.plans.carry_out import carry_out
+from poolkeeper.reconcile.plans.carry_out import DuePlan, carry_out
 from poolkeeper.reconcile.plans.lawful_plans import enforce_rest, lawful
 
 
@@ -127,7 +127,8 @@ def _carry_out(
     context.trail.concern(plan.hash, approved_by=approved_by)
     enforce_rest(plan, due.desired, observed, memory.pending.known)
     with context.timed("apply"):
-        outcome = carry_out(context, due.desired, authority, plan, observed, by_person=by_person)
+        followed = DuePlan(plan, due.desired, authority, by_person)
+        outcome = carry_out(context, followed, observed)
     if outcome.state is State.CONVERGED:
         plan_to_approve.remember(context, None)
         if not by_person:

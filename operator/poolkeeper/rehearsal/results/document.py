@@ -6,7 +6,7 @@ Seconds count from the start of the rehearsal, rates are bytes per second, `null
 from typing import Any
 
 from poolkeeper.rehearsal.results.outcomes import Rehearsed, Storm
-from poolkeeper.rehearsal.values import FaultTrace, Rehearsal
+from poolkeeper.rehearsal.values import BrokerTrace, FaultTrace, Rehearsal, StageTrace
 
 VERSION = 1
 
@@ -69,40 +69,8 @@ def run(found: Rehearsal) -> dict[str, Any]:
             "diskBytesPerSecond": hardware.disk_bytes_per_s,
         },
         **summary(found),
-        "timeline": [
-            {
-                "stage": stage.number,
-                "begin": _short(stage.begin_s),
-                "end": _short(stage.end_s),
-                "predictedSeconds": None
-                if stage.predicted_s is None
-                else _short(stage.predicted_s),
-                "bytes": stage.bytes,
-                "partitions": [list(each) for each in stage.entries],
-            }
-            for stage in found.stages
-        ],
-        "brokers": [
-            {
-                "broker": b.broker,
-                "rack": b.rack,
-                "copiedIn": b.copied_in,
-                "copiedOut": b.copied_out,
-                "peakIn": round(b.peak_in_bytes_per_s),
-                "peakOut": round(b.peak_out_bytes_per_s),
-                "logDirs": [
-                    {
-                        "path": d.path,
-                        "before": d.before_bytes,
-                        "high": d.high_bytes,
-                        "highAt": _short(d.high_s),
-                        "limit": d.limit_bytes,
-                    }
-                    for d in b.log_dirs
-                ],
-            }
-            for b in found.brokers
-        ],
+        "timeline": [_stage(stage) for stage in found.stages],
+        "brokers": [_broker(broker) for broker in found.brokers],
         "belowMinIsrPartitions": [
             {
                 "topic": b.topic,
@@ -127,6 +95,39 @@ def run(found: Rehearsal) -> dict[str, Any]:
         ],
         "faults": [_fault(each) for each in found.faults],
         "series": _series(found),
+    }
+
+
+def _stage(stage: StageTrace) -> dict[str, Any]:
+    predicted = None if stage.predicted_s is None else _short(stage.predicted_s)
+    return {
+        "stage": stage.number,
+        "begin": _short(stage.begin_s),
+        "end": _short(stage.end_s),
+        "predictedSeconds": predicted,
+        "bytes": stage.bytes,
+        "partitions": [list(each) for each in stage.entries],
+    }
+
+
+def _broker(broker: BrokerTrace) -> dict[str, Any]:
+    return {
+        "broker": broker.broker,
+        "rack": broker.rack,
+        "copiedIn": broker.copied_in,
+        "copiedOut": broker.copied_out,
+        "peakIn": round(broker.peak_in_bytes_per_s),
+        "peakOut": round(broker.peak_out_bytes_per_s),
+        "logDirs": [
+            {
+                "path": each.path,
+                "before": each.before_bytes,
+                "high": each.high_bytes,
+                "highAt": _short(each.high_s),
+                "limit": each.limit_bytes,
+            }
+            for each in broker.log_dirs
+        ],
     }
 
 

@@ -19,6 +19,7 @@ from poolkeeper.model.specs import (
     DEFAULT_GOALS,
     AllowedNamespaces,
     Capacity,
+    Execution,
     Goal,
     Headroom,
     KafkaClusterSpec,
@@ -55,8 +56,7 @@ def text_of(bodies: Iterable[Body], comment: str = "") -> str:
 
 def cluster_body(spec: KafkaClusterSpec) -> Body:
     """A KafkaCluster."""
-    execution, load, brokers = spec.execution, spec.load, spec.brokers
-    remedies = execution.remedies
+    load, brokers = spec.load, spec.brokers
     return _body("KafkaCluster", {"name": spec.name}, {
         "zookeeper": _fields_set({
             "connect": spec.zookeeper.connect,
@@ -76,33 +76,7 @@ def cluster_body(spec: KafkaClusterSpec) -> Body:
             "plans": list(spec.approval.plans) or None,
             "by": dict(spec.approval.by) or None,
         }),
-        "execution": _fields_set({
-            "maxMoves": execution.max_moves,
-            "maxMovesPerBroker": execution.max_moves_per_broker,
-            "maxBytes": size_text(execution.max_bytes),
-            "replicasAtATime": execution.replicas_at_a_time.value,
-            "throttle": {
-                "mode": execution.throttle.mode.value,
-                "rate": size_text(execution.throttle.rate_bytes_per_s),
-            },
-            "stageDeadline": duration_text(execution.stage_deadline_s),
-            "onDeadline": "RollBack" if execution.roll_back_on_deadline else "Wait",
-            "windows": [
-                {
-                    "cron": window.cron,
-                    "duration": duration_text(window.duration_s),
-                    "timeZone": window.time_zone,
-                }
-                for window in execution.windows
-            ] or None,
-            "remedies": {
-                "removeStaleRequests": remedies.remove_stale_requests,
-                "finishOrphanedMoves": remedies.finish_orphaned_moves,
-                "allowControllerFailover": remedies.allow_controller_failover,
-                "overwriteLargerLogs": remedies.overwrite_larger_logs,
-            },
-            "restartLock": execution.restart_lock,
-        }),
+        "execution": _execution(spec.execution),
         "heal": {
             "enabled": spec.heal.enabled,
             "after": duration_text(spec.heal.after_s),
@@ -130,6 +104,37 @@ def cluster_body(spec: KafkaClusterSpec) -> Body:
             "perTopic": _limits(spec.topic_limits, TOPIC_LIMITS),
             "perNamespace": _limits(spec.namespace_limits, NAMESPACE_LIMITS),
         }),
+    })  # fmt: skip
+
+
+def _execution(execution: Execution) -> Body:
+    remedies = execution.remedies
+    return _fields_set({
+        "maxMoves": execution.max_moves,
+        "maxMovesPerBroker": execution.max_moves_per_broker,
+        "maxBytes": size_text(execution.max_bytes),
+        "replicasAtATime": execution.replicas_at_a_time.value,
+        "throttle": {
+            "mode": execution.throttle.mode.value,
+            "rate": size_text(execution.throttle.rate_bytes_per_s),
+        },
+        "stageDeadline": duration_text(execution.stage_deadline_s),
+        "onDeadline": "RollBack" if execution.roll_back_on_deadline else "Wait",
+        "windows": [
+            {
+                "cron": window.cron,
+                "duration": duration_text(window.duration_s),
+                "timeZone": window.time_zone,
+            }
+            for window in execution.windows
+        ] or None,
+        "remedies": {
+            "removeStaleRequests": remedies.remove_stale_requests,
+            "finishOrphanedMoves": remedies.finish_orphaned_moves,
+            "allowControllerFailover": remedies.allow_controller_failover,
+            "overwriteLargerLogs": remedies.overwrite_larger_logs,
+        },
+        "restartLock": execution.restart_lock,
     })  # fmt: skip
 
 

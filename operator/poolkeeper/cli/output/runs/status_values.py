@@ -5,7 +5,7 @@ So a run whose executor is dead is shown as recorded, with the remark that no ex
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -163,52 +163,30 @@ def status_of(
 def _run(
     cluster: Cluster, journal: "JournalView", context: StatusContext
 ) -> tuple[RunStatus | None, tuple[Wait, ...]]:
-    waits = [*gates.controller(cluster), *gates.disagreements(cluster)]
-    run, document = journal.run, journal.document
+    """Return the run under way, if there is one, and what is waited for with it or without one."""
     lost = lost_runs.find(cluster, None if journal.stored.running else journal.request)
-    damage = journal.run_damage
-    path = "" if damage is None else damage.path
+    path = "" if journal.run_damage is None else journal.run_damage.path
+    waits = [*gates.controller(cluster), *gates.disagreements(cluster)]
     waits.extend(replace(wait, path=path) for wait in lost.waits())
-    known = requests.known_brokers(cluster, journal.records.brokers)
+    run, document = journal.run, journal.document
     if run is None:
-        stall = stalls.foreign_stall_of(cluster, known)
-        waits.extend(gates.foreign(cluster, lost.owned, known))
-        allowed = context.remedies.finish_orphaned_moves
-        waits.extend(orphans.find(cluster, context.factors, allowed=allowed).waits())
-        return None, (*waits, *stalls.waits_for_remedy(stall, context.remedies))
+        return None, (*waits, *_waits_without_run(cluster, journal, context, lost.owned))
     # Without a completely stored plan, the run's moves are unknown.
     moves = () if document is None else document.plan.moves
     progress = classify(moves, cluster)
-    step = run.step if document is not None else ()
-    owned = stalls.owned_by(moves, step, run.returning)
-    named = Owned({*owned.partitions, *_run_moves(moves, progress)}, owned.targets)
-    named = named if document is not None else lost.owned
-    waits.extend(gates.foreign(cluster, named, known))
-    if step and not run.returning:
-        of_step = [progress[m] for m, _ in step]
-        targets = ((moves[m], index) for m, index in step)
-        waits.extend(gates.hanging(targets, of_step, cluster))
-        stall = stalls.stall_of(moves, step, of_step, cluster, known)
-        ends = journal.stop is not None
-        if not stalls.may_be_withdrawn(moves, run, of_step, cluster, stall, ends=ends):
-            entries = stalls.named_by(cluster)
-            waits.extend(stalls.waits_for_remedy(stall, context.remedies, entries))
+    waits.extend(_waits_of_request(cluster, journal, context, progress, lost.owned))
     waits.extend(_moves_wait(moves, progress, cluster))
     steps = () if document is None else copies_of(document.plan)
     copies = classify_copies(steps, cluster, context.future_bytes)
     if run.phase is Phase.COPYING:
         waits.extend(log_dir_copies.waits_of(steps, copies))
     waits.extend(left_throttles.changed(journal.throttles, journal.stored.running))
-    if journal.holder is None and damage is None:
+    if journal.holder is None and journal.run_damage is None:
         waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
-    copied = context.copied or {}
-    done = sum(
-        bytes_done(move, p, cluster, copied) for move, p in zip(moves, progress, strict=True)
-    )
-    given_up = sum(
-        move.bytes for move, p in zip(moves, progress, strict=True) if p.state in GIVEN_UP_STATES
-    )
-    in_flight = tuple(m for m, p in zip(moves, progress, strict=True) if p.state in _IN_FLIGHT)
+    by_move = list(zip(moves, progress, strict=True))
+    done = sum(bytes_done(move, p, cluster, context.copied or {}) for move, p in by_move)
+    given_up = sum(move.bytes for move, p in by_move if p.state in GIVEN_UP_STATES)
+    in_flight = tuple(move for move, p in by_move if p.state in _IN_FLIGHT)
     in_doubt = sum(move.bytes for move in in_flight) if context.copied is None else 0
     found = RunStatus(
         plan=run.plan,
@@ -229,6 +207,46 @@ def _run(
         bytes_given_up=given_up,
     )
     return found, tuple(waits)
+
+
+def _waits_without_run(
+    cluster: Cluster, journal: "JournalView", context: StatusContext, lost: Owned
+) -> Iterator[Wait]:
+    """Give what others move; `lost` is what a lost run requested."""
+    known = requests.known_brokers(cluster, journal.records.brokers)
+    yield from gates.foreign(cluster, lost, known)
+    allowed = context.remedies.finish_orphaned_moves
+    yield from orphans.find(cluster, context.factors, allowed=allowed).waits()
+    stall = stalls.foreign_stall_of(cluster, known)
+    yield from stalls.waits_for_remedy(stall, context.remedies)
+
+
+def _waits_of_request(
+    cluster: Cluster,
+    journal: "JournalView",
+    context: StatusContext,
+    progress: Sequence[MoveProgress],
+    lost: Owned,
+) -> Iterator[Wait]:
+    """Give what keeps the run's request, and what others move; `progress`: of the run's moves."""
+    run, document = journal.run, journal.document
+    known = requests.known_brokers(cluster, journal.records.brokers)
+    if run is None or document is None:
+        yield from gates.foreign(cluster, lost, known)
+        return
+    moves, step = document.plan.moves, run.step
+    owned = stalls.owned_by(moves, step, run.returning)
+    owned = Owned({*owned.partitions, *_run_moves(moves, progress)}, owned.targets)
+    yield from gates.foreign(cluster, owned, known)
+    if not step or run.returning:
+        return
+    of_step = [progress[m] for m, _ in step]
+    targets = ((moves[m], index) for m, index in step)
+    yield from gates.hanging(targets, of_step, cluster)
+    stall = stalls.stall_of(moves, step, of_step, cluster, known)
+    ends = journal.stop is not None
+    if not stalls.may_be_withdrawn(moves, run, of_step, cluster, stall, ends=ends):
+        yield from stalls.waits_for_remedy(stall, context.remedies, stalls.named_by(cluster))
 
 
 def _punctuality(

@@ -12,7 +12,7 @@ def lines(plan: Json) -> list[str]:
     found: dict[str, list[str]] = {}
     for step in plan.get("steps") or ():
         if "topic" in step:
-            found.setdefault(step["topic"], []).extend(_step(step))
+            found.setdefault(step["topic"], []).extend(step_lines(step))
     for move in plan.get("moves") or ():
         found.setdefault(move["topic"], []).extend(_move(move))
     changed = {topic: each for topic, each in sorted(found.items()) if each}
@@ -21,7 +21,8 @@ def lines(plan: Json) -> list[str]:
     ]
 
 
-def _step(step: Json) -> Iterator[str]:
+def step_lines(step: Json) -> Iterator[str]:
+    """Return what a step adds and removes, as lines of a diff."""
     match step["kind"]:
         case "CreateTopic":
             yield from _partitions(0, step["replicas"])

@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from poolkeeper.cli.kubectl import diff
 from poolkeeper.cli.output.printing import HASH_DIGITS
 from poolkeeper.frozen import frozen
 from poolkeeper.resources.status.conditions import condition_of
-from poolkeeper.text import count
+from poolkeeper.text import count, cut
 
 MOVES_MAX = 20
 
@@ -117,6 +118,8 @@ def _planned(why: Explanation) -> Iterator[str]:
         yield f"The plan {hash_} has of it:"
     for step in why.steps[:MOVES_MAX]:
         yield f"  {step['kind']}"
+        yield from (f"    {line}" for line in cut(diff.step_lines(step), MOVES_MAX))
+        yield from (f"    ! {effect}" for effect in step.get("destructive") or ())
     for move in why.moves[:MOVES_MAX]:
         reason = f"  # {move['reason']}" if move.get("reason") else ""
         yield f"  {move['partition']}: {_ids(move['from'])} → {_ids(move['to'])}{reason}"

@@ -23,7 +23,11 @@ _ANSWERS: Mapping[AnswerKind, Callable[[RequestAnswer], str]] = {
     _A.OTHER_RUN: lambda answer: (
         f"the run {answer.plan} is under way, and the request names another one: ask again"
     ),
-    _A.NOT_STOPPED: lambda answer: "nothing is stopped",
+    _A.NOT_STOPPED: lambda answer: (
+        f"the run {answer.plan} is still to end, as was asked for: resume after that"
+        if answer.plan
+        else "nothing is stopped"
+    ),
     _A.NO_EXECUTOR: lambda answer: (
         "the mode is PlanOnly, in which nobody works on a run: set spec.mode to Apply or Paused"
     ),

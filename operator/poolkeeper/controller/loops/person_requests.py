@@ -38,12 +38,20 @@ def carry_out(
     if request is None:
         return RequestAnswer(text, AnswerKind.UNREADABLE, now_ms)
     if request.kind is RequestKind.RESUME:
-        stopped = access.read_stopped()
-        if stopped is not None:
-            access.remember_stopped(None)
-        kind = AnswerKind.NOT_STOPPED if stopped is None else AnswerKind.DONE
-        return RequestAnswer(text, kind, now_ms, request)
+        return _resume(session, access, request, text, now_ms)
     return _stop(session, request, text, now_ms, on_commit)
+
+
+def _resume(
+    session: Session, access: ClusterAccess, request: PersonRequest, text: str, now_ms: int
+) -> RequestAnswer:
+    if access.read_stopped() is not None:
+        access.remember_stopped(None)
+        return RequestAnswer(text, AnswerKind.DONE, now_ms, request)
+    run = journal.read_run(session)
+    ending = run is not None and access.read_stop() is not None
+    plan = run.plan if run is not None and ending else ""
+    return RequestAnswer(text, AnswerKind.NOT_STOPPED, now_ms, request, plan)
 
 
 def _stop(

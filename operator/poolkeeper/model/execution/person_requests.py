@@ -53,7 +53,10 @@ class PersonRequest:
 
 @frozen
 class RequestAnswer:
-    """What came of the request with that text, and when; `plan` is the run that it concerned."""
+    """What came of the request with that text, and when.
+
+    `plan` is the run that it concerned, or that is still to end before anything can be resumed.
+    """
 
     text: str
     kind: AnswerKind

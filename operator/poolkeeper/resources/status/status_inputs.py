@@ -116,7 +116,10 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 @dataclass(slots=True)
 class TopicWork:
-    """What a plan does to one topic; `arrived` counts the moves that are done."""
+    """What a plan does to one topic.
+
+    `arrived` counts the moves that are done. `targets`: the brokers that replicas move to.
+    """
 
     moves: int = 0
     arrived: int = 0
@@ -125,6 +128,7 @@ class TopicWork:
     needed: int = 0
     steps: list[Step] = field(default_factory=list)
     problems: list[PlanProblem] = field(default_factory=list)
+    targets: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -205,6 +209,7 @@ def _count(work: TopicWork, move: Move, *, done: bool) -> None:
     work.moves += 1
     work.bytes += move.bytes
     work.needed += move.urgency < Urgency.BALANCE
+    work.targets.update(set(move.target) - set(move.source))
     if done:
         work.arrived += 1
         work.bytes_arrived += move.bytes

@@ -33,8 +33,8 @@ def if_deleting(at: TopicSituation) -> ReadyCondition | None:
         message = f"Kafka topic {at.spec.topic} is being deleted"
         keep = "set spec.deletionPolicy to Retain to delete this Topic and keep the data"
         if others := at.inputs.claimants.get(topic, ()):
-            named = f"{few(others)} name{'' if others[1:] else 's'} the topic too"
-            keep = f"{keep}; {named}, and would begin with an empty one"
+            told = f"{few(others)} name{'' if others[1:] else 's'} the topic too"
+            keep = f"{keep}; {told}, and would begin with an empty one"
         if at.work.mode is not Mode.APPLY:
             message = f"{at.cluster} is in mode {at.work.mode}: nothing is deleted; {keep}"
         elif at.outcome.progress is not None:

@@ -38,6 +38,7 @@ from poolkeeper.resources.status.wording import (
     few,
     size,
 )
+from poolkeeper.text import cut, named
 
 STEPS = 20
 """The number of steps in which one topic's progress is reported."""
@@ -45,6 +46,7 @@ STEPS = 20
 _OF_CONFIG = (ProblemReason.INVALID_CONFIG, ProblemReason.CONFIG_REFUSED)
 """Problems that a person mends in this Topic, whatever else is done for it meanwhile."""
 
+_BROKERS_MAX = 5
 _APPLY = "set spec.mode to Apply to go on"
 
 
@@ -74,7 +76,8 @@ def _if_in_place(at: TopicSituation) -> ReadyCondition | None:
         message += "; paused"
     if at.run_work.moves > at.run_work.arrived:
         are = "is" if at.run_work.moves == 1 else "are"
-        message += f"; {count(at.run_work.moves, 'partition')} {are} moved for balance"
+        why = _elsewhere_text(at) if at.elsewhere else "for balance"
+        message += f"; {count(at.run_work.moves, 'partition')} {are} moved {why}"
     elif at.plan_work.moves:
         message += f"; {count(at.plan_work.moves, 'partition')} could move for balance"
     return in_place_condition([message], at.inputs.health.topics.get(at.spec.topic, ()))
@@ -107,6 +110,8 @@ def _if_moving(at: TopicSituation) -> ReadyCondition | None:
     if not run.moves or not (run.arrived < run.moves or standing.misplaced):
         return None
     where = f"into pool {at.spec.pool}" if standing.outside else f"in pool {at.spec.pool}"
+    if at.elsewhere:
+        where = _elsewhere_text(at)
     done = coarse(run.arrived, run.moves, STEPS)
     parts = [f"moving {where}: {done} of {count(run.moves, 'partition')}"]
     left = run.bytes - coarse(run.bytes_arrived, run.bytes, STEPS)
@@ -116,9 +121,15 @@ def _if_moving(at: TopicSituation) -> ReadyCondition | None:
     if progress is not None and progress.seconds_left is not None:
         parts.append(about(coarse_seconds(progress.seconds_left)))
     message = ", ".join(parts)
+    if at.elsewhere:
+        message = f"{message}; then into pool {at.spec.pool}"
     if progress is not None and (why := late_run(progress)):
         message = f"{message}; {why}"
     return ReadyCondition(ReadyStatus.RECONCILING, "Moving", message)
+
+
+def _elsewhere_text(at: TopicSituation) -> str:
+    return f"to {named('broker', cut(map(str, at.elsewhere), _BROKERS_MAX))}, as declared before"
 
 
 def _if_blocked(at: TopicSituation) -> ReadyCondition | None:

@@ -47,6 +47,13 @@ class TopicSituation:
         return f"KafkaCluster {self.inputs.assembly.name}"
 
     @property
+    def elsewhere(self) -> list[int]:
+        """The brokers outside the pool that the run under way moves it to, as declared before."""
+        pools = () if self.inputs.desired is None else self.inputs.desired.pools
+        own = [pool.brokers for pool in pools if pool.name == self.spec.pool]
+        return sorted(self.run_work.targets.difference(*own)) if own else []
+
+    @property
     def is_owner(self) -> bool:
         """Whether this Topic is the one that the Kafka topic follows."""
         followed = self.inputs.owners.specs.get(self.spec.topic)

@@ -333,6 +333,36 @@ def test_a_topic_that_moves_tells_how_far() -> None:
     assert found[FAST]["conditions"] == conditions("Busy", "Moving", "moving: 1 of 4 partitions")
 
 
+@pytest.mark.parametrize(
+    ("live", "reason", "expected"),
+    [
+        pytest.param(
+            kafka_topic("orders", *[(1, 2, 4, 5)] * 4),
+            "Moving",
+            "moving to brokers 4, 5, 6, as declared before: 0 of 4 partitions, 8 GiB left, about 15"
+            " min; then into pool fast",
+            id="its-data-is-on-the-way",
+        ),
+        pytest.param(
+            IN_FAST,
+            "InPlace",
+            "in place in pool fast: 4 partitions of 2 replicas; 4 partitions are moved to brokers"
+            " 4, 5, 6, as declared before",
+            id="nothing-has-moved",
+        ),
+    ],
+)
+def test_a_topic_that_is_declared_elsewhere_in_mid_run_says_where_it_goes_now(
+    live: Any, reason: str, expected: str
+) -> None:
+    before = (MANUAL, *POOLS, topic("orders", "slow", partitions=4, replicationFactor=2))
+    outcome = running(assemble(before)["main"], seen(kafka([IN_FAST])), 0)
+    objects = (MANUAL, *POOLS, WANTED)
+    ready = told(objects, seen(kafka([live])), outcome)[ORDERS]["conditions"][0]
+    assert ready["reason"] == reason
+    assert ready["message"].startswith(expected)
+
+
 def test_balance_alone_makes_no_topic_unready() -> None:
     crowded = kafka_topic("orders", *[(1, 2)] * 12)
     objects = (MANUAL, *POOLS, topic("orders", "fast"))

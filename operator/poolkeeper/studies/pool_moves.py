@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from poolkeeper.errors import Refused
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.run_state.progress.after_plan import after_plan
@@ -13,7 +13,7 @@ from poolkeeper.text import one_of
 
 
 def racks_in_pool(desired: Desired, cluster: Cluster, topic: str, pool: str) -> PartitionRacks:
-    """The racks of each partition's replicas, were the Topic declared in that pool.
+    """The racks of each partition's replicas, were the Topic declared in that pool and its owner.
 
     Raises `Refused` for an unknown pool, a topic that no Topic declares, and a plan that does not
     move it.
@@ -21,12 +21,14 @@ def racks_in_pool(desired: Desired, cluster: Cluster, topic: str, pool: str) -> 
     pools = {each.name: each for each in desired.pools}
     if pool not in pools:
         raise Refused(f"there is no pool {pool} ({one_of(sorted(pools))})")
-    if topic not in {spec.topic for spec in desired.topics}:
+    declared = next((spec for spec in desired.topics if spec.topic == topic), None)
+    if declared is None:
         raise Refused(f"no Topic declares {topic}")
     specs = tuple(
         replace(spec, pool=pool) if spec.topic == topic else spec for spec in desired.topics
     )
-    plan = make_plan(replace(desired, topics=specs), cluster, Records(), frozenset())
+    owned = Records(topics={topic: TopicRecord(declared.owner)})
+    plan = make_plan(replace(desired, topics=specs), cluster, owned, frozenset())
     placed = dict(after_plan(plan, cluster)).get(topic, ())
     racks = {id_: broker.rack for id_, broker in cluster.brokers.items()}
     members = pools[pool].brokers

@@ -36,7 +36,7 @@ def archive_classes(version: str) -> None:
     archive = class_archives.file(tools.java, jars, class_archives.BROKER)
     if not archive.exists():
         # One at a time: whatever the version, ZooKeeper's archive is made as well.
-        with artifacts.locked(jars.with_name("archives.lock")):
+        with artifacts.hold_lock(jars.with_name("archives.lock")):
             if not archive.exists():
                 spec = SandboxSpec(brokers=spread(2), kafka=version, archive_classes=True)
                 with Sandbox.start(spec) as sandbox:

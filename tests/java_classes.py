@@ -34,7 +34,7 @@ def compiled_folder(name: str, sources: Iterable[Path], jars: Iterable[Path] = (
     texts = [file.read_text(encoding="utf-8") for file in files]
     made_of = artifacts.digest("".join([*texts, *(folder.name for folder in folders)]))
     folder = compiler.with_name(f"{name}-{made_of}")
-    with artifacts.locked(folder.with_name(f"{folder.name}.lock")):
+    with artifacts.hold_lock(folder.with_name(f"{folder.name}.lock")):
         if not folder.is_dir():
             unfinished = folder.with_name(f".{folder.name}")
             main = "org.eclipse.jdt.internal.compiler.batch.Main"

@@ -52,7 +52,7 @@ def cached(size: Size) -> Path:
     folder = artifacts.cache_folder() / "trees"
     tree = folder / f"{size.partitions}-{_digest(size)}"
     folder.mkdir(parents=True, exist_ok=True)
-    with artifacts.locked(folder / ".lock"):
+    with artifacts.hold_lock(folder / ".lock"):
         if not tree.is_dir():
             for outdated in folder.glob(f"{size.partitions}-*"):
                 shutil.rmtree(outdated)

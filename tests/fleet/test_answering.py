@@ -41,7 +41,7 @@ def test_the_command_reads_a_question_whole_or_in_pieces(
     (tmp_path / "question.json").write_text(text)
     pieces = tmp_path / "pieces"
     pieces.mkdir()
-    for number, piece in enumerate(text_chunks.chunked(text, 100)):
+    for number, piece in enumerate(text_chunks.chunks_of(text, 100)):
         (pieces / f"chunk-{number:06}").write_bytes(piece)
     found = []
     for words in (

@@ -308,7 +308,7 @@ def test_the_tables_of_a_report_are_what_it_shows(lake: Lake):
 def test_a_plan_that_cannot_be_read_again_has_no_page_and_is_missed(lake: Lake):
     report = report_of(lake)
     cut_off(lake, file_of(lake, PLAN, schemas.MOVES, "came"))
-    names = plan_pages.chosen(report, 2)
+    names = plan_pages.choose_clusters(report, 2)
     (gone, made) = plan_pages.write_pages(ALONE, lake, ALONE.storage, report, names)
     assert (gone.cluster, made.cluster, made.missing) == ("came", "moving", None)
     linked = plan_pages.with_pages(report, frozenset([made.cluster]), [gone.missing])

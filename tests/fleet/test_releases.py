@@ -84,15 +84,15 @@ def test_nothing_is_read_or_written(
 
 def test_an_executor_that_comes_later_fails_before_it_unpacks_its_task() -> None:
     """With what another release would unpack to something else, or not at all."""
-    begin = cloudpickle.loads(cloudpickle.dumps(releases.guarded(_never, OTHER)))
+    begin = cloudpickle.loads(cloudpickle.dumps(releases.guard_release(_never, OTHER)))
     with pytest.raises(RuntimeError) as failed:
         list(begin([]))
     said = f"RuntimeError: {failed.value}"
-    told = releases.mixed(said)
+    told = releases.release_error(said)
     assert told is not None
     assert str(told).startswith(f"Poolkeeper is {poolkeeper.__version__} on ")
     assert str(told).endswith(f", and {OTHER} here ({releases.EXPECTED})")
-    assert releases.mixed("RuntimeError: no space left on device") is None
+    assert releases.release_error("RuntimeError: no space left on device") is None
 
 
 def _never(batches: object) -> Iterator[object]:
@@ -100,7 +100,7 @@ def _never(batches: object) -> Iterator[object]:
 
 
 def test_what_compares_needs_nothing_of_the_package() -> None:
-    sent = cloudpickle.dumps(releases.guarded(len, OTHER))
+    sent = cloudpickle.dumps(releases.guard_release(len, OTHER))
     code = "import pickle, sys; pickle.load(sys.stdin.buffer); print('poolkeeper' in sys.modules)"
     ran = subprocess.run(
         [sys.executable, "-c", code], input=sent, capture_output=True, check=True, timeout=60

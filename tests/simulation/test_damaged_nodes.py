@@ -228,7 +228,7 @@ def read_all(tree: OurTree) -> None:
         fencing.read_epoch,
         pending_plan.read,
     ):
-        our_nodes.tried(lambda read=read: read(session))
+        our_nodes.try_reading(lambda read=read: read(session))
 
 
 @pytest.mark.parametrize(

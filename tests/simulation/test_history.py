@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from builders import cluster_spec, pool_spec, topic_spec
-from poolkeeper.controller.loops.audit_notes import note_decisions, noting
+from poolkeeper.controller.loops.audit_notes import note_commits, note_decisions
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.history import FinishedRun
@@ -91,7 +91,7 @@ def notes_of(cluster: SimulatedCluster, fault: faults.Faults) -> list[dict[str, 
         suppress(faults.ClientKilled, Unavailable),
         journal.hold(alive, "apply", 0, patience_s=30) as held,
     ):
-        held.on_commit = noting(trail)
+        held.on_commit = note_commits(trail)
         context = PassContext(ZooKeeperAccess(held), cluster.clock.now_ms, trail=trail)
         for _ in range(20):
             note_decisions(trail, reconcile_cluster(context, DESIRED, EVERYTHING))

@@ -191,7 +191,7 @@ class Operated(Executor):
 @functools.cache
 def _schema(kind: str) -> Draft4Validator:
     whole = schemas.definition(f"{kind.lower()}s")["spec"]["versions"][0]["schema"]
-    return Draft4Validator(schemas.prepared(whole["openAPIV3Schema"]["properties"]["status"]))
+    return Draft4Validator(schemas.prepare_schema(whole["openAPIV3Schema"]["properties"]["status"]))
 
 
 @dataclass(slots=True)

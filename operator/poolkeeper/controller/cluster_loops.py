@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from poolkeeper.controller.cluster_loop import ClusterLoop, ConnectorOf
-from poolkeeper.controller.loops.loop import leaving
+from poolkeeper.controller.loops.loop import desired_when_leaving
 from poolkeeper.controller.loops.news import rest_s
 from poolkeeper.controller.reporting.reporter import Reporter
 from poolkeeper.controller.resource_cache import ResourceCache
@@ -211,7 +211,7 @@ class ClusterLoops:
             self._end(cluster_loop)
         elif not cluster_loop.leaving:
             cluster_loop.leaving = True
-            cluster_loop.update(Assembly(name), leaving(cluster_loop.desired))
+            cluster_loop.update(Assembly(name), desired_when_leaving(cluster_loop.desired))
             logger.warning(
                 "KafkaCluster %s is gone in mid-run: its run ends after the stage in flight first",
                 name,

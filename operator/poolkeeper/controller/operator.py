@@ -96,7 +96,7 @@ class KubernetesSource:
 
     def missing(self) -> str:
         """Return a sentence naming our kinds that the API server does not serve, or ""."""
-        kinds = discovery.missing(self.api)
+        kinds = discovery.missing_kinds(self.api)
         if not kinds:
             return ""
         named = ", ".join(KINDS[kind] for kind in kinds)

@@ -38,7 +38,7 @@ class RecordStore:
     def write(self, resource: CustomResource, record: Record) -> str:
         """Keep the record, which the Rebalance owns; return its digest."""
         whole = record.to_json()
-        text = Text(text_chunks.chunked(whole), text_chunks.digest_of(whole))
+        text = Text(text_chunks.chunks_of(whole), text_chunks.digest_of(whole))
         name = name_of(resource, text.digest)
         self.texts.write(name, owner_of(resource), text, LABELS)
         return text.digest
@@ -49,7 +49,7 @@ class RecordStore:
             text = self.texts.read(name_of(resource, digest))
             if text is None:
                 return None
-            return Record.from_json(text_chunks.joined(text.chunks, digest))
+            return Record.from_json(text_chunks.join_chunks(text.chunks, digest))
         except Refused:
             return None
 

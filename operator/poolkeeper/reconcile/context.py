@@ -187,7 +187,7 @@ class PassMemory:
 
     def _note_elections(self, cluster: Cluster) -> None:
         if self.leaders_seen is not None:
-            found = unclean_elections.happened(self.leaders_seen, cluster)
+            found = unclean_elections.unclean_elections_between(self.leaders_seen, cluster)
             self.unclean = tuple(dict.fromkeys((*self.unclean, *found)))[:UNCLEAN_MAX]
         self.leaders_seen = cluster
 

@@ -78,7 +78,7 @@ def renew(
 def _renew(pending: PendingPlan, new_plan: Plan, at: Circumstances, planner: Planner) -> Plan:
     desired = at.desired
     if desired.cluster.approval.policy is ApprovalPolicy.AUTO:
-        found = None if pending.plan is None else reuse.renewed(pending.plan, new_plan, at.cluster)
+        found = None if pending.plan is None else reuse.renew(pending.plan, new_plan, at.cluster)
         return new_plan if found is None or _is_unlawful(found, at, pending.known) else found
     shown = None if pending.plan is None else without_what_is_over(pending.plan, at.cluster)
     plan = None if shown is None else _still_valid(shown, new_plan, at, planner)
@@ -95,7 +95,7 @@ def _renew(pending: PendingPlan, new_plan: Plan, at: Circumstances, planner: Pla
 def _still_valid(shown: Plan, new_plan: Plan, at: Circumstances, planner: Planner) -> Plan | None:
     """Return the plan shown, or the fresh one with the first parts of it; in parts."""
     if shown.fingerprint == new_plan.fingerprint:
-        plan = reuse.renewed(shown, new_plan, at.cluster)
+        plan = reuse.renew(shown, new_plan, at.cluster)
         return None if plan is None else with_parts(plan, at, known_parts(shown))
 
     def planned(cluster: Cluster) -> Plan:

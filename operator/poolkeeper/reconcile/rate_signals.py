@@ -41,7 +41,7 @@ def measure(context: PassContext, at: RunSituation) -> RateSignals:
         out_of_sync=adaptive_rate.out_of_sync(cluster, origins, before, brokers),
         behind=adaptive_rate.fallen_behind(tuple(looks), cluster),
         ingest_bytes_per_s=adaptive_rate.ingest(moves, cluster),
-        copied_bytes_per_s=adaptive_rate.copied(tuple(looks), arriving),
+        copied_bytes_per_s=adaptive_rate.copied_rate(tuple(looks), arriving),
     )
 
 

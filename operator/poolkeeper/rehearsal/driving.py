@@ -174,6 +174,6 @@ class Driver(Executor):
             raise NeverEnds(f"the run is not done after {duration(now_s)}")
 
 
-def told(error: PoolkeeperError) -> str:
+def error_message(error: PoolkeeperError) -> str:
     """The message of an error that ends a rehearsal."""
     return wording.error_text(error)

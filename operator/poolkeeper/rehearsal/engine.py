@@ -24,7 +24,13 @@ from poolkeeper.rehearsal.cluster_copy import loading
 from poolkeeper.rehearsal.cluster_copy.rehearsed_brokers import RehearsedBrokers
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.rehearsal.cluster_copy.snapshot_sizes import SnapshotSizes
-from poolkeeper.rehearsal.driving import PAUSE_S, Driver, RehearsedSession, StageTimes, told
+from poolkeeper.rehearsal.driving import (
+    PAUSE_S,
+    Driver,
+    RehearsedSession,
+    StageTimes,
+    error_message,
+)
 from poolkeeper.rehearsal.executor import NeverEnds
 from poolkeeper.rehearsal.faults import Injection
 from poolkeeper.rehearsal.recorder import Recorder
@@ -205,7 +211,7 @@ def _drive(driver: Driver, copy: RehearsedCluster) -> tuple[End, str]:
         because = f"; it waits: {'; '.join(waits)}" if waits else ""
         return End.NEVER_ENDS, f"{endless}{because}"
     except PoolkeeperError as refused:
-        return End.REFUSED, told(refused)
+        return End.REFUSED, error_message(refused)
     last = driver.last
     if last is not None and last.state is State.STOPPED:
         return End.STOPPED, "the run stopped before its end"

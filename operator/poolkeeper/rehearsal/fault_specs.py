@@ -127,7 +127,7 @@ def _lasts_s(target: FaultTarget, lasts: str | None) -> float | None:
         raise _Wrong(f"for={lasts} is no duration ({wrong}, or ever)") from wrong
 
 
-def drawn(seed: int, cluster: Cluster, plain: Rehearsal) -> tuple[RehearsedFault, ...]:
+def draw_fault(seed: int, cluster: Cluster, plain: Rehearsal) -> tuple[RehearsedFault, ...]:
     """Draw one fault from a seed, among what the plan uses; always the same for the same seed."""
     dice = random.Random(seed)
     busy = [b.broker for b in plain.brokers if b.copied_in or b.copied_out]

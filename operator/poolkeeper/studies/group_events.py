@@ -105,17 +105,17 @@ def after_event(group: StudiedGroup, event: GroupEvent) -> StudiedGroup:
             if partitions <= known.partitions:
                 more = f"{known.partitions} (expected more: partitions never shrink)"
                 raise Refused(f"topic {topic} would have {partitions} partitions after {more}")
-            grown = GroupTopic(partitions, repeated(known.racks, partitions))
+            grown = GroupTopic(partitions, repeat_racks(known.racks, partitions))
             return replace(group, topics={**group.topics, topic: grown})
         case TopicMoves(topic, racks):
             partitions = _topic(group, topic).partitions
-            moved = GroupTopic(partitions, repeated(racks, partitions))
+            moved = GroupTopic(partitions, repeat_racks(racks, partitions))
             return replace(group, topics={**group.topics, topic: moved})
         case PlanCarriedOut(topics):
             return replace(group, topics=topics)
 
 
-def repeated(racks: PartitionRacks | None, partitions: int) -> PartitionRacks | None:
+def repeat_racks(racks: PartitionRacks | None, partitions: int) -> PartitionRacks | None:
     """The racks of that many partitions: those given, over and over."""
     if racks is None:
         return None

@@ -169,7 +169,7 @@ def take_off(journal: Journal, left: LeftThrottles) -> None:
     def decide(live: ThrottleValues, record: ThrottleRecord | None) -> EntityChange:
         if record is None:
             return EntityChange()
-        return EntityChange(throttles.restored(live, record.original, [record.ours]))
+        return EntityChange(throttles.values_to_restore(live, record.original, [record.ours]))
 
     _rewrite(journal, dict.fromkeys(left.recorded.topics, decide), throttles.TOPIC_KEYS)
     _rewrite(journal, dict.fromkeys(left.recorded.brokers, decide), throttles.BROKER_KEYS)
@@ -228,9 +228,9 @@ def _setting(
 def _restoring(saved: ThrottleValues, known: Sequence[ThrottleValues]) -> Decision:
     def decide(live: ThrottleValues, record: ThrottleRecord | None) -> EntityChange:
         if record is None:
-            return EntityChange(throttles.restored(live, saved, known))
+            return EntityChange(throttles.values_to_restore(live, saved, known))
         original = {**record.original, **saved}
-        return EntityChange(throttles.restored(live, original, [*known, record.ours]))
+        return EntityChange(throttles.values_to_restore(live, original, [*known, record.ours]))
 
     return decide
 
@@ -348,7 +348,9 @@ def _original(
             raise DamagedNode(read.damage)
         values = {key: read.live[key] for key in wanted[entity]}
         if read.recorded is not None:
-            values |= throttles.restored(values, read.recorded.original, [read.recorded.ours])
+            values |= throttles.values_to_restore(
+                values, read.recorded.original, [read.recorded.ours]
+            )
         for key, value in values.items():
             if value is not None and len(value.encode()) > ORIGINAL_BYTES_MAX:
                 path = throttle_records.config_path(entity)

@@ -59,7 +59,7 @@ def pods(folder, **more):
 
 def text_of(content):
     digest = text_chunks.digest_of(content)
-    return text_store.Text(text_chunks.chunked(content), digest, {"a.json": "{}"})
+    return text_store.Text(text_chunks.chunks_of(content), digest, {"a.json": "{}"})
 
 
 def written(store, content, name="j-answer"):
@@ -85,20 +85,20 @@ def test_a_long_text_is_one_object_and_one_config_map_without_a_piece(store, map
     assert body["data"] == {"a.json": "{}"}
     assert "binaryData" not in body
     read = store.read("j-answer")
-    assert text_chunks.joined(read.chunks, read.digest) == LONG
+    assert text_chunks.join_chunks(read.chunks, read.digest) == LONG
 
 
 def test_a_short_text_is_in_config_maps(store, maps):
     written(store, SHORT)
     assert (files(store), len(maps.found)) == ([], len(text_of(SHORT).chunks))
-    assert text_chunks.joined(store.read("j-answer").chunks, text_of(SHORT).digest) == SHORT
+    assert text_chunks.join_chunks(store.read("j-answer").chunks, text_of(SHORT).digest) == SHORT
 
 
 def test_without_a_store_all_is_in_config_maps(maps):
     plain = TextStore(maps, "ours")
     text = written(plain, LONG)
     assert len(maps.found) == len(text.chunks) > 16
-    assert text_chunks.joined(plain.read("j-answer").chunks, text.digest) == LONG
+    assert text_chunks.join_chunks(plain.read("j-answer").chunks, text.digest) == LONG
     assert (plain.stored("j-answer"), plain.sweep(0)) == (None, ())
     plain.check("j-answer")
 
@@ -119,7 +119,7 @@ def test_an_object_that_is_gone_or_another_one_is_no_text(spoil, store, tmp_path
     read = store.read("j-answer")
     if read is not None:
         with pytest.raises(Refused, match="do not make a text"):
-            text_chunks.joined(read.chunks, read.digest)
+            text_chunks.join_chunks(read.chunks, read.digest)
 
 
 def test_an_object_that_is_too_long_is_not_read(store, tmp_path):

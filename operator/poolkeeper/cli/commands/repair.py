@@ -19,7 +19,7 @@ from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import printing
-from poolkeeper.controller.loops.audit_notes import noting
+from poolkeeper.controller.loops.audit_notes import note_commits
 from poolkeeper.errors import HolderActive, OtherCluster, Refused, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.waits import Wait
@@ -173,7 +173,7 @@ def _mend(
     command: RepairOptions, session: Session, findings: Iterable[Finding]
 ) -> tuple[list[Finding], list[str]]:
     """Mend; return what was written or removed, and why not all of it counts as mended yet."""
-    wanted, note = list(findings), noting(command.trail)
+    wanted, note = list(findings), note_commits(command.trail)
     if any(finding.remedy is Remedy.TAKE_OVER for finding in wanted):
         note(mend.take_over(session), True)
     now_ms = time.time_ns() // 1_000_000

@@ -30,7 +30,7 @@ from poolkeeper.studies.group_events import (
     StudiedGroup,
     TopicMoves,
     after_event,
-    repeated,
+    repeat_racks,
 )
 from poolkeeper.text import few
 
@@ -140,7 +140,7 @@ class _WordReader:
         except Refused as refused:
             self.wrong("--topic", str(refused))
             return None
-        return GroupTopic(partitions, repeated(own, partitions))
+        return GroupTopic(partitions, repeat_racks(own, partitions))
 
     def members(self, words: Iterable[str]) -> list[GroupMember]:
         found: dict[str, GroupMember] = {}

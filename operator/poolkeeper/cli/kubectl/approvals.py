@@ -46,7 +46,7 @@ def is_prefix(given: str, hash_: str) -> bool:
     return len(digits) >= PREFIX_MIN and hash_.removeprefix(ALGORITHM).startswith(digits)
 
 
-def chosen(
+def approvals_of(
     plan_hash: str, parts: Sequence[Json], names: Sequence[str], approved: Sequence[str]
 ) -> tuple[NamedHash, ...]:
     """Return the approvals of what was named; of the whole plan, if nothing was.

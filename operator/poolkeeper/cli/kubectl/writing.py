@@ -161,7 +161,7 @@ def _approvals(
     hash_ = plan["hash"] if _is_waiting(plan) else ""
     parts = _parts(access, body) if names and hash_ else ()
     approved = (body["spec"].get("approval") or {}).get("plans") or ()
-    return approvals.chosen(hash_, (*parts, *asked), names, approved)
+    return approvals.approvals_of(hash_, (*parts, *asked), names, approved)
 
 
 def _is_waiting(plan: Body) -> bool:

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.telemetry import logs
 from poolkeeper.telemetry.audit import AuditTrail
-from poolkeeper.zk.client.operations import Operation, described
+from poolkeeper.zk.client.operations import Operation, describe
 from poolkeeper.zk.fencing import OnCommit
 
 
-def noting(trail: AuditTrail) -> OnCommit:
+def note_commits(trail: AuditTrail) -> OnCommit:
     """Return what notes transactions in the audit trail."""
 
     def note(transaction: Sequence[Operation], known_done: bool) -> None:
-        trail.wrote([described(operation) for operation in transaction], answered=known_done)
+        trail.wrote([describe(operation) for operation in transaction], answered=known_done)
 
     return note
 

@@ -12,7 +12,7 @@ from threading import Event
 
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops import person_requests
-from poolkeeper.controller.loops.audit_notes import note_decisions, noting
+from poolkeeper.controller.loops.audit_notes import note_commits, note_decisions
 from poolkeeper.controller.loops.broker_link import BrokerLink, KeptSizes
 from poolkeeper.controller.loops.news import POLL_S, RESYNC_S, WATCHED, NewsBudget, rest_s
 from poolkeeper.controller.loops.open_pass import (
@@ -109,7 +109,7 @@ class LoopConfig:
         self.wake.set()
 
 
-def leaving(desired: Desired) -> Desired:
+def desired_when_leaving(desired: Desired) -> Desired:
     """Return what is worked towards when a cluster is let go: nothing, so that its run ends."""
     return Desired(replace(desired.cluster, mode=Mode.PAUSED), seen_id=desired.seen_id)
 
@@ -185,7 +185,7 @@ def _run_passes(config: LoopConfig) -> None:
             began_s = time.monotonic()
             if text := config.request():
                 answer = person_requests.carry_out(
-                    session, context.access, text, now_ms(), noting(context.trail)
+                    session, context.access, text, now_ms(), note_commits(context.trail)
                 )
                 config.answered(answer)
             desired, settling = config.begin_pass(config.desired())

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from poolkeeper.brokers.enrich import enrich_cluster
 from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.controller.loops.audit_notes import noting
+from poolkeeper.controller.loops.audit_notes import note_commits
 from poolkeeper.controller.loops.broker_link import BrokerLink, KeptSizes
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Cluster
@@ -61,7 +61,7 @@ def open_pass(
         with take_journal(session) as held:
             enrich = enrich_for(connections, link)
             memory = PassMemory(pending=pending or PendingPlan())
-            held.on_commit = noting(trail)
+            held.on_commit = note_commits(trail)
             reached = ZooKeeperAccess(held)
             load = connections.with_load
             context = PassContext(

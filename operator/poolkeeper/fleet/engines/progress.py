@@ -15,7 +15,7 @@ _GROUPS = count(1)
 
 
 @contextmanager
-def described(context: Any, what: str) -> Iterator[str]:
+def describe_jobs(context: Any, what: str) -> Iterator[str]:
     """Name all jobs of the block, and tell of them; yields the group that threads must name."""
     group = f"poolkeeper-{next(_GROUPS)}"
     context.setJobGroup(group, what)

@@ -34,7 +34,7 @@ def check_executors(session: SparkSession, release: str = __version__) -> None:
             raise Refused(_mixed(found, host, release))
 
 
-def guarded(
+def guard_release(
     work: Callable[[Batches], Iterator[pa.RecordBatch]], release: str = __version__
 ) -> Callable[[Any], Any]:
     """The work, for workers of this release only: any other fails before it unpacks the task."""
@@ -51,8 +51,8 @@ def guarded(
     return begin
 
 
-def mixed(line: str) -> Refused | None:
-    """The error where a failed task's last line is of `guarded`; None for all others."""
+def release_error(line: str) -> Refused | None:
+    """The error where a failed task's last line is of `guard_release`; None for all others."""
     _, tag, text = line.partition(_TAG)
     return Refused(text) if tag else None
 

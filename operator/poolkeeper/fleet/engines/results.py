@@ -244,12 +244,12 @@ class Gathered:
     tables: list[pa.Table]
 
 
-def gathered(pieces: Iterable[Mapping[str, Any]]) -> Gathered:
+def gather(pieces: Iterable[Mapping[str, Any]]) -> Gathered:
     """What came together of one cluster."""
     by_kind: dict[str, list[bytes]] = {NOTE: [], ROWS: []}
     for piece in pieces:
         by_kind[piece["kind"]].append(piece["body"])
-    return Gathered(by_kind[NOTE], list(map(unpacked, by_kind[ROWS])))
+    return Gathered(by_kind[NOTE], list(map(unpack, by_kind[ROWS])))
 
 
 def results_of(pieces: Iterable[Mapping[str, Any]]) -> list[StepResult]:
@@ -289,7 +289,7 @@ def _result(part: str, pieces: Sequence[Mapping[str, Any]]) -> StepResult:
     tables = {}
     for name in outcome.rows:
         own = sorted((p for p in pieces if p["kind"] == name), key=lambda piece: piece["number"])
-        parts = [unpacked(piece["body"]) for piece in own]
+        parts = [unpack(piece["body"]) for piece in own]
         tables[name] = (
             pa.concat_tables(parts) if parts else parquet.arrow(schemas.TABLES[name]).empty_table()
         )
@@ -325,7 +325,7 @@ def _packed(content: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def unpacked(body: bytes) -> pa.Table:
+def unpack(body: bytes) -> pa.Table:
     """The rows of a piece."""
     with pa.ipc.open_stream(body) as stream:
         return stream.read_all()

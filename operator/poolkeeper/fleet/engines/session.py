@@ -74,7 +74,7 @@ class LazySession:
         """
         if self._session is None:
             begun = self._stack.enter_context(session(self._master, self._conf))
-            checked("executors", lambda: releases.check_executors(begun))
+            run_action("executors", lambda: releases.check_executors(begun))
             self._session = begun
         return self._session
 
@@ -137,7 +137,7 @@ def _submitted() -> dict[str, str]:
     return dict(SparkConf().getAll())
 
 
-def checked(what: str, action: Callable[[], T]) -> T:
+def run_action(what: str, action: Callable[[], T]) -> T:
     """What an action of Spark's returns; raises `Unavailable` with the cause if Spark gave up.
 
     Raises `Refused` if that was an executor with another release of this package. Ctrl-C cancels
@@ -148,7 +148,7 @@ def checked(what: str, action: Callable[[], T]) -> T:
     except (PySparkException, Py4JError) as failed:
         if _interrupted(failed):
             raise KeyboardInterrupt from failed
-        if refused := releases.mixed(cause(failed)):
+        if refused := releases.release_error(cause(failed)):
             raise refused from failed
         raise Unavailable(f"{what}: Spark gave up: {cause(failed)}") from failed
 

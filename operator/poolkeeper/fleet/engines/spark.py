@@ -36,7 +36,7 @@ from pyspark.util import inheritable_thread_target
 from poolkeeper.fleet.engines import histories, parallelism, releases, results
 from poolkeeper.fleet.engines.hadoop import HadoopObjects
 from poolkeeper.fleet.engines.histories import Gather, HistoryJob
-from poolkeeper.fleet.engines.progress import described
+from poolkeeper.fleet.engines.progress import describe_jobs
 from poolkeeper.fleet.engines.results import (
     OUTCOME,
     PIECES_DDL,
@@ -45,9 +45,9 @@ from poolkeeper.fleet.engines.results import (
     StepResult,
     TableWrite,
 )
-from poolkeeper.fleet.engines.session import LazySession, checked
+from poolkeeper.fleet.engines.session import LazySession, run_action
 from poolkeeper.fleet.engines.task_groups import runs
-from poolkeeper.fleet.engines.worker_garbage import worked
+from poolkeeper.fleet.engines.worker_garbage import do_task
 from poolkeeper.fleet.lake.attempts import Destination, rows_of_attempt
 from poolkeeper.fleet.lake.filesystems import Storage, local_path, scheme_of
 from poolkeeper.fleet.lake.objects import PUT_AT_ONCE, ArrowObjects, Objects, StoredObject
@@ -126,8 +126,8 @@ class Spark:
             return []
         places = runs(weights, TASKS_PER_SLOT * self.slots)
         work = partial(_answer, perform=perform)
-        with described(self._session.sparkContext, f"{len(tasks)} tasks"):
-            answers = checked(
+        with describe_jobs(self._session.sparkContext, f"{len(tasks)} tasks"):
+            answers = run_action(
                 "tasks",
                 lambda: _mapped(
                     self._placed(tasks, places), work, "place int, done binary"
@@ -178,8 +178,8 @@ class Spark:
 
     def _outcomes(self, what: str, frame: DataFrame) -> list[ClusterOutcome]:
         """What became of every cluster; this is where a job is done."""
-        with described(self._session.sparkContext, what):
-            found = checked(what, frame.where(col("kind") == OUTCOME).select("body").toArrow)
+        with describe_jobs(self._session.sparkContext, what):
+            found = run_action(what, frame.where(col("kind") == OUTCOME).select("body").toArrow)
         return [results.outcome_of(body) for body in found.column(0).to_pylist()]
 
     def _written(
@@ -189,7 +189,7 @@ class Spark:
         writes = results.table_writes(outcomes)
         context = self._session.sparkContext
         with (
-            described(context, f"{what}: tables") as group,
+            describe_jobs(context, f"{what}: tables") as group,
             ThreadPoolExecutor(WRITES_AT_A_TIME, "tables") as threads,
         ):
 
@@ -214,7 +214,7 @@ class Spark:
         settings = {**WRITING, **_no_dictionaries(table), **(COPIED_ONCE if in_store else {})}
         writer = frame.write.mode("append").options(**settings)
         place = f"{into.root}/{folder}"
-        checked(f"{place}: cannot be written", lambda: writer.parquet(place))
+        run_action(f"{place}: cannot be written", lambda: writer.parquet(place))
         return [
             file
             for file in objects.children(folder)
@@ -239,7 +239,7 @@ def _mapped(
     frame: DataFrame, work: Callable[[Batches], Iterator[pa.RecordBatch]], ddl: str
 ) -> DataFrame:
     """The rows that Python workers make of each partition."""
-    return frame.mapInArrow(releases.guarded(partial(worked, work=work)), ddl)
+    return frame.mapInArrow(releases.guard_release(partial(do_task, work=work)), ddl)
 
 
 def _by_slot(pieces: DataFrame, slots: int) -> DataFrame:
@@ -335,7 +335,7 @@ def _gather(
 ) -> Iterator[pa.RecordBatch]:
     def made() -> Iterator[StepResult]:
         for _, pieces in _by_cluster(batches):
-            found = results.gathered(pieces)
+            found = results.gather(pieces)
             yield gather(histories.of_notes(found.notes), found.tables)
 
     return _answered(made(), into)

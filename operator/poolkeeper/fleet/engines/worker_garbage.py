@@ -12,7 +12,7 @@ from functools import cache
 import pyarrow as pa
 
 
-def worked(
+def do_task(
     batches: Iterable[pa.RecordBatch],
     work: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
 ) -> Iterator[pa.RecordBatch]:

@@ -33,7 +33,7 @@ from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.objects import PART, Objects, StoredObject
 from poolkeeper.fleet.lake.steps import TABLES_OF
-from poolkeeper.fleet.lake.versions import RowVersions, listed
+from poolkeeper.fleet.lake.versions import RowVersions, list_versions
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
@@ -293,7 +293,7 @@ class Lake:
         """
         versions = self._versions(step, day)
         after = versions.change(changed, prepare)
-        replaced = listed(self.objects, versions.folder)[:-1]
+        replaced = list_versions(self.objects, versions.folder)[:-1]
         parts = [e for e in self.objects.children(versions.folder) if e.name.endswith(PART)]
         oldest = self._oldest_ms()
         for each in (*replaced, *parts):

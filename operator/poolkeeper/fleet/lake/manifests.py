@@ -10,7 +10,7 @@ from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import PART
-from poolkeeper.fleet.lake.versions import RowVersions, listed
+from poolkeeper.fleet.lake.versions import RowVersions, list_versions
 from poolkeeper.fleet.storage import codecs, parquet, schemas, table_schema
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
@@ -62,9 +62,9 @@ def _versions(lake: Lake) -> RowVersions[Manifest]:
 
 def _change(lake: Lake, changed: Callable[[Mapping[str, Manifest]], dict[str, Manifest]]) -> None:
     """Publish a change, and keep the version before it."""
-    before = listed(lake.objects, _FOLDER)
+    before = list_versions(lake.objects, _FOLDER)
     _versions(lake).change(changed)
-    after = listed(lake.objects, _FOLDER)
+    after = list_versions(lake.objects, _FOLDER)
     if after == before:
         return
     for replaced in after[:-2]:  # who reads the last one may still be at it

@@ -36,7 +36,7 @@ SPREAD_MS = 1000
 _NAME = re.compile(rf"\d{{15}}{re.escape(SUFFIX)}")
 
 
-def listed(objects: Objects, folder: str) -> list[StoredObject]:
+def list_versions(objects: Objects, folder: str) -> list[StoredObject]:
     """The versions in a folder, ascending."""
     found = objects.children(folder)
     return [each for each in found if _NAME.fullmatch(each.name) and not each.is_folder]
@@ -59,12 +59,12 @@ class RowVersions(Generic[Row]):
 
     def current(self) -> dict[str, Row]:
         """What counts; empty where there is nothing. Raises `DamagedFile`."""
-        versions = listed(self.objects, self.folder)
+        versions = list_versions(self.objects, self.folder)
         return self._rows(versions[-1]) if versions else {}
 
     def readable(self) -> dict[str, Row]:
         """The latest version that can be read, from which the next one is made."""
-        return self._readable(listed(self.objects, self.folder))
+        return self._readable(list_versions(self.objects, self.folder))
 
     def change(
         self,
@@ -76,7 +76,7 @@ class RowVersions(Generic[Row]):
         `prepare`: called with what counts and what will, before that is put.
         Raises `Unavailable` where others publish again and again.
         """
-        known = listed(self.objects, self.folder)
+        known = list_versions(self.objects, self.folder)
         base = self._readable(known)
         counting = self._content(known[-1]) if known else {}
         seen: list[Mapping[str, Row]] = [base]
@@ -91,7 +91,7 @@ class RowVersions(Generic[Row]):
             first = first or mine
             seen.append(after)
             before = {each.path for each in known} | (set() if not is_mine else {mine})
-            known = listed(self.objects, self.folder)
+            known = list_versions(self.objects, self.folder)
             late = [each for each in known if each.path not in before]
             if is_mine and not late:
                 return after

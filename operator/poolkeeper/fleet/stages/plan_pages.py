@@ -65,7 +65,7 @@ def stem_of(cluster: str) -> str:
     return f"{cluster[:STEM_MAX]}-{hashlib.sha256(cluster.encode()).hexdigest()[:16]}"
 
 
-def chosen(report: FleetReport, pages_max: int) -> tuple[str, ...]:
+def choose_clusters(report: FleetReport, pages_max: int) -> tuple[str, ...]:
     """The clusters whose plans have a page, the first to move first."""
     begins: dict[str, float] = {}
     for bar in report.timeline.bars if report.timeline else ():

@@ -18,7 +18,7 @@ class DiscoveryApi(Protocol):
         """Return an object."""
 
 
-def missing(api: DiscoveryApi) -> tuple[str, ...]:
+def missing_kinds(api: DiscoveryApi) -> tuple[str, ...]:
     """Return those of our kinds that the API server does not serve, with their status."""
     served = _verbs(api)
     return tuple(

@@ -197,12 +197,12 @@ def event(reference: Reference, note: Note, source: EventSource, now: datetime) 
         "action": note.action[:FIELD_CHARS_MAX],
         "reason": note.reason[:FIELD_CHARS_MAX],
         "type": "Warning" if note.warning else "Normal",
-        "note": shortened(note.text, NOTE_BYTES_MAX),
+        "note": shorten(note.text, NOTE_BYTES_MAX),
         "regarding": {key: value for key, value in regarding.items() if value},
     }
 
 
-def shortened(text: str, bytes_max: int) -> str:
+def shorten(text: str, bytes_max: int) -> str:
     """Return the text, cut with an ellipsis to at most that many bytes of UTF-8."""
     data = text.encode()
     if len(data) <= bytes_max:

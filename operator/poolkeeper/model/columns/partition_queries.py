@@ -33,7 +33,9 @@ def leaders_of(partitions: Sequence[Partition]) -> list[int | None]:
     return [partition.leader for partition in partitions]
 
 
-def unsettled(partitions: Sequence[Partition], live: Collection[int]) -> Iterable[Partition]:
+def unsettled_partitions(
+    partitions: Sequence[Partition], live: Collection[int]
+) -> Iterable[Partition]:
     """The partitions without those, as far as columns tell, that are led and wholly in sync."""
     if not isinstance(partitions, TopicPartitions):
         return partitions

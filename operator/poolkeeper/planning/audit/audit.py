@@ -70,7 +70,7 @@ def check_plan(
     forgiven = tuple(_forgiven(rules, plan))
     if not found and leaves_worse(rules, plan, others, forgiven):
         before = live_state(cluster)
-        found.extend(worsened(rules, before, state_after(plan, before), forgiven))
+        found.extend(worse_pools(rules, before, state_after(plan, before), forgiven))
     return tuple(found)
 
 
@@ -96,7 +96,7 @@ def refusal(violations: Iterable[Violation]) -> errors.Refused:
     return errors.Refused(message, reason=errors.RefusalReason.UNLAWFUL_PLAN)
 
 
-def worsened(
+def worse_pools(
     rules: Rules, before: State, after: State, forgiven: Iterable[tuple[str, int]] = ()
 ) -> Iterator[Violation]:
     """Name the pools that are worse in `after` than in `before`, by their laws in order.

@@ -63,7 +63,7 @@ def leaves_worse(
 
     The plan's moves and steps must each be lawful by themselves.
     `others`: its moves except those whose last list has no excess by the laws of its own.
-    `forgiven`: as in `worsened` of `audit`.
+    `forgiven`: as in `worse_pools` of `audit`.
     """
     steps = list(_of_steps(rules, plan))
     whole = _of_the_whole(rules, plan, steps)

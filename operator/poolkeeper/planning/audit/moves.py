@@ -15,7 +15,7 @@ from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import ReplicasAtATime, Strategy, TopicSpec
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.audit.excess import LAWS, partition_excess
-from poolkeeper.planning.audit.violations import Violation, malformed, unfit, untouchable
+from poolkeeper.planning.audit.violations import Violation, fault_of_list, unfit, untouchable
 from poolkeeper.planning.rules import Rules
 
 Wrong = Iterator[tuple[str, str]]
@@ -54,7 +54,7 @@ def _unmovable(rules: Rules, move: Move) -> str:
 def _wrong_path(rules: Rules, move: Move) -> Wrong:
     if len(move.path) < 2:
         yield "path", "the path has no step"
-    wrong = [reason for replicas in move.path[1:] if (reason := malformed(replicas))]
+    wrong = [reason for replicas in move.path[1:] if (reason := fault_of_list(replicas))]
     if wrong:
         yield from (("list", reason) for reason in wrong)
         return

@@ -36,8 +36,8 @@ from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.audit.excess import partition_excess
 from poolkeeper.planning.audit.violations import (
     Violation,
+    fault_of_list,
     foreign_move,
-    malformed,
     unfit,
     untouchable,
 )
@@ -183,7 +183,7 @@ def _wrong_lists(rules: Rules, spec: TopicSpec, lists: Sequence[Replicas], first
     """Why new partitions from `first` on may not have these lists."""
     home = rules.home(spec.topic)
     for partition, replicas in enumerate(lists, first):
-        reason = malformed(replicas)
+        reason = fault_of_list(replicas)
         if reason:
             yield "list", f"partition {partition}: {reason}"
             continue

@@ -47,7 +47,7 @@ def foreign_move(rules: Rules, topic: str) -> str:
     return ""
 
 
-def malformed(replicas: Replicas) -> str:
+def fault_of_list(replicas: Replicas) -> str:
     """Why Kafka must never be given that list, or an empty text."""
     if not replicas:
         return "an empty replica list"

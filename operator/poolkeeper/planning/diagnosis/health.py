@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.partition_queries import unsettled
+from poolkeeper.model.columns.partition_queries import unsettled_partitions
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem
@@ -101,7 +101,9 @@ def _unhealthy_partitions(cluster: Cluster) -> dict[ProblemReason, _Unhealthy]:
     requested = {(entry.topic, entry.partition) for entry in cluster.reassignment or ()}
     found: dict[ProblemReason, _Unhealthy] = {kind: {} for kind in _KINDS}
     for name, topic in sorted(cluster.topics.items()):
-        for each in unsettled(topic.partitions, live) if name not in cluster.deleting else ():
+        for each in (
+            unsettled_partitions(topic.partitions, live) if name not in cluster.deleting else ()
+        ):
             isr = each.isr
             if isr is not None and len(isr) == len(each.replicas) and each.leader in live:
                 continue  # the usual case

@@ -25,8 +25,8 @@ from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.progress.move_progress import (
     NOT_BEGUN,
     MoveState,
-    classified,
     classify,
+    classify_lazily,
 )
 from poolkeeper.planning.run_state.progress.step_progress import StepState
 
@@ -86,7 +86,7 @@ def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
 def is_over(plan: Plan, part: Part, cluster: Cluster) -> bool:
     """Whether nothing of the part is left to do."""
     moves = moves_of(plan, part)
-    return all(p.state in _ENDED for p in classified(moves, cluster)) and all(
+    return all(p.state in _ENDED for p in classify_lazily(moves, cluster)) and all(
         step_progress.progress_of(step, cluster).state in _OVER for step in steps_of(plan, part)
     )
 

@@ -84,7 +84,7 @@ def without_goals(desired: Desired) -> Desired:
     return replace(desired, pools=tuple(pools))
 
 
-def cooled(
+def cool(
     plan: Plan,
     desired: Desired,
     until_ms: int | None,

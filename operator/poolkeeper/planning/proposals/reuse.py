@@ -25,11 +25,11 @@ from poolkeeper.model.plans import DeleteTopic, ElectLeaders, Move, MoveLogDir, 
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.proposals.identity import plan_hash
 from poolkeeper.planning.run_state.progress import step_progress
-from poolkeeper.planning.run_state.progress.move_progress import NOT_BEGUN, classified
+from poolkeeper.planning.run_state.progress.move_progress import NOT_BEGUN, classify_lazily
 from poolkeeper.planning.run_state.progress.step_progress import StepState
 
 
-def renewed(shown: Plan, fresh: Plan, cluster: Cluster) -> Plan | None:
+def renew(shown: Plan, fresh: Plan, cluster: Cluster) -> Plan | None:
     """The plan shown, updated to be shown now; `None` if the fresh one replaces it."""
     if shown.fingerprint != fresh.fingerprint or shown.hash == fresh.hash:
         return None
@@ -47,7 +47,7 @@ def renewed(shown: Plan, fresh: Plan, cluster: Cluster) -> Plan | None:
 
 def is_begun(plan: Plan, cluster: Cluster) -> bool:
     """Whether a move of the plan, between brokers or log directories, is done or under way."""
-    if any(state != NOT_BEGUN for state in classified(plan.moves, cluster)):
+    if any(state != NOT_BEGUN for state in classify_lazily(plan.moves, cluster)):
         return True
     copies = (step for step in plan.steps if isinstance(step, MoveLogDir))
     return any(step_progress.progress_of(s, cluster).state is not StepState.TO_DO for s in copies)

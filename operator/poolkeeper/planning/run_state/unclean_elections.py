@@ -19,7 +19,7 @@ from poolkeeper.model.topology import Cluster, Partition, Topic, TopicPartition
 KEY = "unclean.leader.election.enable"
 
 
-def happened(before: Cluster, after: Cluster) -> tuple[TopicPartition, ...]:
+def unclean_elections_between(before: Cluster, after: Cluster) -> tuple[TopicPartition, ...]:
     """Return the partitions whose leader was elected uncleanly between the two observations."""
     return tuple(
         TopicPartition(topic.name, number)

@@ -25,7 +25,7 @@ from poolkeeper.model.columns.replica_lists import (
 )
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.staging.lawful.list_changes import repeated
+from poolkeeper.planning.staging.lawful.list_changes import repeated_slots
 from poolkeeper.planning.staging.limits import Entry, bytes_at_most
 from poolkeeper.planning.staging.makespan_bound import Copies
 
@@ -213,7 +213,7 @@ def _replicas_added(columns: MoveColumns, news: Ints, added: Bools) -> Ints:
     `added`: which slots of the lists `news` hold a replica that the next step adds.
     """
     if (columns.counts == 2).all():  # of nearly all plans
-        total = (added & ~repeated(news)).sum(axis=1)
+        total = (added & ~repeated_slots(news)).sum(axis=1)
     else:
         steps = columns.steps()
         each = steps.copies

@@ -137,14 +137,14 @@ class JobEngine:
     def _create(self, name: str, job_request: _JobRequest) -> None:
         self._delete_jobs(name, keep=job_request.job)
         self._sweep()
-        count = len(text_chunks.chunked(job_request.request.to_json()))
+        count = len(text_chunks.chunks_of(job_request.request.to_json()))
         body = planner_pods.job(self._planner_job(name, job_request, count), self.settings)
         self._resume(name, job_request, jobs.create(self.api, self.namespace, body))
 
     def _resume(self, name: str, job_request: _JobRequest, job: JobView) -> None:
         if job.phase is not JobPhase.SUSPENDED:
             return
-        found = text_chunks.chunked(job_request.request.to_json())
+        found = text_chunks.chunks_of(job_request.request.to_json())
         executor = planner_pods.executor(
             self._planner_job(name, job_request, len(found)), self.settings
         )
@@ -177,7 +177,9 @@ class JobEngine:
             kept = self.texts.read(jobs.answer_name(job.name))
             if kept is None:
                 raise Refused("its ConfigMaps, or what they name, are not all there")
-            response = RebalanceResponse.from_json(text_chunks.joined(kept.chunks, kept.digest))
+            response = RebalanceResponse.from_json(
+                text_chunks.join_chunks(kept.chunks, kept.digest)
+            )
             if response.question != job_request.digest:
                 raise Refused("it is the response to another request")
         except Refused as wrong:

@@ -21,7 +21,7 @@ def digest_of(text: str) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def chunked(
+def chunks_of(
     text: str, size: int = CHUNK_BYTES, bytes_max: int = TEXT_BYTES_MAX
 ) -> tuple[bytes, ...]:
     """The text, compressed, in pieces of `size` bytes; at least one, all but the last full.
@@ -35,7 +35,7 @@ def chunked(
     return tuple(packed[begin : begin + size] for begin in range(0, len(packed), size))
 
 
-def joined(chunks: Sequence[bytes], digest: str, bytes_max: int = TEXT_BYTES_MAX) -> str:
+def join_chunks(chunks: Sequence[bytes], digest: str, bytes_max: int = TEXT_BYTES_MAX) -> str:
     """The text of all pieces in their order; raises `Refused` if its digest is another one."""
     try:
         text = _unpacked(chunks, bytes_max)

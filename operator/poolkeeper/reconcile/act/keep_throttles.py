@@ -11,7 +11,7 @@ from poolkeeper.model.execution.outcomes import Result
 from poolkeeper.model.execution.runs import Run, RunDocument, ThrottleConflicts
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.decisions import RunSituation
-from poolkeeper.reconcile.observe.settling import Settling, settling
+from poolkeeper.reconcile.observe.settling import Settling, settling_of
 
 
 def compare(
@@ -38,7 +38,7 @@ def ask_whether_settled(
     context: PassContext, run: Run, document: RunDocument, foreign: Collection[int]
 ) -> Settling:
     """Ask the brokers whether the throttle is in force, and remember which deny it."""
-    found = settling(context, run, document, foreign)
+    found = settling_of(context, run, document, foreign)
     known = context.memory.throttles
     context.memory.throttles = replace(known, unsettled=found.unsettled)
     return found

@@ -40,7 +40,7 @@ def write_steps(
     A step that cannot be written keeps no other from being written; of a person's plan all have to
     be: there the error is raised. A config that is refused is left out of both.
     """
-    due, refused = unwritable_configs.judged(context, desired, cluster, decision.steps)
+    due, refused = unwritable_configs.judge_steps(context, desired, cluster, decision.steps)
     did: list[Action] = []
     waits = [*decision.waits, *(() if by_person else refused)]
     for together in _together(due, 1 if by_person else TOGETHER_MAX):

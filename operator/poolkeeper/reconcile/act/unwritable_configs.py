@@ -20,7 +20,7 @@ from poolkeeper.reconcile import config_checks
 from poolkeeper.reconcile.context import PassContext
 
 
-def judged(
+def judge_steps(
     context: PassContext, desired: Desired, cluster: Cluster, steps: Sequence[Step]
 ) -> tuple[tuple[Step, ...], tuple[Wait, ...]]:
     """Return the steps that may be written now, and a wait for each that is refused.

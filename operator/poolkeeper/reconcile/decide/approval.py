@@ -128,7 +128,7 @@ def is_approved(plan: Plan, authority: Authority) -> bool:
     return authority.covers(plan) or every
 
 
-def unmatched(asked: Plan, approvals: Collection[str]) -> frozenset[str]:
+def unmatched_approvals(asked: Plan, approvals: Collection[str]) -> frozenset[str]:
     """The approvals that are neither of the plan that waits nor of a part of it."""
     return frozenset(approvals) - {asked.hash, *(part.hash for part in asked.parts)}
 

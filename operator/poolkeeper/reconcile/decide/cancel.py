@@ -94,10 +94,10 @@ def decide(at: RunSituation) -> Cancelling | MissingInput | None:
     """Decide what is done about cancelled moves, or None if nothing is to be done now."""
     if cancel_candidates.depends_on_gone(at) and not at.view.gone_read:
         return MissingInput.GONE
-    wanted = set(cancel_candidates.wanted(at)) - set(at.run.returning)
+    wanted = set(cancel_candidates.moves_to_cancel(at)) - set(at.run.returning)
     if wanted and cancel_candidates.has_way(at):
         moves = tuple(m for m, _ in at.run.step if m in wanted or m in at.run.returning)
-        return BeginReturn(moves, cancel_candidates.ending(at) or at.run.ending)
+        return BeginReturn(moves, cancel_candidates.rollback_ending(at) or at.run.ending)
     return _carry_back(at) if at.run.returning else None
 
 
@@ -116,7 +116,7 @@ def waits(at: RunSituation) -> tuple[Wait, ...]:
     arriving = _arriving(at)
     if back and arriving and not _can_freeze(at):
         found.append(Wait(WaitReason.ARRIVALS_FIRST, count=len(arriving)))
-    wanted = [m for m in cancel_candidates.wanted(at) if m not in at.run.returning]
+    wanted = [m for m in cancel_candidates.moves_to_cancel(at) if m not in at.run.returning]
     if wanted and not cancel_candidates.has_way(at):
         found.append(failover_wait(at, wanted))
     if back and _is_tried_out(at) and at.view.cluster.reassignment is None:

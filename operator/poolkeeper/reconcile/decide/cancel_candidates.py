@@ -44,7 +44,7 @@ def _is_unrecorded(at: RunSituation, m: int, index: int) -> bool:
     )
 
 
-def ending(at: RunSituation) -> Ending | None:
+def rollback_ending(at: RunSituation) -> Ending | None:
     """Return how the run ends because its stage is rolled back; None if it does not end."""
     stop, execution = at.view.stop, at.desired.cluster.execution
     age_ms = at.now_ms - at.run.requested_ms
@@ -54,10 +54,10 @@ def ending(at: RunSituation) -> Ending | None:
 
 def _rolls_back(at: RunSituation) -> bool:
     """Whether the whole stage shall return."""
-    return at.desired.cluster.mode is Mode.ROLL_BACK or ending(at) is not None
+    return at.desired.cluster.mode is Mode.ROLL_BACK or rollback_ending(at) is not None
 
 
-def wanted(at: RunSituation) -> list[int]:
+def moves_to_cancel(at: RunSituation) -> list[int]:
     """Return the moves to cancel whose origin allows it."""
     return [m for m, index in candidates(at) if not lacks(at, m, index)]
 

@@ -31,4 +31,4 @@ def plan_due_now(
         cluster, records, gone = observed.cluster, observed.records, observed.gone
         return not audit.check_plan(rest, desired, cluster, records, gone)
 
-    return cool_down.cooled(plan, desired, until_ms, planned, lawful)
+    return cool_down.cool(plan, desired, until_ms, planned, lawful)

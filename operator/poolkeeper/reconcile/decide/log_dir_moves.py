@@ -134,7 +134,7 @@ def _holds(at: RunSituation) -> tuple[Wait, ...]:
     # The run's own moves have arrived. What has not is somebody else's.
     requested = {e.name for e in cluster.reassignment or ()}
     return (
-        *gates.closed(cluster, at.document.baseline, (), ours - requested),
+        *gates.closed_gates(cluster, at.document.baseline, (), ours - requested),
         *gates.at_this_time(at.desired, cluster, at.now_ms),
     )
 

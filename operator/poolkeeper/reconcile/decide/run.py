@@ -180,7 +180,7 @@ def _compute_stage_if_open(at: RunSituation, found: tuple[Action, ...]) -> DoNot
     )
     candidates = [move for move, place in zip(moves, places, strict=True) if place is not None]
     waits = (
-        *gates.closed(cluster, at.document.baseline, candidates, ours),
+        *gates.closed_gates(cluster, at.document.baseline, candidates, ours),
         *gates.at_this_time(at.desired, cluster, at.now_ms),
     )
     return DoNothing(waits, found) if waits else ComputeStage(places)

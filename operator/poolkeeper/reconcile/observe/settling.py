@@ -27,7 +27,7 @@ class Settling:
     unsettled: tuple[int, ...] = ()
 
 
-def settling(
+def settling_of(
     context: PassContext, run: Run, document: RunDocument, foreign: Collection[int]
 ) -> Settling:
     """Return whether the brokers have applied the throttles, as far as that can be told.

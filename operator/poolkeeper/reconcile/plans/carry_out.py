@@ -31,8 +31,8 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import (
 from poolkeeper.planning.run_state.progress.move_progress import (
     ENDED_STATES,
     MoveState,
-    classified,
     classify,
+    classify_lazily,
 )
 from poolkeeper.planning.run_state.progress.step_progress import StepState
 from poolkeeper.reconcile.act.run import begin_run
@@ -81,7 +81,7 @@ def _do_rest(context: PassContext, due: DuePlan, observed: Observation, early: R
     access, cluster = context.access, observed.cluster
     if authority.steps:
         access.remember_owners(steps.owners_to_record(desired, plan, observed))
-    moved = all(p.state in ENDED_STATES for p in classified(plan.moves, cluster))
+    moved = all(p.state in ENDED_STATES for p in classify_lazily(plan.moves, cluster))
     copies = classify_copies(copies_of(plan), cluster, {})
     if moved and not any(p.state is CopyState.PENDING for p in copies):
         unknown = tuple(_waits_for_copies(plan, cluster))

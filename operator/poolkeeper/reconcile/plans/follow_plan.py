@@ -186,7 +186,7 @@ def _make_plan(
     if rest is not None:
         allowed = approval.with_approved(authority, rest, plan)
         return _Due(Cooled(rest), desired, allowed, approved=True)
-    unknown = approval.unmatched(plan, approvals)
+    unknown = approval.unmatched_approvals(plan, approvals)
     if unknown:
         unknown -= plan_to_approve.carried_out(context)
         unknown -= hand_over.known_hashes(desired, observed.cluster, observed.records)

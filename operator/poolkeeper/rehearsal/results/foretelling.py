@@ -40,7 +40,7 @@ def single_faults(plain: Rehearsal) -> Iterator[str]:
     yield from (f"controller@{AT}", f"zookeeper@{AT},for=1m", f"poolkeeper@{AT}")
 
 
-def told(plain: Rehearsal, worst: Rehearsal | None) -> Iterator[str]:
+def forecast_lines(plain: Rehearsal, worst: Rehearsal | None) -> Iterator[str]:
     """The time, the margins and the worst single fault, as sentences."""
     made, ends = plain.plan.makespan, plain.end is End.FINISHED
     if ends:
@@ -71,4 +71,4 @@ def _outcome(worst: Rehearsal) -> str:
 
 def section(plain: Rehearsal, worst: Rehearsal | None) -> Section:
     """The same as a section of a report."""
-    return Section("Rehearsal", items=tuple((Cell(line),) for line in told(plain, worst)))
+    return Section("Rehearsal", items=tuple((Cell(line),) for line in forecast_lines(plain, worst)))

@@ -87,7 +87,7 @@ def storm(subject: Subject, settings: Settings, plain: Rehearsal, count: int, se
     """Rehearse `count` times, each with a fault drawn from its own seed: `seed`, and following."""
     runs = []
     for each in range(seed, seed + count):
-        faults = fault_specs.drawn(each, subject.cluster, plain)
+        faults = fault_specs.draw_fault(each, subject.cluster, plain)
         runs.append((each, struck(subject, settings, plain, faults)))
     return Storm(tuple(sorted(runs, key=lambda run: (badness(run[1]), -run[0]), reverse=True)))
 

@@ -29,7 +29,7 @@ from poolkeeper.model.specs import (
 from poolkeeper.model.tenancy import Adoption, AdoptionPolicy, DeclarationLimits
 from poolkeeper.model.versions import KafkaVersion, support_problem
 from poolkeeper.resources.parse.addresses import connect_problem, servers_problem
-from poolkeeper.resources.parse.body import ParsedBody, reading
+from poolkeeper.resources.parse.body import ParsedBody, parse_body
 from poolkeeper.resources.parse.locations import Findings, Path, Places
 from poolkeeper.resources.parse.quantities import duration_s, positive_duration_s, size_bytes
 from poolkeeper.resources.parse.schedules import cron_problem, time_zone_problem
@@ -45,7 +45,7 @@ def read_cluster(
     body: Mapping[str, Any], places: Places = _NOWHERE
 ) -> ParsedBody[KafkaClusterSpec]:
     """The spec, as far as the body is readable, and every problem."""
-    return reading(KIND, body, places, _spec)
+    return parse_body(KIND, body, places, _spec)
 
 
 def _spec(body: Mapping[str, Any], findings: Findings) -> KafkaClusterSpec:

@@ -12,7 +12,7 @@ from poolkeeper.model.rebalances import (
     Site,
 )
 from poolkeeper.model.specs import Approval, ApprovalPolicy, Window
-from poolkeeper.resources.parse.body import ParsedBody, reading
+from poolkeeper.resources.parse.body import ParsedBody, parse_body
 from poolkeeper.resources.parse.locations import Findings, Path, Places
 from poolkeeper.resources.parse.quantities import positive_duration_s, size_bytes
 from poolkeeper.resources.parse.schedules import cron_problem, time_zone_problem
@@ -23,7 +23,7 @@ _NOWHERE = Places()
 
 def read_rebalance(body: Mapping[str, Any], places: Places = _NOWHERE) -> ParsedBody[RebalanceSpec]:
     """The spec, as far as the body is readable, and every problem."""
-    return reading(KIND, body, places, _spec)
+    return parse_body(KIND, body, places, _spec)
 
 
 def _spec(body: Mapping[str, Any], findings: Findings) -> RebalanceSpec:

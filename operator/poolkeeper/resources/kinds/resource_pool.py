@@ -22,7 +22,7 @@ from poolkeeper.model.specs import (
     ResourcePoolSpec,
     TopicDefaults,
 )
-from poolkeeper.resources.parse.body import ParsedBody, reading
+from poolkeeper.resources.parse.body import ParsedBody, parse_body
 from poolkeeper.resources.parse.locations import Findings, Path, Places
 from poolkeeper.resources.parse.quantities import size_bytes
 from poolkeeper.resources.parse.schema_messages import pattern_problem
@@ -34,7 +34,7 @@ _NOWHERE = Places()
 
 def read_pool(body: Mapping[str, Any], places: Places = _NOWHERE) -> ParsedBody[ResourcePoolSpec]:
     """The spec, as far as the body is readable, and every problem."""
-    return reading(KIND, body, places, _spec)
+    return parse_body(KIND, body, places, _spec)
 
 
 def _spec(body: Mapping[str, Any], findings: Findings) -> ResourcePoolSpec:

@@ -13,7 +13,7 @@ from poolkeeper.algorithms.internal_topics import (
 from poolkeeper.algorithms.names import topic_name_problem
 from poolkeeper.model.specs import DeletionPolicy, Strategy, TopicSpec
 from poolkeeper.model.topology import Replicas
-from poolkeeper.resources.parse.body import ParsedBody, reading
+from poolkeeper.resources.parse.body import ParsedBody, parse_body
 from poolkeeper.resources.parse.locations import Findings, Path, Places
 from poolkeeper.resources.parse.schema_messages import shown
 
@@ -30,7 +30,7 @@ CONFIG_CHARACTERS_MAX = 64 * 1024
 
 def read_topic(body: Mapping[str, Any], places: Places = _NOWHERE) -> ParsedBody[TopicSpec]:
     """The spec, as far as the body is readable, and every problem."""
-    return reading(KIND, body, places, _spec, DEFAULT_NAMESPACE)
+    return parse_body(KIND, body, places, _spec, DEFAULT_NAMESPACE)
 
 
 def fits_znode(partitions: int, factor: int) -> bool:

@@ -46,7 +46,7 @@ class ParsedBody(Generic[S]):
         return None if self.problems else self.spec
 
 
-def reading(
+def parse_body(
     kind: str,
     body: Mapping[str, Any],
     places: Places,
@@ -70,7 +70,7 @@ def reading(
 def _checked_body(kind: str, body: Mapping[str, Any], findings: Findings) -> schemas.CheckedBody:
     """The body with defaults; adds every problem of its schema and metadata."""
     definition = schemas.kinds()[kind]
-    found = schemas.checked(definition, body, findings)
+    found = schemas.check_body(definition, body, findings)
     metadata = found.whole["metadata"]
     findings.add(("metadata", "name"), name_problem(metadata["name"]))
     _check_labels(metadata, findings)

@@ -54,7 +54,7 @@ _BROKERS = {
     "password": _TEXT,
     "tls": _TLS,
 }
-_SCHEMA = schemas.prepared(
+_SCHEMA = schemas.prepare_schema(
     {
         "type": "object",
         "properties": {

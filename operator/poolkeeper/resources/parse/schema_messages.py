@@ -39,7 +39,7 @@ def of(error: "ValidationError", secret: bool = False) -> Iterator[tuple[Path, s
             for name in schema["required"]:
                 if name not in body:
                     inner = schema["properties"][name]
-                    yield (*path, name), f"is missing (expected {expected(inner)})"
+                    yield (*path, name), f"is missing (expected {expectation(inner)})"
         case "additionalProperties":
             known = schema["properties"]
             for name in body:
@@ -99,7 +99,7 @@ def quoted(text: str) -> str:
     return f"'{text}'" if text.isprintable() else repr(text)
 
 
-def expected(schema: Mapping[str, Any]) -> str:
+def expectation(schema: Mapping[str, Any]) -> str:
     """What a schema accepts, as a noun."""
     if "enum" in schema:
         return f"one of {', '.join(schema['enum'])}"
@@ -125,7 +125,7 @@ def _about_value(error: "ValidationError", secret: bool) -> str:
         case "maximum":
             return f"{came} is too large (expected at most {bound})"
         case "minLength" | "minItems":
-            return f"is empty (expected {expected(schema)})"  # no bound is above 1
+            return f"is empty (expected {expectation(schema)})"  # no bound is above 1
         case "maxLength":
             return f"has {len(value)} characters (expected at most {bound})"
         case "maxItems" | "maxProperties":
@@ -133,18 +133,18 @@ def _about_value(error: "ValidationError", secret: bool) -> str:
         case "uniqueItems":
             return f"{shown(_twice(value))} is listed twice (expected once)"
         case "pattern":
-            return f"{came} does not fit (expected {expected(schema)})"
-    return f"{came} is not possible (expected {expected(schema)})"
+            return f"{came} does not fit (expected {expectation(schema)})"
+    return f"{came} is not possible (expected {expectation(schema)})"
 
 
 def _about_type(value: Any, came: str, schema: Mapping[str, Any]) -> str:
     if value is None:
-        return f"is empty (expected {expected(schema)})"
+        return f"is empty (expected {expectation(schema)})"
     number = isinstance(value, int | float)
     if schema["type"] == "string" and number:
         like_text = isinstance(resolve(schema.get("example", "1")), str)
-        return f"{came} is not text (expected {expected(schema) if like_text else 'quotes'})"
-    return f"is {came} (expected {expected(schema)})"
+        return f"{came} is not text (expected {expectation(schema) if like_text else 'quotes'})"
+    return f"is {came} (expected {expectation(schema)})"
 
 
 def _twice(values: Sequence[Any]) -> Any:

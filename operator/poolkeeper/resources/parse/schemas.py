@@ -125,7 +125,7 @@ def definition(plural: str) -> Mapping[str, Any]:
     return found
 
 
-def checked(kind: ResourceKind, body: Mapping[str, Any], findings: Findings) -> CheckedBody:
+def check_body(kind: ResourceKind, body: Mapping[str, Any], findings: Findings) -> CheckedBody:
     """The body with defaults; every problem is added to the findings."""
     kept = {key: value for key, value in body.items() if key != "status"}
     if isinstance(metadata := kept.get("metadata"), dict):
@@ -186,7 +186,7 @@ def with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
     return value
 
 
-def prepared(schema: Mapping[str, Any]) -> dict[str, Any]:
+def prepare_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The structural schema as JSON schema, strict about unknown fields."""
     plain = {
         key: value
@@ -209,7 +209,7 @@ def _prepared_list(schema: Mapping[str, Any]) -> dict[str, Any]:
     if schema.get("x-kubernetes-list-type") == "set":
         found["uniqueItems"] = True
     if "items" in schema:
-        found["items"] = prepared(schema["items"])
+        found["items"] = prepare_schema(schema["items"])
         # A list in a list is the replicas of a partition; the Topic's parser checks them.
         found["items"].pop("uniqueItems", None)
     return found
@@ -218,16 +218,16 @@ def _prepared_list(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _prepared_object(schema: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if "properties" in schema:
-        found["properties"] = {name: prepared(s) for name, s in schema["properties"].items()}
+        found["properties"] = {name: prepare_schema(s) for name, s in schema["properties"].items()}
         found["additionalProperties"] = schema.get("additionalProperties", False)
     if isinstance(schema.get("additionalProperties"), dict):
-        found["additionalProperties"] = prepared(schema["additionalProperties"])
+        found["additionalProperties"] = prepare_schema(schema["additionalProperties"])
     return found
 
 
 def _kind(crd: Mapping[str, Any]) -> ResourceKind:
     root = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    schema = prepared(root)
+    schema = prepare_schema(root)
     del schema["properties"]["status"]
     schema["properties"]["metadata"] = _METADATA
     schema["required"] = ["apiVersion", "kind", "metadata", "spec"]

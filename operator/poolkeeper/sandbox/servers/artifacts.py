@@ -93,7 +93,7 @@ def jars(name: str, pom: str, cache: Path, tools: Tools) -> Path:
     folder = (cache / "kafka" / f"{name}-{named}").resolve()
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with locked(folder.parent / f"{folder.name}.lock"):
+        with hold_lock(folder.parent / f"{folder.name}.lock"):
             if not folder.is_dir():
                 _resolve(pom, folder, tools)
     return folder
@@ -105,7 +105,7 @@ def digest(text: str) -> str:
 
 
 @contextmanager
-def locked(file: Path) -> Iterator[None]:
+def hold_lock(file: Path) -> Iterator[None]:
     """Hold an exclusive lock on `file` among processes; it ends with the process at the latest."""
     with file.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -175,7 +175,7 @@ class Sandbox:
             raise errors.Refused("the sandbox has simulated brokers: they all start at once")
         if broker.id in self._specs:
             raise errors.Refused(f"the sandbox has a broker {broker.id} already")
-        with records.locked(self._root):
+        with records.hold_lock(self._root):
             self.state = records.extend(self._root, self.state, [(broker.id, broker.rack)])
         self._specs[broker.id] = broker
         self._launch(broker)
@@ -304,7 +304,7 @@ class Sandbox:
 def take_down(name: str, root: Path | None = None) -> bool:
     """End the sandbox `name`, whoever started it; False if there is none."""
     folder = root or artifacts.cache_folder() / "sandboxes"
-    with records.locked(folder):
+    with records.hold_lock(folder):
         state = records.read(folder, name)
         if state is not None:
             records.end(folder, state)
@@ -315,7 +315,7 @@ def take_down(name: str, root: Path | None = None) -> bool:
 def take_down_all(root: Path | None = None) -> tuple[str, ...]:
     """End all sandboxes of a root, whoever started them, and return their names."""
     folder = root or artifacts.cache_folder() / "sandboxes"
-    with records.locked(folder):
+    with records.hold_lock(folder):
         found = records.all_states(folder)
         for state in found:
             records.end(folder, state)

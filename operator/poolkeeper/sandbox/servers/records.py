@@ -147,10 +147,10 @@ def end(root: Path, state: SandboxRecord) -> None:
 
 
 @contextmanager
-def locked(root: Path) -> Iterator[None]:
+def hold_lock(root: Path) -> Iterator[None]:
     """Hold the lock of a root folder, making the folder if need be."""
     root.mkdir(parents=True, exist_ok=True)
-    with artifacts.locked(root / ".lock"):
+    with artifacts.hold_lock(root / ".lock"):
         yield
 
 
@@ -170,7 +170,7 @@ def claim(
     `state` comes without ports; `racks` are the brokers as (id, rack). Raises Refused if a sandbox
     of that name is in use.
     """
-    with locked(root):
+    with hold_lock(root):
         sweep(root)
         if read(root, state.name) is not None:
             raise errors.Refused(f"a sandbox named {state.name!r} is up: take it down first")

@@ -89,7 +89,7 @@ def require_bounds(operations: Sequence[Operation]) -> None:
         )
 
 
-def described(operation: Operation) -> dict[str, Any]:
+def describe(operation: Operation) -> dict[str, Any]:
     """Return what an operation does, to which node, and of which version; not the data."""
     names = {Check: "Check", Create: "Create", SetData: "Set", Delete: "Delete"}
     told: dict[str, Any] = {"do": names[type(operation)], "path": operation.path}

@@ -212,7 +212,7 @@ class Session:
             ) from late
         except KazooException as failed:
             raise Unavailable(f"outcome unknown: {failures.unavailable(failed, doing)}") from failed
-        return transactions.created(transaction, answers)
+        return transactions.created_paths(transaction, answers)
 
     def wait(self, paths: Sequence[str], deadline_s: float, wake: Event | None = None) -> bool:
         """Block until one of the paths, or its set of children, changes; false if none did.

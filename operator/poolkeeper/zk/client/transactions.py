@@ -103,7 +103,7 @@ def _known(version: int) -> int:
     return version
 
 
-def created(operations: Sequence[Operation], answers: Sequence[Any]) -> tuple[str, ...]:
+def created_paths(operations: Sequence[Operation], answers: Sequence[Any]) -> tuple[str, ...]:
     """Return the path that each create made, and "" for every other operation.
 
     Raises `Stale` or `Unavailable` for the operation at which the transaction failed.

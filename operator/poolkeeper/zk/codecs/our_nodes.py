@@ -199,10 +199,10 @@ def decode_if_there(
     """Return a node's body, or what is wrong with it; neither where there is no node."""
     if node is None:
         return None, None
-    return tried(lambda: decode(path, node.data, kind))
+    return try_reading(lambda: decode(path, node.data, kind))
 
 
-def tried(read: Callable[[], T]) -> tuple[T | None, NodeDamage | None]:
+def try_reading(read: Callable[[], T]) -> tuple[T | None, NodeDamage | None]:
     """Return what is read, or what is wrong with the node."""
     try:
         return read(), None

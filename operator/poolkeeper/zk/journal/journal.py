@@ -271,17 +271,17 @@ def read_stopped(session: Session) -> str | None:
 
 def read_status(session: Session) -> JournalView:
     """Return the journal without approvals; a damaged node is told in `damage`."""
-    holder, holder_damage = our_nodes.tried(lambda: fencing.read_holder(session))
+    holder, holder_damage = our_nodes.try_reading(lambda: fencing.read_holder(session))
     stored = read_stored_run(session)
-    stopped, stopped_damage = our_nodes.tried(lambda: read_stopped(session))
-    _, approvals_damage = our_nodes.tried(lambda: read_approvals(session))
+    stopped, stopped_damage = our_nodes.try_reading(lambda: read_stopped(session))
+    _, approvals_damage = our_nodes.try_reading(lambda: read_approvals(session))
     _, pending_damage = our_nodes.decode_if_there(
         znodes.ASKED, session.read(znodes.ASKED), PendingPlanBody
     )
     epoch_damage = _epoch_damage(session)
     kept = records.read(session)
     throttles = throttle_records.read(session)
-    request, request_damage = our_nodes.tried(lambda: records.read_request(session))
+    request, request_damage = our_nodes.try_reading(lambda: records.read_request(session))
     damage = (
         *(stored.damage, epoch_damage, holder_damage),
         *(stopped_damage, approvals_damage, pending_damage, request_damage),
@@ -303,10 +303,10 @@ def read_status(session: Session) -> JournalView:
 
 def read_stored_run(session: Session) -> StoredRun:
     """Return the recorded run with its document, as far as both can be read."""
-    run, damage = our_nodes.tried(lambda: read_run(session))
+    run, damage = our_nodes.try_reading(lambda: read_run(session))
     if run is None:
         return StoredRun(damage=damage)
-    document, damage = our_nodes.tried(lambda: read_document(session, run))
+    document, damage = our_nodes.try_reading(lambda: read_document(session, run))
     return StoredRun(run, document, read_stop(session), damage)
 
 
@@ -314,7 +314,7 @@ def _epoch_damage(session: Session) -> NodeDamage | None:
     """What is wrong with the epoch of a journal that exists."""
     if session.read(znodes.EPOCH) is None and not session.exists(znodes.RECORDS_OF_TOPICS):
         return None  # the journal was never used
-    return our_nodes.tried(lambda: fencing.read_epoch(session))[1]
+    return our_nodes.try_reading(lambda: fencing.read_epoch(session))[1]
 
 
 def request_stop(

@@ -83,7 +83,7 @@ def _topic(session: Session, name: str, node: Node, found: str) -> Finding:
         return Finding(path, found, Remedy.REMOVE, effect, node.version, in_memory=True)
     in_sync = _in_sync(session, name, partitions or ())
     known = _has_lists(node.data) or len(in_sync) == len(partitions or ())
-    data = topic_bodies.mended(node.data, in_sync) if known else None
+    data = topic_bodies.mended_body(node.data, in_sync) if known else None
     if data is None:
         effect = "its replicas cannot be told: write the node by hand, or delete the topic"
         return Finding(path, found, Remedy.NONE, effect)

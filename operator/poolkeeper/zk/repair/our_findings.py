@@ -51,7 +51,7 @@ def findings(examined: Examined) -> Iterator[Finding]:
     for damage in history.read(session).damage:
         yield _finding(examined, damage)
     if all(damage.path != znodes.ASKED for damage in view.damage):
-        _, pending = our_nodes.tried(lambda: pending_plan.read(session))
+        _, pending = our_nodes.try_reading(lambda: pending_plan.read(session))
         if pending is not None:
             yield _removed(session, znodes.ASKED, pending.found, _REMOVED[znodes.ASKED])
 

@@ -82,7 +82,7 @@ def _left(
 ) -> Finding:
     """Restore what was before; what moves of a lost run still `needed` is left."""
     record, live = recorded.record, recorded.live or {}
-    restored = throttles.restored(live, record.original, [record.ours])
+    restored = throttles.values_to_restore(live, record.original, [record.ours])
     found = f"the throttles of a run that is gone are not set on {_name(entity)} any more"
     effect = "the record of them is removed"
     if restored:

@@ -24,7 +24,7 @@ from poolkeeper.zk.codecs.json_bodies import INTEGER_MAX
 MOVING_KEYS = ("adding_replicas", "removing_replicas")
 
 
-def mended(data: bytes, in_sync: Mapping[int, Replicas]) -> bytes | None:
+def mended_body(data: bytes, in_sync: Mapping[int, Replicas]) -> bytes | None:
     """Return what the node should hold, or None if that cannot be told.
 
     `in_sync`: the in-sync replicas of every partition that has a state, the leader first.

@@ -39,7 +39,7 @@ PARTS = (
     ],
 )
 def test_what_is_approved(named, approved, found):
-    assert list(approvals.chosen(PLAN, PARTS, named, approved)) == found
+    assert list(approvals.approvals_of(PLAN, PARTS, named, approved)) == found
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_what_is_approved(named, approved, found):
 )
 def test_what_is_refused(named, words):
     with pytest.raises(Refused, match=words):
-        approvals.chosen(PLAN, PARTS, named, ())
+        approvals.approvals_of(PLAN, PARTS, named, ())
 
 
 def test_what_is_of_no_plan_at_hand_is_dropped_and_the_rest_stays():
@@ -79,14 +79,14 @@ ADOPTIONS = approvals.adoptions(
 @pytest.mark.parametrize("name", ["adoption/shop", ASKS, "4" * 8])
 def test_what_a_namespace_asks_for_is_approved(plan, name):
     parts = (*PARTS, *ADOPTIONS) if plan else ADOPTIONS
-    found = approvals.chosen(plan, parts, (name,), ())
+    found = approvals.approvals_of(plan, parts, (name,), ())
     assert found == (NamedHash(ASKS, "adoption/shop"),)
 
 
 def test_a_namespace_that_asks_for_nothing_is_refused_by_name():
     words = "'adoption/web' is no part .*waiting: adoption/shop, adoption/x"
     with pytest.raises(Refused, match=words):
-        approvals.chosen("", ADOPTIONS, ("adoption/web",), ())
+        approvals.approvals_of("", ADOPTIONS, ("adoption/web",), ())
 
 
 def test_nobody_asks():

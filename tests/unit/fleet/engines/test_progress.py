@@ -37,9 +37,9 @@ def test_only_jobs_of_the_group_that_run_count():
 def test_nothing_is_told_where_there_is_no_terminal(capsys):
     groups = []
     context = SimpleNamespace(setJobGroup=lambda group, what: groups.append(what))
-    with progress.described(context, "plan 2026-03-01") as first:
+    with progress.describe_jobs(context, "plan 2026-03-01") as first:
         pass
-    with progress.described(context, "again") as second:
+    with progress.describe_jobs(context, "again") as second:
         pass
     assert (groups, capsys.readouterr().err) == (["plan 2026-03-01", "again"], "")
     assert first != second

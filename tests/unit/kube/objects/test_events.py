@@ -8,7 +8,7 @@ from conditions import until
 from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import events
-from poolkeeper.kube.objects.events import EventRecorder, EventSource, Note, event, shortened
+from poolkeeper.kube.objects.events import EventRecorder, EventSource, Note, event, shorten
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 TOPIC = Reference("Topic", "shop", "orders", "u1")
@@ -85,7 +85,7 @@ def test_names_stay_within_what_is_allowed():
 @given(st.text(max_size=60), st.integers(1, 40), st.integers(3, 1500))
 def test_a_note_is_cut_to_bytes_and_stays_text(part, times, bytes_max):
     text = part * times
-    cut = shortened(text, bytes_max)
+    cut = shorten(text, bytes_max)
     assert len(cut.encode()) <= bytes_max
     assert cut == text or (cut.endswith("…") and text.startswith(cut[:-1]))
 

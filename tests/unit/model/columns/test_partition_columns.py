@@ -25,7 +25,7 @@ from poolkeeper.model.columns.partition_queries import (
     not_whole,
     numbers_of,
     resting_lists,
-    unsettled,
+    unsettled_partitions,
 )
 from poolkeeper.model.columns.replica_lists import ReplicaLists, whole_numbers
 from poolkeeper.model.topology import Partition, Topic
@@ -161,7 +161,12 @@ def test_what_is_asked_of_a_topic_needs_no_objects(by_column: bool) -> None:
         Partition(7, (3,), leader=-1),
     )
     rows = TopicPartitions(PartitionColumns.of(found), 0, 3) if by_column else found
-    asked = leaders_of(rows), longest_of(rows), last_of(rows), list(unsettled(rows, {1, 2}))
+    asked = (
+        leaders_of(rows),
+        longest_of(rows),
+        last_of(rows),
+        list(unsettled_partitions(rows, {1, 2})),
+    )
     assert asked == ([1, None, -1], 3, (7, (3,)), list(found))
     assert longest_of(rows[:0]) == 0
 
@@ -169,7 +174,7 @@ def test_what_is_asked_of_a_topic_needs_no_objects(by_column: bool) -> None:
 def test_partitions_that_are_led_and_in_sync_are_settled() -> None:
     columns = PartitionColumns.of([Partition(0, (1, 2), leader=1, isr=(1, 2))])
     rows = TopicPartitions(columns, 0, 1)
-    assert [list(unsettled(rows, live)) for live in ({1}, {2})] == [[], list(rows)]
+    assert [list(unsettled_partitions(rows, live)) for live in ({1}, {2})] == [[], list(rows)]
 
 
 @examples(200)

@@ -19,7 +19,7 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.topology import Cluster, Partition, Topic
 from poolkeeper.planning.audit import fast_path
-from poolkeeper.planning.audit.audit import state_after, worsened
+from poolkeeper.planning.audit.audit import state_after, worse_pools
 from poolkeeper.planning.audit.excess import excesses, live_state, partition_excess
 from poolkeeper.planning.audit.incremental import leaves_worse, lists_leave_worse
 from poolkeeper.planning.audit.moves import move_violations
@@ -94,7 +94,7 @@ def test_changes_say_what_whole_states_say(data: st.DataObject) -> None:
             max_size=1,
         )
     )
-    worse = list(worsened(rules, before, state_after(plan, before), forgiven))
+    worse = list(worse_pools(rules, before, state_after(plan, before), forgiven))
     assert leaves_worse(rules, plan, plan.moves, forgiven) == bool(worse)
 
 

@@ -16,7 +16,7 @@ from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals.cool_down import (
     Cooled,
     begun,
-    cooled,
+    cool,
     evens_out,
     waits_until_ms,
     without_goals,
@@ -146,7 +146,7 @@ def test_what_is_remembered_of_a_run():
 )
 def test_what_waits_and_what_goes(wanted, seen, goes, held):
     plan = make_plan(wanted, seen)
-    found = cooled(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen))
+    found = cool(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen))
     assert paths(found.plan).keys() == goes
     assert len(plan.moves) - len(found.plan.moves) == held
     assert found.waits_until_ms == (LATER_MS if held else None)
@@ -157,7 +157,7 @@ def test_what_waits_and_what_goes(wanted, seen, goes, held):
 def test_moves_that_go_have_the_targets_of_the_whole_plan():
     wanted, seen = DRAINED
     plan = make_plan(wanted, seen)
-    found = cooled(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen)).plan
+    found = cool(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen)).plan
     assert found.moves == plan.moves[:1]
     assert (found.steps, found.problems) == (plan.steps, plan.problems)
 
@@ -166,14 +166,14 @@ def test_partitions_do_not_wait_for_moves_that_wait():
     wanted, seen = GROWING
     plan = make_plan(wanted, seen)
     assert [type(step) for step in plan.steps] == []
-    found = cooled(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen)).plan
+    found = cool(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen)).plan
     assert [type(step) for step in found.steps] == [AddPartitions]
 
 
 def test_what_the_rest_alone_would_break_is_planned_anew():
     wanted, seen = DRAINED
     plan = make_plan(wanted, seen)
-    found = cooled(plan, wanted, LATER_MS, planner(seen), lambda wanted: False)
+    found = cool(plan, wanted, LATER_MS, planner(seen), lambda wanted: False)
     assert found.plan.moves == make_plan(without_goals(wanted), seen).moves
 
 
@@ -183,9 +183,9 @@ def test_nothing_is_planned_again_where_nothing_waits():
 
     wanted, seen = DRAINED
     plan = make_plan(wanted, seen)
-    assert cooled(plan, wanted, None, never, never) == Cooled(plan)
+    assert cool(plan, wanted, None, never, never) == Cooled(plan)
     balanced = make_plan(wanted, cluster((1, 2, 3, 4), topic("t", (2,), (3,), (4,))))
-    assert cooled(balanced, wanted, LATER_MS, never, never) == Cooled(balanced)
+    assert cool(balanced, wanted, LATER_MS, never, never) == Cooled(balanced)
 
 
 def test_log_directories_are_evened_out_all_the_same():
@@ -199,7 +199,7 @@ def test_log_directories_are_evened_out_all_the_same():
     ]
     seen = Cluster("main", brokers, {"t": Topic("t", tuple(partitions), config={})}, id="c1")
     plan = make_plan(wanted, seen)
-    found = cooled(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen))
+    found = cool(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen))
     assert len(plan.moves) == 3
     assert found.plan.moves == ()
     assert {type(step) for step in found.plan.steps} == {MoveLogDir}
@@ -211,7 +211,7 @@ def test_laws_of_what_is_left(instance):
     wanted, seen, gone = instance
     plan = make_plan(wanted, seen, gone=gone)
     lawful = lawful_for(wanted, seen, gone)
-    found = cooled(plan, wanted, LATER_MS, planner(seen, gone), lawful)
+    found = cool(plan, wanted, LATER_MS, planner(seen, gone), lawful)
     assert lawful(found.plan)
     assert found.plan.fingerprint == plan.fingerprint
     # What has another reason than balance goes now.

@@ -18,7 +18,7 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.problems import Recorded
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.proposals.reuse import renewed
+from poolkeeper.planning.proposals.reuse import renew
 
 SIZE = 100
 HEAL, BALANCE = 0, 4
@@ -156,7 +156,7 @@ BETWEEN_OTHERS = replace(BETWEEN, partition=1)
     ],
 )
 def test_whether_the_plan_that_was_shown_stays(shown, fresh, seen, stays) -> None:
-    found = renewed(shown, fresh, seen)
+    found = renew(shown, fresh, seen)
     assert (None if found is None else (found.hash, found.moves)) == (
         (shown.hash, shown.moves) if stays else None
     )
@@ -166,5 +166,5 @@ def test_what_needs_no_approval_is_that_of_the_fresh_plan() -> None:
     old, new = (PlanProblem("p", "", Recorded(said)) for said in ("old", "new"))
     shown = plan(move(0), ELECT, DELETE, old)
     fresh = plan(move(1), CREATE, ELECT_OTHERS, DELETE, new)
-    found = renewed(shown, fresh, cluster())
+    found = renew(shown, fresh, cluster())
     assert found == replace(shown, steps=(CREATE, ELECT, DELETE), problems=(new,))

@@ -7,7 +7,7 @@ import pytest
 import builders
 from builders import partition, topic
 from poolkeeper.model.topology import Cluster, Partition, TopicPartition
-from poolkeeper.planning.run_state.unclean_elections import KEY, happened
+from poolkeeper.planning.run_state.unclean_elections import KEY, unclean_elections_between
 
 T0 = TopicPartition("t", 0)
 
@@ -48,7 +48,7 @@ BEFORE = cluster(state(1, 1, epoch=1))
     ],
 )
 def test_who_was_elected_uncleanly(after: Cluster, found: tuple[TopicPartition, ...]) -> None:
-    assert happened(BEFORE, after) == found
+    assert unclean_elections_between(BEFORE, after) == found
 
 
 UNION = (3, 4, 1, 2)
@@ -89,10 +89,10 @@ TARGETS_LIVE = {"live": (3, 4), "config": ALLOWED}
 def test_a_target_elected_in_the_middle_of_a_move(
     after: Cluster, found: tuple[TopicPartition, ...]
 ) -> None:
-    assert happened(MOVING, after) == found
+    assert unclean_elections_between(MOVING, after) == found
 
 
 def test_a_target_elected_soon_after_the_request() -> None:
     before = cluster(state(1, 1, 2), live=(1, 2, 3, 4), config=ALLOWED)
     elected = state(3, 3, epoch=2, replicas=UNION, adding=(3, 4))
-    assert happened(before, cluster(elected, **TARGETS_LIVE)) == (T0,)
+    assert unclean_elections_between(before, cluster(elected, **TARGETS_LIVE)) == (T0,)

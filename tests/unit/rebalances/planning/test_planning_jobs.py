@@ -85,7 +85,7 @@ class Server:
     def keep(self, answer):
         """Write an answer as the driver does."""
         text = answer.to_json()
-        kept = configmap_blob.Text(text_chunks.chunked(text, 100), text_chunks.digest_of(text))
+        kept = configmap_blob.Text(text_chunks.chunks_of(text, 100), text_chunks.digest_of(text))
         uid = self.found[f"{JOBS}/{JOB}"]["metadata"]["uid"]
         owner = jobs.owner(JOB, uid)
         configmap_blob.write(self, "ours", jobs.answer_name(JOB), owner, kept, {})
@@ -107,7 +107,7 @@ def test_a_question_becomes_a_job_that_is_let_go_once_its_question_is_there(serv
     assert server.names() == [JOB, f"{JOB}-question-0"]
     assert server.found[f"{JOBS}/{JOB}"]["spec"]["suspend"] is False
     kept = configmap_blob.read(server, "ours", f"{JOB}-question")
-    assert text_chunks.joined(kept.chunks, QUESTION.digest) == QUESTION.to_json()
+    assert text_chunks.join_chunks(kept.chunks, QUESTION.digest) == QUESTION.to_json()
 
 
 def test_asking_again_changes_nothing(server, engine):

@@ -14,7 +14,7 @@ from poolkeeper.reconcile.observe.settling import (
     LISTS_SETTLE_MS,
     SETTLE_MS,
     Settling,
-    settling,
+    settling_of,
 )
 from unit.reconcile.situations import NOW_MS, PLAN, RUN
 
@@ -43,7 +43,7 @@ class Brokers:
 def settled(brokers, age_ms, foreign=(), document=DOCUMENT):
     run = replace(RUN, phase=Phase.THROTTLING, rates=(100,), throttled_ms=NOW_MS - age_ms)
     context = PassContext(None, lambda: NOW_MS, brokers)
-    return settling(context, run, document, foreign)
+    return settling_of(context, run, document, foreign)
 
 
 IN_FORCE, HIDDEN, DENIED = {1: True, 2: True}, {1: True, 2: None}, {1: True, 2: False}

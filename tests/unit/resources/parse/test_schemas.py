@@ -137,7 +137,7 @@ def test_patterns_of_sizes_and_durations_are_those_that_are_read(plural):
 def test_defaults_satisfy_their_own_schema(plural):
     for path, schema in nodes(root(plural)["properties"]["spec"]):
         if "default" in schema:
-            validator = jsonschema.Draft4Validator(schemas.prepared(schema))
+            validator = jsonschema.Draft4Validator(schemas.prepare_schema(schema))
             assert validator.is_valid(schema["default"]), path
 
 

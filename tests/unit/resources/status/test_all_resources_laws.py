@@ -139,7 +139,7 @@ def test_statuses_are_sound_and_a_fixpoint(
 def _schema(kind: str) -> Draft4Validator:
     """What the API server would take: closed, as it drops what it does not know."""
     whole = schemas.definition(f"{kind.lower()}s")["spec"]["versions"][0]["schema"]
-    return Draft4Validator(schemas.prepared(whole["openAPIV3Schema"]["properties"]["status"]))
+    return Draft4Validator(schemas.prepare_schema(whole["openAPIV3Schema"]["properties"]["status"]))
 
 
 def _check(status: dict[str, Any]) -> None:

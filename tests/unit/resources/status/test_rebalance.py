@@ -35,7 +35,7 @@ OWN = f"sha256:{'2' * 64}"
 SPEC = RebalanceSpec("spring")
 OBJECT = read_object(body("Rebalance", "spring", {}, generation=3))
 SCHEMA = jsonschema.Draft4Validator(
-    schemas.prepared(
+    schemas.prepare_schema(
         schemas.definition("rebalances")["spec"]["versions"][0]["schema"]["openAPIV3Schema"][
             "properties"
         ]["status"]

@@ -115,6 +115,6 @@ def test_the_lock_is_among_processes(tmp_path):
         run = subprocess.run([sys.executable, "-c", probe, file], capture_output=True, check=False)
         return run.returncode == 0
 
-    with artifacts.locked(file):
+    with artifacts.hold_lock(file):
         assert not others_get_it()
     assert others_get_it()

@@ -105,7 +105,7 @@ def test_a_name_in_use_is_refused_and_one_of_an_orphan_is_not(tmp_path):
 
 def test_no_two_sandboxes_share_a_port(tmp_path):
     made = [records.claim(tmp_path, state(f"s{n}"), [(1, "a"), (2, None)]) for n in range(5)]
-    with records.locked(tmp_path):
+    with records.hold_lock(tmp_path):
         made[0] = records.extend(tmp_path, made[0], [(3, "c")])
     ports = [port for one in made for port in one.ports]
     assert len(set(ports)) == len(ports) == 16

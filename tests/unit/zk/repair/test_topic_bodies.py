@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolkeeper.zk.codecs.kafka_nodes import TopicNode
-from poolkeeper.zk.repair.topic_bodies import mended, mended_config
+from poolkeeper.zk.repair.topic_bodies import mended_body, mended_config
 
 IN_SYNC = {0: (2, 1), 1: (3,)}
 
@@ -60,7 +60,7 @@ def body(partitions: Any, **more: Any) -> bytes:
 def test_lists_are_as_they_were_before_the_poison(
     found: bytes, partitions: Mapping[str, list[int]], more: Mapping[str, object]
 ) -> None:
-    data = mended(found, IN_SYNC)
+    data = mended_body(found, IN_SYNC)
     assert data is not None
     written = json.loads(data)
     assert written["partitions"] == partitions
@@ -78,7 +78,7 @@ def test_lists_are_as_they_were_before_the_poison(
     ],
 )
 def test_what_cannot_be_told_is_left(found: bytes, in_sync: Mapping[int, tuple[int, ...]]) -> None:
-    assert mended(found, in_sync) is None
+    assert mended_body(found, in_sync) is None
 
 
 JSON = st.recursive(
@@ -99,17 +99,17 @@ def test_what_is_written_is_what_every_controller_starts_with(
     partitions: Any, adding: Any, removing: Any, topic_id: Any
 ) -> None:
     fields = {"adding_replicas": adding, "removing_replicas": removing, "topic_id": topic_id}
-    data = mended(body(partitions, **fields), IN_SYNC)
+    data = mended_body(body(partitions, **fields), IN_SYNC)
     if data is None:
         return
     node = TopicNode.decode(data)
     assert sorted(node.partitions) == list(range(len(node.partitions)))
     for partition, replicas in node.partitions.items():
         assert set(replicas) - set(node.removing.get(partition, ()))
-    assert mended(data, IN_SYNC) == data
+    assert mended_body(data, IN_SYNC) == data
 
 
 @given(data=st.binary(max_size=60))
 def test_any_bytes_are_mended_or_left(data: bytes) -> None:
-    mended(data, IN_SYNC)
+    mended_body(data, IN_SYNC)
     mended_config(data)

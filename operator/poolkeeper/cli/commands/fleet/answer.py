@@ -137,7 +137,7 @@ def _read_request(source: Path, digest: str | None) -> "RebalanceRequest":
         raise Refused(f"{source}: cannot be read: {failed}") from failed
     if digest is None:
         raise click.UsageError("--digest goes with a request in pieces")
-    return RebalanceRequest.from_json(text_chunks.joined(pieces, digest))
+    return RebalanceRequest.from_json(text_chunks.join_chunks(pieces, digest))
 
 
 def _plan_clusters(
@@ -186,7 +186,7 @@ class _Answers:
         from poolkeeper.kube.jobs import configmap_blob, jobs
         from poolkeeper.rebalances.planning import text_chunks
 
-        stored = configmap_blob.Text(text_chunks.chunked(text), text_chunks.digest_of(text))
+        stored = configmap_blob.Text(text_chunks.chunks_of(text), text_chunks.digest_of(text))
         owner = jobs.owner(self.job, self.uid)
         self.texts.write(jobs.answer_name(self.job), owner, stored, jobs.labels(self.job))
         self.api.close()

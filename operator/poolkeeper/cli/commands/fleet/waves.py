@@ -193,7 +193,7 @@ def report(
         raise Refused(f"--until {until} is before the day of the report, {day}")
     shown = day_report.ReportInputs(sites, made_ms, until)
     found = day_report.day_report(work.engine, day_clusters.day_of(lake, storage, day), shown)
-    names = plan_pages.chosen(found, options.pages)
+    names = plan_pages.choose_clusters(found, options.pages)
     pages = plan_pages.write_pages(work.engine, lake, storage, found, names)
     made = [each.cluster for each in pages if each.missing is None]
     missing = [each.missing for each in pages if each.missing is not None]

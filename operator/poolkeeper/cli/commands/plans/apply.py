@@ -28,7 +28,7 @@ from poolkeeper.cli.output.left_undone import Undone
 from poolkeeper.cli.output.plans import plan_text
 from poolkeeper.cli.output.runs import progress
 from poolkeeper.cluster_connections import ClusterConnections
-from poolkeeper.controller.loops.audit_notes import noting
+from poolkeeper.controller.loops.audit_notes import note_commits
 from poolkeeper.controller.loops.drive import drive
 from poolkeeper.errors import DamagedNode, Refused, StalePlan
 from poolkeeper.frozen import frozen
@@ -301,7 +301,7 @@ def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder, check: interru
     trail = AuditTrail(command.emit, command.target.name, "apply")
     trail.concern(plan.hash)
     with cluster_reading.session(command.target) as session:
-        found = hand_over.hand_over(session, plan.hash, noting(trail), check)
+        found = hand_over.hand_over(session, plan.hash, note_commits(trail), check)
     if found is HandOver.GONE:
         printing.warn([f"{holder} is gone: the plan is carried out here"])
         return _drive(command, plan, check)

@@ -191,7 +191,7 @@ def _without_effect(
     approvals = frozenset(desired.cluster.approval.plans) - look.carried_out
     if not approvals or made.empty:
         return ()
-    unknown = approval.unmatched(made, approval.unmatched(asked, approvals))
+    unknown = approval.unmatched_approvals(made, approval.unmatched_approvals(asked, approvals))
     if unknown:
         unknown -= hand_over.known_hashes(desired, seen.cluster, seen.records)
     return wording.sentences(approval.waits_of(asked, approvals, unknown))

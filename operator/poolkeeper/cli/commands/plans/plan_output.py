@@ -134,7 +134,7 @@ def show(
     else:
         left = beside.capacities_after(plan, desired, observed)
         if waits:
-            printing.emit(plan_text.blocked(waits, ink.of_output()) + "\n")
+            printing.emit(plan_text.blocked_text(waits, ink.of_output()) + "\n")
         text = plan_text.render(
             plan,
             desired,
@@ -153,7 +153,7 @@ def show(
         if foretold is not None:
             from poolkeeper.rehearsal.results import foretelling
 
-            printing.emit("\n" + "\n".join(foretelling.told(*foretold)))
+            printing.emit("\n" + "\n".join(foretelling.forecast_lines(*foretold)))
         if beside.balance_waits_until_ms is not None:
             until = moment(beside.balance_waits_until_ms)
             printing.emit(

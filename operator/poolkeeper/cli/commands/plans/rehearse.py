@@ -242,7 +242,7 @@ def _compare(left: Rehearsed, right: Rehearsed, output: str) -> int:
         printing.emit_json(body)
     else:
         names = ("as declared", "against")
-        printing.emit(rehearsal_text.compared(left.shown, right.shown, names))
+        printing.emit(rehearsal_text.comparison_text(left.shown, right.shown, names))
     return BADLY if left.shown.bad or right.shown.bad else 0
 
 
@@ -263,6 +263,6 @@ def _suggest(subject: Subject, settings: Settings, output: str, asked: dict[str,
         body = {"version": document.VERSION, "execution": found.best.as_data(), **summary}
         printing.emit_json(body)
     else:
-        printing.emit(f"# {rehearsal_text.ended(found.best.run)}, of {found.tried} rehearsals")
+        printing.emit(f"# {rehearsal_text.end_text(found.best.run)}, of {found.tried} rehearsals")
         printing.emit("\n".join(lines))
     return 0

@@ -65,8 +65,8 @@ def stored_plan(session: Session, hash_prefix: str) -> Plan:
         raise Refused(
             f"{hash_prefix!r} is too short (expected {PREFIX_MIN} digits of the hash or more)"
         )
-    run, run_damage = our_nodes.tried(lambda: journal.read_run(session))
-    asked, asked_damage = our_nodes.tried(lambda: pending_plan.read(session))
+    run, run_damage = our_nodes.try_reading(lambda: journal.read_run(session))
+    asked, asked_damage = our_nodes.try_reading(lambda: pending_plan.read(session))
     if run is not None and run.plan.removeprefix(ALGORITHM).startswith(digits):
         document = journal.read_document(session, run)
         if document is None:

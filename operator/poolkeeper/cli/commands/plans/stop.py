@@ -6,7 +6,7 @@ from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.options import ClusterSelection, Decorator
 from poolkeeper.cli.output import printing
-from poolkeeper.controller.loops.audit_notes import noting
+from poolkeeper.controller.loops.audit_notes import note_commits
 from poolkeeper.errors import DamagedNode
 from poolkeeper.model.execution.runs import Run, StopRequest
 from poolkeeper.telemetry.audit import AuditTrail, Emit
@@ -71,7 +71,7 @@ def _request(address: ClusterSelection, request: StopRequest, output: str, emit:
         trail = AuditTrail(emit, target.name, "rollback" if request.at_once else "stop")
         if before.run is not None:
             trail.concern(before.run.plan, before.run.stage)
-        run = journal.request_stop(session, request, noting(trail))
+        run = journal.request_stop(session, request, note_commits(trail))
         holder = fencing.who_holds(session)
     request = request.added_to(before.stored.stop)
     if run is not None:

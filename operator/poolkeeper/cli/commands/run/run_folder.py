@@ -120,7 +120,7 @@ class FolderWatch:
             printing.warn([f"cluster {name} is no longer declared: {what}"])
         if only_looked:
             thread.outcome = Outcome(State.WAITING)
-        thread.desired = loop.leaving(thread.desired)
+        thread.desired = loop.desired_when_leaving(thread.desired)
         thread.config.wake.set()
         self._let_go()
 

@@ -103,7 +103,7 @@ def summary(plan: Plan, *, noted: bool = False) -> str:
     return f"Plan: {', '.join(done)}."
 
 
-def blocked(waits: Sequence[Wait], ink: Ink = PLAIN) -> str:
+def blocked_text(waits: Sequence[Wait], ink: Ink = PLAIN) -> str:
     """What keeps moves from starting, shown before everything else.
 
     A line each, which is not folded: people copy from it what they have to set or run.

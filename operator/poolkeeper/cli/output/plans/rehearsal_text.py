@@ -37,7 +37,7 @@ def empty(plan: Plan) -> str:
     return f"nothing to rehearse: the plan for {plan.cluster} is empty"
 
 
-def ended(found: Rehearsal) -> str:
+def end_text(found: Rehearsal) -> str:
     """How a rehearsal ended, in a few words."""
     if found.end is End.FINISHED:
         return f"finished after {fine_duration(found.seconds)}"
@@ -61,7 +61,7 @@ def _head(found: Rehearsal) -> Iterator[str]:
             f" (predicted {fine_duration(made.seconds)},"
             f" at least {fine_duration(made.lower_bound_seconds)} at the rate of the plan)"
         )
-    yield f"It {ended(found)}{bound}"
+    yield f"It {end_text(found)}{bound}"
 
 
 def _margins(found: Rehearsal) -> Iterator[str]:
@@ -178,13 +178,13 @@ def _storm(storm: Storm) -> Iterator[str]:
     yield ""
     faults = ", ".join(each.text for each in worst.faults)
     yield f"Storm of {count(len(storm.runs), 'fault')}; the worst: {faults}"
-    yield f"  it {ended(worst)}"
+    yield f"  it {end_text(worst)}"
     yield f"  --storm 1 --seed {seed} replays it"
     for fault in worst.faults:
         yield from _fault(fault, alone=len(worst.faults) == 1)
 
 
-def compared(left: Rehearsal, right: Rehearsal, names: Sequence[str]) -> str:
+def comparison_text(left: Rehearsal, right: Rehearsal, names: Sequence[str]) -> str:
     """Two rehearsals side by side."""
     rows = [
         ("", *names),

@@ -59,7 +59,7 @@ def health(cluster: Cluster) -> Health:
     return Health(frozenset(under_replicated), frozenset(under_min_isr))
 
 
-def closed(
+def closed_gates(
     cluster: Cluster, baseline: Health, moves: Sequence[Move], ours: Collection[TopicPartition]
 ) -> tuple[Wait, ...]:
     """Return why no stage may start now; empty if it may.

@@ -77,10 +77,10 @@ def entries_of(cluster: Cluster) -> Entries:
 
 def classify(moves: Sequence[Move], cluster: Cluster) -> tuple[MoveProgress, ...]:
     """Classify every move of a plan against what was observed; same order as `moves`."""
-    return tuple(classified(moves, cluster))
+    return tuple(classify_lazily(moves, cluster))
 
 
-def classified(moves: Iterable[Move], cluster: Cluster) -> Iterator[MoveProgress]:
+def classify_lazily(moves: Iterable[Move], cluster: Cluster) -> Iterator[MoveProgress]:
     """Classify the moves one after another, for who may know enough before the last."""
     entries = entries_of(cluster)
     if entries:

@@ -70,10 +70,12 @@ def next_rate(rate: int, start: int, signals: RateSignals, changes: int = 0) -> 
     least = _least(start, signals.ingest_bytes_per_s)
     if signals.out_of_sync or signals.behind:
         reason = RateReason.OUT_OF_SYNC if signals.out_of_sync else RateReason.FALLING_BEHIND
-        return NextRate(max(throttles.adapted(rate, start, healthy=False), least), reason)
+        return NextRate(
+            max(throttles.next_adaptive_rate(rate, start, healthy=False), least), reason
+        )
     if rate < least:
         return NextRate(least, RateReason.INGEST)
-    risen = throttles.adapted(rate, start, healthy=True)
+    risen = throttles.next_adaptive_rate(rate, start, healthy=True)
     if risen <= rate or changes >= CHANGES_MAX:
         return NextRate(rate, RateReason.HIGHEST)
     copied = signals.copied_bytes_per_s
@@ -152,7 +154,7 @@ def _lag(sizes: Mapping[int, int], leader: int, follower: int) -> int | None:
     return sizes[leader] - sizes[follower]
 
 
-def copied(
+def copied_rate(
     looks: Sequence[SizeLook], arriving: Mapping[TopicPartition, Collection[int]]
 ) -> float | None:
     """Return the bytes per second that the busiest broker of the `arriving` replicas received."""

@@ -73,7 +73,7 @@ def _is_limited(values: ThrottleValues) -> bool:
     return any(value for key, value in values.items() if key != LOG_DIRS_RATE)
 
 
-def changed(reading: ThrottleReading, running: Collection[str]) -> tuple[Wait, ...]:
+def changed_throttles(reading: ThrottleReading, running: Collection[str]) -> tuple[Wait, ...]:
     """Name the throttles of the run under way that somebody else has changed to another value."""
     topics = (name for name, each in sorted(reading.topics.items()) if _is_changed(each, running))
     brokers = (id_ for id_, each in sorted(reading.brokers.items()) if _is_changed(each, running))
@@ -115,4 +115,4 @@ def _named(reason: WaitReason, throttled: Throttled) -> tuple[Wait, ...]:
 def _is_in_force(recorded: RecordedThrottles) -> bool:
     """Whether a value of ours is in place; also where that cannot be read."""
     record, live = recorded.record, recorded.live
-    return live is None or bool(throttles.restored(live, record.original, [record.ours]))
+    return live is None or bool(throttles.values_to_restore(live, record.original, [record.ours]))

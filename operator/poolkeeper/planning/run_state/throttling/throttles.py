@@ -143,7 +143,7 @@ def to_set(
     return {key: value for key, value in differing.items() if key not in foreign}, foreign
 
 
-def restored(
+def values_to_restore(
     live: ThrottleValues, saved: ThrottleValues, ours: Sequence[ThrottleValues]
 ) -> dict[str, str | None]:
     """Return what to write back: each key whose live value is one of ours and not the saved one.
@@ -157,7 +157,7 @@ def restored(
     }
 
 
-def adapted(rate_bytes_per_s: int, start_bytes_per_s: int, *, healthy: bool) -> int:
+def next_adaptive_rate(rate_bytes_per_s: int, start_bytes_per_s: int, *, healthy: bool) -> int:
     """Return the next adaptive rate: a quarter of the start more, or half.
 
     Bounds: 1 MiB/s below (or the start, if that is lower), 16 times the start above.

@@ -55,7 +55,7 @@ def _excess(rules: Rules, home: AuditHome, lists: Ints) -> Ints:
         if home.evacuate:
             found[:, 2] = to_empty.sum(axis=1)
         return found
-    again = repeated(lists) & there
+    again = repeated_slots(lists) & there
     members = np.isin(lists, np.array(sorted(rules.members[home.pool]), dtype=np.int64))
     found[:, 0] = again.sum(axis=1)
     found[:, 1] = (there & ~members).sum(axis=1)
@@ -65,7 +65,7 @@ def _excess(rules: Rules, home: AuditHome, lists: Ints) -> Ints:
     return found
 
 
-def repeated(lists: Ints) -> Bools:
+def repeated_slots(lists: Ints) -> Bools:
     """By slot, whether an earlier slot of the list has the same."""
     found = np.zeros(lists.shape, dtype=bool)
     for slot in range(1, lists.shape[1]):

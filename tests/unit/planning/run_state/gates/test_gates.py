@@ -152,7 +152,7 @@ def move(number=0, path=((1, 2), (3, 2)), urgency=4) -> Move:
     ],
 )
 def test_a_stage_does_not_start_behind_a_closed_gate(seen, baseline, moves, expected):
-    assert gates.closed(seen, baseline, moves, ()) == expected
+    assert gates.closed_gates(seen, baseline, moves, ()) == expected
 
 
 @pytest.mark.parametrize(

@@ -173,9 +173,9 @@ def test_what_the_busiest_broker_receives():
     first = SizeLook(1000, {T0: {1: 100, 3: 10}, T1: {1: 100}}, {})
     then = SizeLook(3000, {T0: {1: 100, 3: 30, 4: 8}, T1: {1: 100, 3: 50}}, {})
     arriving = {T0: {3, 4}, T1: {3}}
-    assert adaptive_rate.copied([first, then], arriving) == (20 + 50) * 1000 / 2000
-    assert adaptive_rate.copied([then], arriving) is None
-    assert adaptive_rate.copied([first, then], {T0: {9}}) is None
+    assert adaptive_rate.copied_rate([first, then], arriving) == (20 + 50) * 1000 / 2000
+    assert adaptive_rate.copied_rate([then], arriving) is None
+    assert adaptive_rate.copied_rate([first, then], {T0: {9}}) is None
 
 
 def test_what_the_copies_must_keep_up_with():

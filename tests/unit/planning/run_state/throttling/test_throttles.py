@@ -45,7 +45,7 @@ def test_a_list_too_long_for_kafka_is_written_as_every_replica():
     ],
 )
 def test_only_what_is_still_ours_is_restored(live, saved, expected):
-    assert throttles.restored(live, saved, [{"k": "9"}, {"k": "8"}]) == expected
+    assert throttles.values_to_restore(live, saved, [{"k": "9"}, {"k": "8"}]) == expected
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_only_what_is_still_ours_is_restored(live, saved, expected):
     ],
 )
 def test_the_adaptive_rate_grows_by_steps_and_halves(rate, start, healthy, expected):
-    assert throttles.adapted(rate, start, healthy=healthy) == expected
+    assert throttles.next_adaptive_rate(rate, start, healthy=healthy) == expected
 
 
 def test_a_rate_below_the_ingest_is_hopeless_and_says_the_numbers():

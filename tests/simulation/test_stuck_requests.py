@@ -12,20 +12,26 @@ import pytest
 from matrices import in_part, soak
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
-from poolkeeper.model.execution.runs import StopRequest
-from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Remedies, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.reassignments.stalls import ATTEMPTS_MAX
-from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster, body_of
-from poolkeeper.zk import znodes
-from poolkeeper.zk.journal import runs
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, body_of
 from simulation import invariants
 from simulation.executors import Executor, converged
-from simulation.stuck_runs import MB, deleted_in_flight, made
+from simulation.stuck_requests import (
+    C,
+    R,
+    assert_moved,
+    at_rest_after,
+    entry,
+    kinds,
+    said,
+    without_detail,
+)
+from simulation.stuck_runs import MB, made
 
-R, C = WaitReason, Consequence
 ALLOWED = Remedies(remove_stale_requests=True, allow_controller_failover=True)
 U0 = (TopicPartition("u", 0),)
 
@@ -34,10 +40,6 @@ def keyed() -> dict[str, Any]:
     body = body_of({("u", 0): [1, 2]})
     body["partitions"][0]["log_dirs"] = ["any", "any"]
     return body
-
-
-def entry(topic: str, partition: int, *ids: Any) -> dict[str, Any]:
-    return body_of({(topic, partition): ids})
 
 
 DAMAGED: dict[str, tuple[Any, Wait]] = {
@@ -54,8 +56,10 @@ DAMAGED: dict[str, tuple[Any, Wait]] = {
     ),
 }
 """What a controller of 2.4 or later leaves there, and notices no request any more."""
+
 CARRIED_OUT = ("string ids", "no replicas", "ids twice", "unknown broker", "good")
 """What a controller up to 1.0 carries out at once where it is added."""
+
 ADDED: dict[str, tuple[Any, Wait]] = {
     **DAMAGED,
     "string ids": (
@@ -96,34 +100,6 @@ ADDED: dict[str, tuple[Any, Wait]] = {
     ),
 }
 
-
-def without_detail(wait: Wait) -> Wait:
-    return replace(wait, detail="")
-
-
-def said(executor: Executor) -> set[Wait]:
-    return {without_detail(wait) for outcome in executor.seen for wait in outcome.waits}
-
-
-def kinds(executor: Executor) -> list[ActionKind]:
-    return [action.kind for outcome in executor.seen for action in outcome.did]
-
-
-def assert_moved(cluster: SimulatedCluster) -> None:
-    cluster.settle()
-    assert {id_ for ids in cluster.replicas("t").values() for id_ in ids} == {3, 4}
-    assert cluster.replicas("u")["0"] in ([3, 4], [4, 3])
-    for path in (REQUEST, "/poolkeeper/run"):
-        assert not cluster.exists(path), path
-    epoch = cluster.epoch()
-    cluster.fail_over()
-    cluster.clock.advance(5_000)
-    assert cluster.epoch() == epoch + 1, "nothing is left that stops a controller"
-
-
-# Left by somebody, before anything of ours
-
-
 BY_BOTH = [(kind, by) for by in ("brokers", "zookeeper") for kind in DAMAGED]
 
 
@@ -150,7 +126,7 @@ def test_without_the_remedy_it_is_named_and_left(kind: str) -> None:
     cluster, executor = made("3.9.2", Remedies(), api=True)
     body, expected = DAMAGED[kind]
     cluster.create(REQUEST, body)
-    executor.at_rest = _after(executor, 120_000)
+    executor.at_rest = at_rest_after(executor, 120_000)
     executor.finish(passes_max=500)
     last = executor.seen[-1]
     assert last.state is State.WAITING
@@ -158,9 +134,6 @@ def test_without_the_remedy_it_is_named_and_left(kind: str) -> None:
     assert {wait.reason for wait in last.waits} & {R.REQUEST_STALE, R.REQUEST_UNNOTICED}
     assert cluster.exists(REQUEST)
     assert kinds(executor) == []
-
-
-# Beside a request of ours
 
 
 def added_to_ours(executor: Executor, body: Any) -> None:
@@ -210,21 +183,12 @@ def test_without_the_remedy_the_run_waits_and_names_what_was_added(kind: str) ->
     cluster, executor = made("3.9.2", Remedies(), api=True)
     body, expected = ADDED[kind]
     added_to_ours(executor, body)
-    executor.at_rest = _after(executor, 120_000)
+    executor.at_rest = at_rest_after(executor, 120_000)
     executor.finish(passes_max=500)
     last = executor.seen[-1]
     assert expected in set(map(without_detail, last.waits))
     assert last.waits[-1].reason in (R.REQUEST_STALE, R.REQUEST_UNNOTICED)
     assert cluster.exists(REQUEST)
-
-
-def _after(executor: Executor, time_ms: int):  # type: ignore[no-untyped-def]
-    executor.pause_s = lambda: 5.0  # nothing comes of another look
-    inner, end_ms = executor.at_rest, executor.cluster.clock.now_ms() + time_ms
-    return lambda outcome: inner(outcome) or executor.cluster.clock.now_ms() > end_ms
-
-
-# For a broker of which nothing is known
 
 
 @pytest.mark.parametrize("kafka", ["2.8.2", "3.9.2", "2.0.1", "1.1.1"])
@@ -253,7 +217,7 @@ def test_what_cancelling_it_takes_is_named(
 ) -> None:
     cluster, executor = made(kafka, remedies, api=False)
     cluster.request({("u", 0): [99, 4]})
-    executor.at_rest = _after(executor, 120_000)
+    executor.at_rest = at_rest_after(executor, 120_000)
     executor.finish(passes_max=500)
     assert executor.seen[-1].waits[-1].reason is reason
     assert cluster.exists(REQUEST)
@@ -264,7 +228,7 @@ def test_a_known_broker_that_is_away_is_waited_for() -> None:
     cluster.simulation.kill(2)
     cluster.clock.advance(10_000)
     cluster.request({("u", 0): [2, 4]})
-    executor.at_rest = _after(executor, 120_000)
+    executor.at_rest = at_rest_after(executor, 120_000)
     executor.finish(passes_max=500)
     expected = Wait(R.REQUEST_BROKER_NOT_LIVE, partitions=U0, brokers=(2,), consequence=C.HANGS)
     assert expected in executor.seen[-1].waits
@@ -310,7 +274,7 @@ def test_what_the_controller_takes_for_done_is_carried_out_by_another(
     union = [*lists["0"], 1]
     cluster.set("/brokers/topics/t", {**body, "partitions": {**lists, "0": union}})
     cluster.settle()
-    executor.at_rest = _after(executor, 120_000)
+    executor.at_rest = at_rest_after(executor, 120_000)
     executor.finish(passes_max=500)
     epoch = 2 if allowed else 1
     assert (cluster.replicas("t"), cluster.epoch()) == (
@@ -320,89 +284,3 @@ def test_what_the_controller_takes_for_done_is_carried_out_by_another(
     assert Wait(R.REQUEST_IGNORED, count=ATTEMPTS_MAX) in said(executor)
     if allowed:
         assert_moved(cluster)
-
-
-# Ours, of a topic that was deleted
-
-
-def ask_to_end(cluster: SimulatedCluster, stop: StopRequest) -> None:
-    """Do as `stop` and `rollback` do."""
-    cluster.create(znodes.RUN_STOP, runs.encode_stop(stop))
-
-
-def throttles_of(cluster: SimulatedCluster) -> set[int]:
-    return {rate for n in range(1, 5) for rate in cluster.simulation.rates_of(n).values()}
-
-
-ERAS = [("3.9.2", True), ("2.8.2", True), ("2.0.1", False)]
-
-
-@pytest.mark.parametrize(("kafka", "api"), ERAS)
-def test_a_request_whose_topic_is_gone_is_withdrawn_without_a_remedy(kafka: str, api: bool) -> None:
-    cluster, executor = made(kafka, Remedies(allow_controller_failover=not api), api=api)
-    deleted_in_flight(executor)
-    executor.finish(passes_max=200)
-    assert ActionKind.STALE_REQUEST_WITHDRAWN in kinds(executor)
-    assert R.REQUEST_STALE not in {wait.reason for wait in said(executor)}
-    assert_moved(cluster)
-    assert throttles_of(cluster) == set()
-
-
-@pytest.mark.parametrize(("kafka", "api"), ERAS)
-@pytest.mark.parametrize("at_once", [False, True], ids=["stop", "rollback"])
-@pytest.mark.parametrize("again", [None, [2, 4]], ids=["gone", "made-again"])
-def test_a_run_whose_topic_was_deleted_ends_when_it_is_asked_to(
-    kafka: str, api: bool, at_once: bool, again: list[int] | None
-) -> None:
-    cluster, executor = made(kafka, Remedies(), api=api)
-    deleted_in_flight(executor, again)
-    ask_to_end(cluster, StopRequest(at_once=at_once))
-    executor.at_rest = lambda outcome: outcome.state is State.STOPPED
-    executor.finish(passes_max=100)
-    assert not cluster.exists(REQUEST)
-    assert not cluster.exists(znodes.RUN)
-    cluster.settle()
-    assert throttles_of(cluster) == set()
-    if again is not None:
-        assert cluster.replicas("t") == {"0": again, "1": again}
-
-
-@pytest.mark.parametrize("kafka", ["3.9.2", "2.8.2"])
-def test_an_entry_for_another_topic_of_the_name_is_withdrawn_without_a_remedy(kafka: str) -> None:
-    cluster, executor = made(kafka, Remedies(), api=True)
-    deleted_in_flight(executor, [1, 2])
-    executor.finish(passes_max=200)
-    assert ActionKind.STALE_REQUEST_WITHDRAWN in kinds(executor)
-    assert_moved(cluster)
-
-
-def test_what_the_next_controller_does_to_another_topic_of_the_name_is_left_to_it() -> None:
-    """It takes the entry that was left for one for the new topic, and works on that."""
-    cluster, executor = made("3.9.2", Remedies(), api=True)
-    deleted_in_flight(executor, [1, 2])
-    cluster.simulation.set_size("t", 0, 100 * MB)
-    cluster.delete("/controller")
-    cluster.clock.advance(3_000)
-    assert len(cluster.replicas("t")["0"]) == 4
-    since = cluster.clock.now_ms()
-    executor.at_rest = lambda _: cluster.clock.now_ms() - since > 45_000
-    executor.finish(passes_max=200)
-    assert cluster.exists(REQUEST)
-    assert kinds(executor).count(ActionKind.STALE_REQUEST_WITHDRAWN) == 0
-    executor.at_rest = converged
-    executor.finish(passes_max=500)
-    assert_moved(cluster)
-
-
-def test_entries_of_others_beside_those_of_a_topic_that_is_gone_need_the_remedy() -> None:
-    cluster, executor = made("3.9.2", Remedies(), api=True)
-    deleted_in_flight(executor)
-    body = cluster.read(REQUEST)
-    body["partitions"] += entry("no", 0, 1, 2)["partitions"]
-    cluster.set(REQUEST, body)
-    ask_to_end(cluster, StopRequest(at_once=True))
-    executor.at_rest = _after(executor, 120_000)
-    executor.finish(passes_max=500)
-    named = tuple(TopicPartition(e["topic"], e["partition"]) for e in body["partitions"])
-    assert Wait(R.REQUEST_STALE, partitions=tuple(sorted(named))) in executor.seen[-1].waits
-    assert cluster.read(REQUEST) == body

@@ -7,40 +7,25 @@ import pytest
 import builders
 from builders import pool_spec, topic, topic_spec
 from poolkeeper.model.desired import Claim, Desired
-from poolkeeper.model.execution.records import Records, TopicRecord
-from poolkeeper.model.plans import DeleteTopic, SetConfig
+from poolkeeper.model.execution.records import Records
+from poolkeeper.model.plans import SetConfig
 from poolkeeper.model.specs import DeletionPolicy, TopicSpec, UnmanagedTopics
-from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
-from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import PlanOptions, make_plan
 from poolkeeper.planning.problem.topic_ownership import TopicOwners, resolve_conflicts, topic_owners
 from poolkeeper.planning.proposals import identity
-
-FAST = pool_spec("fast", 1, 2)
-SLOW = pool_spec("slow", 3, 4)
-OURS = topic_spec("orders", "slow")
-OTHERS = TopicSpec("mine", "bank", "orders", "fast", config={"retention.ms": "1"})
-
-
-def cluster(*topics: Topic) -> Cluster:
-    return builders.cluster((1, 2, 3, 4), *topics)
-
-
-def desired(
-    *specs: TopicSpec,
-    unmanaged: UnmanagedTopics = UnmanagedTopics.MANAGE,
-    **claims: tuple[Claim, ...],
-) -> Desired:
-    policy = {"unmanaged_topics": unmanaged, "default_pool": "slow"}
-    return builders.desired((FAST, SLOW), *specs, **policy, **claims)
-
-
-def recorded(**owners: str) -> Records:
-    return Records("c1", {name.replace("__", "."): TopicRecord(o) for name, o in owners.items()})
-
-
-ON_FAST = cluster(topic("orders", (1, 2), (2, 1)), topic("audit", (1,), (2,)))
+from unit.planning.problem.owned import (
+    ASKED,
+    FAST,
+    ON_FAST,
+    OTHERS,
+    OURS,
+    SLOW,
+    asked,
+    cluster,
+    desired,
+    recorded,
+)
 
 
 @pytest.mark.parametrize(
@@ -261,77 +246,6 @@ def test_a_held_topic_that_does_not_exist_is_not_created() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "records", "deleted"),
-    [
-        pytest.param(
-            desired(doomed=(Claim("orders", "shop/orders"),)),
-            recorded(orders="shop/orders"),
-            ["orders"],
-            id="its-recorded-owner-goes-and-says-so",
-        ),
-        pytest.param(
-            desired(doomed=(Claim("orders", "bank/mine"),)),
-            recorded(orders="shop/orders"),
-            [],
-            id="not-for-the-loser-of-a-conflict",
-        ),
-        pytest.param(
-            desired(doomed=(Claim("orders", "shop/orders"),)),
-            recorded(),
-            [],
-            id="not-without-a-record",
-        ),
-        pytest.param(
-            desired(OTHERS, doomed=(Claim("orders", "shop/orders"),)),
-            recorded(orders="shop/orders"),
-            [],
-            id="not-while-another-declares-it",
-        ),
-        pytest.param(
-            desired(held=(Claim("orders", "bank/mine"),), doomed=(Claim("orders", "shop/orders"),)),
-            recorded(orders="shop/orders"),
-            [],
-            id="not-while-another-names-it-wrongly",
-        ),
-        pytest.param(
-            desired(
-                astray=(Claim("orders", "bank/mine"),), doomed=(Claim("orders", "shop/orders"),)
-            ),
-            recorded(orders="shop/orders"),
-            ["orders"],
-            id="also-while-another-names-it-that-has-no-pool",
-        ),
-        pytest.param(
-            desired(),
-            Records("c1", {"orders": TopicRecord("shop/orders", (), DeletionPolicy.DELETE)}),
-            [],
-            id="not-because-its-resource-is-absent",
-        ),
-    ],
-)
-def test_only_a_topic_that_is_being_deleted_now_is_deleted(
-    wanted: Desired, records: Records, deleted: list[str]
-) -> None:
-    plan = make_plan(wanted, ON_FAST, records)
-    assert [s.topic for s in plan.steps if isinstance(s, DeleteTopic)] == deleted
-    assert check_plan(plan, wanted, ON_FAST, records) == ()
-    if deleted:
-        assert not any(move.topic in deleted for move in plan.moves)
-
-
-ASKED = builders.cluster_spec(
-    adoption=Adoption(AdoptionPolicy.APPROVE),
-    unmanaged_topics=UnmanagedTopics.EVACUATE_ONLY,
-    default_pool="slow",
-)
-
-
-def asked(*specs: TopicSpec, **claims: tuple[Claim, ...]) -> Desired:
-    """What is declared where a person approves of who takes over what exists."""
-    return replace(desired(*specs, **claims), cluster=ASKED)
-
-
-@pytest.mark.parametrize(
     ("wanted", "records", "expected"),
     [
         pytest.param(asked(OURS), recorded(), (None, False), id="nobody-s-topic"),
@@ -397,58 +311,3 @@ def test_the_audit_refuses_what_is_done_for_somebody_without_a_right() -> None:
     wanted = replace(trusting, cluster=ASKED)
     told = {v.message for v in check_plan(plan, wanted, ON_FAST, Records()) if v.topic == "orders"}
     assert "retention.ms=1 is not declared" in told
-
-
-@pytest.mark.parametrize(
-    ("wanted", "records", "deleted"),
-    [
-        pytest.param(
-            asked(OURS, doomed=(Claim("orders", "bank/mine"),)),
-            recorded(orders="bank/mine"),
-            ["orders"],
-            id="whoever-else-names-it",
-        ),
-        pytest.param(
-            asked(held=(Claim("orders", "shop/x"),), doomed=(Claim("orders", "bank/mine"),)),
-            recorded(orders="bank/mine"),
-            ["orders"],
-            id="whoever-else-names-it-wrongly",
-        ),
-        pytest.param(
-            asked(OURS, doomed=(Claim("orders", "shop/old"),)),
-            recorded(orders="shop/old"),
-            [],
-            id="not-while-another-of-the-namespace-declares-it",
-        ),
-        pytest.param(
-            desired(doomed=(Claim("orders", "shop/orders"),)),
-            Records("c1", {"orders": TopicRecord("shop/orders", (), topic_id="another")}),
-            [],
-            id="not-one-that-was-created-again",
-        ),
-    ],
-)
-def test_an_owner_deletes_its_topic(wanted: Desired, records: Records, deleted: list[str]) -> None:
-    seen = cluster(topic("orders", (1, 2), topic_id="one"))
-    plan = make_plan(wanted, seen, records)
-    assert [s.topic for s in plan.steps if isinstance(s, DeleteTopic)] == deleted
-    assert check_plan(plan, wanted, seen, records) == ()
-
-
-def test_a_topic_that_was_created_again_is_deleted_by_no_plan() -> None:
-    doomed = desired(doomed=(Claim("orders", "shop/orders"),))
-    records = recorded(orders="shop/orders")
-    plan = make_plan(doomed, ON_FAST, records)
-    of_another = {"orders": TopicRecord("shop/orders", (), created_zxid=5)}
-    orders = replace(ON_FAST.topics["orders"], created_zxid=6)
-    seen = replace(ON_FAST, topics={**ON_FAST.topics, "orders": orders})
-    told = check_plan(plan, doomed, seen, replace(records, topics=of_another))
-    assert "its ownership record does not say Delete" in {v.message for v in told}
-
-
-def test_no_plan_deletes_what_is_held() -> None:
-    doomed = desired(doomed=(Claim("orders", "shop/orders"),))
-    records = recorded(orders="shop/orders")
-    plan = make_plan(doomed, ON_FAST, records)
-    held = replace(doomed, held=frozenset({Claim("orders", "bank/mine")}))
-    assert "a Topic declares it" in {v.message for v in check_plan(plan, held, ON_FAST, records)}

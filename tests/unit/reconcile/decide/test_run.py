@@ -8,12 +8,11 @@ from builders import pool_spec
 from poolkeeper.errors import RefusalReason, Refused
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.records import BalanceRecord
-from poolkeeper.model.execution.refusals import HopelessMove
 from poolkeeper.model.execution.runs import Ending, Phase, Saved, ThrottleConflicts
 from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Urgency
-from poolkeeper.model.specs import Capacity, Remedies, Throttle, ThrottleMode, TopicSpec, Window
+from poolkeeper.model.specs import Capacity, Remedies, TopicSpec
 from poolkeeper.planning.run_state.reassignments.stalls import (
     ATTEMPTS_MAX,
     IGNORED_PAUSE_MS,
@@ -21,9 +20,7 @@ from poolkeeper.planning.run_state.reassignments.stalls import (
 )
 from poolkeeper.planning.run_state.throttling.throttles import PUT_BACK_MAX, ThrottleWatch
 from poolkeeper.planning.staging.next_stage import NothingFits, Stage
-from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.decide.decisions import (
-    BeginRun,
     CheckThrottles,
     ComputeStage,
     DoNothing,
@@ -35,22 +32,11 @@ from poolkeeper.reconcile.decide.decisions import (
     RecordThrottled,
     RequestStage,
 )
-from poolkeeper.reconcile.decide.run import decide, decide_begin
-from unit.reconcile.situations import (
-    AFTER,
-    BEFORE,
-    NOW_MS,
-    PLAN,
-    RUN,
-    T0,
-    T1,
-    between,
-    cluster,
-    desired,
-    requested,
-)
+from poolkeeper.reconcile.decide.run import decide
+from unit.reconcile.situations import AFTER, NOW_MS, PLAN, RUN, T0, between, cluster, desired
 
 R = WaitReason
+ASKED = {"ending_read": True}
 THROTTLED = Saved({"t": {}}, {1: {}, 2: {}, 3: {}})
 
 
@@ -114,7 +100,6 @@ def test_before_and_after_the_moves(at, decision):
     assert decide(at) == decision
 
 
-ASKED = {"ending_read": True}
 STAGE = Stage(((0, 1), (1, 1)), 200)
 SOUGHT = {**ASKED, "stage_computed": True, "stage": STAGE}
 IGNORED = DoNothing((Wait(R.REQUEST_IGNORED, count=ATTEMPTS_MAX),))
@@ -364,73 +349,3 @@ def test_a_run_that_evens_something_out_is_remembered_once_in_a_cool_down():
     assert stored(BalanceRecord(NOW_MS - 3_600_000)) == BalanceRecord(NOW_MS)
     assert stored(BalanceRecord(NOW_MS - 1000)) is None
     assert stored(None, Urgency.DRAIN) is None
-
-
-ALL = Authority(steps=True, plans=None)
-NIGHT = Window("0 22 * * *", 3600)
-CLOSED = Wait(R.OUTSIDE_WINDOW, until="1970-01-01 22:00 UTC")
-
-
-@pytest.mark.parametrize(
-    ("authority", "wanted", "more", "decision"),
-    [
-        pytest.param(ALL, {}, {}, BeginRun(), id="it-may-begin"),
-        pytest.param(
-            Authority(plans=frozenset({PLAN.hash})), {}, {}, BeginRun(), id="this-plan-is-approved"
-        ),
-        pytest.param(
-            Authority(steps=True),
-            {},
-            {},
-            DoNothing((Wait(R.APPROVAL_REQUIRED, hash=PLAN.hash),)),
-            id="nobody-approved",
-        ),
-        pytest.param(
-            ALL, {}, {"stopped": True}, DoNothing((Wait(R.STOPPED_BY_PERSON),)), id="stopped"
-        ),
-        pytest.param(
-            replace(ALL, settling=True), {}, {}, DoNothing((Wait(R.SETTLING),)), id="still-arriving"
-        ),
-        pytest.param(
-            Authority(plans=frozenset({PLAN.hash}), settling=True),
-            {},
-            {},
-            BeginRun(),
-            id="who-approved-knows-what",
-        ),
-        pytest.param(
-            ALL, {"windows": (NIGHT,)}, {}, DoNothing((CLOSED,)), id="outside-of-its-windows"
-        ),
-        pytest.param(
-            ALL,
-            {"restart_lock": "/lock"},
-            {"seen": cluster(restart_locked=True)},
-            DoNothing((Wait(R.RESTART_LOCKED, path="/lock"),)),
-            id="brokers-are-being-restarted",
-        ),
-    ],
-)
-def test_whether_a_run_begins(authority, wanted, more, decision):
-    seen, stopped = more.get("seen", cluster()), more.get("stopped", False)
-    found = decide_begin(PLAN, desired(**wanted), authority, seen, NOW_MS, stopped=stopped)
-    assert found == decision
-
-
-def test_a_run_that_could_never_catch_up_is_refused_with_its_numbers():
-    seen = cluster()
-    busy = seen.topics["t"].partitions[0]._replace(in_bytes_per_s=200.0)
-    topic = replace(seen.topics["t"], partitions=(busy, *seen.topics["t"].partitions[1:]))
-    seen = replace(seen, topics={"t": topic})
-    slow = desired(throttle=Throttle(ThrottleMode.FIXED, 100))
-    with pytest.raises(Refused) as refused:
-        decide_begin(PLAN, slow, ALL, seen, NOW_MS, stopped=False)
-    assert refused.value.reason is RefusalReason.THROTTLE_TOO_LOW
-    assert refused.value.facts == (HopelessMove(T0, 200.0, 100),)
-
-
-def test_a_request_of_others_closes_the_gate_also_for_what_the_run_would_request_next():
-    same = cluster(BEFORE, reassignment=requested((3, 2), (2, 3)))
-    waits = decide(between(same, **ASKED)).waits
-    assert [(wait.reason, wait.partitions) for wait in waits] == [(R.REQUEST_NOT_BEGUN, (T0, T1))]
-    ours = between(same, replace(RUN, step=((0, 1), (1, 1))), **ASKED)
-    assert isinstance(decide(ours), ComputeStage)

@@ -1,0 +1,97 @@
+"""Whether a run begins: a table of values, nothing is read or written."""
+
+from dataclasses import replace
+
+import pytest
+
+from poolkeeper.errors import RefusalReason, Refused
+from poolkeeper.model.execution.refusals import HopelessMove
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.specs import Throttle, ThrottleMode, Window
+from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.decide.decisions import BeginRun, ComputeStage, DoNothing
+from poolkeeper.reconcile.decide.run import decide, decide_begin
+from unit.reconcile.situations import (
+    BEFORE,
+    NOW_MS,
+    PLAN,
+    RUN,
+    T0,
+    T1,
+    between,
+    cluster,
+    desired,
+    requested,
+)
+
+R = WaitReason
+ASKED = {"ending_read": True}
+ALL = Authority(steps=True, plans=None)
+NIGHT = Window("0 22 * * *", 3600)
+CLOSED = Wait(R.OUTSIDE_WINDOW, until="1970-01-01 22:00 UTC")
+
+
+@pytest.mark.parametrize(
+    ("authority", "wanted", "more", "decision"),
+    [
+        pytest.param(ALL, {}, {}, BeginRun(), id="it-may-begin"),
+        pytest.param(
+            Authority(plans=frozenset({PLAN.hash})), {}, {}, BeginRun(), id="this-plan-is-approved"
+        ),
+        pytest.param(
+            Authority(steps=True),
+            {},
+            {},
+            DoNothing((Wait(R.APPROVAL_REQUIRED, hash=PLAN.hash),)),
+            id="nobody-approved",
+        ),
+        pytest.param(
+            ALL, {}, {"stopped": True}, DoNothing((Wait(R.STOPPED_BY_PERSON),)), id="stopped"
+        ),
+        pytest.param(
+            replace(ALL, settling=True), {}, {}, DoNothing((Wait(R.SETTLING),)), id="still-arriving"
+        ),
+        pytest.param(
+            Authority(plans=frozenset({PLAN.hash}), settling=True),
+            {},
+            {},
+            BeginRun(),
+            id="who-approved-knows-what",
+        ),
+        pytest.param(
+            ALL, {"windows": (NIGHT,)}, {}, DoNothing((CLOSED,)), id="outside-of-its-windows"
+        ),
+        pytest.param(
+            ALL,
+            {"restart_lock": "/lock"},
+            {"seen": cluster(restart_locked=True)},
+            DoNothing((Wait(R.RESTART_LOCKED, path="/lock"),)),
+            id="brokers-are-being-restarted",
+        ),
+    ],
+)
+def test_whether_a_run_begins(authority, wanted, more, decision):
+    seen, stopped = more.get("seen", cluster()), more.get("stopped", False)
+    found = decide_begin(PLAN, desired(**wanted), authority, seen, NOW_MS, stopped=stopped)
+    assert found == decision
+
+
+def test_a_run_that_could_never_catch_up_is_refused_with_its_numbers():
+    seen = cluster()
+    busy = seen.topics["t"].partitions[0]._replace(in_bytes_per_s=200.0)
+    topic = replace(seen.topics["t"], partitions=(busy, *seen.topics["t"].partitions[1:]))
+    seen = replace(seen, topics={"t": topic})
+    slow = desired(throttle=Throttle(ThrottleMode.FIXED, 100))
+    with pytest.raises(Refused) as refused:
+        decide_begin(PLAN, slow, ALL, seen, NOW_MS, stopped=False)
+    assert refused.value.reason is RefusalReason.THROTTLE_TOO_LOW
+    assert refused.value.facts == (HopelessMove(T0, 200.0, 100),)
+
+
+def test_a_request_of_others_closes_the_gate_also_for_what_the_run_would_request_next():
+    same = cluster(BEFORE, reassignment=requested((3, 2), (2, 3)))
+    waits = decide(between(same, **ASKED)).waits
+    assert [(wait.reason, wait.partitions) for wait in waits] == [(R.REQUEST_NOT_BEGUN, (T0, T1))]
+    ours = between(same, replace(RUN, step=((0, 1), (1, 1))), **ASKED)
+    assert isinstance(decide(ours), ComputeStage)

@@ -8,8 +8,9 @@ import builders
 from builders import pool_spec, topic, topic_spec
 from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.plans import SetConfig
+from poolkeeper.model.plans import DeleteTopic, SetConfig
 from poolkeeper.model.specs import DeletionPolicy, TopicSpec, UnmanagedTopics
+from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import PlanOptions, make_plan
 from poolkeeper.planning.problem.topic_ownership import TopicOwners, resolve_conflicts, topic_owners

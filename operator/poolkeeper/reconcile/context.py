@@ -144,7 +144,7 @@ class PassMemory:
     unheard_since_ms: int | None = None
     """Since when brokers that shall cancel moves do not answer."""
     electing_since_ms: int | None = None
-    """Since when a request for elections is there, while the run elects leaders."""
+    """Since when a request for elections is there, while leaders are to be elected."""
     overdue: Mapping[int, int] = field(default_factory=dict)
     """Since when a controller would have ended each requested move, had it known of it."""
     last_observation: LastObservation | None = None
@@ -172,6 +172,11 @@ class PassMemory:
         self.electing_since_ms = None
         self.overdue = {}
         self.plan_during_run = None
+
+    def note_electing(self, *, electing: bool, now_ms: int) -> None:
+        """Note whether a request for elections is there at this look."""
+        since_ms = now_ms if self.electing_since_ms is None else self.electing_since_ms
+        self.electing_since_ms = since_ms if electing else None
 
     def observe(self, seen: LastObservation) -> None:
         """Remember what was observed, and note what leaders were elected uncleanly since."""

@@ -210,6 +210,11 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.FAILOVER_UNSAFE: lambda wait: f"no controller failover: {_cause(wait)}",
     _R.ELECTION_IN_PROGRESS: _told("a preferred leader election is under way"),
+    _R.ELECTION_IGNORED: _told(
+        "the controller leaves a request for preferred leader elections undone"
+        " (/admin/preferred_replica_election), as Kafka before 2.2 does if it names a partition"
+        " that is gone, and elects no others"
+    ),
     **CANCELLATIONS,
     **PARTITIONS,
     **LOG_DIRS,

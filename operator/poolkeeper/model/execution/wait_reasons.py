@@ -193,6 +193,8 @@ class WaitReason(StrEnum):
     """Because of `cause`, no other controller is elected."""
     ELECTION_IN_PROGRESS = "ElectionInProgress"
     """A preferred leader election is under way."""
+    ELECTION_IGNORED = "ElectionIgnored"
+    """The controller does not get the request for preferred leader elections done."""
 
     # Moves that wait alone; `partitions` is the one to move.
     BROKER_NOT_LIVE = "BrokerNotLive"

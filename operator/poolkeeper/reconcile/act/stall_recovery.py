@@ -6,6 +6,9 @@ harmless call of the brokers' API, before that by electing another controller. A
 request again. Moves to brokers of which nothing is known are cancelled: from 2.4 on by the brokers'
 API, before that by electing another controller once the request is gone.
 
+A request for preferred leader elections that the controller leaves undone goes with the next
+controller.
+
 Up to 2.3 moves of others can lose their request. Where they may be finished
 (`finishOrphanedMoves`), they are requested again, for replicas that are all in sync.
 
@@ -89,6 +92,18 @@ def recover_foreign(
         judged = requests.judgements(observed.cluster, NOTHING_OWNED, known)
         return _cancel(context, observed.reading, unreachable_of(judged), remedies)
     return _withdraw(context, observed.reading, stall, remedies)
+
+
+def recover_elections(context: PassContext, desired: Desired) -> Result:
+    """Elect another controller for elections that the present one ignores, if that is allowed.
+
+    The next one passes over partitions that it does not know, and deletes the request.
+    """
+    remedies = desired.cluster.execution.remedies
+    found = _fail_over(context, desired.cluster.name, remedies, "it leaves elections undone")
+    if found.did:
+        context.memory.electing_since_ms = None
+    return found
 
 
 def finish_orphans(

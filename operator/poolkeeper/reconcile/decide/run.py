@@ -70,11 +70,10 @@ from poolkeeper.reconcile.decide.decisions import (
     RunDecision,
     RunSituation,
 )
+from poolkeeper.reconcile.decide.steps import is_election_ignored
 from poolkeeper.reconcile.observe.run_view import led_partitions
 
 WAITS_MAX = 10
-ELECTION_PATIENCE_MS = 60_000
-"""How long a run waits, its throttles on, for elections that a controller never gets done."""
 OUTLIVED_MS = 60_000
 """How long a run waits for brokers with which its next stage worsens nothing."""
 OPEN = (MoveState.PENDING, MoveState.ORPHANED)
@@ -292,14 +291,13 @@ def _waits_of_targets(at: RunSituation) -> tuple[Wait, ...]:
 
 
 def _while_electing(at: RunSituation) -> RunDecision:
-    since_ms = at.electing_since_ms
-    lasting = since_ms is not None and at.now_ms - since_ms >= ELECTION_PATIENCE_MS
-    if at.view.cluster.electing and not lasting:
+    ignored = is_election_ignored(at.electing_since_ms, at.now_ms)
+    if at.view.cluster.electing and not ignored:
         return DoNothing((Wait(WaitReason.ELECTION_IN_PROGRESS),))
     wanted = led_partitions(at.plan)
     due = sorted(set(step_progress.due_elections(wanted, at.view.cluster)))
     rounds = 2 + len(set(wanted)) // ELECTION_PARTITIONS_MAX
-    if not due or lasting or at.run.attempts >= rounds:
+    if not due or ignored or at.run.attempts >= rounds:
         kept = (Action(ActionKind.LEADERS_KEPT, count=len(due)),) if due else ()
         return EnterPhase(Phase.RESTORING, found=kept)
     return Elect(tuple(due[:ELECTION_PARTITIONS_MAX]), len(due))

@@ -33,6 +33,9 @@ from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX, StepState
 from poolkeeper.reconcile.observe.observation import Observation
 
+ELECTION_PATIENCE_MS = 60_000
+"""How long a request for elections is waited for that a controller never gets done."""
+
 
 @frozen
 class WriteSteps:
@@ -78,11 +81,14 @@ def decide(
     cluster: Cluster,
     wait_of: Callable[[Step], Wait | None],
     already_elected: Collection[TopicPartition] = (),
+    *,
+    elections_ignored: bool = False,
 ) -> WriteSteps:
     """Decide which of the steps are written now.
 
     `wait_of`: why a step must wait. `already_elected`: partitions whose election has been
-    requested; it is not requested again.
+    requested; it is not requested again. `elections_ignored`: the request for elections that is
+    there has been there for long (`is_election_ignored`).
     """
     due: list[Step] = []
     waits: list[Wait] = []
@@ -91,12 +97,21 @@ def decide(
         to_do = progress.state is StepState.TO_DO
         wait = wait_of(step) if to_do else progress.wait
         if wait is None and to_do and isinstance(step, ElectLeaders) and cluster.electing:
-            wait = Wait(WaitReason.ELECTION_IN_PROGRESS)
+            ignored = WaitReason.ELECTION_IGNORED
+            wait = Wait(ignored if elections_ignored else WaitReason.ELECTION_IN_PROGRESS)
         if wait is not None:
             waits.append(wait)
         elif to_do:
             due += _is_due(step, cluster, already_elected)
     return WriteSteps(tuple(due), tuple(waits))
+
+
+def is_election_ignored(since_ms: int | None, now_ms: int) -> bool:
+    """Whether the controller never gets a request for elections done; `since_ms`: seen since then.
+
+    Before 2.2 it leaves a request that names a partition that it does not know.
+    """
+    return since_ms is not None and now_ms - since_ms >= ELECTION_PATIENCE_MS
 
 
 def needs_approval(step: Step) -> Wait:

@@ -300,9 +300,7 @@ def _observe_leaders(context: PassContext, desired: Desired, document: RunDocume
     plan = document.plan
     names = sorted({topic for topic, _ in led_partitions(plan)})
     reading = context.access.observe(desired.cluster.name, topics=names)
-    memory = context.memory
-    since_ms = context.now_ms() if memory.electing_since_ms is None else memory.electing_since_ms
-    memory.electing_since_ms = since_ms if reading.cluster.electing else None
+    context.memory.note_electing(electing=reading.cluster.electing, now_ms=context.now_ms())
     progress = classify(plan.moves, reading.cluster)
     for m, p in enumerate(progress):
         context.memory.note_progress(plan, m, p, reading.cluster)

@@ -17,7 +17,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import Wait, damage_wait
+from poolkeeper.model.execution.waits import Wait, damage_wait, has
 from poolkeeper.model.plans import CreateTopic, DeleteTopic, ElectLeaders, Plan, SetConfig, Step
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
@@ -35,6 +35,7 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     classify_lazily,
 )
 from poolkeeper.planning.run_state.progress.step_progress import StepState
+from poolkeeper.reconcile.act import stall_recovery
 from poolkeeper.reconcile.act.run import begin_run
 from poolkeeper.reconcile.act.steps import write_steps
 from poolkeeper.reconcile.authority import Authority, approver
@@ -144,8 +145,17 @@ def _do_late(context: PassContext, due: DuePlan, cluster: Cluster, early: Result
             return steps.needs_approval(step)
         return stray_logs.endangered_by_step(step, cluster, desired)
 
-    late = steps.decide(steps.late_steps(plan), cluster, hold, memory.elections)
+    memory.note_electing(electing=cluster.electing, now_ms=context.now_ms())
+    late = steps.decide(
+        steps.late_steps(plan),
+        cluster,
+        hold,
+        memory.elections,
+        elections_ignored=steps.is_election_ignored(memory.electing_since_ms, context.now_ms()),
+    )
     result = early + write_steps(context, desired, cluster, late, by_person=due.by_person)
+    if has(result.waits, WaitReason.ELECTION_IGNORED) and authority.steps:
+        result += stall_recovery.recover_elections(context, desired)
     waits = tuple(dict.fromkeys(result.waits))
     if result.did:
         return Outcome(State.PROGRESSED, result.did, waits, plan)

@@ -165,10 +165,14 @@ def _deletion(step: DeleteTopic, topic: Topic | None, cluster: Cluster) -> StepP
 def due_elections(
     partitions: Iterable[tuple[str, int]], cluster: Cluster
 ) -> tuple[TopicPartition, ...]:
-    """Return those led by another replica although the preferred one is live and in sync."""
+    """Return those led by another replica although the preferred one is live and in sync.
+
+    Of a topic that is being deleted none is: before 2.2 a request that names a partition that is
+    gone by then stays for ever, and the controller notices no other.
+    """
     due = []
     for name, number in partitions:
-        topic = cluster.topics.get(name)
+        topic = None if name in cluster.deleting else cluster.topics.get(name)
         partition = None if topic is None else topic.partition(number)
         if partition is None or partition.leader is None or partition.moving:
             continue

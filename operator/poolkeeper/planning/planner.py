@@ -18,7 +18,7 @@ from operator import attrgetter
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.move_columns import ColumnMoves, MoveColumns
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.records import NOTHING_RECORDED, Records
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -66,8 +66,6 @@ from poolkeeper.planning.proposals.moves import move_of, moves_of
 Planner = Callable[[Desired, Cluster, Records, frozenset[int]], Plan]
 """Makes the plan that `make_plan` makes, in this process or in another one."""
 
-_NOTHING_RECORDED = Records()
-
 
 @frozen
 class PlanOptions:
@@ -89,7 +87,7 @@ _AS_ALWAYS = PlanOptions()
 def make_plan(
     desired: Desired,
     cluster: Cluster,
-    records: Records = _NOTHING_RECORDED,
+    records: Records = NOTHING_RECORDED,
     gone: frozenset[int] = frozenset(),
     options: PlanOptions = _AS_ALWAYS,
 ) -> Plan:
@@ -128,7 +126,7 @@ class Proposal:
 def proposal(
     desired: Desired,
     cluster: Cluster,
-    records: Records = _NOTHING_RECORDED,
+    records: Records = NOTHING_RECORDED,
     gone: frozenset[int] = frozenset(),
     options: PlanOptions = _AS_ALWAYS,
 ) -> Proposal:

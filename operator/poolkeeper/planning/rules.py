@@ -26,8 +26,6 @@ from poolkeeper.model.topic_patterns import matches
 from poolkeeper.model.topology import Cluster, Topic
 
 MIB = 1024**2
-NOTHING_RECORDED = Records()
-"""The records of a cluster where no Topic owns a Kafka topic."""
 
 
 class AuditHome(NamedTuple):

@@ -7,14 +7,12 @@ bytes, and neither do new ones; if no size is known at all, that is told (`Holdi
 from poolkeeper.model.columns.broker_totals import BrokerTotals
 from poolkeeper.model.columns.partition_columns import UNKNOWN, columns_of
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.records import NOTHING_RECORDED
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import rack_name
 from poolkeeper.planning.run_state.progress.load_after import load_after
 from poolkeeper.report.values import Holding
-
-_NOTHING_RECORDED = Records()
 
 
 def holdings(plan: Plan, desired: Desired, cluster: Cluster) -> tuple[Holding, ...]:
@@ -34,7 +32,7 @@ def holdings(plan: Plan, desired: Desired, cluster: Cluster) -> tuple[Holding, .
             Holding(
                 pool.name if pool else "",
                 broker,
-                rack_name(broker, desired, cluster, _NOTHING_RECORDED),
+                rack_name(broker, desired, cluster, NOTHING_RECORDED),
                 live,
                 float(pool.capacity_for(broker).weight) if pool and usable else 0.0,
                 before.replicas.get(broker, 0),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.records import NOTHING_RECORDED, Records
 from poolkeeper.model.plans import (
     CreateTopic,
     DeleteTopic,
@@ -16,7 +16,7 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.proposals.identity import is_destructive
-from poolkeeper.planning.rules import NOTHING_RECORDED, Rules
+from poolkeeper.planning.rules import Rules
 from poolkeeper.report import balance, changes, markdown, sections
 from poolkeeper.report.changes import PlannedMoves
 from poolkeeper.report.document import (

@@ -24,7 +24,7 @@ from typing import Self
 import poolkeeper
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.records import NOTHING_RECORDED, Records
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
@@ -36,8 +36,6 @@ THRESHOLD_PARTITIONS = 5_000
 DEADLINE_S = 120.0
 END_S = 5.0
 PROGRAM = (sys.executable, "-P", "-m", "poolkeeper.workers.worker")
-
-_NOTHING_RECORDED = Records()
 
 
 class WorkerPool:
@@ -87,7 +85,7 @@ class WorkerPool:
         self,
         desired: Desired,
         cluster: Cluster,
-        records: Records = _NOTHING_RECORDED,
+        records: Records = NOTHING_RECORDED,
         gone: frozenset[int] = frozenset(),
     ) -> Plan:
         """Make the plan of `make_plan`; raises `Unavailable` if a worker did not respond."""

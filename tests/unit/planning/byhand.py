@@ -1,7 +1,7 @@
 """Plans for clusters that a person can check by hand: made, audited, and read."""
 
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.records import NOTHING_RECORDED, Records
 from poolkeeper.model.plans import (
     Plan,
 )
@@ -11,7 +11,6 @@ from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import PlanOptions, make_plan
 from unit.planning.instances import after
 
-NOTHING_RECORDED = Records()
 RACKS: dict[int, str | None] = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
 COUNT_1 = (Goal(GoalKind.REPLICAS, count=1), Goal(GoalKind.LEADERS, count=1))
 

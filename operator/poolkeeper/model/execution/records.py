@@ -98,3 +98,7 @@ class Records:
     brokers: Mapping[int, BrokerRecord] = field(default_factory=dict)
     damaged_topics: Mapping[str, NodeDamage] = field(default_factory=dict)
     damage: Mapping[RecordKind, NodeDamage] = field(default_factory=dict)
+
+
+NOTHING_RECORDED = Records()
+"""The records of a cluster before the first write."""

@@ -26,11 +26,11 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.records import NOTHING_RECORDED, Records
 from poolkeeper.model.specs import LimitPolicy, Quotas
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.audit.headroom_excess import headroom_excess
-from poolkeeper.planning.rules import MIB, NOTHING_RECORDED, AuditHome, Rules
+from poolkeeper.planning.rules import MIB, AuditHome, Rules
 
 State = Mapping[tuple[str, int], Replicas]
 

@@ -20,7 +20,7 @@ import numpy as np
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.replica_lists import Ints
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.records import NOTHING_RECORDED, Records
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import FailureDomain, Headroom, Quotas, ResourcePoolSpec
 from poolkeeper.model.topology import Cluster
@@ -29,7 +29,7 @@ from poolkeeper.planning.constraints.headroom import BrokerBound, capacity_left
 from poolkeeper.planning.diagnosis.capacity_conflicts import BrokerCapacity
 from poolkeeper.planning.diagnosis.survivable_failures import Survival, demand_of, survivals
 from poolkeeper.planning.facts.conflicts import Member, obstacle_of
-from poolkeeper.planning.rules import NOTHING_RECORDED, Rules
+from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.run_state.progress.load_after import LoadAfter, load_after
 
 _ONE_BROKER = Headroom(FailureDomain.BROKER, 1)

@@ -16,12 +16,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.records import NOTHING_RECORDED, Records
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Makespan, Plan, PlannedStage
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.rules import NOTHING_RECORDED, Rules
+from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.staging.candidates import entry_for, packer_for
 from poolkeeper.planning.staging.capped_topics import CappedTopics
 from poolkeeper.planning.staging.entries import EntryTable

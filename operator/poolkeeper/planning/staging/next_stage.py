@@ -15,13 +15,13 @@ from collections.abc import Collection, Iterable, Sequence
 from poolkeeper import errors
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.records import NOTHING_RECORDED, Records
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.audit.excess import LAWS, State, excesses, live_state
 from poolkeeper.planning.audit.incremental import lists_leave_worse
-from poolkeeper.planning.rules import NOTHING_RECORDED, Rules
+from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.staging.candidates import packer_for
 from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.forecast import Forecast as Forecast

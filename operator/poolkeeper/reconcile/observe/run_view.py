@@ -12,7 +12,7 @@ from poolkeeper.brokers.enrich import with_sizes
 from poolkeeper.brokers.sizes import BrokerLogs
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import BalanceRecord, Records
+from poolkeeper.model.execution.records import NOTHING_RECORDED, BalanceRecord, Records
 from poolkeeper.model.execution.runs import (
     Ending,
     Phase,
@@ -26,7 +26,6 @@ from poolkeeper.model.plans import ElectLeaders, Move, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ToldReplicas, TopicPartition
 from poolkeeper.model.versions import records_moves
-from poolkeeper.planning.rules import NOTHING_RECORDED
 from poolkeeper.planning.run_state.gates.disks import (
     NOT_LOOKED,
     SeenDisks,

@@ -9,10 +9,9 @@ from enum import Enum
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.records import NOTHING_RECORDED, Records
 from poolkeeper.model.plans import AddPartitions, CreateTopic, Plan, Step
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.rules import NOTHING_RECORDED
 from poolkeeper.report import plan_report, pools_report
 from poolkeeper.report.document import Cell, CellKind, Report, Row, Section
 

@@ -25,7 +25,7 @@ from poolkeeper.cli.output.plans.brokers_table import brokers_table
 from poolkeeper.cli.output.plans.capacity_table import capacity_table
 from poolkeeper.cli.output.plans.plan_lines import reason_lines, topic_lines
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.records import NOTHING_RECORDED, Records
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import (
     DeleteTopic,
@@ -41,7 +41,7 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.diagnosis.remaining_capacity import RemainingCapacity
-from poolkeeper.planning.rules import NOTHING_RECORDED, Rules
+from poolkeeper.planning.rules import Rules
 from poolkeeper.report import changes
 from poolkeeper.text import count, duration, few, first, listed, more, size
 

@@ -14,6 +14,32 @@ from poolkeeper.errors import Problem
 SUFFIXES = (".yaml", ".yml", ".json")
 BYTES_MAX = 64 * 1024 * 1024
 
+Stamp = tuple[tuple[str | int, ...], ...]
+
+
+def stamp(paths: Sequence[Path]) -> Stamp:
+    """A value that changes whenever a text may have changed, from a look at the files alone.
+
+    A file or folder that cannot be looked at is part of it, with the number of the error. A file
+    that takes the place of another one changes it, even with the same size and time.
+    """
+    found: list[tuple[str | int, ...]] = []
+    for path in paths:
+        try:
+            for name in _files(path):
+                found.append(_stamp_of_file(name))
+        except OSError as error:
+            found.append((str(error.filename or path), error.errno or 0))
+    return tuple(found)
+
+
+def _stamp_of_file(name: str) -> tuple[str | int, ...]:
+    try:
+        found = os.stat(name)
+    except OSError as error:
+        return name, error.errno or 0
+    return name, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+
 
 def texts(paths: Sequence[Path]) -> tuple[dict[str, str], list[Problem]]:
     """The text of every file by its name as reached, and a problem for each unreadable one."""

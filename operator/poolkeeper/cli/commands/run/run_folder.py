@@ -1,17 +1,18 @@
 """`poolkeeper run -f DIR`: keeps the clusters of a folder of manifests, without Kubernetes.
 
-The folder is read every few seconds if it changed. Invalid manifests are reported and ignored: the
-clusters are kept as last validly declared. So is a folder without any cluster: a checkout that
-failed lets nothing go. Each cluster has one thread. A cluster that appears in the folder gets a
-thread. The thread of a cluster that disappears is ended, once the run that is under way has ended
-after its stage in flight; both are said.
+The folder is read if it changed, once it has not changed for one look: neither a checkout nor a
+file that is being written is read by half. Invalid manifests are reported and ignored: the clusters
+are kept as last validly declared. So is a folder without any cluster: a checkout that failed lets
+nothing go. Each cluster has one thread. A cluster that appears in the folder gets a thread. The
+thread of a cluster that disappears is ended, once the run that is under way has ended after its
+stage in flight; both are said.
 """
 
-import os
+import contextlib
+import errno
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from threading import Event, Thread
 
 from poolkeeper.cli import timing
@@ -22,14 +23,17 @@ from poolkeeper.cli.output import printing
 from poolkeeper.cli.output.runs import progress
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops import loop
-from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.errors import PoolkeeperError, Problem, Refused
 from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.specs import Mode
 from poolkeeper.resources.checks import folder
+from poolkeeper.resources.parse import files
+from poolkeeper.resources.parse.files import Stamp
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import Emit
+from poolkeeper.text import few
 
 _RUN_ENDS_FIRST = (
     "a run is under way, which ends after its stage in flight; then the cluster is let go"
@@ -38,15 +42,24 @@ _RUN_STAYS = (
     "a run is recorded, which stays with its throttles, as the mode is PlanOnly: to end it, run"
     " `poolkeeper stop` and then `poolkeeper apply`"
 )
+CLUSTERS_MAX = 5
+CHANGING_LOOKS_MAX = 15
+"""A folder that changes from look to look is read after so many, in whatever state it is."""
 
 
 def watch_folder(address: ClusterSelection, output: str, emit: Emit, ended: Event) -> None:
-    """Keep the clusters of a folder until `ended` is set; raises InvalidInput at the start only."""
+    """Keep the clusters of a folder until `ended` is set.
+
+    Raises InvalidInput and Refused at the start only. Raises BrokenPipeError when nobody reads
+    standard output any more.
+    """
     folder_watch = FolderWatch(address, output, emit)
     folder_watch.read()
-    while not ended.wait(timing.FOLLOW_EVERY_S):
-        folder_watch.reconcile()
-    folder_watch.close()
+    try:
+        while not ended.wait(timing.FOLLOW_EVERY_S):
+            folder_watch.reconcile()
+    finally:
+        folder_watch.close()
 
 
 @dataclass(slots=True)
@@ -72,37 +85,63 @@ class FolderWatch:
     address: ClusterSelection
     output: str
     emit: Emit = audit.discard
-    _stamp: tuple[tuple[str, int, int], ...] = ()
+    _stamp: Stamp | None = None
+    _seen: Stamp | None = None
+    _changing_looks: int = 0
     _last_error: str = ""
+    _reader_gone: BrokenPipeError | None = None
+    _output_lost: bool = False
     _threads: dict[str, ClusterThread] = field(default_factory=dict)
 
     def reconcile(self) -> None:
-        """Read the folder again if one of its files changed; invalid manifests change nothing."""
+        """Read the folder again if one of its files changed; invalid manifests change nothing.
+
+        Raises BrokenPipeError once nobody reads standard output any more.
+        """
+        if self._reader_gone is not None:
+            raise self._reader_gone
         self._let_go()
+        if self._is_changing():
+            return
         try:
             self.read()
-            self._last_error = ""
         except PoolkeeperError as error:
             if str(error) != self._last_error:
                 self._last_error = str(error)
-                printing.report(printing.problems_of(error), as_json=False)
-                printing.warn(["these manifests are ignored until they are right"])
+                _report(printing.problems_of(error))
+                _warn(f"these manifests are ignored until they are right: {self._kept()}")
+        else:
+            if self._last_error:
+                _warn("the manifests are right again, and are followed")
+            self._last_error = ""
+
+    def _is_changing(self) -> bool:
+        """Whether the folder changed since the last look, and has not done so for too long."""
+        stamp = files.stamp(self.address.folders)
+        changed, self._seen = stamp != self._seen, stamp
+        self._changing_looks = self._changing_looks + 1 if changed else 0
+        return 0 < self._changing_looks < CHANGING_LOOKS_MAX
+
+    def _kept(self) -> str:
+        names = few(sorted(self._threads), CLUSTERS_MAX, grouped=False)
+        return f"what was declared before stays in force ({names})"
 
     def read(self) -> None:
-        """Read the folder if it changed, and align the threads; raises InvalidInput."""
-        stamp = stamp_of(self.address.folders)
+        """Read the folder if it changed, and align the threads; raises InvalidInput, Refused."""
+        stamp = files.stamp(self.address.folders)
         if stamp == self._stamp:
             return
         manifests = folder.load(self.address.folders)
-        if self._threads and not manifests.clusters:
-            raise Refused("the manifests hold no KafkaCluster any more (expected one)")
+        if not manifests.clusters:
+            again = " any more" if self._threads else ""
+            raise Refused(f"the manifests hold no KafkaCluster{again} (expected one)")
         names = (
             (self.address.cluster,)
             if self.address.cluster
             else tuple(spec.name for spec in manifests.clusters)
         )
         desired = {name: manifests.desired(name) for name in names}
-        self._stamp = stamp
+        self._stamp = self._seen = stamp
         for name in sorted(set(self._threads) - set(desired)):
             self._leave(name)
         for name, declared in desired.items():
@@ -117,7 +156,7 @@ class FolderWatch:
         only_looked = thread.desired.cluster.mode is Mode.PLAN_ONLY
         if thread.outcome is not None and thread.in_mid_run:
             what = _RUN_STAYS if only_looked else _RUN_ENDS_FIRST
-            printing.warn([f"cluster {name} is no longer declared: {what}"])
+            _warn(f"cluster {name} is no longer declared: {what}")
         if only_looked:
             thread.outcome = Outcome(State.WAITING)
         thread.desired = loop.desired_when_leaving(thread.desired)
@@ -128,7 +167,7 @@ class FolderWatch:
         """End the threads of clusters that are no longer declared and have no run."""
         for name, thread in list(self._threads.items()):
             if thread.leaving and not thread.in_mid_run:
-                printing.warn([f"cluster {name} is no longer declared: it is let go"])
+                _warn(f"cluster {name} is no longer declared: it is let go")
                 self._end([self._threads.pop(name)])
 
     def close(self) -> None:
@@ -146,7 +185,11 @@ class FolderWatch:
         def report(outcome: Outcome) -> None:
             if outcome.error is None or found.outcome is None:
                 found.outcome = outcome
-            printer(outcome)
+            try:
+                printer(outcome)
+                self._output_lost = False
+            except OSError as error:
+                self._lose_output(error)
 
         config = loop.LoopConfig(
             connections=ClusterConnections(
@@ -162,6 +205,15 @@ class FolderWatch:
         found = self._threads[name] = ClusterThread(desired, config, thread)
         thread.start()
 
+    def _lose_output(self, error: OSError) -> None:
+        """Note that news could not be written: work on clusters goes on without a full disk."""
+        if isinstance(error, BrokenPipeError):
+            self._reader_gone = error
+        elif not self._output_lost:
+            self._output_lost = True
+            with contextlib.suppress(OSError):
+                _warn(f"standard output: cannot be written ({error.strerror}): the work goes on")
+
     def _target(self, name: str, desired: Desired) -> Target:
         return targets.target_of(replace(self.address, cluster=name), desired)
 
@@ -173,15 +225,21 @@ class FolderWatch:
             thread.thread.join(timing.END_S)
 
 
-def stamp_of(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
-    """Return the names, modification times (ns) and sizes of the folders' files."""
-    found = []
-    for path in paths:
-        files = sorted(path.rglob("*")) if os.path.isdir(path) else [path]
-        for file in files:
-            try:
-                stat = file.stat()
-            except OSError:
-                continue  # the file was deleted meanwhile; the next look reads what is left
-            found.append((str(file), stat.st_mtime_ns, stat.st_size))
-    return tuple(found)
+def _warn(sentence: str) -> None:
+    with _unless_full():
+        printing.warn([sentence])
+
+
+def _report(problems: Iterable[Problem]) -> None:
+    with _unless_full():
+        printing.report(problems, as_json=False)
+
+
+@contextlib.contextmanager
+def _unless_full() -> Iterator[None]:
+    """Let a write to standard error fail, unless nobody reads it any more."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise

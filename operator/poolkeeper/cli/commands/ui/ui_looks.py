@@ -12,7 +12,6 @@ from typing import Protocol, TypeVar
 
 from poolkeeper.cli import timing
 from poolkeeper.cli.commands.plans.current_plan import current_plan
-from poolkeeper.cli.commands.run.run_folder import stamp_of
 from poolkeeper.cli.commands.ui import rehearsal_look
 from poolkeeper.cli.input.clusters import cluster_reading, status_reading, targets
 from poolkeeper.cli.input.clusters.targets import Target
@@ -21,6 +20,8 @@ from poolkeeper.cli.output.plans import plan_page
 from poolkeeper.cli.output.plans.plan_page import PlanSeen
 from poolkeeper.cli.output.runs import run_page
 from poolkeeper.cli.output.runs.status_values import Status
+from poolkeeper.resources.parse import files
+from poolkeeper.resources.parse.files import Stamp
 from poolkeeper.ui.registry import LiveCluster, LivePage
 from poolkeeper.ui.watch import Looking, SharedLook
 from poolkeeper.zk.client.session import Session
@@ -55,13 +56,13 @@ class DeclaredInFolder:
 
     address: ClusterSelection
     _target: Target | None = None
-    _stamp: tuple[tuple[str, int, int], ...] = ()
+    _stamp: Stamp | None = None
     _lock: Lock = field(default_factory=Lock)
 
     def target(self) -> Target:
         """Return the target; raises InvalidInput and Refused for manifests that are wrong."""
         with self._lock:
-            stamp = stamp_of(self.address.folders)
+            stamp = files.stamp(self.address.folders)
             if self._target is None or stamp != self._stamp:
                 self._target = targets.target(self.address)
                 self._stamp = stamp

@@ -1,6 +1,11 @@
-"""`run -f DIR` and what is no longer declared: nothing is let go in mid-run without a word."""
+"""`run -f DIR`: what changes in the folder, what is no longer declared, and news nobody can read.
 
+Nothing is let go in mid-run without a word, and nothing that is half written is read.
+"""
+
+import errno
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +16,7 @@ from poolkeeper.cli.commands.run import run_folder
 from poolkeeper.cli.commands.run.run_folder import FolderWatch
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.controller.loops import loop
+from poolkeeper.errors import PoolkeeperError
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.model.execution.runs import Phase
@@ -55,10 +61,20 @@ def declare(folder: Path, *clusters: str, mode: str = "Apply") -> None:
         (folder / f"{name}.yaml").write_text(json.dumps(body))
 
 
+def look(watch: FolderWatch) -> None:
+    """Look at the folder until what changed there has not changed for one look."""
+    for _ in range(2):
+        watch.reconcile()
+
+
+def followed(*folders: Path) -> FolderWatch:
+    return FolderWatch(ClusterSelection(folders=folders), "text", lambda line: None)
+
+
 @pytest.fixture
 def watch(tmp_path: Path, loops: Loops) -> FolderWatch:
     declare(tmp_path, "a", "b")
-    found = FolderWatch(ClusterSelection(folders=(tmp_path,)), "text", lambda line: None)
+    found = followed(tmp_path)
     found.read()
     return found
 
@@ -68,7 +84,7 @@ def test_a_folder_without_any_cluster_lets_nothing_go(
 ) -> None:
     loops.of("a").report(IN_MID_RUN)
     declare(tmp_path)
-    watch.reconcile()
+    look(watch)
     said = capsys.readouterr().err
     assert "the manifests hold no KafkaCluster any more" in said
     assert "these manifests are ignored until they are right" in said
@@ -82,14 +98,14 @@ def test_a_cluster_that_is_no_longer_declared_ends_its_run_first(
     config = loops.of("a")
     config.report(IN_MID_RUN)
     declare(tmp_path, "b")
-    watch.reconcile()
+    look(watch)
     assert "cluster a is no longer declared: a run is under way" in capsys.readouterr().err
     desired = config.desired()
     assert (desired.cluster.mode, desired.pools, desired.topics) == (Mode.PAUSED, (), ())
-    watch.reconcile()
+    look(watch)
     assert not config.stop.is_set()
     config.report(ENDED)
-    watch.reconcile()
+    look(watch)
     assert config.stop.is_set()
     assert "cluster a is no longer declared: it is let go" in capsys.readouterr().err
 
@@ -101,9 +117,9 @@ def test_a_cluster_that_is_declared_again_is_kept(
     config.report(IN_MID_RUN)
     for names in (("b",), ("a", "b")):
         declare(tmp_path, *names)
-        watch.reconcile()
+        look(watch)
     config.report(ENDED)
-    watch.reconcile()
+    look(watch)
     assert not config.stop.is_set()
     assert config.desired().cluster.mode is Mode.APPLY
 
@@ -114,7 +130,7 @@ def test_a_cluster_at_rest_is_let_go_with_a_word(
     config = loops.of("a")
     config.report(AT_REST)
     declare(tmp_path, "b")
-    watch.reconcile()
+    look(watch)
     assert config.stop.is_set()
     assert "cluster a is no longer declared: it is let go" in capsys.readouterr().err
 
@@ -123,11 +139,120 @@ def test_a_cluster_that_was_only_looked_at_is_left_as_it_is(
     loops: Loops, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     declare(tmp_path, "a", "b", mode="PlanOnly")
-    watch = FolderWatch(ClusterSelection(folders=(tmp_path,)), "text", lambda line: None)
+    watch = followed(tmp_path)
     watch.read()
     config = loops.of("a")
     config.report(IN_MID_RUN)
     declare(tmp_path, "b", mode="PlanOnly")
-    watch.reconcile()
+    look(watch)
     assert config.stop.is_set()
     assert "which stays with its throttles, as the mode is PlanOnly" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("what", ["missing", "empty", "others"])
+def test_a_folder_without_a_cluster_is_refused_at_the_start(tmp_path: Path, what: str) -> None:
+    folder = tmp_path / what
+    if what != "missing":
+        folder.mkdir()
+    if what == "others":
+        (folder / "other.yaml").write_text("apiVersion: v1\nkind: ConfigMap\n")
+    told = {
+        "missing": "missing: cannot be read: no such file or directory",
+        "empty": "empty: holds no manifests",
+        "others": r"the manifests hold no KafkaCluster \(expected one\)",
+    }
+    with pytest.raises(PoolkeeperError, match=told[what]):
+        followed(folder).read()
+
+
+def test_a_folder_is_read_once_it_has_not_changed_for_one_look(
+    watch: FolderWatch, loops: Loops, tmp_path: Path
+) -> None:
+    config = loops.of("a")
+    for mode in ("PlanOnly", "Paused"):
+        declare(tmp_path, "a", "b", mode=mode)
+        watch.reconcile()
+        assert config.desired().cluster.mode is Mode.APPLY
+    watch.reconcile()
+    assert config.desired().cluster.mode is Mode.PAUSED
+
+
+def test_a_folder_that_never_rests_is_read_in_the_end(
+    watch: FolderWatch, loops: Loops, tmp_path: Path
+) -> None:
+    declare(tmp_path, "a", "b", mode="Paused")
+    for number in range(run_folder.CHANGING_LOOKS_MAX):
+        (tmp_path / "busy.json").write_text(
+            '{"apiVersion": "v1", "kind": "ConfigMap"}' + " " * number
+        )
+        watch.reconcile()
+    assert loops.of("a").desired().cluster.mode is Mode.PAUSED
+
+
+def test_a_folder_that_is_gone_changes_nothing_and_its_return_is_told(
+    watch: FolderWatch, loops: Loops, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    away = tmp_path.with_name("away")
+    tmp_path.rename(away)
+    look(watch)
+    look(watch)
+    said = capsys.readouterr().err
+    assert said.count("cannot be read: no such file or directory") == 1
+    assert "what was declared before stays in force (a, b)" in said
+    away.rename(tmp_path)
+    look(watch)
+    look(watch)
+    assert capsys.readouterr().err == ("warning: the manifests are right again, and are followed\n")
+    assert not any(config.stop.is_set() for config in loops.configs)
+
+
+class Unwritable:
+    """Standard output whose writes fail."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def write(self, text: str) -> int:
+        raise OSError(self.number, os.strerror(self.number))
+
+    def flush(self) -> None:
+        pass
+
+
+def test_news_that_nobody_reads_any_more_end_the_command(
+    loops: Loops, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(tmp_path, "a")
+    monkeypatch.setattr("sys.stdout", Unwritable(errno.EPIPE))
+    watch = followed(tmp_path)
+    watch.read()
+    loops.of("a").report(ENDED)
+    with pytest.raises(BrokenPipeError):
+        watch.reconcile()
+
+
+def test_work_goes_on_while_news_cannot_be_written(
+    loops: Loops,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    declare(tmp_path, "a")
+    monkeypatch.setattr("sys.stdout", Unwritable(errno.ENOSPC))
+    watch = followed(tmp_path)
+    watch.read()
+    for _ in range(2):
+        loops.of("a").report(ENDED)
+        look(watch)
+    assert capsys.readouterr().err == (
+        "warning: standard output: cannot be written (No space left on device): the work goes on\n"
+    )
+
+
+def test_a_full_disk_below_standard_error_ends_nothing(
+    watch: FolderWatch, loops: Loops, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr", Unwritable(errno.ENOSPC))
+    declare(tmp_path)
+    look(watch)
+    assert not any(config.stop.is_set() for config in loops.configs)

@@ -2,7 +2,6 @@ from pathlib import Path
 
 import pytest
 
-from poolkeeper.cli.commands.run import run_folder
 from poolkeeper.cli.input import confirmation
 from poolkeeper.cli.input.clusters import targets
 from poolkeeper.cli.input.options import ClusterSelection
@@ -124,16 +123,3 @@ def test_without_a_terminal_nothing_is_confirmed():
     with pytest.raises(Refused, match="no terminal to confirm at"):
         confirmation.confirm("Type yes", yes=False)
     confirmation.confirm("Type yes", yes=True)
-
-
-def test_a_folder_is_read_again_when_a_file_comes_changes_or_goes(tmp_path):
-    file = tmp_path / "inner" / "a.yaml"
-    stamps = [run_folder.stamp_of([tmp_path])]
-    file.parent.mkdir()
-    for text in ("a: 1", "a: 22"):
-        file.write_text(text)
-        stamps.append(run_folder.stamp_of([tmp_path]))
-    assert run_folder.stamp_of([tmp_path]) == stamps[-1]
-    file.unlink()
-    stamps.append(run_folder.stamp_of([tmp_path]))
-    assert len(set(stamps)) == 4

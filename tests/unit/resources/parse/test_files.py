@@ -1,0 +1,86 @@
+"""What tells that a folder's files may have changed, without reading them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from poolkeeper.resources.parse import files
+from poolkeeper.resources.parse.files import Stamp
+
+
+def looks(folder: Path) -> Stamp:
+    stamp = files.stamp([folder])
+    assert stamp == files.stamp([folder])
+    return stamp
+
+
+def test_the_stamp_changes_when_a_file_comes_changes_or_goes(tmp_path: Path) -> None:
+    file = tmp_path / "inner" / "a.yaml"
+    file.parent.mkdir()
+    stamps = [looks(tmp_path)]
+    for text in ("a: 1", "a: 22"):
+        file.write_text(text)
+        stamps.append(looks(tmp_path))
+    file.unlink()
+    assert len(set(stamps)) == 3
+    assert looks(tmp_path) == stamps[0]
+
+
+def test_the_stamp_is_of_manifests_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("a: 1")
+    before = looks(tmp_path)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "index.json").write_text("1")
+    (tmp_path / "README.md").write_text("1")
+    assert looks(tmp_path) == before
+
+
+def test_a_file_of_the_same_size_and_time_in_its_place_changes_the_stamp(tmp_path: Path) -> None:
+    file, other = tmp_path / "a.yaml", tmp_path / ".a.yaml.new"
+    for path in (file, other):
+        path.write_text("a: 1")
+        os.utime(path, ns=(1, 1))
+    before = looks(tmp_path)
+    other.rename(file)
+    assert looks(tmp_path) != before
+
+
+def test_a_mount_that_is_swapped_as_kubernetes_does_it_changes_the_stamp(tmp_path: Path) -> None:
+    for name in ("..1", "..2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.yaml").write_text("a: 1")
+        os.utime(tmp_path / name / "a.yaml", ns=(1, 1))
+    (tmp_path / "..data").symlink_to("..1")
+    (tmp_path / "a.yaml").symlink_to("..data/a.yaml")
+    before = looks(tmp_path)
+    (tmp_path / "..new").symlink_to("..2")
+    (tmp_path / "..new").rename(tmp_path / "..data")
+    assert looks(tmp_path) != before
+
+
+def test_what_cannot_be_looked_at_is_part_of_the_stamp(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    folder.mkdir()
+    there = looks(folder)
+    folder.rmdir()
+    gone = looks(folder)
+    assert gone not in ((), there)
+    folder.mkdir()
+    (folder / "a.yaml").symlink_to("nowhere")
+    assert looks(folder) not in (gone, there)
+
+
+def test_a_folder_that_vanishes_under_the_look_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "inner").mkdir()
+    scan = os.scandir
+
+    def scandir(path: str) -> object:
+        if str(path).endswith("inner"):
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert files.stamp([tmp_path]) == ((str(tmp_path / "inner"), 2),)

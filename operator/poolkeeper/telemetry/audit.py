@@ -12,6 +12,8 @@ process did is in its trail, except for the write that it died at. The result of
 of one whose connection was lost, is not known; where the process lives on, it says `Unknown`. What
 was written says nothing of what Kafka did: later decisions tell.
 
+The first line of an executor says that it took the cluster's journal: `JournalTaken`.
+
 Bodies of nodes are not in the trail, as configs and credentials are not its business.
 """
 
@@ -116,6 +118,14 @@ class AuditTrail:
     def concern(self, plan: str, stage: int = 0, approved_by: str = "") -> None:
         """Say what the next writes are for: a plan's hash, and its run's stage and approval."""
         self.plan, self.stage, self.approved_by = plan, stage, approved_by
+
+    def began(self) -> None:
+        """Note that this executor took the cluster's journal, before its first write.
+
+        An executor that tries again after the trail could not be written ends here, with nothing
+        done.
+        """
+        self.decided("JournalTaken", f"{self.executor} executes from here on")
 
     def wrote(self, nodes: Sequence[Fields], *, answered: bool) -> None:
         """Note a transaction; `answered`: whether it is known to be done."""

@@ -49,8 +49,10 @@ def open_pass(
 
     The link to the brokers is to be renewed before each pass (`with_brokers`).
 
+    The trail notes that the journal is taken. Where it cannot, nothing is done.
+
     Raises `OtherCluster` before anything is written, for what `desired` declares or has seen of the
-    cluster's id; `Unavailable`, and whatever `take_journal` raises: `HolderActive`, for example.
+    cluster's id; `Unavailable`, `Refused` for the trail, and whatever `take_journal` raises.
     """
     trail, planner = trail or AuditTrail(), planner or planner_of_a_loop()
     session = connections.session()
@@ -59,6 +61,7 @@ def open_pass(
         link.renew()
         check_id(observe.cluster_id(session), desired)
         with take_journal(session) as held:
+            trail.began()
             enrich = enrich_for(connections, link)
             memory = PassMemory(pending=pending or PendingPlan())
             held.on_commit = note_commits(trail)

@@ -48,6 +48,7 @@ def test_a_plan_from_a_file_is_refused_while_the_operator_asks_about_another(bar
     ran = run("apply", "-f", bare.folder, "--plan", file, "--yes")
     assert (ran.code, approved(operator)) == (1, set())
     assert f"the active operator asks about another plan, {other.hash}" in ran.err
+    assert f"`poolkeeper show {other.hash} -f {bare.folder}`" in ran.err
     pending_plan.remember(operator, plan)
     ran = run("apply", "-f", bare.folder, "--plan", file, "--yes")
     assert (ran.code, approved(operator)) == (0, {plan.hash})
@@ -66,7 +67,9 @@ def test_an_operator_that_does_not_begin_the_plan_is_told_of(bare, operator):
     ran = run("apply", "-f", bare.folder, "--plan", file, "--yes")
     assert f"approved {plan.hash}; `poolkeeper run` on" in ran.out
     assert "has not begun it yet" in ran.out
-    assert "`poolkeeper status main` tells what it waits for" in ran.err
+    assert f"`poolkeeper status -f {bare.folder}` tells what it waits for" in ran.err
+    told = run("status", "-f", bare.folder)
+    assert f"approved    {plan.hash}, which is not begun yet" in told.out
     ran = run("apply", "-f", bare.folder, "--plan", file, "--yes", "--output", "json")
     assert (json.loads(ran.out)["state"], json.loads(ran.out)["begun"]) == ("handed over", False)
 

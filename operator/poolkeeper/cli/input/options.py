@@ -50,6 +50,16 @@ class ClusterSelection:
     client_config: Path | None = None
     timeout_s: float = timing.TIMEOUT_S
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The options that name the manifests, for a line of a shell; none without manifests."""
+        if not self.folders:
+            return ()
+        folders = (word for folder in self.folders for word in ("-f", str(folder)))
+        named = ("--cluster", self.cluster) if self.cluster else ()
+        file = self.client_config
+        return (*folders, *named, *(() if file is None else ("--client-config", str(file))))
+
 
 def output(*more: str) -> Decorator:
     """Add `--output text|json`, and other formats where a command has them."""

@@ -69,6 +69,8 @@ class JournalView:
     request: RequestRecord | None = None
     damage: tuple[NodeDamage, ...] = ()
     epoch_damage: NodeDamage | None = None
+    approvals: tuple[str, ...] = ()
+    """The hashes approved on the command line beside an active holder, oldest first."""
 
     @property
     def run(self) -> Run | None:
@@ -270,11 +272,11 @@ def read_stopped(session: Session) -> str | None:
 
 
 def read_status(session: Session) -> JournalView:
-    """Return the journal without approvals; a damaged node is told in `damage`."""
+    """Return the journal; a damaged node is told in `damage`."""
     holder, holder_damage = our_nodes.try_reading(lambda: fencing.read_holder(session))
     stored = read_stored_run(session)
     stopped, stopped_damage = our_nodes.try_reading(lambda: read_stopped(session))
-    _, approvals_damage = our_nodes.try_reading(lambda: read_approvals(session))
+    approvals, approvals_damage = our_nodes.try_reading(lambda: read_approvals(session))
     _, pending_damage = our_nodes.decode_if_there(
         znodes.ASKED, session.read(znodes.ASKED), PendingPlanBody
     )
@@ -298,6 +300,7 @@ def read_status(session: Session) -> JournalView:
         request=request,
         damage=tuple(each for each in damage if each is not None),
         epoch_damage=epoch_damage,
+        approvals=approvals or (),
     )
 
 

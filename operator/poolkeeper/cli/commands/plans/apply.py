@@ -6,6 +6,7 @@ stage in flight before a new plan is made. While an operator is active nothing i
 approval is stored for the operator (`hand_over`).
 """
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -71,7 +72,10 @@ _STAYING = (
 
 @frozen
 class ApplyOptions:
-    """The options of the command; `reviewed`: the plan in the file, if there is one."""
+    """The options of the command; `reviewed`: the plan in the file, if there is one.
+
+    `words`: the options that name the manifests, for a line of a shell.
+    """
 
     target: Target
     desired: Desired
@@ -81,6 +85,11 @@ class ApplyOptions:
     prune: bool
     output: str
     emit: Emit = audit_trail.discard
+    words: tuple[str, ...] = ()
+
+    def line(self, *words: str) -> str:
+        """A command line of `poolkeeper` about the same cluster."""
+        return f"`poolkeeper {shlex.join((*words, *self.words))}`"
 
 
 @click.command()
@@ -124,7 +133,9 @@ def apply(
     if desired.cluster.mode in (Mode.PAUSED, Mode.ROLL_BACK):
         raise Refused(f"KafkaCluster {target.name}: spec.mode is {desired.cluster.mode.value}")
     reviewed = None if file is None else _read(file)  # before anything is connected to
-    command = ApplyOptions(target, desired, file, reviewed, yes, prune, output, audit_log)
+    command = ApplyOptions(
+        target, desired, file, reviewed, yes, prune, output, audit_log, address.words
+    )
     with interrupts.raise_once() as check:
         return _apply(command, check)
 
@@ -207,7 +218,7 @@ def _choose_plan(
     if by_operator and operator_plan is not None and operator_plan.hash != plan.hash:
         raise StalePlan(
             f"the active operator asks about another plan, {operator_plan.hash}: look at it with"
-            f" `poolkeeper show {command.target.name} {operator_plan.hash}`, then approve that"
+            f" {command.line('show', operator_plan.hash)}, then approve that"
         )
     return plan, False
 
@@ -314,7 +325,7 @@ def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder, check: interru
         printing.emit(f"approved {plan.hash}; it is executed by {holder}")
     else:
         printing.emit(f"approved {plan.hash}; {holder} has not begun it yet")
-        printing.warn([f"`poolkeeper status {command.target.name}` tells what it waits for"])
+        printing.warn([f"{command.line('status')} tells what it waits for"])
     return 0
 
 

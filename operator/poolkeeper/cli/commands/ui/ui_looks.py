@@ -71,9 +71,7 @@ class DeclaredInFolder:
     @property
     def words(self) -> tuple[str, ...]:
         """The options that name the manifests, for a line of a shell; none without manifests."""
-        folders = (word for folder in self.address.folders for word in ("-f", str(folder)))
-        named = ("--cluster", self.address.cluster) if self.address.cluster else ()
-        return (*folders, *named) if self.address.folders else ()
+        return self.address.words
 
 
 @dataclass(slots=True)

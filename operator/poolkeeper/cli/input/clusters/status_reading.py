@@ -99,9 +99,9 @@ def _cancel_waits(
 def _stage_waits(
     target: Target, session: Session, found: status_values.Status, cluster: Cluster
 ) -> tuple[Wait, ...]:
-    """Why the run starts no stage now; known only of a cluster with manifests."""
+    """Why no stage of a run or of an approved plan starts now; known only with manifests."""
     desired = target.desired
-    if desired is None or found.run is None:
+    if desired is None or not (found.run or found.approved):
         return ()
     lock = desired.cluster.execution.restart_lock
     locked = lock is not None and session.exists(lock)

@@ -53,6 +53,7 @@ def facts_of(status: Status) -> list[tuple[str, str]]:
         facts.append(("run", told))
     else:
         facts += _run(status.run)
+    facts += [("approved", f"{each}, which is not begun yet") for each in status.approved]
     if status.stopped:
         again = "the last run was stopped or rolled back; a loop does not repeat it by itself"
         facts.append(("stopped", again))
@@ -82,6 +83,7 @@ def as_data(status: Status) -> dict[str, object]:
         "stateUnknown": [list(name) for name in status.state_unknown],
         "holder": status.holder,
         "run": None if status.run is None else _run_data(status.run),
+        "approved": list(status.approved),
         "stopped": status.stopped,
         "balanceWaitsUntil": None if until_ms is None else moment(until_ms),
         "throttlesLeft": throttles_data(status.throttles_left),

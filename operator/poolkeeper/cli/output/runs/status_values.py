@@ -104,6 +104,8 @@ class Status:
     """Partitions whose leader or in-sync replicas are not known, as their state node is missing."""
     troubles: tuple[PlanProblem, ...] = ()
     """What is wrong with the cluster, its pools and topics, although it may be as declared."""
+    approved: tuple[str, ...] = ()
+    """The plans that were approved on the command line and that the executor has not begun."""
 
 
 @frozen
@@ -157,6 +159,7 @@ def status_of(
         damage=journal.damage,
         throttles_left=tuple(w for w in left_throttles.waits(left) if w.path not in damaged),
         state_unknown=_state_unknown(cluster),
+        approved=tuple(each for each in journal.approvals if run is None or each != run.plan),
     )
 
 

@@ -341,6 +341,7 @@ def test_as_data():
                 }
             ],
         },
+        "approved": [],
         "stopped": None,
         "balanceWaitsUntil": None,
         "throttlesLeft": [],

@@ -11,6 +11,8 @@ from math import ceil
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _MIB = _UNITS.index("MiB")
+_PERCENT_DIGITS = 9
+"""Of a percentage, after the point; what differs from 0 or 100 less than that is 0 or 100."""
 _SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -90,8 +92,12 @@ def about(duration_s: int) -> str:
 
 
 def percent(value: float) -> str:
-    """Write a percentage with one decimal, none if it is whole: 0 %, 2.5 %, 130 %."""
-    return f"{value:,.1f}".removesuffix(".0") + " %"
+    """Write a percentage with one decimal, none if it is whole: 0 %, 2.5 %, 130 %.
+
+    What is neither 0 nor 100 is not written as that: 99.999 %, 0.003 %.
+    """
+    telling = (n for n in range(1, _PERCENT_DIGITS) if round(value, n) not in (0, 100))
+    return f"{value:,.{next(telling, 1)}f}".removesuffix(".0") + " %"
 
 
 def decimal(value: float, *, grouped: bool = True) -> str:

@@ -105,7 +105,21 @@ def test_coarse_durations(duration_s: int, expected: str) -> None:
     assert text.about(duration_s) == expected
 
 
-@pytest.mark.parametrize(("value", "expected"), [(0, "0 %"), (2.5, "2.5 %"), (1300, "1,300 %")])
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0, "0 %"),
+        (2.5, "2.5 %"),
+        (99.9, "99.9 %"),
+        (100, "100 %"),
+        (1300, "1,300 %"),
+        (99.97, "99.97 %"),
+        (99.999, "99.999 %"),
+        (100.03, "100.03 %"),
+        (0.003, "0.003 %"),
+        (100 * (1 - 1e-15), "100 %"),
+    ],
+)
 def test_percent(value: float, expected: str) -> None:
     assert text.percent(value) == expected
 

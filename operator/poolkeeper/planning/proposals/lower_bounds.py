@@ -123,7 +123,10 @@ def with_moves(proof: PoolCertificate, moves: int, size_bytes: int) -> PoolCerti
 
 
 def _gap(moves: int, bound: int) -> float:
-    return round(100 * (moves - bound) / bound, 2) if bound else 0.0
+    """In percent, with two decimals; what is above the bound has a gap, however small."""
+    if not bound or moves == bound:
+        return 0.0
+    return max(round(100 * (moves - bound) / bound, 2), 0.01)
 
 
 def _kept_replicas(layout: Layout) -> tuple[Ints, Ints]:

@@ -49,8 +49,8 @@ def forecast_lines(plain: Rehearsal, worst: Rehearsal | None) -> Iterator[str]:
     else:
         yield f"Rehearsed: it does not end well: {plain.reason}."
     free, margin = plain.least_free, plain.least_margin
-    kept = [f"at most {percent(round(100 * plain.peak_network, 1))} of a broker's network"]
-    kept += [] if free is None else [f"at least {percent(round(100 * free, 1))} of a disk free"]
+    kept = [f"at most {percent(100 * plain.peak_network)} of a broker's network"]
+    kept += [] if free is None else [f"at least {percent(100 * free)} of a disk free"]
     kept += [] if margin is None else [f"at least {margin} above min.insync.replicas"]
     yield f"Margins: {', '.join(kept)}."
     if worst is not None:

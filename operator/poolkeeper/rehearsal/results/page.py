@@ -51,9 +51,9 @@ def report(found: Rehearsed, storm: Storm | None = None) -> Report:
     free, margin = shown.least_free, shown.least_margin
     tiles = (
         Tile(fine_duration(shown.seconds), f"{shown.end.value}{bound}", _tone(not shown.bad)),
-        Tile(percent(round(100 * shown.peak_network, 1)), "of a broker's network at most"),
+        Tile(percent(100 * shown.peak_network), "of a broker's network at most"),
         Tile(
-            "unknown" if free is None else percent(round(100 * free, 1)),
+            "unknown" if free is None else percent(100 * free),
             "of a log directory free at least",
         ),
         Tile("unknown" if margin is None else str(margin), "above min.insync.replicas at least"),

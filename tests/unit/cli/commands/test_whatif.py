@@ -291,3 +291,8 @@ def test_a_broker_without_a_rack_makes_racks_unknown(run, tmp_path):
     code, out, _ = run(*words, "--output", "json")
     assert code == 0
     assert json.loads(out)["assignors"][0]["events"][0]["inTheRack"] is None
+
+
+def test_no_share_of_keys_is_rounded_to_all_of_them(run) -> None:
+    assert run("keys", "--partitions", "1:100001")[1].splitlines()[1].startswith("  99.999 % of")
+    assert run("keys", "--partitions", "1:1000000")[1].splitlines()[1].startswith("  99.9999 % of")

@@ -5,6 +5,7 @@ import pytest
 from builders import GIB, cluster, desired, partition, pool_spec, topic, topic_spec
 from poolkeeper.model.plans import PoolCertificate
 from poolkeeper.model.specs import Goal, GoalKind
+from poolkeeper.planning.proposals.lower_bounds import with_moves
 from poolkeeper.report.sections import certificates_table
 from unit.planning.byhand import lawful
 
@@ -28,3 +29,9 @@ def test_no_gap_is_told_beside_a_bound_of_nothing(moves, bound, gap_percent, sai
     proof = PoolCertificate("p", moves, bound, 1, 1, gap_percent, "")
     (shown,) = certificates_table([("", proof)], 9, clusters=False)
     assert shown.rows[0][5].text == said
+
+
+def test_what_is_above_its_bound_has_a_gap() -> None:
+    exact = PoolCertificate("p", 200_000, 200_000, 1, 1, 0.0, "")
+    assert with_moves(exact, 200_000, 1).gap_percent == 0.0
+    assert with_moves(exact, 200_001, 1).gap_percent == 0.01

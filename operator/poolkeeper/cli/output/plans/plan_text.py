@@ -43,7 +43,7 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.diagnosis.remaining_capacity import RemainingCapacity
 from poolkeeper.planning.rules import Rules
 from poolkeeper.report import changes
-from poolkeeper.text import count, duration, few, first, listed, more, size
+from poolkeeper.text import count, duration, few, first, listed, more, percent, size
 
 _TOPICS_MAX = 40
 _MOVING_TOPICS_MAX = 10
@@ -253,7 +253,7 @@ def _certificate(pool: PoolCertificate) -> str:
     needed = f"{size(pool.bytes)}, at least {size(pool.bytes_lower_bound)} must"
     exact = pool.bytes <= pool.bytes_lower_bound
     carried = f"{size(pool.bytes)}, as little as possible" if exact else needed
-    gap = f"; gap {pool.gap_percent:.1f} %" if pool.gap_percent else ""
+    gap = f"; gap {percent(pool.gap_percent)}" if pool.gap_percent else ""
     clauses = pool.witness.split("; ") if pool.witness else []
     told = first(clauses, _CLAUSES_MAX, "; ")
     return f"pool {pool.pool}: {replicas}; {carried}{gap}" + (f" ({told})" if told else "")

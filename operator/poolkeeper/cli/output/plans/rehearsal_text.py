@@ -68,8 +68,8 @@ def _margins(found: Rehearsal) -> Iterator[str]:
     free, margin = found.least_free, found.least_margin
     yield ""
     yield "Margins"
-    yield f"  network   at most {percent(round(100 * found.peak_network, 1))} of a broker's"
-    disk = "not known" if free is None else f"at least {percent(round(100 * free, 1))} stay free"
+    yield f"  network   at most {percent(100 * found.peak_network)} of a broker's"
+    disk = "not known" if free is None else f"at least {percent(100 * free)} stay free"
     yield f"  disk      {disk}"
     isr = "not known" if margin is None else f"at least {margin} above min.insync.replicas"
     yield f"  in sync   {isr}; at most {count(found.out_of_sync_max, 'partition')} out of sync"
@@ -215,11 +215,11 @@ def _copies(found: Rehearsal) -> str:
 
 
 def _peak(found: Rehearsal) -> str:
-    return percent(round(100 * found.peak_network, 1))
+    return percent(100 * found.peak_network)
 
 
 def _free(found: Rehearsal) -> str:
-    return "unknown" if found.least_free is None else percent(round(100 * found.least_free, 1))
+    return "unknown" if found.least_free is None else percent(100 * found.least_free)
 
 
 def _margin(found: Rehearsal) -> str:

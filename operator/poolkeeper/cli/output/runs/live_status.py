@@ -117,11 +117,16 @@ def _bar(run: RunStatus, rated: Progress) -> RenderableType:
         facts.append(f"about {duration(rated.seconds_left)} left")
     row = _grid(1)
     row.add_row(
-        Text(f"{100 * done // total if total else 0:3} %"),
+        Text(f"{_whole_percent(done, total):3} %"),
         ProgressBar(total=total or 1, completed=done, width=BAR_WIDTH),
         Text(", ".join(facts)),
     )
     return row
+
+
+def _whole_percent(done: int, total: int) -> int:
+    """The part that is done, rounded down, as 100 is all of it; 0 is nothing."""
+    return max(100 * done // total, 1 if done else 0) if total else 0
 
 
 def _brokers(moves: Iterable[Move]) -> RenderableType:

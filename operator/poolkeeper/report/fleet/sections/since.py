@@ -2,7 +2,17 @@
 
 from collections.abc import Iterator
 
-from poolkeeper.report.document import Cell, Row, Section, Tile, byte_count, name, number, table
+from poolkeeper.report.document import (
+    Cell,
+    Row,
+    Section,
+    Tile,
+    byte_count,
+    name,
+    number,
+    share,
+    table,
+)
 from poolkeeper.report.values import (
     ClusterDifference,
     Differences,
@@ -93,7 +103,7 @@ def _row(each: ClusterDifference) -> Row:
 
 
 def _off(imbalance: float | None) -> Cell:
-    return number("") if imbalance is None else number(f"{100 * imbalance:.1f} %", order=imbalance)
+    return number("") if imbalance is None else share(imbalance)
 
 
 def _change(before: int | None, now: int | None) -> int | None:

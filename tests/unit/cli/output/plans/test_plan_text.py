@@ -127,7 +127,7 @@ Brokers
 Proof
   pool fast: 9 replicas to move, as few as possible; 18 MiB, as little as possible (broker 1
     must lose 9)
-  pool slow: 2 replicas to move, at least 1 must; 2 MiB, at least 1 MiB must; gap 50.0 % (a;
+  pool slow: 2 replicas to move, at least 1 must; 2 MiB, at least 1 MiB must; gap 50 % (a;
     b; c; …)
 
 Stages  1 stage, 19 MiB, about 2 min 5 s at 1 MiB/s per broker (at least 2 min at that rate)

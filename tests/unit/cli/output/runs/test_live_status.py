@@ -105,6 +105,16 @@ def test_the_view_has_facts_a_bar_brokers_and_moves():
     ]
 
 
+@pytest.mark.parametrize(
+    ("done", "shown"),
+    [(0, "  0 %"), (1, "  1 %"), (80 * MIB - 1, " 99 %"), (80 * MIB, "100 %")],
+)
+def test_a_bar_is_at_an_end_only_with_nothing_or_all_done(done: int, shown: str) -> None:
+    lines = drawn(replace(STATUS, run=replace(RUN, bytes_done=done)))
+    (bar,) = [line for line in lines if "%" in line]
+    assert bar.startswith(shown)
+
+
 def test_a_low_terminal_gets_what_fits_and_how_much_does_not():
     lines = drawn(STATUS, height=10)
     assert len(lines) == 9

@@ -28,6 +28,7 @@ from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.load.apply import WHOLE_TOPIC
 from poolkeeper.load.time_series import HistoryWindow
+from poolkeeper.text import size
 
 BYTES, RATE = "bytes", "bytes_in_per_s"
 QUERIES: Mapping[str, str] = {
@@ -139,8 +140,8 @@ def _read_body(response: Any, server: PrometheusServer, until_s: float) -> bytes
     while piece := response.read1(1 << 20):
         found += piece
         if len(found) > server.answer_bytes_max:
-            most = server.answer_bytes_max
-            raise Refused(f"{server.url}: the answer is longer than {most} bytes")
+            most = size(server.answer_bytes_max)
+            raise Refused(f"{server.url}: the answer is longer than {most}")
         if time.monotonic() > until_s:
             raise Unavailable(f"{server.url}: no whole answer in {server.deadline_s:g} s")
     return bytes(found)

@@ -22,6 +22,7 @@ from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.simulations.bounds import ERROR_CHARACTERS_MAX, LINE_BYTES_MAX, PROBLEMS_MAX
 from poolkeeper.simulations.kinds import KINDS
+from poolkeeper.text import size
 from poolkeeper.typed_json import convert, description, said_of
 
 _REQUEST = "an object with id, kind and input"
@@ -92,7 +93,7 @@ def _output(
 def _parsed(line: bytes | None) -> Any:
     """Return the value of a line; raises InvalidInput if it is no JSON."""
     if line is None:
-        raise _no_line(f"is longer than {LINE_BYTES_MAX} bytes")
+        raise _no_line(f"is longer than {size(LINE_BYTES_MAX)}")
     try:
         text = line.decode()
     except UnicodeDecodeError as wrong:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait
-from poolkeeper.text import few, listed, named
+from poolkeeper.text import few, listed, named, sizes_of_mib
 from poolkeeper.wording.pieces import (
     MIB,
     amount_on_broker,
@@ -13,7 +13,7 @@ from poolkeeper.wording.pieces import (
     few_of,
     joined,
     lack,
-    mib,
+    whole_mib,
 )
 
 _WAITING_NAMED_MAX = 3
@@ -81,9 +81,10 @@ def _room(wait: Wait) -> str:
 
 
 def _need(need: RoomNeed) -> str:
+    needed, left = sizes_of_mib(whole_mib(need.needed_bytes), need.left_bytes // MIB)
     return (
-        f"{need.partition} needs {mib(need.needed_bytes)} on broker {need.broker}, which has"
-        f" {need.left_bytes // MIB:,} MiB left below its high-water mark"
+        f"{need.partition} needs {needed} on broker {need.broker}, which has {left} left below its"
+        " high-water mark"
     )
 
 

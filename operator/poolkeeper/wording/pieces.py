@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from poolkeeper.text import count, few, named
+from poolkeeper.text import count, few, named, size_of_mib
 
 NAMED_MAX = 5
 MIB = 1024**2
@@ -54,12 +54,12 @@ def between_log_dirs(count: int) -> str:
 def amount_on_broker(amount: tuple[int, int]) -> str:
     """Return a broker's bytes, given as its id and the bytes."""
     broker, size_bytes = amount
-    return f"{mib(size_bytes)} on broker {broker}"
+    return f"{size_of_mib(whole_mib(size_bytes), up=True)} on broker {broker}"
 
 
-def mib(size_bytes: int) -> str:
-    """Return bytes as MiB, rounded up."""
-    return f"{-(-size_bytes // MIB):,} MiB"
+def whole_mib(size_bytes: int) -> int:
+    """Return the MiB that hold so many bytes."""
+    return -(-size_bytes // MIB)
 
 
 def counted(number: int, noun: str) -> str:

@@ -37,9 +37,9 @@ def test_a_plan_names_what_finds_no_room_and_how_much_is_enough() -> None:
     made = plan.audited_plan(desired, seen, prune=False)
     assert (made.stages, made.makespan) == ((), None)
     assert [problem.message for problem in made.problems] == [
-        "a-0 needs 8,192 MiB on broker 2, which has 2,048 MiB left below its high-water mark; b-0"
-        " needs 8,192 MiB on broker 1, which has 2,048 MiB left below its high-water mark. Free"
-        " 6,144 MiB on broker 1, or free 6,144 MiB on broker 2"
+        "a-0 needs 8 GiB on broker 2, which has 2 GiB left below its high-water mark; b-0"
+        " needs 8 GiB on broker 1, which has 2 GiB left below its high-water mark. Free"
+        " 6 GiB on broker 1, or free 6 GiB on broker 2"
     ]
     text = plan_text.render(made, desired, cluster, (), Ink(400))
-    assert "• a-0 needs 8,192 MiB on broker 2" in text
+    assert "• a-0 needs 8 GiB on broker 2" in text

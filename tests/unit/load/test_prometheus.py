@@ -85,7 +85,7 @@ BAD_QUERY = {"status": "error", "error": "parse error:\n unexpected end"}
         pytest.param(says_and_closes("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"), Refused,
                      "not JSON", id="cut-off"),
         pytest.param(says_and_closes("nonsense\r\n\r\n"), Unavailable, "nonsense", id="no-http"),
-        pytest.param(answers(200, " " * 5000), Refused, "longer than 1000 bytes", id="too-long"),
+        pytest.param(answers(200, " " * 5000), Refused, "longer than 1000 B", id="too-long"),
     ],
 )  # fmt: skip
 def test_bad_answers(behaviour, error, message) -> None:

@@ -101,7 +101,7 @@ def test_what_is_too_large_is_not_read_to_its_end(
     for name, body in (("main.json.gz", bomb.text), ("main.json", b" " * 1001)):
         file = tmp_path / name
         file.write_bytes(body)
-        with pytest.raises(InvalidInput, match=f"{name}: has more than 1,000 bytes"):
+        with pytest.raises(InvalidInput, match=f"{name}: has more than 1000 B"):
             snapshots.read(file)
 
 

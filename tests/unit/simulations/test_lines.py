@@ -185,7 +185,7 @@ def test_the_longest_line_is_bounded_and_the_next_one_is_read():
     assert said(b"{}", "murmur2")["id"] == 7
     assert json.loads(lines.answer(None, 2).line) == {
         "id": None,
-        "error": "the line is longer than 16777216 bytes",
+        "error": "the line is longer than 16 MiB",
     }
 
 

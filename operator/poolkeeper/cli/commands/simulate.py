@@ -8,6 +8,7 @@ from poolkeeper.cli.input import options
 from poolkeeper.errors import Refused
 from poolkeeper.simulations import bounds, lines
 from poolkeeper.simulations.kinds import KINDS
+from poolkeeper.text import size
 
 _SOME_REFUSED = 1
 
@@ -21,7 +22,7 @@ _SOME_REFUSED = 1
       names      topic_name, topic_collision
       moves      throttled_replica_list, throttles, reassign_to, leader_election
 
-    A line may have {bounds.LINE_BYTES_MAX // 2**20} MiB, a topic {bounds.PARTITIONS_MAX}
+    A line may have {size(bounds.LINE_BYTES_MAX)}, a topic {bounds.PARTITIONS_MAX}
     partitions, a group as many in all ({bounds.STICKY_PARTITIONS_MAX} if sticky) and
     {bounds.MEMBERS_MAX} members, a cluster {bounds.BROKERS_MAX} brokers; a line may ask for
     {bounds.REPLICAS_MAX} replicas. Exit code: 0 if every line had an output, 1 if

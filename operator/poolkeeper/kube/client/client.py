@@ -30,6 +30,7 @@ from poolkeeper.errors import PoolkeeperError, Unavailable
 from poolkeeper.jsontext import compact
 from poolkeeper.kube.client import config, failures
 from poolkeeper.kube.client.failures import ApiResponse
+from poolkeeper.text import size
 
 Body = dict[str, Any]
 
@@ -299,15 +300,15 @@ def _unavailable(failed: Exception, server: str) -> PoolkeeperError:
 
 def _read_body(response: urllib3.BaseHTTPResponse, end_s: float) -> bytes:
     """Read a response in pieces: one that trickles in must not outlast the deadline."""
-    pieces, size = [], 0
+    pieces, received = [], 0
     try:
         while piece := response.read1(1 << 16):
             pieces.append(piece)
-            size += len(piece)
+            received += len(piece)
             if time.monotonic() > end_s:
                 raise TimeoutError
-            if size > ANSWER_BYTES_MAX:
-                raise Unavailable(f"the API server's answer is over {ANSWER_BYTES_MAX} bytes")
+            if received > ANSWER_BYTES_MAX:
+                raise Unavailable(f"the API server's answer is over {size(ANSWER_BYTES_MAX)}")
     except BaseException:
         response.close()
         raise

@@ -25,6 +25,7 @@ from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.jsontext import compact
 from poolkeeper.model.snapshots import snapshot_fields
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Partition, Topic
+from poolkeeper.text import size
 
 VERSION = snapshot_fields.VERSION
 BYTES_MAX = 1 << 30
@@ -102,7 +103,7 @@ def read(path: Path | str) -> Cluster:
     except OSError as failed:
         raise Refused(f"{path}: cannot be read: {failed.strerror}") from failed
     if len(text) > BYTES_MAX:
-        raise InvalidInput([Problem(str(path), 0, "", f"has more than {BYTES_MAX:,} bytes")])
+        raise InvalidInput([Problem(str(path), 0, "", f"has more than {size(BYTES_MAX)}")])
     return decode(text, str(path))
 
 

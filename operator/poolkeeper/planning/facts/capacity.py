@@ -22,6 +22,13 @@ class Quantity(StrEnum):
         """`1 replica`, `3 replicas`, and sizes as people read them: `8 GiB`."""
         return size_of_mib(count) if self is Quantity.MIB else counted(count, "replica")
 
+    def beside(self, count: int, other: int) -> tuple[str, str]:
+        """Two amounts that are told apart: `3 replicas` and `2`, `24 GiB` and `16 GiB`."""
+        if self is Quantity.MIB:
+            first, second = sizes_of_mib(count, other)
+            return first, second
+        return counted(count, "replica"), f"{other:,}"
+
     def more(self, count: int) -> str:
         """`1 more replica`, `at least 8 GiB more`."""
         if self is Quantity.MIB:
@@ -104,7 +111,8 @@ class CapacityConflict:
 
     def __str__(self) -> str:
         if self.headroom is None:
-            said = f"{self.place} must hold {self.wanted} {self.quantity} and may hold {self.room}"
+            wanted, room = self.quantity.beside(self.wanted, self.room)
+            said = f"{self.place} must hold {wanted} and may hold {room}"
         else:
             said = str(HeadroomExceeded(self.quantity, self.wanted, self.room, self.headroom))
         spread = ["replicas of a partition are spread over all racks"] if self.spread else []
@@ -123,7 +131,9 @@ class HeadroomExceeded:
     headroom: Headroom
 
     def __str__(self) -> str:
-        return f"holds {self.held} {self.quantity}; {self.room} fit with {lost(self.headroom)}"
+        held, room = self.quantity.beside(self.held, self.room)
+        fit = "fits" if self.room == 1 else "fit"
+        return f"holds {held}; {room} {fit} with {lost(self.headroom)}"
 
 
 @frozen
@@ -139,13 +149,15 @@ class BrokerOverfull:
     left: Names
 
     def __str__(self) -> str:
-        said = f"broker {self.broker} holds {self.held} {self.quantity}, it may hold {self.room}"
+        held, room = self.quantity.beside(self.held, self.room)
+        said = f"broker {self.broker} holds {held}, it may hold {room}"
         if not self.came:
             return said
         plural = "s" if self.left.total > 1 else ""
+        come = "comes" if self.came == 1 else "come"
         return (
-            f"{said}; {self.came} of them come with unmanaged topics that leave broker{plural}"
-            f" {self.left}"
+            f"{said}; {self.quantity.text(self.came)} of that {come} with unmanaged topics that"
+            f" leave broker{plural} {self.left}"
         )
 
 

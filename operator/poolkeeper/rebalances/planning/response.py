@@ -18,6 +18,7 @@ from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.rebalances.planning.request import RebalanceRequest
+from poolkeeper.text import count, size
 
 VERSION = 1
 PLANS_BYTES_MAX = 448 * 1024**2
@@ -114,17 +115,17 @@ def assemble_response(
 def with_room(sizes: Iterable[int], bytes_max: int) -> list[bool]:
     """Whether each of these texts, in their order, fits besides those before it."""
     found, total = [], 0
-    for size in sizes:
-        found.append(total + size <= bytes_max)
-        total += size if found[-1] else 0
+    for each in sizes:
+        found.append(total + each <= bytes_max)
+        total += each if found[-1] else 0
     return found
 
 
 def without_room(cluster: str, moves: int, bytes_max: int) -> ClusterResponse:
     """The part of a cluster whose plan, of that many moves, does not fit into the response."""
     problem = (
-        f"its plan of {moves} moves is too large: all plans of a Rebalance together may have"
-        f" {bytes_max} bytes; put the cluster into another Rebalance, if need be pool by pool"
+        f"its plan of {count(moves, 'move')} is too large: all plans of a Rebalance together may"
+        f" have {size(bytes_max)}; put the cluster into another Rebalance, if need be pool by pool"
         " (spec.clusters, spec.pools)"
     )
     return ClusterResponse(ClusterPlan(cluster, problem=problem))

@@ -9,6 +9,7 @@ import hashlib
 import zlib
 from collections.abc import Iterable, Sequence
 
+from poolkeeper import text as words
 from poolkeeper.errors import Refused
 
 CHUNK_BYTES = 256 * 1024
@@ -52,7 +53,7 @@ def _unpacked(chunks: Iterable[bytes], bytes_max: int) -> str:
     for chunk in chunks:
         text += unpacker.decompress(chunk, bytes_max + 1 - len(text))
         if len(text) > bytes_max:
-            raise EOFError(f"it is over {bytes_max} bytes")
+            raise EOFError(f"it is over {words.size(bytes_max)}")
     if not unpacker.eof or unpacker.unused_data:
         raise EOFError("it is cut off, or goes on after its end")
     return text.decode()

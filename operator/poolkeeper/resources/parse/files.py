@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from poolkeeper.errors import Problem
+from poolkeeper.text import size
 
 SUFFIXES = (".yaml", ".yml", ".json")
 BYTES_MAX = 64 * 1024 * 1024
@@ -94,8 +95,7 @@ def _text(name: str) -> str | Problem:
         if path.exists() and not path.is_file():
             return Problem(name, 0, "", "is no regular file (expected a manifest)")
         if path.stat().st_size > BYTES_MAX:
-            limit = f"(expected at most {BYTES_MAX >> 20} MiB)"
-            return Problem(name, 0, "", f"has {path.stat().st_size >> 20} MiB {limit}")
+            return Problem(name, 0, "", f"has more than {size(BYTES_MAX)}")
         content = path.read_bytes()
     except OSError as error:
         return _unreadable(name, error)

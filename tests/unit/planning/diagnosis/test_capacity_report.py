@@ -62,10 +62,31 @@ def messages(seen: Cluster, **pool: object) -> list[str]:
                 "capacity_of": {n: Capacity(disk_bytes=15 * MIB) for n in (1, 6)},
                 "drain": frozenset({6}),
             },
-            "broker 1 of rack a must hold 20 MiB and may hold 15; replicas of a partition are"
+            "broker 1 of rack a must hold 20 MiB and may hold 15 MiB; replicas of a partition are"
             " spread over all racks; 6 is drained. Take broker 6 out of spec.drain, or add"
             " capacity for at least 5 MiB more on broker 1 of rack a or on a new broker",
             id="bytes-of-a-rack",
+        ),
+        pytest.param(
+            cluster((1, 2, 4), size_mib=24_630),
+            {
+                "capacity": Capacity(disk_bytes=100_000 * MIB),
+                "capacity_of": {1: Capacity(disk_bytes=1 * MIB), 6: Capacity(disk_bytes=1 * MIB)},
+            },
+            "brokers 1, 6 of rack a must hold 24.1 GiB and may hold 2 MiB; replicas of a partition"
+            " are spread over all racks. Add capacity for at least 24.1 GiB more on brokers 1, 6 of"
+            " rack a or on a new broker",
+            id="large-sizes-are-written-as-people-read-them",
+        ),
+        pytest.param(
+            cluster(*[(1, 2, 4)] * 4, size_mib=1000),
+            {
+                "capacity": Capacity(disk_bytes=2000 * MIB),
+                "headroom": Headroom(FailureDomain.RACK, 1),
+            },
+            "holds 11.7 GiB; 7.81 GiB fit with the largest rack lost. Lower spec.headroom, or add"
+            " capacity for at least 3.91 GiB more on all 6 usable brokers or on a new broker",
+            id="sizes-of-a-headroom",
         ),
     ],
 )
@@ -81,8 +102,8 @@ def test_disks_that_evacuated_topics_overfill_are_reported() -> None:
     full = {n: Capacity(disk_bytes=(15 if n == 2 else 1) * MIB) for n in RACKS}
     seen = cluster((1,), (2,), size_mib=10)
     assert messages(seen, claims=(), brokers=(1, 2), drain=frozenset({1}), capacity_of=full) == [
-        "broker 2 holds 20 MiB, it may hold 15; 10 of them come with unmanaged topics that leave"
-        " broker 1"
+        "broker 2 holds 20 MiB, it may hold 15 MiB; 10 MiB of that come with unmanaged topics that"
+        " leave broker 1"
     ]
 
 
@@ -94,6 +115,6 @@ def test_what_evacuated_topics_bring_is_in_no_conflict_as_it_could_go_elsewhere(
     assert messages(
         seen, claims=("t",), brokers=(1, 2), drain=frozenset({1}), capacity_of=full
     ) == [
-        "broker 2 holds 20 MiB, it may hold 15; 10 of them come with unmanaged topics that leave"
-        " broker 1",
+        "broker 2 holds 20 MiB, it may hold 15 MiB; 10 MiB of that come with unmanaged topics that"
+        " leave broker 1",
     ]

@@ -110,8 +110,8 @@ def test_a_replica_that_goes_makes_room() -> None:
 FULL = [partition(0, 1, size_bytes=10 * GIB), partition(1, 4, size_bytes=8 * GIB)]
 SWAP = [move("t", 0, (1,), (4,), gib=10), move("t", 1, (4,), (1,), gib=8)]
 NEEDS = (
-    "t-0 needs 10,240 MiB on broker 4, which has {:,} MiB left below its high-water mark; "
-    "t-1 needs 8,192 MiB on broker 1, which has {:,} MiB left below its high-water mark"
+    "t-0 needs 10 GiB on broker 4, which has {} left below its high-water mark; "
+    "t-1 needs 8 GiB on broker 1, which has {} left below its high-water mark"
 )
 
 
@@ -120,18 +120,17 @@ NEEDS = (
     [
         pytest.param(
             {1: 11, 4: 10},
-            NEEDS.format(2048, 1024) + ". Free 7,168 MiB on broker 1, or free 8,192 MiB on broker"
-            " 4",
+            NEEDS.format("2 GiB", "1 GiB") + ". Free 7 GiB on broker 1, or free 8 GiB on broker 4",
             id="room-on-either-is-enough",
         ),
         pytest.param(
             {1: 11, 4: 9},
-            NEEDS.format(1024, 1024) + ". Free 9,216 MiB on broker 4",
+            NEEDS.format("1 GiB", "1 GiB") + ". Free 9 GiB on broker 4",
             id="room-on-the-one-whose-target-is-above-the-disk",
         ),
         pytest.param(
             {1: 7, 4: 9},
-            NEEDS.format(1024, 0) + ". Free 1,024 MiB on broker 1 and 9,216 MiB on broker 4",
+            NEEDS.format("1 GiB", "0 MiB") + ". Free 1 GiB on broker 1 and 9 GiB on broker 4",
             id="neither-may-hold-what-it-shall",
         ),
     ],

@@ -25,6 +25,7 @@ from poolkeeper.rebalances.planning.response import (
     with_room,
 )
 from poolkeeper.rebalances.planning.task_runner import ClusterResult, write_response
+from poolkeeper.text import size
 from unit.planning.instances import as_told, instances
 
 MIB = 1024**2
@@ -156,9 +157,9 @@ def test_a_plan_that_has_no_room_is_a_problem_and_the_others_go_on():
     answer = assemble_response(question, parts, room)
     assert [each.moves for each in answer.clusters] == [4, 4, 0]
     assert answer.clusters[2].problem == (
-        f"its plan of 4 moves is too large: all plans of a Rebalance together may have {room}"
-        " bytes; put the cluster into another Rebalance, if need be pool by pool (spec.clusters,"
-        " spec.pools)"
+        "its plan of 4 moves is too large: all plans of a Rebalance together may have"
+        f" {size(room)}; put the cluster into another Rebalance, if need be pool by pool"
+        " (spec.clusters, spec.pools)"
     )
     assert {turn.cluster for turn in answer.waves.turns} == {"large", "main"}
     engine = Canned({part.cluster_plan.cluster: ClusterResult.of(part) for part in parts})

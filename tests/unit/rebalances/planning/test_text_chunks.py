@@ -69,5 +69,5 @@ def test_texts_that_are_too_long_are_neither_cut_nor_joined():
         text_chunks.chunks_of(text, bytes_max=999)
     pieces = text_chunks.chunks_of(text, bytes_max=1000)
     assert text_chunks.join_chunks(pieces, text_chunks.digest_of(text), bytes_max=1000) == text
-    with pytest.raises(Refused, match="it is over 999 bytes"):
+    with pytest.raises(Refused, match="it is over 999 B"):
         text_chunks.join_chunks(pieces, text_chunks.digest_of(text), bytes_max=999)

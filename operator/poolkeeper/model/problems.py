@@ -94,6 +94,8 @@ class ProblemReason(StrEnum):
     """Partitions are not spread over racks, and stay so as the pool's `rackPolicy` says."""
     RACKS_INCOMPLETE = "RacksIncomplete"
     """Some brokers of a pool have a rack and others have none."""
+    RACKS_CONTRADICTED = "RacksContradicted"
+    """Brokers register other racks than their pool names for them; what is registered counts."""
     CAPACITY_EXCEEDED = "CapacityExceeded"
     """Brokers would hold more replicas or bytes than their capacity."""
     HEADROOM_EXCEEDED = "HeadroomExceeded"
@@ -169,11 +171,12 @@ _AS_DECLARED = frozenset(
         ProblemReason.UNCLEAN_ELECTION,
         ProblemReason.UNDER_REPLICATED,
         ProblemReason.RACKS_AS_FOUND,
+        ProblemReason.RACKS_CONTRADICTED,
         ProblemReason.CONFIG_KEY_UNKNOWN_TO_SOME,
     )
 )
 """What is told although it is as declared: small gains, a topic of Kafka's, what a step costs,
-replicas that catch up, racks that a pool leaves as they are.
+replicas that catch up, racks that a pool leaves as they are or that brokers name themselves.
 """
 
 

@@ -68,6 +68,7 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "TooFewRacks",
         "RacksAsFound",
         "RacksIncomplete",
+        "RacksContradicted",
         "CapacityExceeded",
         "HeadroomExceeded",
         "TopicTooLarge",

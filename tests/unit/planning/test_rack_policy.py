@@ -10,7 +10,7 @@ from laws import examples
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.problems import ProblemReason
+from poolkeeper.model.problems import ProblemReason, is_left_undone
 from poolkeeper.model.specs import RackPolicy, ResourcePoolSpec, Strategy
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan, state_after
@@ -131,3 +131,30 @@ def test_a_pool_that_keeps_everything_moves_nothing(
     made = make_plan(desired(everyone, *topics), seen)
     moved = {move.topic: move.path for move in made.moves}
     assert all(set(path[0]) == set(path[-1]) for path in moved.values()), moved
+
+
+def test_a_rack_that_a_broker_registers_counts_and_the_contradiction_is_told() -> None:
+    named = {1: "zz", 4: "b", 5: "x"}
+    found = planned(pool(racks=named), (1, 4, 7))
+    assert found.moves == ()
+    assert [(p.pool, p.reason, p.message) for p in found.problems] == [
+        (
+            "p",
+            ProblemReason.RACKS_CONTRADICTED,
+            "spec.racks names other racks than brokers 1 (a, not zz), 5 (b, not x) register; what"
+            " is registered counts. Take them out of spec.racks, or change broker.rack there",
+        )
+    ]
+    assert not any(is_left_undone(each.reason) for each in found.problems)
+
+
+def test_a_pool_without_topics_tells_of_its_racks_as_well() -> None:
+    seen = cluster(NINE)
+    (told,) = make_plan(desired(pool(racks={1: "zz"})), seen).problems
+    assert told.message.startswith("spec.racks names another rack than broker 1 (a, not zz) regis")
+
+
+def test_racks_of_brokers_that_register_none_or_are_dead_contradict_nothing() -> None:
+    seen = cluster({1: None, 2: "b"}, topic("t", (2,)))
+    spec = pool_spec("p", 1, 2, 3, racks={1: "a", 3: "c"}, goals=())
+    assert make_plan(desired(spec, topic_spec("t")), seen).problems == ()

@@ -30,6 +30,7 @@ from poolkeeper.planning.facts.pools import (
     CannotLeave,
     DemotedLeads,
     RacksAsFound,
+    RacksContradicted,
     RacksIncomplete,
     TooFewBrokers,
     TooFewRacks,
@@ -59,7 +60,7 @@ def of(layout: Layout, incoming: IncomingLoad) -> tuple[PlanProblem, ...]:
     laws = (*_missing_replicas(layout), *_stuck_replicas(layout), *_without_source(layout))
     if layout.problem.role is not TopicRole.PLACED:
         return laws
-    capacity = _capacity(layout, incoming)
+    capacity = (*_contradicted_racks(layout), *_capacity(layout, incoming))
     if not layout.problem.placed.any():
         return (*laws, *capacity)
     return (
@@ -122,6 +123,17 @@ def _incomplete_racks(layout: Layout) -> list[PlanProblem]:
     if not racks or not without:
         return []
     return [_problem(layout, "", RacksIncomplete(without, tuple(racks)))]
+
+
+def _contradicted_racks(layout: Layout) -> list[PlanProblem]:
+    """Brokers that register another rack than their pool names for them."""
+    named = layout.problem.pool.racks
+    found = [
+        f"{member.id} ({member.rack}, not {named[member.id]})"
+        for member in sorted(_members(layout), key=lambda member: member.id)
+        if named.get(member.id, member.rack) != member.rack
+    ]
+    return [_problem(layout, "", RacksContradicted(Names.of(found)))] if found else []
 
 
 def _too_few_racks(layout: Layout) -> list[PlanProblem]:

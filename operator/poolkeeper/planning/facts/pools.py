@@ -179,6 +179,24 @@ class RacksIncomplete:
 
 
 @frozen
+class RacksContradicted:
+    """Brokers that register another rack than their pool names: `1 (a, not zz)`."""
+
+    reason: ClassVar = ProblemReason.RACKS_CONTRADICTED
+    brokers: Names
+
+    def __str__(self) -> str:
+        one = self.brokers.total == 1
+        said = (
+            f"spec.racks names {'another rack' if one else 'other racks'} than"
+            f" {'broker' if one else 'brokers'} {self.brokers} register{'s' if one else ''}; what"
+            " is registered counts"
+        )
+        them = "it" if one else "them"
+        return advised(said, (f"take {them} out of spec.racks", "change broker.rack there"))
+
+
+@frozen
 class DemotedLeads:
     """How many partitions demoted brokers lead, as no other broker that may lead holds them."""
 

@@ -6,14 +6,17 @@ A conflict does not count what unmanaged topics bring when they leave other brok
 (`incoming_load`), because that could have gone elsewhere. Brokers that it overfills are reported.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.replica_lists import distinct
-from poolkeeper.model.problems import Facts
+from poolkeeper.model.problems import Facts, ProblemReason
+from poolkeeper.model.specs import FailureDomain
 from poolkeeper.planning.constraints.capacity import UNLIMITED, UNLIMITED_MIB
 from poolkeeper.planning.diagnosis.bin_packing import packs
 from poolkeeper.planning.diagnosis.capacity_conflicts import (
@@ -30,11 +33,12 @@ from poolkeeper.planning.facts.capacity import (
     BrokerOverfull,
     CapacityConflict,
     ConflictRemedies,
+    HeadroomBeyondPool,
     HeadroomExceeded,
     Place,
     Quantity,
 )
-from poolkeeper.planning.facts.conflicts import Member
+from poolkeeper.planning.facts.conflicts import Member, domains_lacking
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.placement.broker_choice import mib_by_broker
@@ -81,8 +85,28 @@ def shortfalls(
     layout: Layout, members: tuple[Member, ...], incoming: IncomingLoad
 ) -> Iterator[Facts]:
     """Each conflict, each broker above its bound, and the headroom if it is exceeded."""
+    beyond = _headroom_beyond_pool(layout, members)
+    if beyond is not None:
+        yield beyond
     for amount in amounts(layout, incoming):
-        yield from _shortfalls(layout, amount, members, incoming)
+        for facts in _shortfalls(layout, amount, members, incoming):
+            if beyond is None or facts.reason is not ProblemReason.HEADROOM_EXCEEDED:
+                yield facts
+
+
+def _headroom_beyond_pool(layout: Layout, members: tuple[Member, ...]) -> HeadroomBeyondPool | None:
+    """The headroom, if no broker would be left after the failures that it asks for."""
+    problem, headroom = layout.problem, layout.problem.pool.headroom
+    usable = [member for member in members if not member.obstacle]
+    witness = domains_lacking(headroom, members) if headroom is not None and usable else None
+    if headroom is None or witness is None:
+        return None
+    by_rack = headroom.domain is FailureDomain.RACK
+    domains = Counter(member.rack if by_rack else str(member.id) for member in usable)
+    sizes = sorted(domains.values())
+    factor = int(problem.rf[problem.placed].max(initial=1))
+    survived = sum(left >= factor for left in accumulate(sizes[:-1]))
+    return HeadroomBeyondPool(headroom, witness, survived, factor)
 
 
 def _shortfalls(
@@ -193,7 +217,8 @@ def facts_of(conflict: Conflict) -> CapacityConflict:
 
 def remedies_of(conflict: Conflict) -> ConflictRemedies:
     """What would end the conflict, each remedy sufficient by itself."""
-    found, by_id = conflict.found, conflict.members
+    found, by_id, headroom = conflict.found, conflict.members, conflict.demand.headroom
+    by_headroom = headroom is not None and HEADROOM in found.constraints
     return ConflictRemedies(
         unblock=tuple(by_id[c] for c in found.remedies if isinstance(c, int)),
         less_headroom=HEADROOM in found.remedies,
@@ -201,6 +226,7 @@ def remedies_of(conflict: Conflict) -> ConflictRemedies:
         lacking=found.overflow.lacking,
         place=Place.of(found.overflow.brokers, by_id.values()),
         new_broker=_new_one_helps(conflict),
+        by_capacity=not (by_headroom and headroom and domains_lacking(headroom, by_id.values())),
     )
 
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Headroom
-from poolkeeper.planning.facts.conflicts import Member
-from poolkeeper.planning.facts.phrases import Names, advised, brokers, counted, joined, lost
+from poolkeeper.planning.facts.conflicts import Member, Witness
+from poolkeeper.planning.facts.phrases import Names, advised, brokers, counted, joined, lost, needed
 from poolkeeper.text import named, size_of_mib, sizes_of_mib
 
 
@@ -65,6 +65,7 @@ class ConflictRemedies:
 
     `unblock`: brokers of which one more is enough.
     `lacking`: the capacity that is missing at the place, or that a new broker needs if that helps.
+    `by_capacity`: whether more capacity helps; it does not where headroom leaves no broker.
     """
 
     unblock: tuple[Member, ...]
@@ -73,15 +74,17 @@ class ConflictRemedies:
     lacking: int
     place: Place
     new_broker: bool
+    by_capacity: bool = True
 
     @property
     def ways(self) -> tuple[str, ...]:
         """Each way by itself: `replace broker 6`, `add capacity for 1 more replica on broker 1`."""
         elsewhere = " or on a new broker" if self.new_broker else ""
+        more = f"add capacity for {self.quantity.more(self.lacking)} on {self.place}{elsewhere}"
         return (
             *(["lower spec.headroom"] if self.less_headroom else []),
             *(m.obstacle.remedy(m.id) for m in self.unblock if m.obstacle),
-            f"add capacity for {self.quantity.more(self.lacking)} on {self.place}{elsewhere}",
+            *([more] if self.by_capacity else []),
         )
 
 
@@ -134,6 +137,37 @@ class HeadroomExceeded:
         held, room = self.quantity.beside(self.held, self.room)
         fit = "fits" if self.room == 1 else "fit"
         return f"holds {held}; {room} {fit} with {lost(self.headroom)}"
+
+
+@frozen
+class HeadroomBeyondPool:
+    """The headroom asks for the loss of all usable brokers, which no capacity makes up for.
+
+    `survived`: the most that can be lost, as far as brokers for the largest `factor` are left.
+    """
+
+    reason: ClassVar = ProblemReason.HEADROOM_EXCEEDED
+    headroom: Headroom
+    witness: Witness
+    survived: int
+    factor: int
+
+    def __str__(self) -> str:
+        noun = "rack" if self.witness.of_racks else "broker"
+        why = "".join(f"; {obstacle}" for obstacle in self.witness.obstacles)
+        most = f"the loss of {self.survived} at most" if self.survived else "no loss"
+        few = self.survived < len(self.witness.usable) - 1
+        left = f", as {needed(self.factor)}" if few else ""
+        said = (
+            f"no broker is left with {lost(self.headroom)}: of"
+            f" {counted(len(self.witness.usable), f'usable {noun}')} the pool survives"
+            f" {most}{left}{why}"
+        )
+        lower = "take out spec.headroom"
+        if self.survived:
+            lower = f"lower spec.headroom to {counted(self.survived, 'failure')}"
+        new = "add a broker in another rack" if self.witness.of_racks else "add a broker"
+        return advised(said, (lower, self.witness.advice(new)))
 
 
 @frozen

@@ -16,7 +16,7 @@ from collections.abc import Container, Iterable
 from enum import StrEnum
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.specs import ResourcePoolSpec
+from poolkeeper.model.specs import FailureDomain, Headroom, ResourcePoolSpec
 
 
 class Obstacle(StrEnum):
@@ -153,6 +153,12 @@ def racks_lacking(factor: int, members: Iterable[Member]) -> Witness | None:
     blocked = [tuple(held) for held in racks.values() if all(member.obstacle for member in held)]
     blocked.sort(key=lambda held: (min(map(_rank, held)), held[0].rack))
     return Witness(factor, usable, tuple(blocked), of_racks=True)
+
+
+def domains_lacking(headroom: Headroom, members: Iterable[Member]) -> Witness | None:
+    """Why no broker is left after the failures of the headroom, or `None` if one is."""
+    lacking = racks_lacking if headroom.domain is FailureDomain.RACK else brokers_lacking
+    return lacking(headroom.failures + 1, members)
 
 
 def _rank(member: Member) -> int:

@@ -214,10 +214,13 @@ class BeyondHeadroom:
 
     def __str__(self) -> str:
         more = counted(self.held - self.room, "more replica")
+        fit = f"{self.room} {'fits' if self.room == 1 else 'fit'}" if self.room else "none fits"
         said = (
-            f"pool {self.pool} would hold {self.held} replicas, {self.room} fit with"
+            f"pool {self.pool} would hold {counted(self.held, 'replica')}, {fit} with"
             f" {lost(self.headroom)}"
         )
+        if not self.room:
+            return advised(said, ["lower spec.headroom"])
         ways = ("add a broker", "lower spec.headroom", f"add capacity for {more}")
         return advised(said, ways)
 

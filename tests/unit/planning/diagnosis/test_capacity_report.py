@@ -118,3 +118,41 @@ def test_what_evacuated_topics_bring_is_in_no_conflict_as_it_could_go_elsewhere(
         "broker 2 holds 20 MiB, it may hold 15 MiB; 10 MiB of that come with unmanaged topics that"
         " leave broker 1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("headroom", "lists", "fields", "said"),
+    [
+        pytest.param(
+            Headroom(FailureDomain.RACK, 9),
+            [(1,)],
+            {},
+            "no broker is left with the 9 largest racks lost: of 3 usable racks the pool survives"
+            " the loss of 2 at most. Lower spec.headroom to 2 failures, or 7 more racks are needed:"
+            " add a broker in another rack",
+            id="racks",
+        ),
+        pytest.param(
+            Headroom(FailureDomain.RACK, 3),
+            [(1, 2, 4)],
+            {"drain": frozenset({4, 5})},
+            "no broker is left with the 3 largest racks lost: of 2 usable racks the pool survives"
+            " no loss, as 3 replicas need 3 brokers. Take out spec.headroom, or 2 more racks are"
+            " needed: take broker 4 out of spec.drain (rack c), add a broker in another rack",
+            id="racks-of-which-one-is-drained",
+        ),
+        pytest.param(
+            Headroom(FailureDomain.BROKER, 6),
+            [(1, 2, 4)],
+            {},
+            "no broker is left with the 6 largest brokers lost: of 6 usable brokers the pool"
+            " survives the loss of 3 at most, as 3 replicas need 3 brokers. Lower spec.headroom to"
+            " 3 failures, or add a broker",
+            id="brokers",
+        ),
+    ],
+)
+def test_headroom_that_leaves_no_broker(headroom, lists, fields, said) -> None:
+    for capacity in (Capacity(), Capacity(replicas=2, disk_bytes=MIB)):
+        found = messages(cluster(*lists), capacity=capacity, headroom=headroom, **fields)
+        assert found == [said]

@@ -82,6 +82,19 @@ PAIRS = cluster((1, 2), (3, 4), (5, 6), size_mib=10)
             id="headroom",
         ),
         pytest.param(
+            PAIRS,
+            [spec("t", 3)],
+            {"capacity": Capacity(replicas=2), "headroom": Headroom(FailureDomain.RACK, 3)},
+            {
+                "": "no broker is left with the 3 largest racks lost: of 3 usable racks the pool"
+                " survives the loss of 2 at most. Lower spec.headroom to 2 failures, or add a"
+                " broker in another rack",
+                "t": "the replication factor is not raised from 2 to 3: 9 replicas do not fit with"
+                " the 3 largest racks lost. Lower spec.headroom, or lower the replication factor",
+            },
+            id="headroom-that-leaves-no-broker",
+        ),
+        pytest.param(
             cluster((1, 2), (1, 2), size_mib=10),
             [spec("t", 6)],
             {"capacity": Capacity(disk_bytes=14 * MIB)},

@@ -126,12 +126,23 @@ def test_an_empty_plan_says_so_and_ends_well(capsys, folder):
             ],
             id="options-that-contradict",
         ),
+        pytest.param(["--seed", "3"], ["--seed: goes with --storm"], id="a-seed-of-nothing"),
     ],
 )
 @pytest.mark.usefixtures("folder")
 def test_all_that_is_wrong_is_told_at_once(capsys, words, told):
     code, said = run(capsys, *words)
     assert (code, said.err.splitlines(), said.out) == (1, told, "")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_seed_replays_one_run_of_a_storm_exactly(capsys):
+    snapshots.write("cluster.json", seven(1e6, partitions=3))
+    words = ["--output", "json", "--storm"]
+    storm = json.loads(run(capsys, *words, "2", "--seed", "5")[1].out)["storm"]
+    replayed = {seed: run(capsys, *words, "1", "--seed", seed)[1].out for seed in ("5", "6")}
+    runs = [json.loads(each)["storm"]["runs"][0] for each in replayed.values()]
+    assert runs == sorted(storm["runs"], key=lambda each: each["seed"])
 
 
 def test_a_snapshot_that_cannot_be_read_is_refused(capsys, folder):

@@ -131,7 +131,7 @@ def _carried_out(
 
 def _copy(cluster: Cluster, desired: Desired, settings: Settings) -> RehearsedCluster:
     kafka = loading.release_of(cluster, desired.cluster.kafka_version)
-    spec = loading.spec_of(cluster, kafka, settings.hardware, settings.seed)
+    spec = loading.spec_of(cluster, kafka, settings.hardware)
     stored_at = settings.new_zookeeper() if settings.new_zookeeper else ""
     copy = SimulatedCluster(spec, now_ms=settings.begin_ms, stored_at=stored_at)
     injection = Injection(copy, settings)

@@ -38,7 +38,7 @@ class Injection:
     """The faults of one rehearsal; `plans` and `open_session` are for the driver."""
 
     def __init__(self, copy: SimulatedCluster, settings: Settings) -> None:
-        self.choices = Choices(settings.seed, copy.clock)
+        self.choices = Choices(copy.simulation.spec.seed, copy.clock)
         self.recorder: Recorder | None = None
         self._copy, self._faults = copy, settings.faults
         self._kills = 0

@@ -58,7 +58,6 @@ class Settings:
     hardware: Hardware = Hardware()
     faults: tuple[RehearsedFault, ...] = ()
     begin_ms: int = 1_700_000_000_000
-    seed: int = 0
     longest_s: float = 60 * 86_400.0
     new_zookeeper: Callable[[], str] | None = None
 

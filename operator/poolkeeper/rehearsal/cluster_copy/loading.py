@@ -55,12 +55,11 @@ def release_of(cluster: Cluster, declared: str | None) -> str:
     return LATEST
 
 
-def spec_of(cluster: Cluster, kafka: str, hardware: Hardware, seed: int) -> SimulationSpec:
+def spec_of(cluster: Cluster, kafka: str, hardware: Hardware) -> SimulationSpec:
     """The cluster to simulate."""
     return SimulationSpec(
         tuple(BrokerSpec(b.id, b.rack) for _, b in sorted(cluster.brokers.items())),
         kafka=kafka,
-        seed=seed,
         network_bytes_per_s=hardware.network_bytes_per_s,
         disk_bytes_per_s=hardware.disk_bytes_per_s,
         directories=1,

@@ -66,8 +66,7 @@ def _percent(context: click.Context, option: click.Parameter, word: str | None) 
     "--seed",
     metavar="S",
     type=click.IntRange(min=0),
-    default=0,
-    help="Draw the faults of --storm from this seed.",
+    help="Draw the faults of --storm from this seed. [default: 0]",
 )
 @click.option(
     "--against",
@@ -144,7 +143,7 @@ def rehearse(
         else looks.look_at_cluster(target, desired)
     )
     printing.warn(look.warnings)
-    settings = Settings(Hardware(network, disk), begin_ms=looks.now_ms(), seed=asked["seed"])
+    settings = Settings(Hardware(network, disk), begin_ms=looks.now_ms())
     subject = subject_of(look.observed.cluster, desired)
     with _zookeeper_of(subject.cluster, real=asked["real_zookeeper"]) as new_zookeeper:
         settings = replace(settings, new_zookeeper=new_zookeeper)
@@ -171,7 +170,7 @@ def _rehearse(
         return _nothing(found, output)
     storm = None
     if asked["storm"]:
-        storm = outcomes.storm(subject, settings, found.plain, asked["storm"], asked["seed"])
+        storm = outcomes.storm(subject, settings, found.plain, asked["storm"], asked["seed"] or 0)
     _show(found, storm, output, asked["out"])
     return BADLY if _is_bad(found, storm) else 0
 
@@ -197,6 +196,8 @@ def _refuse_contradictions(asked: dict[str, Any]) -> None:
     wrong = []
     if asked["storm"] and asked["faults"]:
         wrong.append(("--storm", "draws its own faults: leave --fail out"))
+    if asked["seed"] is not None and not asked["storm"]:
+        wrong.append(("--seed", "goes with --storm"))
     for option in ("max_network", "min_free_disk"):
         if asked[option] is not None and not asked["suggest"]:
             wrong.append((f"--{option.replace('_', '-')}", "goes with --suggest"))

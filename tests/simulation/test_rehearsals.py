@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from builders import GIB, MIB
 from laws import examples
+from poolkeeper.cli.output.plans import rehearsal_text
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.rehearsal.cluster_copy.loading import THROTTLED_PART
 from poolkeeper.rehearsal.results import document
@@ -102,6 +103,19 @@ def test_a_throttle_below_what_producers_write_never_ends():
     assert found.end is End.NEVER_ENDS
     assert found.bad
     assert "no replica arrived for" in found.reason
+
+
+def test_a_network_below_what_producers_write_is_named_as_the_cause():
+    small = replace(SETTINGS, hardware=Hardware(network_bytes_per_s=1024))
+    found = subject(rate=2.0 * MIB).rehearse(small)
+    assert found.end is End.NEVER_ENDS
+    assert found.reason == (
+        "no replica arrived for 3 h; the network of broker 1, of 1 KiB/s, is too small for the"
+        " 24 MiB/s that producers write and followers fetch there, and so are those of 5 more"
+        " brokers"
+    )
+    said = rehearsal_text.render(Rehearsed(found))
+    assert "  network   over 100 % of a broker's\n" in said
 
 
 def test_a_slow_network_is_what_limits_without_a_throttle():

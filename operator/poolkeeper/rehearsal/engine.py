@@ -43,6 +43,7 @@ from poolkeeper.rehearsal.values import (
     StageTrace,
     WaitTrace,
 )
+from poolkeeper.text import count, size
 from poolkeeper.zk.cluster_access import ZooKeeperView
 
 START_MS = 3_600_000.0
@@ -125,7 +126,7 @@ def _carried_out(
         return _traced(copy, settings, plan, None, End.FINISHED, "")
     driver = _driver(copy, desired, plan, settings)
     copy.injection.begin()
-    end, reason = _drive(driver, copy)
+    end, reason = _drive(driver, copy, plan)
     return _traced(copy, settings, plan, driver, end, reason)
 
 
@@ -202,20 +203,35 @@ def _driver(copy: RehearsedCluster, desired: Desired, plan: Plan, settings: Sett
     )
 
 
-def _drive(driver: Driver, copy: RehearsedCluster) -> tuple[End, str]:
+def _drive(driver: Driver, copy: RehearsedCluster, plan: Plan) -> tuple[End, str]:
     """Carry the plan out to whatever end."""
     try:
         driver.finish(copy.injection.plans, passes_max=PASSES_MAX, processes_max=PROCESSES_MAX)
     except NeverEnds as endless:
-        waits = [each.text for each in driver.waits_now()]
-        because = f"; it waits: {'; '.join(waits)}" if waits else ""
-        return End.NEVER_ENDS, f"{endless}{because}"
+        return End.NEVER_ENDS, f"{endless}{_because(driver, copy, plan)}"
     except PoolkeeperError as refused:
         return End.REFUSED, error_message(refused)
     last = driver.last
     if last is not None and last.state is State.STOPPED:
         return End.STOPPED, "the run stopped before its end"
     return End.FINISHED, ""
+
+
+def _because(driver: Driver, copy: RehearsedCluster, plan: Plan) -> str:
+    """Why a run never ends: a network that is too small, else what it waits for."""
+    moved = {broker for move in plan.moves for step in move.path for broker in step}
+    overloaded = copy.recorder.overloaded(moved)
+    if overloaded:
+        worst = max(overloaded, key=lambda id_: overloaded[id_][0] / overloaded[id_][1])
+        taken, carries = overloaded[worst]
+        more = len(overloaded) - 1
+        others = f", and so are those of {count(more, 'more broker')}" if more else ""
+        return (
+            f"; the network of broker {worst}, of {size(carries)}/s, is too small for the"
+            f" {size(taken)}/s that producers write and followers fetch there{others}"
+        )
+    waits = [each.text for each in driver.waits_now()]
+    return f"; it waits: {'; '.join(waits)}" if waits else ""
 
 
 def _traced(

@@ -7,7 +7,7 @@ min.insync.replicas, and why.
 """
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,6 +101,20 @@ class Recorder:
     def busy(self, way: str, broker: int) -> float:
         """What producers and the followers in sync take of a broker's network."""
         return float(self._busy[0 if way == "in" else 1, self._row[broker]])
+
+    def overloaded(self, brokers: Collection[int]) -> dict[int, tuple[float, float]]:
+        """Those whose network carries less than producers and followers in sync take of it now.
+
+        Each with the bytes per second that these take, and that it carries.
+        """
+        whole = self._simulation.spec.network_bytes_per_s
+        slower = self._simulation.surroundings.network
+        found = {}
+        for id_ in sorted(self._row.keys() & set(brokers)):
+            taken, carries = float(self._busy[:, self._row[id_]].max()), slower.get(id_, whole)
+            if taken > carries:
+                found[id_] = (taken, carries)
+        return found
 
     def flowed(self, copied: Mapping[Hashable, Copied], seconds: float) -> None:
         """Take in what was copied, by flow: what was missing, and what came meanwhile.

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import Plan
+from poolkeeper.text import percent
 
 MIB = 1024 * 1024
 
@@ -230,6 +231,11 @@ class Rehearsal:
         """The largest part of any broker's network that was in use, 0 to 1."""
         most = [max(b.peak_in_bytes_per_s, b.peak_out_bytes_per_s) for b in self.brokers]
         return max(most, default=0.0) / self.settings.hardware.network_bytes_per_s
+
+    @property
+    def network_words(self) -> str:
+        """The same in words: 5 %, or `over 100 %`, where producers write more than it carries."""
+        return percent(100 * self.peak_network) if self.peak_network <= 1 else "over 100 %"
 
     @property
     def least_free(self) -> float | None:

@@ -49,7 +49,8 @@ def forecast_lines(plain: Rehearsal, worst: Rehearsal | None) -> Iterator[str]:
     else:
         yield f"Rehearsed: it does not end well: {plain.reason}."
     free, margin = plain.least_free, plain.least_margin
-    kept = [f"at most {percent(100 * plain.peak_network)} of a broker's network"]
+    most = "" if plain.peak_network > 1 else "at most "
+    kept = [f"{most}{plain.network_words} of a broker's network"]
     kept += [] if free is None else [f"at least {percent(100 * free)} of a disk free"]
     kept += [] if margin is None else [f"at least {margin} above min.insync.replicas"]
     yield f"Margins: {', '.join(kept)}."

@@ -51,7 +51,7 @@ def report(found: Rehearsed, storm: Storm | None = None) -> Report:
     free, margin = shown.least_free, shown.least_margin
     tiles = (
         Tile(fine_duration(shown.seconds), f"{shown.end.value}{bound}", _tone(not shown.bad)),
-        Tile(percent(100 * shown.peak_network), "of a broker's network at most"),
+        Tile(shown.network_words, "of a broker's network at most"),
         Tile(
             "unknown" if free is None else percent(100 * free),
             "of a log directory free at least",

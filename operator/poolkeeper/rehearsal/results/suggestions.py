@@ -35,7 +35,7 @@ class Margins:
         if run.own_below_min_isr:
             yield "partitions fall below min.insync.replicas"
         if self.network_most is not None and run.peak_network > self.network_most:
-            yield f"{percent(100 * run.peak_network)} of a broker's network are used"
+            yield f"{run.network_words} of a broker's network are used"
         free = run.least_free
         if self.free_least is not None and free is not None and free < self.free_least:
             yield f"only {percent(100 * free)} of a log directory stay free"

@@ -68,7 +68,8 @@ def _margins(found: Rehearsal) -> Iterator[str]:
     free, margin = found.least_free, found.least_margin
     yield ""
     yield "Margins"
-    yield f"  network   at most {percent(100 * found.peak_network)} of a broker's"
+    most = "" if found.peak_network > 1 else "at most "
+    yield f"  network   {most}{found.network_words} of a broker's"
     disk = "not known" if free is None else f"at least {percent(100 * free)} stay free"
     yield f"  disk      {disk}"
     isr = "not known" if margin is None else f"at least {margin} above min.insync.replicas"
@@ -215,7 +216,7 @@ def _copies(found: Rehearsal) -> str:
 
 
 def _peak(found: Rehearsal) -> str:
-    return percent(100 * found.peak_network)
+    return found.network_words
 
 
 def _free(found: Rehearsal) -> str:

@@ -166,3 +166,13 @@ def support_problem(version: KafkaVersion) -> str | None:
     if version not in SUPPORTED:
         return f"Kafka {version} is too old {expected}"
     return None
+
+
+def observed_problem(text: str | None) -> str | None:
+    """Why a cluster of a version, or range of them, as observed cannot be kept; None if unknown."""
+    if text is None:
+        return None
+    version = version_of(text)
+    if version is None:
+        return f"{text!r} is no Kafka version (expected {SUPPORTED})"
+    return support_problem(version.low) or support_problem(version.high)

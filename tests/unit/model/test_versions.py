@@ -8,6 +8,7 @@ from poolkeeper.model.versions import (
     SUPPORTED,
     KafkaVersion,
     VersionRange,
+    observed_problem,
     releases,
     support_problem,
 )
@@ -111,6 +112,22 @@ def test_an_upside_down_range_is_refused():
 )
 def test_support(version, problem):
     assert support_problem(V(version)) == problem
+
+
+@pytest.mark.parametrize(
+    ("observed", "problem"),
+    [
+        (None, None),
+        ("2.8", None),
+        ("0.10.1 to 3.9", None),
+        ("0.9", "Kafka 0.9.0 is too old (expected 0.10.1 to 3.9)"),
+        ("0.10.0 to 2.3", "Kafka 0.10.0 is too old (expected 0.10.1 to 3.9)"),
+        ("3.9 to 4.0", "Kafka 4.0 has no ZooKeeper mode (expected 0.10.1 to 3.9)"),
+        ("latest", "'latest' is no Kafka version (expected 0.10.1 to 3.9)"),
+    ],
+)
+def test_what_is_observed_may_not_be_supported(observed, problem):
+    assert observed_problem(observed) == problem
 
 
 def test_a_feature_comes_with_one_release_and_stays():

@@ -296,3 +296,25 @@ def test_a_broker_without_a_rack_makes_racks_unknown(run, tmp_path):
 def test_no_share_of_keys_is_rounded_to_all_of_them(run) -> None:
     assert run("keys", "--partitions", "1:100001")[1].splitlines()[1].startswith("  99.999 % of")
     assert run("keys", "--partitions", "1:1000000")[1].splitlines()[1].startswith("  99.9999 % of")
+
+
+@pytest.mark.parametrize(
+    ("version", "problem"),
+    [
+        ("0.9", "Kafka 0.9.0 is too old (expected 0.10.1 to 3.9)"),
+        ("4.0", "Kafka 4.0 has no ZooKeeper mode (expected 0.10.1 to 3.9)"),
+    ],
+)
+def test_a_snapshot_of_a_release_that_is_not_known_is_told_by_all_commands(
+    run, manifests, tmp_path, capsys, version, problem
+) -> None:
+    seen = cluster({1: "a", 2: "b"}, topic("orders", (1, 2)), kafka_version=version)
+    file = tmp_path / "other.json"
+    snapshots.write(file, seen)
+    told = f"warning: {file}: {problem}; what it says may not hold\n"
+    assert run("lose", "--snapshot", file, "--broker", 1)[2] == told
+    assert run("keys", "-f", manifests, "--snapshot", file)[2] == told
+    made = tmp_path / "made"
+    for words in (["import", "--out", made], ["plan", "-f", made]):
+        main.main([*map(str, words), "--snapshot", str(file)])
+        assert told in capsys.readouterr().err

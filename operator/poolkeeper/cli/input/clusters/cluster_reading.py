@@ -15,6 +15,7 @@ from poolkeeper.load.refresh import with_load_history
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import LoadSource
 from poolkeeper.model.topology import Cluster, RefusedConfig
+from poolkeeper.model.versions import observed_problem
 from poolkeeper.reconcile import config_checks
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.reading import observe
@@ -137,5 +138,7 @@ class ClusterEnricher:
         if complaint:
             self.warnings += (complaint,)
         if target.kafka_version is not None:
-            cluster = replace(cluster, kafka_version=target.kafka_version)
+            return replace(cluster, kafka_version=target.kafka_version)
+        problem = observed_problem(cluster.kafka_version)
+        self.warnings += () if problem is None else (problem,)
         return cluster

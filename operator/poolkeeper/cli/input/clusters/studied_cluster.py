@@ -37,7 +37,8 @@ def read(where: str | None, snapshot: Path | None, given: Mapping[str, Any]) -> 
     if snapshot is not None:
         if where or any(given[key] for key in ("folders", "zookeeper", "cluster")):
             raise click.UsageError("--snapshot replaces the live cluster: give one of the two")
-        return StudiedCluster(snapshot_files.read(snapshot))
+        cluster = snapshot_files.read(snapshot)
+        return StudiedCluster(cluster, warnings=snapshot_files.doubts(snapshot, cluster))
     return _live(targets.target(options.address_of(where, **given)))
 
 

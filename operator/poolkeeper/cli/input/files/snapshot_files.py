@@ -13,6 +13,7 @@ from poolkeeper.errors import Refused
 from poolkeeper.model import snapshots
 from poolkeeper.model.specs import KafkaClusterSpec
 from poolkeeper.model.topology import Cluster
+from poolkeeper.model.versions import observed_problem
 from poolkeeper.resources.write.names import resource_name
 
 EXTRA = "pip install 'poolkeeper[fleet]'"
@@ -38,6 +39,12 @@ def read(path: Path) -> Cluster:
     return cluster
 
 
+def doubts(path: Path, cluster: Cluster) -> tuple[str, ...]:
+    """Warnings of a snapshot: its release is none that is known here."""
+    problem = observed_problem(cluster.kafka_version)
+    return () if problem is None else (f"{path}: {problem}; what it says may not hold",)
+
+
 def read_declared(path: Path, spec: KafkaClusterSpec) -> tuple[Cluster, tuple[str, ...]]:
     """Read a snapshot of a cluster that is declared, and warnings; raises as `read`.
 
@@ -49,10 +56,10 @@ def read_declared(path: Path, spec: KafkaClusterSpec) -> tuple[Cluster, tuple[st
         raise Refused(
             f"{path} is of another cluster: its id is {cluster.id}, not {spec.cluster_id}"
         )
-    warnings: tuple[str, ...] = ()
+    warnings = doubts(path, cluster) if spec.kafka_version is None else ()
     is_named = spec.name in (cluster.name, resource_name(cluster.name))  # as `import` names it
     if not is_named and (spec.cluster_id is None or cluster.id is None):
-        warnings = (
+        warnings += (
             f"{path} is a snapshot of cluster {cluster.name!r}, and is taken for one of"
             f" {spec.name!r}, which the manifests declare",
         )

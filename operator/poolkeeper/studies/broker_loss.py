@@ -20,6 +20,7 @@ or in-sync replicas are unknown counts as led by its first live replica and whol
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -146,6 +147,8 @@ def lose(cluster: Cluster, lost: Collection[int], settings: LossSettings) -> Bro
         settings.session_timeout_s,
         controller_lost=bool(controller_lost),
     )
+    if not live:
+        times = tuple(replace(each, pause_s=None) for each in times)
     return BrokerLoss(
         tuple(sorted(gone)),
         controller_lost,

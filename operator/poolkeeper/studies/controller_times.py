@@ -58,12 +58,13 @@ class ControllerTimes:
     `begin_s`: a new controller reads the whole cluster. `stop_s`: the lost brokers, one after the
     other, if they were stopped in an orderly way instead. `pause_s`: how long the partitions that
     they led have no leader when they are lost: until they are missed, and another one is elected.
+    It is None if no broker is left: they have none until one is back.
     """
 
     era: ControllerEra
     begin_s: float
     stop_s: float
-    pause_s: float
+    pause_s: float | None
 
 
 def eras_of(version: Version | None) -> tuple[ControllerEra, ...]:

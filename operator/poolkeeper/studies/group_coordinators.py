@@ -92,7 +92,7 @@ def groups_after(
     """Study groups; the cluster has `__consumer_offsets`."""
     topic = cluster.topics[OFFSETS_TOPIC]
     affected = {p.name: p for p in loss.partitions if p.name.topic == OFFSETS_TOPIC}
-    pause_s = max((times.pause_s for times in loss.times), default=0.0)
+    pause_s = max((times.pause_s or 0.0 for times in loss.times), default=0.0)
     found = []
     for group, listed in sorted(groups.items()):
         number = offsets_partition(group, len(topic.partitions))

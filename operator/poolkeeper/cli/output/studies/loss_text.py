@@ -209,6 +209,8 @@ def _times(loss: BrokerLoss, ink: Ink) -> Iterator[str]:
 
 
 def _time_row(times: ControllerTimes, loss: BrokerLoss) -> tuple[str, ...]:
+    if times.pause_s is None:
+        return (times.era.value, "until a broker is back", "-", _about(times.stop_s))
     begins = "-" if loss.controller_lost is False else _about(times.begin_s)
     return (times.era.value, _about(times.pause_s), begins, _about(times.stop_s))
 
@@ -252,7 +254,7 @@ def as_data(loss: BrokerLoss, groups: Sequence[GroupLoss]) -> dict[str, object]:
                 "controller": times.era.value,
                 "controllerStartSeconds": round(times.begin_s, 3),
                 "controlledShutdownSeconds": round(times.stop_s, 3),
-                "leaderMissingSeconds": round(times.pause_s, 3),
+                "leaderMissingSeconds": None if times.pause_s is None else round(times.pause_s, 3),
             }
             for times in loss.times
         ],

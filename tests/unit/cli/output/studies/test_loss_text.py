@@ -12,7 +12,7 @@ from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.studies import loss_text
 from poolkeeper.studies.broker_loss import lose
 from poolkeeper.studies.group_coordinators import OFFSETS_TOPIC, ListedGroup, groups_after
-from poolkeeper.studies.loss_settings import LossSettings
+from poolkeeper.studies.loss_settings import LossSettings, settings_of
 
 PAGE = Path(__file__).parents[5] / "docs" / "whatif-lose.md"
 BILLING = [
@@ -103,3 +103,13 @@ def test_a_group_whose_commits_are_refused_is_told() -> None:
     assert re.search(r"g +- +1 +1 +until min\.insync\.replicas are in sync\n", told)
     (data,) = loss_text.as_data(study, groups)["groups"]
     assert (data["fate"], data["waitSeconds"], data["refusesCommits"]) == ("kept", None, True)
+
+
+def test_without_any_broker_leaders_are_missing_until_one_is_back() -> None:
+    observed = cluster((1, 2), topic("t", partition(0, 1, 2)), kafka_version="3.9")
+    study = lose(observed, [1, 2], settings_of(observed))
+    text = "\n".join(loss_text.lines(study, (), PLAIN))
+    (row,) = [line for line in text.splitlines() if "pipelined" in line]
+    assert re.split(r"  +", row.strip())[1:3] == ["until a broker is back", "-"]
+    (estimate,) = loss_text.as_data(study, ())["estimates"]
+    assert estimate["leaderMissingSeconds"] is None

@@ -53,7 +53,7 @@ def plan_cluster(
     work = None
     if request.budget is not None:
         execution = desired.cluster.execution
-        held = holdings(made, desired, cluster)
+        held = holdings(made, desired, cluster, observed.records)
         site = request.sites.get(cluster_request.cluster, "")
         work = work_of(made, held, site, execution.windows, cut_of(execution))
     size = sum(len(topic.partitions) for topic in cluster.topics.values())

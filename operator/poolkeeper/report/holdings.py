@@ -7,7 +7,7 @@ bytes, and neither do new ones; if no size is known at all, that is told (`Holdi
 from poolkeeper.model.columns.broker_totals import BrokerTotals
 from poolkeeper.model.columns.partition_columns import UNKNOWN, columns_of
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import NOTHING_RECORDED
+from poolkeeper.model.execution.records import NOTHING_RECORDED, Records
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.arrays import rack_name
@@ -15,8 +15,13 @@ from poolkeeper.planning.run_state.progress.load_after import load_after
 from poolkeeper.report.values import Holding
 
 
-def holdings(plan: Plan, desired: Desired, cluster: Cluster) -> tuple[Holding, ...]:
-    """All brokers that are live, in a pool or in a replica list, by id."""
+def holdings(
+    plan: Plan, desired: Desired, cluster: Cluster, records: Records = NOTHING_RECORDED
+) -> tuple[Holding, ...]:
+    """All brokers that are live, in a pool or in a replica list, by id.
+
+    `records` tell the racks of brokers that are gone.
+    """
     columns = columns_of([topic.partitions for topic in cluster.topics.values()])
     sized = not len(columns) or bool((columns.bytes != UNKNOWN).any())
     before = BrokerTotals.of(columns.replicas, columns.replicas.preferred(), columns.bytes)
@@ -32,7 +37,7 @@ def holdings(plan: Plan, desired: Desired, cluster: Cluster) -> tuple[Holding, .
             Holding(
                 pool.name if pool else "",
                 broker,
-                rack_name(broker, desired, cluster, NOTHING_RECORDED),
+                rack_name(broker, desired, cluster, records),
                 live,
                 float(pool.capacity_for(broker).weight) if pool and usable else 0.0,
                 before.replicas.get(broker, 0),

@@ -66,7 +66,7 @@ def plan_page(
 
     `first`: a section before all others. `groups`: consumer groups before and after. `back`: text
     and path of the page that leads to this one. `records` tell which Topic each Kafka topic
-    follows.
+    follows, and the racks of brokers that are gone.
     """
     return page.render(
         replace(page_document(plan, desired, cluster, first, groups, records), back=back)
@@ -126,7 +126,7 @@ def document(
             for section in (
                 _agreement(risks, extent),
                 _problems_section(plan, extent),
-                _brokers(plan, desired, cluster, extent),
+                _brokers(plan, desired, cluster, records, extent),
                 _groups(groups, extent),
                 _proof(plan, extent),
                 _stages(plan, extent),
@@ -221,11 +221,11 @@ def _moves_section(plan: Plan, extent: PlanReportLimits) -> Section | None:
 
 
 def _brokers(
-    plan: Plan, desired: Desired, cluster: Cluster, extent: PlanReportLimits
+    plan: Plan, desired: Desired, cluster: Cluster, records: Records, extent: PlanReportLimits
 ) -> Section | None:
     if not plan.moves and not any(isinstance(s, CreateTopic | DeleteTopic) for s in plan.steps):
         return None
-    held = holdings(plan, desired, cluster)
+    held = holdings(plan, desired, cluster, records)
     pools = balance.pools_of(plan.cluster, held)
     changing = sorted((p for p in pools if p.changes), key=lambda p: (-p.changes, p.pool))
     shown = changing[: extent.pictures]

@@ -4,8 +4,10 @@ Unlike the page of a plan it shows all pools, those too that a plan leaves as th
 """
 
 from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.rules import NOTHING_RECORDED
 from poolkeeper.report import balance, changes, sections
 from poolkeeper.report.document import Report, Section
 from poolkeeper.report.holdings import holdings
@@ -17,9 +19,11 @@ BROKERS_MAX = 500
 POOLS_MAX = 200
 
 
-def document(plan: Plan, desired: Desired, cluster: Cluster) -> Report:
+def document(
+    plan: Plan, desired: Desired, cluster: Cluster, records: Records = NOTHING_RECORDED
+) -> Report:
     """The page; `cluster` is the one that the plan was made from."""
-    held = holdings(plan, desired, cluster)
+    held = holdings(plan, desired, cluster, records)
     pools = balance.pools_of(plan.cluster, held)
     first = sorted(pools, key=lambda pool: (-pool.changes, not pool.pool, pool.pool))
     shown = tuple(map(pictures.brokers_picture, first[:PICTURES_MAX]))

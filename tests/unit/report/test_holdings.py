@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import builders
 from builders import pool_spec, topic
-from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.records import BrokerRecord, Records
 from poolkeeper.model.plans import DeleteTopic, Plan
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
@@ -16,6 +16,7 @@ from poolkeeper.planning.run_state.progress.after_plan import after_plan
 from poolkeeper.report import pools_report
 from poolkeeper.report.holdings import holdings
 from poolkeeper.report.html.page import content
+from poolkeeper.report.plan_report import plan_page
 from unit.planning.instances import instances
 
 Counts = dict[int, tuple[int, int, int]]
@@ -75,3 +76,14 @@ def test_bytes_are_unknown_where_no_size_is_known() -> None:
     assert shown.count(">unknown<") == 2 + 2 * 2
     sized = builders.cluster((1, 2), topic("t", (1, 2)))
     assert ">unknown<" not in content(pools_report.document(nothing, wanted, sized))
+
+
+def test_brokers_that_are_gone_have_the_rack_that_was_recorded() -> None:
+    wanted = builders.desired(pool_spec("p", 1, 2, 3, racks={3: "c"}))
+    seen = builders.cluster({1: "a"}, topic("t", (1, 2, 3, 4)))
+    records = Records(brokers={n: BrokerRecord(rack=f"was-{n}") for n in (1, 2, 3)})
+    found = holdings(builders.plan(), wanted, seen, records)
+    assert [each.rack for each in found] == ["a", "was-2", "c", None]
+    assert "was-2" in content(pools_report.document(builders.plan(), wanted, seen, records))
+    moved = builders.plan(builders.move("t", 0, (1, 2), (1, 3)))
+    assert "was-2" in plan_page(moved, wanted, seen, records=records)

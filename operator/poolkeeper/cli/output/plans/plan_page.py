@@ -33,7 +33,8 @@ class PlanState(Enum):
 class PlanSeen:
     """A plan, and what it was made from.
 
-    `words`: the options that name the manifests. `records`: which Topic each Kafka topic follows.
+    `words`: the options that name the manifests. `records`: which Topic each Kafka topic follows,
+    and the racks of brokers that are gone.
     """
 
     state: PlanState
@@ -56,7 +57,7 @@ def report(seen: PlanSeen) -> Report:
 
 def pools(seen: PlanSeen) -> Report:
     """The page of brokers and pools, before and after that plan."""
-    return pools_report.document(_left(seen), seen.desired, seen.cluster)
+    return pools_report.document(_left(seen), seen.desired, seen.cluster, seen.records)
 
 
 def _left(seen: PlanSeen) -> Plan:

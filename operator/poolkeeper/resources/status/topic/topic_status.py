@@ -3,7 +3,7 @@
 from typing import Any
 
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome
-from poolkeeper.model.specs import TopicSpec
+from poolkeeper.model.specs import DeletionPolicy, TopicSpec
 from poolkeeper.planning.run_state.progress.convergence import TopicStanding
 from poolkeeper.resources.checks.verdicts import Verdict
 from poolkeeper.resources.kinds.custom_resource import CustomResource
@@ -56,7 +56,17 @@ def _rejected_condition(resource: CustomResource, verdict: Verdict) -> ReadyCond
     if resource.deleting:
         message = f"its Kafka topic is kept{kept_by_others(resource.keepers)}"
         return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
-    return ReadyCondition(ReadyStatus.STALLED, verdict.reason, verdict.message)
+    message = f"{verdict.message}{_kept_text(resource)}"
+    return ReadyCondition(ReadyStatus.STALLED, verdict.reason, message)
+
+
+def _kept_text(resource: CustomResource) -> str:
+    """What is appended for a rejected Topic with `Delete` whose Kafka topic existed: it stays."""
+    spec, existed = resource.spec, bool((resource.status or {}).get("pool"))
+    if not existed or not isinstance(spec, TopicSpec):
+        return ""
+    deletes = spec.deletion_policy is DeletionPolicy.DELETE
+    return "; if it is deleted as it is, its Kafka topic is kept" if deletes else ""
 
 
 def _situation(

@@ -458,3 +458,22 @@ def test_a_topic_that_is_being_deleted_says_who_else_names_its_kafka_topic(
     place = assemble(objects)["main"]
     found = told(objects, what, at_rest(place, what))[ORDERS]["conditions"]
     assert found == conditions("Busy", "Deleting", expected)
+
+
+@pytest.mark.parametrize(
+    ("policy", "status", "told"),
+    [
+        ("Delete", {"pool": "fast"}, "; if it is deleted as it is, its Kafka topic is kept"),
+        ("Delete", {}, ""),
+        ("Retain", {"pool": "fast"}, ""),
+    ],
+    ids=["told-before", "never-had-a-topic", "kept-in-any-case"],
+)
+def test_a_topic_that_its_pool_no_longer_admits_says_what_its_deletion_would_do(
+    policy: str, status: dict[str, Any], told: str
+) -> None:
+    fast = pool("fast", 1, 2, 3, allowedNamespaces={"names": ["bank"]})
+    rejected = replace(topic("orders", "fast", deletionPolicy=policy), status=status)
+    (ready, *_) = of(rejected.key, (AUTO, fast, rejected), IN_FAST)["conditions"]
+    message = "ResourcePool fast takes no Topics of namespace shop (spec.allowedNamespaces)"
+    assert (ready["reason"], ready["message"]) == ("NamespaceNotAllowed", f"{message}{told}")

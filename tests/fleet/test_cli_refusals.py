@@ -278,3 +278,9 @@ def test_tables_among_manifests_are_refused(inside: str, fleet: Path, run) -> No
         " (expected --out outside of all -f)\n"
     )
     assert [each.name for each in (fleet / "manifests").iterdir()] == ["all.yaml"]
+
+
+def test_views_are_of_all_days(run, tmp_path):
+    code, _, err = run("fleet", "ddl", "--out", tmp_path / "out", "--day", "2024-01-02")
+    assert code == 1
+    assert "--day: views have the rows of all days" in err

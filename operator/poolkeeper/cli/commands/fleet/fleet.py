@@ -363,7 +363,12 @@ def forget(work: _FleetCommand, clusters: tuple[str, ...]) -> None:
 )
 @_reading
 def ddl(work: _FleetCommand, engine: str) -> None:
-    """Print views over the rows that count, for SQL: `fleet_plans`, `fleet_moves` and so on."""
+    """Print views over the rows that count, for SQL: `fleet_plans`, `fleet_moves` and so on.
+
+    The views have the rows of all days, in column `day`; --day is refused.
+    """
+    if work.day:
+        raise click.UsageError("--day: views have the rows of all days (expected: where day = …)")
     with work.begun() as begun:
         printing.emit(tables.ddl(begun.lake, engine).rstrip("\n"))
 

@@ -39,7 +39,7 @@ class NotExtended:
         return self.because.reason
 
     def __str__(self) -> str:
-        return f"stays at {self.found} partitions instead of {self.wanted}: {self.because}"
+        return f"stays at {_partitions(self.found)} instead of {self.wanted}: {self.because}"
 
 
 @frozen
@@ -60,7 +60,7 @@ class AwaitsMoves:
     found: int
 
     def __str__(self) -> str:
-        return f"stays at {self.found} partitions until its replicas have moved"
+        return f"stays at {_partitions(self.found)} until its replicas have moved"
 
 
 @frozen
@@ -187,7 +187,9 @@ class BrokersFull:
 
     def __str__(self) -> str:
         even = ", as replicas are spread over racks" if self.even else ""
-        said = f"{brokers(self.brokers)} would hold {self.wanted} replicas and may hold {self.room}"
+        said = (
+            f"{brokers(self.brokers)} would hold {_replicas(self.wanted)} and may hold {self.room}"
+        )
         return advised(said + even, _MORE_CAPACITY)
 
 
@@ -321,3 +323,11 @@ class KeyedTopic:
 def keys_that_move(found: int, wanted: int) -> str:
     """Say what more partitions do to keys: 66.7 % of its keys would change partition."""
     return f"{percent(100 * float(moved_share(found, wanted)))} of its keys would change partition"
+
+
+def _partitions(number: int) -> str:
+    return counted(number, "partition", grouped=False)
+
+
+def _replicas(number: int) -> str:
+    return counted(number, "replica", grouped=False)

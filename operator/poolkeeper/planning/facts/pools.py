@@ -105,8 +105,9 @@ class TooFewBrokers:
     usable: UsableBrokers
 
     def __str__(self) -> str:
+        stay = "stays" if self.partitions == 1 else "stay"
         return (
-            f"{counted(self.partitions, 'partition')} stay at fewer than {self.factor} replicas:"
+            f"{counted(self.partitions, 'partition')} {stay} at fewer than {self.factor} replicas:"
             f" {self.factor} distinct brokers are needed; usable: {self.usable}"
         )
 

@@ -331,7 +331,7 @@ def _faults(title: str, found: Rehearsal) -> Section:
                 Cell(
                     f"stopped: {stopped}. No byte was copied for"
                     f" {fine_duration(fault.stopped_s)}; {later}."
-                    f" {fault.below_min_isr:,} partitions below min ISR,"
+                    f" {count(fault.below_min_isr, 'partition')} below min ISR,"
                     f" {fault.own_below_min_isr:,} because of the plan."
                     f" A person: {'; '.join(fault.person) or 'had nothing to do'}."
                 ),

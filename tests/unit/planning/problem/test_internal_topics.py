@@ -75,7 +75,7 @@ def test_it_is_pinned_where_a_person_wants_it():
         pytest.param(
             {"partitions": 2},
             cluster((1, 2, 3), offsets((1,))),
-            f"{OFFSETS}: stays at 1 partitions instead of 2: it is an internal topic of Kafka",
+            f"{OFFSETS}: stays at 1 partition instead of 2: it is an internal topic of Kafka",
             id="more-partitions",
         ),
         pytest.param(

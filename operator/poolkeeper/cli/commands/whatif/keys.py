@@ -16,7 +16,7 @@ from poolkeeper.cli.output.studies import keys_text
 from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.studies.key_growth import KeyCounts, PartitionGrowth, count_keys, is_compacted
-from poolkeeper.text import few, one_of
+from poolkeeper.text import count, few, one_of
 
 PARTITIONS_MAX = 1_000_000
 _GROWTH = re.compile(r"(?:([0-9]{1,99}) *(?:→|->|:) *)?([0-9]{1,99})")
@@ -114,7 +114,7 @@ def _asked_for(
         if seen is None:
             problems.append(_no_topic(found, topic))
         elif before is not None and before != len(seen.partitions):
-            message = f"topic {topic} has {len(seen.partitions)} partitions (not {before})"
+            message = f"topic {topic} has {count(len(seen.partitions), 'partition')} (not {before})"
             problems.append(Problem("", 0, "--partitions", message))
         else:
             before = len(seen.partitions)

@@ -38,6 +38,7 @@ from poolkeeper.planning.run_state.progress.punctuality import punctuality
 from poolkeeper.planning.run_state.reassignments import lost_runs, orphans, requests, stalls
 from poolkeeper.planning.run_state.reassignments.requests import Owned
 from poolkeeper.planning.run_state.throttling import left_throttles
+from poolkeeper.text import count
 
 if TYPE_CHECKING:
     from poolkeeper.zk.journal.journal import JournalView
@@ -334,7 +335,7 @@ def _warnings(cluster: Cluster) -> tuple[str, ...]:
     found = [f"topic {name}: {why}" for name, why in sorted(cluster.damaged.items())]
     if cluster.torn:
         names = ", ".join(sorted(cluster.torn)[:5])
-        found.append(f"{len(cluster.torn)} topics changed while they were read: {names}")
+        found.append(f"{count(len(cluster.torn), 'topic')} changed while being read: {names}")
     if cluster.deleting:
         found.append(f"being deleted: {', '.join(sorted(cluster.deleting)[:5])}")
         found += wording.sentences(deletions.held_up(cluster)[:5])

@@ -1,0 +1,24 @@
+"""Sentences about new partitions count in the singular where there is one."""
+
+import pytest
+
+from poolkeeper.model.problems import Facts
+from poolkeeper.planning.facts.conflicts import Witness
+from poolkeeper.planning.facts.new_partitions import AwaitsMoves, BrokersFull
+from poolkeeper.planning.facts.pools import TooFewBrokers, UsableBrokers
+
+
+@pytest.mark.parametrize(
+    ("facts", "begins"),
+    [
+        (AwaitsMoves(1), "stays at 1 partition until"),
+        (AwaitsMoves(2000), "stays at 2000 partitions until"),
+        (BrokersFull((1,), 1, 0), "broker 1 would hold 1 replica and may hold 0"),
+        (
+            TooFewBrokers(1, 3, UsableBrokers((1,), Witness(3, ("1",)))),
+            "1 partition stays at fewer than 3 replicas",
+        ),
+    ],
+)
+def test_one_is_told_in_the_singular(facts: Facts, begins: str) -> None:
+    assert str(facts).startswith(begins)

@@ -20,20 +20,22 @@ class Quantity(StrEnum):
 
     def text(self, count: int) -> str:
         """`1 replica`, `3 replicas`, and sizes as people read them: `8 GiB`."""
-        return size_of_mib(count) if self is Quantity.MIB else counted(count, "replica")
+        return (
+            size_of_mib(count) if self is Quantity.MIB else counted(count, "replica", grouped=False)
+        )
 
     def beside(self, count: int, other: int) -> tuple[str, str]:
         """Two amounts that are told apart: `3 replicas` and `2`, `24 GiB` and `16 GiB`."""
         if self is Quantity.MIB:
             first, second = sizes_of_mib(count, other)
             return first, second
-        return counted(count, "replica"), f"{other:,}"
+        return counted(count, "replica", grouped=False), str(other)
 
     def more(self, count: int) -> str:
         """`1 more replica`, `at least 8 GiB more`."""
         if self is Quantity.MIB:
             return f"at least {size_of_mib(count, up=True)} more"
-        return counted(count, "more replica")
+        return counted(count, "more replica", grouped=False)
 
 
 @frozen

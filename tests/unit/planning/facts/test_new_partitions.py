@@ -3,6 +3,8 @@
 import pytest
 
 from poolkeeper.model.problems import Facts
+from poolkeeper.model.specs import Headroom
+from poolkeeper.planning.facts.capacity import HeadroomExceeded, Quantity
 from poolkeeper.planning.facts.conflicts import Witness
 from poolkeeper.planning.facts.new_partitions import AwaitsMoves, BrokersFull
 from poolkeeper.planning.facts.pools import TooFewBrokers, UsableBrokers
@@ -22,3 +24,8 @@ from poolkeeper.planning.facts.pools import TooFewBrokers, UsableBrokers
 )
 def test_one_is_told_in_the_singular(facts: Facts, begins: str) -> None:
     assert str(facts).startswith(begins)
+
+
+def test_problems_write_numbers_without_separators() -> None:
+    said = str(HeadroomExceeded(Quantity.REPLICAS, 12_000, 8_000, Headroom(failures=1)))
+    assert said == "holds 12000 replicas; 8000 fit with the largest broker lost"

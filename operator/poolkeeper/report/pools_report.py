@@ -4,10 +4,9 @@ Unlike the page of a plan it shows all pools, those too that a plan leaves as th
 """
 
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.records import NOTHING_RECORDED, Records
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.rules import NOTHING_RECORDED
 from poolkeeper.report import balance, changes, sections
 from poolkeeper.report.document import Report, Section
 from poolkeeper.report.holdings import holdings

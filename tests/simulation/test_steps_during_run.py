@@ -19,7 +19,9 @@ from poolkeeper.reconcile.preview import preview_cluster
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.zk import fencing
 from poolkeeper.zk.cluster_access import ZooKeeperView
+from poolkeeper.zk.journal import journal
 from simulation.executors import EVERYTHING, Executor
 
 MB = 1_000_000
@@ -242,3 +244,16 @@ def test_who_may_only_look_in_mid_run_tells_of_the_run_and_its_throttle(kafka: s
     assert seen.plan is not None
     assert seen.plan.hash == seen.progress.plan
     assert seen.fresh is not None
+
+
+def test_who_may_only_look_beside_an_executor_names_it() -> None:
+    cluster = started("3.9.2")
+    executor = Executor(cluster, WANTED, at_rest=lambda _: cluster.exists(REQUEST))
+    executor.finish()
+    looking = replace(WANTED, cluster=replace(WANTED.cluster, mode=Mode.PLAN_ONLY))
+    with journal.hold(FakeSession(cluster.server, cluster.clock), "apply", 0, patience_s=1):
+        session = FakeSession(cluster.server, cluster.clock)
+        context = PreviewContext(ZooKeeperView(session), cluster.clock.now_ms)
+        seen = preview_cluster(context, looking)
+        (wait,) = seen.waits
+        assert wait == Wait(WaitReason.EXECUTOR_ACTIVE, detail=str(fencing.who_holds(session)))

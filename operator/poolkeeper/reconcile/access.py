@@ -69,6 +69,9 @@ class ClusterView(Protocol):
     def read_stopped(self) -> str | None:
         """Return the fingerprint of the plan that a person stopped."""
 
+    def name_other_executor(self) -> str:
+        """Name the other process that works on the cluster; "" if there is none."""
+
     def read_pending_plan(self) -> Plan | None:
         """Return the plan that waits for a person's approval."""
 

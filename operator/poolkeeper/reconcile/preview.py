@@ -42,10 +42,13 @@ def preview_cluster(
     recorded = recorded_run(stored, observed.cluster)
     damaged = damage_waits(stored)
     waits = [*damaged, *waits_of(observed, recorded, desired.cluster.execution.remedies)]
-    if damaged:
+    executor = context.view.name_other_executor() if stored.running else ""
+    if executor:
+        waits.append(Wait(WaitReason.EXECUTOR_ACTIVE, detail=executor))
+    if damaged and not executor:
         waits.append(Wait(WaitReason.RUN_RECORDED, cause=Wait(because)))
     waits.extend(left_throttles.waits_for_ours(observed.left))
-    if recorded is not None:
+    if recorded is not None and not executor:
         rate = recorded.run.rates[0] if recorded.run.rates else 0
         waits.append(Wait(WaitReason.RUN_RECORDED, count=rate, cause=Wait(because)))
     if recorded is not None and recorded.plan is not None:

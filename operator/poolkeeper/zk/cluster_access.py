@@ -18,7 +18,7 @@ from poolkeeper.model.execution.throttles import LeftThrottles, ThrottleReading
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
-from poolkeeper.zk import apply, throttling, znodes
+from poolkeeper.zk import apply, fencing, throttling, znodes
 from poolkeeper.zk.client.operations import Check, Delete, Operation
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import history, journal, pending_plan, throttle_records
@@ -98,6 +98,12 @@ class ZooKeeperView:
     def read_stopped(self) -> str | None:
         """Return the fingerprint of the plan that a person stopped."""
         return journal.read_stopped(self._session)
+
+    def name_other_executor(self) -> str:
+        """Name the other process that works on the cluster; "" if there is none."""
+        holder = fencing.who_holds(self._session)
+        own = holder is not None and holder.session == self._session.session_id
+        return "" if holder is None or own else str(holder)
 
     def read_pending_plan(self) -> Plan | None:
         """Return the plan that waits for a person's approval; None also for a damaged one."""

@@ -15,13 +15,14 @@ from rich.console import Console
 
 from poolkeeper import wording
 from poolkeeper.cli import timing
-from poolkeeper.model.execution.outcomes import Outcome, Progress
+from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Kind, Wait, in_order
 from poolkeeper.text import count, duration, few, size, visible
 
 WAITS_MAX = 5
+_AT_REST = "nothing is waited for any more"
 Kinds = tuple[Kind, ...]
 
 
@@ -69,18 +70,23 @@ def _stage(progress: Progress) -> str:
 
 
 class LinePrinter:
-    """Prints progress as lines, to a file that is no terminal. Call it with every outcome."""
+    """Prints progress as lines, to a file that is no terminal. Call it with every outcome.
+
+    `at_rest` is printed when the last line told of something, and all is done.
+    """
 
     def __init__(
         self,
         stream: TextIO,
         *,
         prefix: str = "",
+        at_rest: str = "",
         every_s: float = timing.LINES_EVERY_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream = stream
         self._prefix = prefix
+        self._at_rest = at_rest
         self._every_s = every_s
         self._clock = clock
         self._last_line = ""
@@ -101,6 +107,10 @@ class LinePrinter:
         if text and text != self._last_line and (due or _kinds(outcome) != self._waits):
             self._print(text)
             self._last_line, self._printed_s = text, self._clock()
+        elif not text and self._last_line and outcome.state is State.CONVERGED:
+            self._last_line = ""
+            if self._at_rest:
+                self._print(self._at_rest)
         self._waits = _kinds(outcome)
 
     def __enter__(self) -> Self:
@@ -165,7 +175,7 @@ def printer(stream: TextIO) -> "LinePrinter | BarPrinter":
 def news_printer(cluster: str, stream: TextIO, *, as_json: bool) -> Callable[[Outcome], None]:
     """Return the printer of one cluster's changes among others: lines, or JSON objects."""
     if not as_json:
-        return LinePrinter(stream, prefix=f"{cluster}: ")
+        return LinePrinter(stream, prefix=f"{cluster}: ", at_rest=_AT_REST)
     last: list[dict[str, object]] = [{}]
 
     def say(outcome: Outcome) -> None:

@@ -124,6 +124,19 @@ def test_nothing_is_repeated_for_as_long_as_it_does_not_change():
     assert printed([(t, outcome(waits=gates("a gate"))) for t in (0, 60, 120)]) == ["waits: a gate"]
 
 
+def test_who_goes_on_says_once_that_nothing_is_waited_for_any_more():
+    stream = io.StringIO()
+    say = progress.news_printer("main", stream, as_json=False)
+    done = Outcome(State.CONVERGED)
+    for found in (done, outcome(waits=gates("a gate")), done, done, outcome(waits=gates("a gate"))):
+        say(found)
+    assert stream.getvalue().splitlines() == [
+        "main: waits: a gate",
+        "main: nothing is waited for any more",
+        "main: waits: a gate",
+    ]
+
+
 def test_news_of_a_cluster_as_lines_of_json():
     stream = io.StringIO()
     say = progress.news_printer("main", stream, as_json=True)

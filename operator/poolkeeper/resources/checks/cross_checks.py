@@ -35,6 +35,7 @@ class Readings:
     """All resources that were read from one set of files, in order.
 
     `unread`: the texts of files that could not be read as YAML. A resource that is named in one may
+    be declared there. `is_blind`: a file or folder could not be read at all, and any resource may
     be declared there.
     """
 
@@ -43,6 +44,7 @@ class Readings:
     topics: tuple[ParsedBody[TopicSpec], ...] = ()
     rebalances: tuple[ParsedBody[RebalanceSpec], ...] = ()
     unread: tuple[str, ...] = ()
+    is_blind: bool = False
 
     @property
     def all(self) -> tuple[ParsedBody[Any], ...]:
@@ -51,7 +53,7 @@ class Readings:
 
     def may_declare(self, name: str) -> bool:
         """Whether a file that could not be read may declare a resource of this name."""
-        return any(name in text for text in self.unread)
+        return self.is_blind or any(name in text for text in self.unread)
 
 
 def references(readings: Readings) -> Iterator[Problem]:

@@ -126,7 +126,7 @@ def _sort_out(
 ) -> tuple["_DocumentSorter", list[Problem]]:
     """The documents of all texts, and the problems of each by itself."""
     found = list(problems)
-    sorted_out = _DocumentSorter()
+    sorted_out = _DocumentSorter(is_blind=bool(found))
     for file, text in texts.items():
         parsed, unreadable = yaml_documents.parse(text, file)
         found += unreadable
@@ -160,7 +160,8 @@ def _checked(readings: Readings, ignored: int, found: list[Problem]) -> Manifest
 class _DocumentSorter:
     """The documents by kind, in the order in which they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_blind: bool) -> None:
+        self.is_blind = is_blind
         self.clusters: list[ParsedBody[KafkaClusterSpec]] = []
         self.pools: list[ParsedBody[ResourcePoolSpec]] = []
         self.topics: list[ParsedBody[TopicSpec]] = []
@@ -176,6 +177,7 @@ class _DocumentSorter:
             tuple(self.topics),
             tuple(self.rebalances),
             tuple(self.unread),
+            self.is_blind,
         )
 
     def take(self, document: YamlDocument) -> None:

@@ -156,6 +156,11 @@ def test_a_file_reached_twice_is_read_once(tmp_path):
             ],
             id="what-a-broken-file-may-declare-is-not-missed",
         ),
+        pytest.param(
+            {"pools.yaml": b"a: \xe9\n", "topics.yaml": TOPIC % ("t", "x")},
+            ["pools.yaml:1: byte 0xe9 is not UTF-8 (expected UTF-8)"],
+            id="what-a-file-without-a-text-may-declare-is-not-missed",
+        ),
     ],
 )
 def test_what_is_wrong_with_files(tmp_path, files, expected):

@@ -10,6 +10,7 @@ stage in flight; both are said.
 
 import contextlib
 import errno
+import logging
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -54,12 +55,25 @@ def watch_folder(address: ClusterSelection, output: str, emit: Emit, ended: Even
     standard output any more.
     """
     folder_watch = FolderWatch(address, output, emit)
-    folder_watch.read()
+    with _print_failures():
+        folder_watch.read()
+        try:
+            while not ended.wait(timing.FOLLOW_EVERY_S):
+                folder_watch.reconcile()
+        finally:
+            folder_watch.close()
+
+
+@contextlib.contextmanager
+def _print_failures() -> Iterator[None]:
+    """Print the traceback of a pass that fails by a bug: the wait names the error alone."""
+    logger, handler = logging.getLogger("poolkeeper"), logging.StreamHandler()
+    handler.setLevel(logging.ERROR)
+    logger.addHandler(handler)
     try:
-        while not ended.wait(timing.FOLLOW_EVERY_S):
-            folder_watch.reconcile()
+        yield
     finally:
-        folder_watch.close()
+        logger.removeHandler(handler)
 
 
 @dataclass(slots=True)

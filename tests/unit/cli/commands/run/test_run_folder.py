@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -256,3 +257,22 @@ def test_a_full_disk_below_standard_error_ends_nothing(
     declare(tmp_path)
     look(watch)
     assert not any(config.stop.is_set() for config in loops.configs)
+
+
+def test_where_a_pass_failed_by_a_bug_is_told(monkeypatch, tmp_path, capsys) -> None:
+    ended = Event()
+
+    def fail(config: loop.LoopConfig) -> None:
+        try:
+            raise KeyError("a bug")
+        except KeyError:
+            loop.logger.exception("pass of cluster %s failed", config.desired().cluster.name)
+        ended.set()
+
+    monkeypatch.setattr(run_folder.loop, "run_loop", fail)
+    declare(tmp_path, "a")
+    run_folder.watch_folder(ClusterSelection(folders=(tmp_path,)), "text", print, ended)
+    told = capsys.readouterr().err
+    assert "pass of cluster a failed" in told
+    assert "in fail" in told
+    assert "KeyError: 'a bug'" in told

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conditions import until
-from poolkeeper.cli.commands.plans import hand_over
+from poolkeeper.cli.commands.plans import operator_approval
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk.client.session import Session
@@ -22,7 +22,7 @@ from real.support import assignment, command, create, declare, run
 @pytest.fixture
 def operator(bare: Bare, monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal]:
     """The journal of an operator that is active, and not waited for."""
-    monkeypatch.setattr(hand_over, "HAND_OVER_S", 0)
+    monkeypatch.setattr(operator_approval, "BEGIN_WITHIN_S", 0)
     with (
         Session.open(bare.connect) as session,
         journal.hold(session, "run", 0, patience_s=5) as held,
@@ -75,7 +75,7 @@ def test_an_operator_that_does_not_begin_the_plan_is_told_of(bare, operator):
 
 
 def test_an_operator_that_does_what_was_approved_is_named(bare, operator, monkeypatch):
-    monkeypatch.setattr(hand_over, "HAND_OVER_S", 60)
+    monkeypatch.setattr(operator_approval, "BEGIN_WITHIN_S", 60)
     _, file = planned(bare, GROWING)
 
     def execute() -> None:

@@ -17,7 +17,7 @@ import pytest
 from kazoo.security import make_acl, make_digest_acl
 
 from conditions import until
-from poolkeeper.cli.commands.plans import hand_over
+from poolkeeper.cli.commands.plans import operator_approval
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.reconcile.act import stall_recovery
 from poolkeeper.zk.client.session import Session
@@ -349,7 +349,7 @@ def test_beside_another_apply_nothing_is_done_and_it_is_named(bare):
 
 
 def test_beside_an_operator_the_approval_is_handed_over_and_nothing_else_is_done(bare, monkeypatch):
-    monkeypatch.setattr(hand_over, "HAND_OVER_S", 0)
+    monkeypatch.setattr(operator_approval, "BEGIN_WITHIN_S", 0)
     bare.declare(GROWING)
     with Session.open(bare.connect) as session, journal.hold(session, "run", 0, patience_s=1):
         bare.settle()

@@ -3,7 +3,7 @@
 A person confirms a plan with a hash, and exactly that plan is executed. A recorded run comes first.
 If it is for what is declared now, it is resumed with its own plan. Any other run is ended after its
 stage in flight before a new plan is made. While an operator is active nothing is executed here; the
-approval is stored for the operator (`hand_over`).
+approval is stored for the operator (`operator_approval`).
 """
 
 import shlex
@@ -16,9 +16,9 @@ from typing import TextIO
 import click
 
 from poolkeeper import wording
-from poolkeeper.cli.commands.plans import hand_over, plan_output
+from poolkeeper.cli.commands.plans import operator_approval, plan_output
 from poolkeeper.cli.commands.plans import plan as planning_command
-from poolkeeper.cli.commands.plans.hand_over import HandOver
+from poolkeeper.cli.commands.plans.operator_approval import ApprovalProgress
 from poolkeeper.cli.commands.plans.plan_output import Beside
 from poolkeeper.cli.input import confirmation, interrupts, options
 from poolkeeper.cli.input.clusters import cluster_reading, looks, targets
@@ -312,12 +312,12 @@ def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder, check: interru
     trail = AuditTrail(command.emit, command.target.name, "apply")
     trail.concern(plan.hash)
     with cluster_reading.session(command.target) as session:
-        found = hand_over.hand_over(session, plan.hash, note_commits(trail), check)
-    if found is HandOver.GONE:
+        found = operator_approval.leave_approval(session, plan.hash, note_commits(trail), check)
+    if found is ApprovalProgress.OPERATOR_GONE:
         printing.warn([f"{holder} is gone: the plan is carried out here"])
         return _drive(command, plan, check)
     trail.decided("ApprovalHandedOver", f"approved, to be executed by {holder}")
-    begun = found is HandOver.BEGUN
+    begun = found is ApprovalProgress.BEGUN
     if command.output == printing.JSON:
         document = {"plan": plan.hash, "state": "handed over", "holder": str(holder)}
         printing.emit_json(document | {"begun": begun})

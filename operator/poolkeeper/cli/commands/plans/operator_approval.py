@@ -14,45 +14,51 @@ from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.fencing import OnCommit
 from poolkeeper.zk.journal import journal
 
-HAND_OVER_S = 15.0
+BEGIN_WITHIN_S = 15.0
 """How long the operator has to begin the plan; ZooKeeper keeps a dead one's session for 10 s."""
 
 _LOOK_S = 0.5
 """An interrupt is heard after this time."""
 
 
-class HandOver(Enum):
-    """What became of an approval."""
+class ApprovalProgress(Enum):
+    """What became of an approval that was left for the operator."""
 
     BEGUN = auto()
     """The operator began the plan."""
     WAITING = auto()
     """The operator is there and has not begun the plan."""
-    GONE = auto()
+    OPERATOR_GONE = auto()
     """No process holds the cluster any more, and nobody began the plan."""
 
 
-def hand_over(session: Session, plan: str, on_commit: OnCommit, check: Check) -> HandOver:
+def leave_approval(
+    session: Session, plan: str, on_commit: OnCommit, check: Check
+) -> ApprovalProgress:
     """Record the approval of a plan, given by its hash, and wait for the operator to begin it.
 
-    Waits `HAND_OVER_S` at most; `check` raises at an interrupt. The approval stays recorded
+    Waits `BEGIN_WITHIN_S` at most; `check` raises at an interrupt. The approval stays recorded
     whatever becomes of it.
     """
     journal.hand_over_approval(session, plan, on_commit)
-    deadline = time.monotonic() + HAND_OVER_S
+    deadline = time.monotonic() + BEGIN_WITHIN_S
     while True:
         found = _look(session, plan)
         left_s = deadline - time.monotonic()
-        if found is not HandOver.WAITING or left_s <= 0:
+        if found is not ApprovalProgress.WAITING or left_s <= 0:
             return found
         session.wait((znodes.RUN, znodes.APPROVALS, znodes.HOLDER), min(left_s, _LOOK_S))
         check()
 
 
-def _look(session: Session, plan: str) -> HandOver:
+def _look(session: Session, plan: str) -> ApprovalProgress:
     run = journal.read_run(session)
     if run is not None and run.plan == plan:
-        return HandOver.BEGUN
+        return ApprovalProgress.BEGUN
     if plan not in journal.read_approvals(session):  # removed once the plan is done
-        return HandOver.BEGUN
-    return HandOver.WAITING if fencing.read_holder(session) is not None else HandOver.GONE
+        return ApprovalProgress.BEGUN
+    return (
+        ApprovalProgress.WAITING
+        if fencing.read_holder(session) is not None
+        else ApprovalProgress.OPERATOR_GONE
+    )

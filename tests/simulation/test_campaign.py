@@ -1,32 +1,38 @@
 """Several troubles at once, drawn from seeds: see `campaign`.
 
-`make test` plays 2,080 seeds, which draw each pair of troubles once; `make soak` plays 100,000
-others on all processors.
+`make test` plays so many seeds that each pair of troubles is drawn at least twice; `make soak`
+plays 100,000 others on all processors.
 What fails is printed by seed. One seed alone, with all that happened:
 
     PYTHONPATH=tests .venv/bin/python -m simulation.campaign SEED
 """
 
+from itertools import combinations
+
 import pytest
 
 from simulation.campaign.chunks import Tally, play_all, play_some
-from simulation.campaign.play import KINDS, PAIRS, SPREAD
+from simulation.campaign.groups import KINDS, groups, pairs
 
-SEEDS, CHUNK = 2_080, 416
+SEEDS, CHUNKS = 2 * len(groups()), 4
+CHUNK = -(-SEEDS // CHUNKS)
 SOAK_SEEDS = 100_000
-PAIRS_MIN = 500
-"""A chunk draws a pair of its own for each seed, and more by chance; most are reached together."""
+PAIRS_MIN = 700
+"""Most of the pairs that a chunk draws are reached together."""
+MISSED_MAX = 2
+"""Kinds that a chunk need not reach: some seldom find what they need."""
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_a_cluster_lives_through_several_troubles_at_once(first: int) -> None:
-    tally = play_some(range(first, first + CHUNK))
-    assert_lawful(tally)
+    tally = play_some(range(first, min(first + CHUNK, SEEDS)))
+    assert_lawful(tally, MISSED_MAX)
     assert len(tally.pairs) >= PAIRS_MIN, tally.text()
 
 
 def test_each_pair_of_troubles_is_drawn() -> None:
-    assert {seed * SPREAD % len(PAIRS) for seed in range(SEEDS)} == {*range(len(PAIRS))}
+    drawn = {frozenset(pair) for group in groups() for pair in combinations(group, 2)}
+    assert drawn == {*pairs()}
 
 
 @pytest.mark.soak
@@ -37,6 +43,6 @@ def test_at_length() -> None:
     assert_lawful(tally)
 
 
-def assert_lawful(tally: Tally) -> None:
+def assert_lawful(tally: Tally, missed_max: int = 0) -> None:
     assert not tally.failures, tally.text()
-    assert not [kind for kind in KINDS if not tally.kinds[kind]], tally.text()
+    assert sum(not tally.kinds[kind] for kind in KINDS) <= missed_max, tally.text()

@@ -7,7 +7,6 @@ as people can, and it goes on; after a few such rounds it must have converged.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any
 
 from poolkeeper.errors import PoolkeeperError, Stale, Unavailable
@@ -28,7 +27,7 @@ from poolkeeper.sandbox.fake_zookeeper import Faults
 from simulation.asked import AskedBrokers
 from simulation.campaign import machines, repairs, tools
 from simulation.campaign.damage import DAMAGE
-from simulation.campaign.excluded import EXCLUDED
+from simulation.campaign.groups import KINDS, groups, may_join
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.machines import MACHINES
 from simulation.campaign.ours import AT_CALLS, OUTAGES_MS, CallTroubles
@@ -38,12 +37,6 @@ from simulation.campaign.tools import TOOLS
 from simulation.executors import Executor, PlannedBefore
 
 ACTIONS: Mapping[Trouble, Callable[[Situation], bool]] = {**MACHINES, **TOOLS, **DAMAGE, **PEOPLE}
-KINDS = tuple(kind for kind in Trouble if frozenset({kind}) not in EXCLUDED)
-PAIRS = tuple(
-    pair for pair in combinations(KINDS, 2) if not any(set(pair) >= each for each in EXCLUDED)
-)
-SPREAD = 389
-"""A step through the pairs that leaves none out: neighbours in the list are not neighbours."""
 TROUBLE_MS = 15_000
 RETRY_MS = 1_500
 TRIES = 14
@@ -62,6 +55,10 @@ class Loop(Executor):
     calls: CallTroubles | None = None
     _last: Any = None
     _since_ms: int = 0
+
+    def _open(self, plan: Faults) -> FakeSession:
+        self._last = None  # what did not change while no pass ended may just be about to
+        return Executor._open(self, plan)
 
     def _pass(self, context: PassContext) -> Outcome:
         s = self.situation
@@ -120,12 +117,11 @@ class Played:
 
 
 def troubles_of(s: Situation) -> list[Trouble]:
-    """Draw the troubles of a situation: a pair by its seed, and up to two more."""
-    first, second = PAIRS[s.seed * SPREAD % len(PAIRS)]
-    kinds = [first, second]
-    for kind in s.dice.sample(KINDS, s.dice.choice((0, 1, 2))):
-        if not any({kind, other} >= each for other in kinds for each in EXCLUDED):
-            kinds.append(kind)
+    """Draw the troubles of a situation: a group by its seed, and sometimes one more."""
+    kinds = [*groups()[s.seed % len(groups())]]
+    more = s.dice.choice(KINDS)
+    if s.dice.randrange(3) == 0 and may_join(more, kinds):
+        kinds.append(more)
     return kinds
 
 

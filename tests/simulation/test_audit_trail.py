@@ -13,7 +13,7 @@ from poolkeeper.resources.checks import folder
 from poolkeeper.telemetry.audit import AuditLog
 from poolkeeper.zk import znodes
 from simulation.damage import Say
-from simulation.our_tree import OF_RUN, OURS, OurTree
+from simulation.our_tree import OF_RUN, OURS, OurTree, Repair
 
 PASSES = 3
 KEPT = tuple(path for path in (*OURS, *OF_RUN) if path != znodes.EPOCH)
@@ -30,6 +30,25 @@ def test_apply_does_nothing_while_the_trail_cannot_be_written(say: Say) -> None:
     assert said.code == 1
     assert "the audit trail cannot be written to /dev/full" in said.err
     assert nodes_of(tree) == before
+
+
+@pytest.mark.parametrize("command", ["stop", "rollback"])
+def test_who_asks_for_an_end_asks_for_nothing_either(say: Say, command: str) -> None:
+    tree = OurTree.plant({**OURS, **OF_RUN})
+    said = say(tree, command, "--audit-log", "/dev/full")
+    assert said.code == 1
+    assert "the audit trail cannot be written to /dev/full" in said.err
+    assert tree.read(znodes.RUN_STOP) is None
+
+
+def test_repair_mends_nothing_either(repair: Repair, tmp_path: Path) -> None:
+    tree = OurTree.plant({**OURS, znodes.HOLDER: b"{"})
+    backup = tmp_path / "old.json"
+    said = repair(tree, "--yes", "--audit-log", "/dev/full", "--backup", str(backup))
+    assert said.code == 1
+    assert "the audit trail cannot be written to /dev/full" in said.err
+    assert tree.read(znodes.HOLDER) == b"{"
+    assert not backup.exists()
 
 
 def test_a_loop_that_tries_again_does_nothing_either(

@@ -82,7 +82,8 @@ def test_the_audit_trail_has_what_was_written(repair: Repair, tmp_path: Path) ->
     tree = OurTree.plant({**OURS, znodes.EPOCH: b"", znodes.STOPPED: b"?"})
     trail = tmp_path / "audit.jsonl"
     assert repair(tree, "--yes", "--audit-log", str(trail)).code == 0
-    lines = [json.loads(line) for line in trail.read_text().splitlines()]
+    begun, *lines = (json.loads(line) for line in trail.read_text().splitlines())
+    assert begun["action"] == "CommandBegun"
     written = [[(node["do"], node["path"]) for node in line["nodes"]] for line in lines]
     assert written == [
         [("Set", znodes.EPOCH)],

@@ -48,10 +48,12 @@ def test_who_asks_notes_the_write_and_what_it_was_for(
     for _ in range(2):
         assert say(tree, command, "--audit-log", str(audit)).code == 0
     notes = [json.loads(line) for line in audit.read_text().splitlines()]
-    assert [note["event"] for note in notes] == ["Write", "Decision", "Decision"]
+    begun, write, requested, *again = notes
+    assert [note["event"] for note in notes] == ["Decision", "Write", *["Decision"] * 3]
     assert {note["plan"] for note in notes} == {PLAN.hash}
     assert {note["executor"]["command"] for note in notes} == {command}
-    epoch, stop = notes[0]["nodes"]
+    epoch, stop = write["nodes"]
     assert (epoch["do"], epoch["path"]) == ("Check", znodes.EPOCH)
-    assert (stop["do"], stop["path"], notes[0]["result"]) == ("Create", znodes.RUN_STOP, "Done")
-    assert notes[1]["action"] == "StopRequested"
+    assert (stop["do"], stop["path"], write["result"]) == ("Create", znodes.RUN_STOP, "Done")
+    actions = [note["action"] for note in (begun, requested, *again)]
+    assert actions == ["CommandBegun", "StopRequested"] * 2

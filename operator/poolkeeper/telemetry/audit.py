@@ -12,7 +12,8 @@ process did is in its trail, except for the write that it died at. The result of
 of one whose connection was lost, is not known; where the process lives on, it says `Unknown`. What
 was written says nothing of what Kafka did: later decisions tell.
 
-The first line of an executor says that it took the cluster's journal: `JournalTaken`.
+The first line of an executor says that it took the cluster's journal: `JournalTaken`. That of a
+command that asks an executor for something, or repairs, says that it begins: `CommandBegun`.
 
 Bodies of nodes are not in the trail, as configs and credentials are not its business.
 """
@@ -126,6 +127,10 @@ class AuditTrail:
         done.
         """
         self.decided("JournalTaken", f"{self.executor} executes from here on")
+
+    def begins(self) -> None:
+        """Note that this command begins, before its first write: without a trail it does none."""
+        self.decided("CommandBegun", f"{self.executor} begins")
 
     def wrote(self, nodes: Sequence[Fields], *, answered: bool) -> None:
         """Note a transaction; `answered`: whether it is known to be done."""

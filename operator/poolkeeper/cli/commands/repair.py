@@ -121,6 +121,7 @@ def _repair(command: RepairOptions, session: Session) -> int:
         if command.output == printing.JSON:
             printing.emit_json({"findings": [_data(finding) for finding in found]})
         return (TO_MEND if mendable else LEFT) if found else 0
+    command.trail.begins()
     file = _write_backup(command, session, mendable)
     done, waits = _mend(command, session, mendable)
     left = mend.find(_examined(command, session))

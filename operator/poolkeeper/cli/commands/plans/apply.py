@@ -311,6 +311,7 @@ def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder, check: interru
     """Leave the approval to the operator; carry the plan out here if the operator is gone."""
     trail = AuditTrail(command.emit, command.target.name, "apply")
     trail.concern(plan.hash)
+    trail.begins()
     with cluster_reading.session(command.target) as session:
         found = operator_approval.leave_approval(session, plan.hash, note_commits(trail), check)
     if found is ApprovalProgress.OPERATOR_GONE:

@@ -71,6 +71,7 @@ def _request(address: ClusterSelection, request: StopRequest, output: str, emit:
         trail = AuditTrail(emit, target.name, "rollback" if request.at_once else "stop")
         if before.run is not None:
             trail.concern(before.run.plan, before.run.stage)
+            trail.begins()
         run = journal.request_stop(session, request, note_commits(trail))
         holder = fencing.who_holds(session)
     request = request.added_to(before.stored.stop)

@@ -75,6 +75,7 @@ def reachable_target(address: ClusterSelection) -> Target:
     except InvalidInput:
         spec = folder.lone_cluster(address.folders, address.cluster)
         if spec is None:
+            printing.warn((_NO_ADDRESSES,))
             raise
         printing.warn((_ONLY_ADDRESSES,))
         return replace(target_of(address, Desired(spec)), desired=None)
@@ -83,6 +84,12 @@ def reachable_target(address: ClusterSelection) -> Target:
 _ONLY_ADDRESSES = (
     "the manifests are wrong, and `poolkeeper validate` says where: nothing but the cluster's"
     " addresses is taken from them"
+)
+
+
+_NO_ADDRESSES = (
+    "the manifests do not tell the cluster's addresses: right them, or give --zookeeper"
+    " HOST:PORT/CHROOT in place of -f, which does without manifests"
 )
 
 

@@ -91,11 +91,12 @@ def test_a_cluster_is_reached_whatever_else_is_wrong(tmp_path, capsys, texts, na
         pytest.param([CLUSTER % ("b", "b", ""), UNKNOWN_POOL], "a", id="not-there"),
     ],
 )
-def test_a_cluster_that_cannot_be_told_is_not_reached(tmp_path, texts, name):
+def test_a_cluster_that_cannot_be_told_is_not_reached(tmp_path, capsys, texts, name):
     for number, text in enumerate(texts):
         (tmp_path / f"{number}.yaml").write_text(text)
     with pytest.raises(InvalidInput):
         targets.reachable_target(ClusterSelection((tmp_path,), name))
+    assert "--zookeeper HOST:PORT/CHROOT in place of -f" in capsys.readouterr().err
 
 
 def test_manifests_say_what_the_client_configuration_does_not(tmp_path):

@@ -54,6 +54,17 @@ def test_throttles_of_the_default_of_all_brokers_are_named_and_removed_on_reques
     assert notices[-1] == {"version": 2, "entity_path": "brokers/<default>"}
 
 
+@pytest.mark.parametrize("command", ["status", "plan", "repair"])
+def test_a_list_as_no_cluster_has_is_named_and_spoils_nothing_else(say: Say, command: str) -> None:
+    tree = OurTree.plant(OURS)
+    say(tree, "apply", "--yes")
+    node = {"version": 1, "partitions": {"0": [*range(10_001)]}}
+    tree.put(znodes.topic("t"), json.dumps(node).encode())
+    said = say(tree, command)
+    assert "names 10,001 brokers" in " ".join(said.out.split()), said
+    assert "Traceback" not in said.err
+
+
 KAFKA = [path for path, data in our_tree.KAFKA.items() if data]
 REQUESTS = {
     znodes.REASSIGNMENT: b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}',

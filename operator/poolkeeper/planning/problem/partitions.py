@@ -18,6 +18,7 @@ import numpy as np
 
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.list_lengths import list_length_max
 from poolkeeper.model.columns.partition_columns import UNKNOWN as UNKNOWN_NUMBER
 from poolkeeper.model.columns.partition_columns import PartitionColumns, columns_of
 from poolkeeper.model.columns.replica_lists import ReplicaLists, distinct, places_of
@@ -28,9 +29,6 @@ from poolkeeper.text import count
 
 UNKNOWN = -2
 _KIB = 1024
-CELLS_MAX, SLOTS_MIN, SLOTS_MAX = 1 << 24, 64, 10_000
-"""All lists may have so many slots together, each as many as the longest; each at least and at most
-so many."""
 
 
 @frozen
@@ -92,9 +90,9 @@ def table_of(cluster: Cluster) -> PartitionTable:
 def refuse_long_lists(table: PartitionTable) -> None:
     """Raise `Refused` for a list so long that rows × slots would take gigabytes, or minutes.
 
-    Kafka has no such lists: they would name more brokers than a cluster has.
+    Who reads from ZooKeeper takes its topic for damaged; files may have such lists as well.
     """
-    most = min(SLOTS_MAX, max(SLOTS_MIN, CELLS_MAX // max(1, len(table.lengths))))
+    most = list_length_max(len(table.lengths))
     for what, lists in (("replicas", table.columns.replicas), ("ISR", table.columns.isr)):
         lengths = lists.lengths
         row = int(lengths.argmax()) if len(lengths) else 0

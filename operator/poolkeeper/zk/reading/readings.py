@@ -13,6 +13,7 @@ import numpy as np
 
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.model.columns.list_lengths import list_length_max
 from poolkeeper.model.columns.partition_columns import (
     UNKNOWN,
     PartitionColumns,
@@ -156,7 +157,7 @@ def _unsettled(earlier: Admin, later: Admin) -> frozenset[str]:
 def _topics(
     reading: ZnodeReading, damaged: dict[str, str], epoch: int, decoded: DecodedTopics | None
 ) -> tuple[dict[str, Topic], LaterEpochs | None]:
-    """Build the topics; those with a damaged state or config are added to `damaged` instead.
+    """Build the topics; those with a damaged list, state or config are added to `damaged` instead.
 
     And tell of the states that were written under a later controller epoch than `epoch`.
     """
@@ -176,7 +177,8 @@ def _topics(
     states = StateColumns.decode(list(chain.from_iterable(states_of[name] for name in new)))
     rows = TopicRows.of(new)
     columns = _columns(list(new.values()), states)
-    damage = rows.first_damage(states)
+    most = list_length_max(sum(len(node.numbers) for node in nodes.values()))
+    damage = rows.long_lists(columns, most) | rows.first_damage(states)
     for (name, node), first, last in zip(new.items(), rows.begins, rows.ends, strict=True):
         if name in damage:
             damaged[name] = damage[name]
@@ -232,6 +234,19 @@ class TopicRows:
         for row, why in sorted(states.damage.items()):
             name = self.name_of(row)
             found.setdefault(name.topic, f"{znodes.state(*name)}: {why}")
+        return found
+
+    def long_lists(self, columns: PartitionColumns, most: int) -> dict[str, str]:
+        """Say by topic which list is the first that names more than so many brokers."""
+        found: dict[str, str] = {}
+        for what, lists in (("replica list", columns.replicas), ("ISR", columns.isr)):
+            for row in np.flatnonzero(lists.lengths > most).tolist():
+                name = self.name_of(row)
+                path = znodes.state(*name) if what == "ISR" else znodes.topic(name.topic)
+                told = f"{int(lists.lengths[row]):,} brokers (expected at most {most:,})"
+                found.setdefault(
+                    name.topic, f"{path}: the {what} of partition {name.partition} names {told}"
+                )
         return found
 
 

@@ -36,8 +36,9 @@ NAMED_MAX = 5
 
 def findings(examined: Examined) -> Iterator[Finding]:
     """Yield everything that is wrong with Kafka's nodes."""
-    yield from _topics(examined)
-    yield from _configs(examined)
+    of_topics = [*_topics(examined), *_configs(examined)]
+    yield from of_topics
+    yield from _left_alone(examined, [finding.path for finding in of_topics])
     yield from _requests(examined)
     yield from _registrations(examined.session)
     yield from _controller(examined)
@@ -152,6 +153,15 @@ def _disagreement(
     data = json_bodies.encode(body)
     path = znodes.topic(name)
     yield Finding(path, found, Remedy.WRITE, effect, node.version, data, in_memory=True)
+
+
+def _left_alone(examined: Examined, told: Collection[str]) -> Iterator[Finding]:
+    """Yield the topics that a reading takes for damaged by something that `told` does not name."""
+    for name, why in sorted(examined.reading.cluster.damaged.items()):
+        path, config = znodes.topic(name), znodes.topic_config(name)
+        if not any(each in (path, config) or each.startswith(f"{path}/") for each in told):
+            effect = "the topic is left alone until the node is written by hand, or it is deleted"
+            yield Finding(path, why.removeprefix(f"{path}: "), Remedy.NONE, effect)
 
 
 # Configs

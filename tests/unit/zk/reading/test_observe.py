@@ -136,6 +136,26 @@ def test_configs_that_nobody_wants_or_may_read_are_unknown() -> None:
             id="a-broker-twice",
         ),
         pytest.param(
+            {"/brokers/topics/u": {"partitions": {"0": [*range(10_001)]}}},
+            "/brokers/topics/u: the replica list of partition 0 names 10,001 brokers (expected at"
+            " most 10,000)",
+            id="a-list-as-no-cluster-has",
+        ),
+        pytest.param(
+            {
+                "/brokers/topics/u/partitions/0/state": {
+                    "controller_epoch": 1,
+                    "leader": 2,
+                    "version": 1,
+                    "leader_epoch": 0,
+                    "isr": [*range(10_001)],
+                }
+            },
+            "/brokers/topics/u/partitions/0/state: the ISR of partition 0 names 10,001 brokers"
+            " (expected at most 10,000)",
+            id="an-isr-as-no-cluster-has",
+        ),
+        pytest.param(
             {"/config/topics/u": {"config": {"a": 1}}},
             "/config/topics/u: config a is 1 (expected a string)",
             id="a-config-with-a-number",

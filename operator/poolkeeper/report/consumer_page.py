@@ -11,6 +11,7 @@ from poolkeeper.studies.study_names import (
     ASSIGNOR_NAMES,
     member_labels,
     named_partitions,
+    shown_change,
     shown_load,
 )
 from poolkeeper.text import count, percent
@@ -40,13 +41,20 @@ def document(study: ConsumerStudy) -> Report:
         " nothing of how long it takes."
     )
     costs = table("What each event costs", _COLUMNS, _costs(study), ROWS_MAX, "event")
+    changes = table(
+        "What each member gains or loses",
+        ("Event", "Assignor", "Member", "Gains or loses"),
+        _changes(study),
+        ROWS_MAX,
+        "row",
+    )
     columns = ("Assignor", "Event", "Member", "Reads", "Load")
     owned = table("Who reads what", columns, _owned(study), ROWS_MAX, "row")
     sections = [
         Section(
             "With each assignor", pictures=tuple(group_picture(study, c) for c in study.courses)
         ),
-        Section("What it costs", _failures(study), tables=costs),
+        Section("What it costs", _failures(study), tables=costs + changes),
         Section("Who reads what", tables=owned, folded="The assignments"),
     ]
     return Report("What happens to a consumer group", lead, tuple(_tiles(study)), tuple(sections))
@@ -103,6 +111,20 @@ def _cost(course: AssignorCourse, place: int, *, measured: bool) -> Row:
         number(shown_load(outcome.spread, measured=measured), order=outcome.spread),
         number(f"{computed:.2f} ms", order=computed),
     )
+
+
+def _changes(study: ConsumerStudy) -> Iterator[Row]:
+    labels = member_labels(study)
+    for place in range(1, 1 + len(study.events)):
+        for course in study.courses:
+            for outcome in course.outcomes[place : place + 1]:
+                for member, change in outcome.rate_changes.items():
+                    yield (
+                        Cell(outcome.event),
+                        Cell(ASSIGNOR_NAMES[course.assignor]),
+                        name(labels[member]),
+                        number(shown_change(change, measured=study.measured), order=change),
+                    )
 
 
 def _kind(course: AssignorCourse) -> str:

@@ -6,7 +6,8 @@ What is told of an event, from the group at rest before it to the group at rest 
                 from one member to another that were both there before and after
     rates       what each member reads, in bytes per second where the rates of all partitions are
                 measured, else in partitions: a partition is then one unit of load. A topic that
-                gets partitions keeps its bytes per second, spread evenly over all of them
+                gets partitions keeps its bytes per second, spread evenly over all of them.
+                `rate_changes` is what each member gains, or loses
     stopped     the share of the load that nobody reads for some time: with an eager assignor all of
                 it, with the cooperative one what changes hands (`group_rebalances`);
                 `rates_meanwhile` is what each member goes on reading
@@ -20,6 +21,7 @@ slowest of them. A member that dies is missed after `session.timeout.ms` (45 s f
 before), and what it read waits as long, whatever the assignor.
 """
 
+import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
@@ -65,10 +67,23 @@ class EventOutcome:
         return self.settled.assignment
 
     @property
+    def rate_changes(self) -> dict[str, float]:
+        """What each member gains that is there before or after; what it loses is negative.
+
+        A sum of the same rates in another order is no change.
+        """
+        changes = {}
+        for member in sorted(self.rates.keys() | self.rates_before.keys()):
+            before, after = self.rates_before.get(member, 0.0), self.rates.get(member, 0.0)
+            changes[member] = 0.0 if math.isclose(before, after) else after - before
+        return changes
+
+    @property
     def largest_change(self) -> float:
         """The most that one of the members gains or loses that are there before and after."""
         staying = self.rates.keys() & self.rates_before.keys()
-        return max((abs(self.rates[m] - self.rates_before[m]) for m in staying), default=0.0)
+        changes = self.rate_changes
+        return max((abs(changes[member]) for member in staying), default=0.0)
 
     @property
     def spread(self) -> float:

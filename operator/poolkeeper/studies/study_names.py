@@ -50,3 +50,9 @@ def _runs(numbers: list[int]) -> str:
 def shown_load(load: float, *, measured: bool) -> str:
     """Write a load: bytes per second, or a number of partitions."""
     return f"{size(load)}/s" if measured else f"{load:g}"
+
+
+def shown_change(change: float, *, measured: bool) -> str:
+    """Write what a member gains, or loses: +3, -1.2 MiB/s."""
+    sign = "+" if change > 0 else "-" if change < 0 else ""
+    return sign + shown_load(abs(change), measured=measured)

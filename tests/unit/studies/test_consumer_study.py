@@ -67,6 +67,62 @@ def test_the_experiment_of_the_article(
     assert (start.changed, start.stopped, start.rates_before) == (0, 0.0, {})
 
 
+@pytest.mark.parametrize(
+    ("assignor", "goes", "returns"),
+    [
+        (Assignor.RANGE, "-2 +1 +1", "+2 -1 -1"),
+        (Assignor.ROUND_ROBIN, "-2 +1 +1", "+2 -1 -1"),
+        (Assignor.STICKY, "-4 +3 +1", "+4 -3 -1"),
+        (Assignor.COOPERATIVE_STICKY, "-4 +3 +1", "+4 -3 -1"),
+        (Assignor.STICKY_2_2, "-4 +3 +1", "+4 -3 -1"),
+    ],
+)
+def test_what_each_member_of_the_article_gains_or_loses(
+    assignor: Assignor, goes: str, returns: str
+) -> None:
+    _, left, returned = course(assignor, *GOES_AND_RETURNS).outcomes
+    for outcome, expected in ((left, goes), (returned, returns)):
+        changes = outcome.rate_changes
+        assert " ".join(f"{changes[member]:+g}" for member in ("C0", "C1", "C2")) == expected
+
+
+@pytest.mark.parametrize(
+    ("assignor", "loads"),
+    [
+        (Assignor.RANGE, ["1 1 4", "2 4"]),
+        (Assignor.ROUND_ROBIN, ["1 1 4", "2 4"]),
+        (Assignor.STICKY, ["1 2 3", "3 3"]),
+        (Assignor.COOPERATIVE_STICKY, ["1 2 3", "3 3"]),
+        (Assignor.STICKY_2_2, ["1 2 3", "3 3"]),
+    ],
+)
+def test_the_unequal_subscriptions_of_the_article_once_the_first_leaves(
+    assignor: Assignor, loads: list[str]
+) -> None:
+    members = zip(("C0", "C1", "C2"), (("T0",), ("T0", "T1"), ("T0", "T1", "T2")), strict=True)
+    group = StudiedGroup(
+        {"T0": GroupTopic(1), "T1": GroupTopic(2), "T2": GroupTopic(3)},
+        tuple(GroupMember(id_, topics=topics) for id_, topics in members),
+    )
+    outcomes = course(assignor, MemberLeaves("C0"), group=group).outcomes
+    assert [" ".join(f"{o.rates[m]:g}" for m in sorted(o.rates)) for o in outcomes] == loads
+
+
+def test_a_load_that_is_the_same_but_for_the_order_of_its_sum_does_not_change() -> None:
+    group = StudiedGroup(
+        {"t": GroupTopic(3)}, (GroupMember("C0", topics=("t",)), GroupMember("C1", topics=()))
+    )
+    rates = {("t", 0): 0.1, ("t", 1): 0.2, ("t", 2): 0.3}
+    now = {"C0": [("t", 2), ("t", 1), ("t", 0)], "C1": []}
+    given = StudyInput(
+        group, (MemberLeaves("C1"),), [Assignor.RANGE], rates, ((Assignor.RANGE,), now)
+    )
+    (found,) = study(given).courses
+    assert found.outcomes[1].rates != found.outcomes[1].rates_before
+    assert found.outcomes[1].rate_changes == {"C0": 0.0, "C1": 0.0}
+    assert found.outcomes[1].largest_change == 0.0
+
+
 def test_who_reads_on_while_a_cooperative_group_rebalances() -> None:
     _, left, returned = course(Assignor.COOPERATIVE_STICKY, *GOES_AND_RETURNS).outcomes
     assert left.rates_meanwhile == {"C1": 4.0, "C2": 5.0}

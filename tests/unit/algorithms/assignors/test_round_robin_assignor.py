@@ -16,6 +16,12 @@ from poolkeeper.algorithms.assignors.group import Assignor
             "C0 T0[0]; C1 T1[0]; C2 T1[1] T2[0,1,2]",
             id="not-balanced-with-unequal-subscriptions",
         ),
+        pytest.param(
+            "T0:1 T1:2 T2:3",
+            "C1(T0,T1) C2(T0,T1,T2)",
+            "C1 T0[0] T1[1]; C2 T1[0] T2[0,1,2]",
+            id="nor-once-the-first-has-left",
+        ),
         pytest.param("t:3", "C(t)", "C t[0,1,2]", id="one-member"),
         pytest.param("t:1", "C1(t) C2(t)", "C1 t[0]; C2", id="fewer-partitions-than-members"),
         pytest.param(

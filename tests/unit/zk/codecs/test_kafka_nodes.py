@@ -283,6 +283,11 @@ def test_foreign_requests(
             id="before-3.4",
         ),
         pytest.param(
+            (b'{"version":1,"brokerid":1,"timestamp":"1512018424988"}', b"1", None),
+            Controller(1, 1),
+            id="the-articles-own",
+        ),
+        pytest.param(
             (b'{"version":2,"brokerid":3,"timestamp":"1","kraftControllerEpoch":-1}', b"7", None),
             Controller(3, 7),
             id="since-3.4",

@@ -10,6 +10,7 @@ from poolkeeper.studies.study_names import (
     ASSIGNOR_NAMES,
     member_labels,
     named_partitions,
+    shown_change,
     shown_load,
 )
 from poolkeeper.text import count, more, percent
@@ -31,6 +32,9 @@ def lines(study: ConsumerStudy, ink: Ink) -> Iterator[str]:
         unit = "bytes per second" if study.measured else "partitions"
         yield ink.bold(f"What each member reads, in {unit}")
         yield from ink.table(list(_loads(study, labels)), names=2)
+        yield ""
+        yield ink.bold(f"What each member gains or loses, in {unit}")
+        yield from ink.table(list(_changes(study, labels)), names=2)
         yield ""
         yield ink.bold("What it costs")
         yield from ink.table(list(_costs(study)), names=2)
@@ -65,6 +69,15 @@ def _loads(study: ConsumerStudy, labels: dict[str, str]) -> Iterator[tuple[str, 
         return "-" if found is None else shown_load(found, measured=study.measured)
 
     return _by_member(study, labels, load)
+
+
+def _changes(study: ConsumerStudy, labels: dict[str, str]) -> Iterator[tuple[str, ...]]:
+    def change(outcome: EventOutcome | None, member: str) -> str:
+        found = None if outcome is None else outcome.rate_changes.get(member)
+        return "-" if found is None else shown_change(found, measured=study.measured)
+
+    for assignor, member, _, *events in _by_member(study, labels, change):
+        yield (assignor, member, *events)
 
 
 def _by_member(
@@ -149,6 +162,7 @@ def _outcome_data(outcome: EventOutcome) -> dict[str, object]:
         "loadsBefore": dict(sorted(outcome.rates_before.items())),
         "loadsMeanwhile": dict(sorted(outcome.rates_meanwhile.items())),
         "loads": dict(sorted(outcome.rates.items())),
+        "loadChanges": outcome.rate_changes,
         "largestChange": outcome.largest_change,
         "spread": outcome.spread,
         "inTheRack": outcome.local,

@@ -43,6 +43,35 @@ def test_loads_that_are_not_measured_are_partitions() -> None:
     ]
 
 
+def test_what_each_member_gains_or_loses_is_told() -> None:
+    lines = shown(PLAIN, {})
+    begin = lines.index("What each member gains or loses, in partitions")
+    assert lines[begin + 1 : begin + 5] == [
+        "  ASSIGNOR     MEMBER      PAYMENTS-0 LEAVES",
+        "  range        payments-0                 -3",
+        "               payments-1                 +2",
+        "               payments-2                 +1",
+    ]
+    lines = shown(Ink(width=80, terminal=True))
+    begin = lines.index("What each member gains or loses, in bytes per second")
+    gained = [re.split(r"  +", line.strip())[-1] for line in lines[begin + 2 : begin + 5]]
+    assert gained == ["-8.58 MiB/s", "+5.72 MiB/s", "+2.86 MiB/s"]
+
+
+def test_what_each_member_gains_or_loses_is_data_and_on_the_page() -> None:
+    leaves_and_grows = (MemberLeaves("payments-0"), PartitionsAdded("orders", 5))
+    found = study(StudyInput(GROUP, leaves_and_grows, [Assignor.RANGE]), lambda: 0.0)
+    (course,) = consumers_text.as_data(found)["assignors"]
+    assert [event["loadChanges"] for event in course["events"]] == [
+        {"payments-0": 3.0, "payments-1": 2.0, "payments-2": 2.0},
+        {"payments-0": -3.0, "payments-1": 2.0, "payments-2": 1.0},
+        {"payments-1": 1.0, "payments-2": 0.0},
+    ]
+    page = consumer_page(found)
+    assert "Gains or loses" in page
+    assert all(f">{change}<" in page for change in ("-3", "+2", "+1", "0"))
+
+
 def test_a_topic_that_nobody_reads_is_none_of_the_groups() -> None:
     more = replace(GROUP, topics={**GROUP.topics, "unread": GroupTopic(9)})
     given = StudyInput(more, (PartitionsAdded("unread", 10),), [Assignor.RANGE])

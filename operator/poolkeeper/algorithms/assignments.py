@@ -29,9 +29,10 @@ Same in Kafka 0.8 to 3.9, checked against the vectors of Kafka's own tests.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from itertools import count
+from itertools import count as count_from
 
 from poolkeeper.errors import Refused
+from poolkeeper.text import count
 
 Brokers = Sequence[tuple[int, str | None]]
 """Broker ids with their racks, in id order."""
@@ -134,7 +135,8 @@ def add_partitions(
             f"partition ids must go from 0 to {len(existing) - 1}, have {sorted(existing)}"
         )
     if new_total <= len(existing):
-        raise Refused(f"{new_total} partitions: can only grow (expected above {len(existing)})")
+        asked = count(new_total, "partition", grouped=False)
+        raise Refused(f"{asked}: can only grow (expected above {len(existing)})")
     if manual is not None:
         added = range(len(existing), new_total)
         return _checked_manual(manual, added, len(existing[0]), {broker for broker, _ in ordered})
@@ -163,7 +165,7 @@ def _across_racks(
     rack_count = len(set(racks.values()))
     replicas = {ring[first]: None}  # in their order, and found at once
     used = {racks[ring[first]]}
-    walk = count(shift * rack_count)
+    walk = count_from(shift * rack_count)
     while len(replicas) < replication_factor:
         broker = ring[_after(first, next(walk), len(ring))]
         if broker not in replicas and (racks[broker] not in used or len(used) == rack_count):
@@ -179,9 +181,8 @@ def _check_request(brokers: Brokers, partitions: int, replication_factor: int) -
     if replication_factor <= 0:
         raise Refused(f"replication factor {replication_factor} (expected at least 1)")
     if replication_factor > len(ids):
-        raise Refused(
-            f"replication factor {replication_factor} (expected at most {len(ids)} brokers)"
-        )
+        most = count(len(ids), "broker", grouped=False)
+        raise Refused(f"replication factor {replication_factor} (expected at most {most})")
     if len(set(ids)) < len(ids):
         twice = sorted(broker for broker, times in Counter(ids).items() if times > 1)
         raise Refused(f"brokers {twice} are named twice")

@@ -147,8 +147,7 @@ def lose(cluster: Cluster, lost: Collection[int], settings: LossSettings) -> Bro
         settings.session_timeout_s,
         controller_lost=bool(controller_lost),
     )
-    if not live:
-        times = tuple(replace(each, pause_s=None) for each in times)
+    times = tuple(replace(each, pause_s=_pause_s(each.pause_s, found, gone)) for each in times)
     return BrokerLoss(
         tuple(sorted(gone)),
         controller_lost,
@@ -158,6 +157,19 @@ def lose(cluster: Cluster, lost: Collection[int], settings: LossSettings) -> Bro
         times,
         counted.assumptions(),
     )
+
+
+def _pause_s(
+    election_s: float | None, partitions: Iterable[LostPartition], gone: Collection[int]
+) -> float | None:
+    """How long partitions have no leader that lose theirs: none of them 0, None if none gets one.
+
+    `election_s`: until the last one is elected.
+    """
+    fates = {each.fate for each in partitions if each.leader_before in gone}
+    if not fates:
+        return 0.0
+    return None if fates == {PartitionFate.OFFLINE} else election_s
 
 
 def _studied(cluster: Cluster) -> Iterable[Topic]:

@@ -58,7 +58,8 @@ class ControllerTimes:
     `begin_s`: a new controller reads the whole cluster. `stop_s`: the lost brokers, one after the
     other, if they were stopped in an orderly way instead. `pause_s`: how long the partitions that
     they led have no leader when they are lost: until they are missed, and another one is elected.
-    It is None if no broker is left: they have none until one is back.
+    A study of a loss makes it 0 if they led none, and None if nobody can be elected: there is no
+    leader until a replica is back.
     """
 
     era: ControllerEra

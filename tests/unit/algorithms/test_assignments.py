@@ -100,6 +100,12 @@ def test_first_partition_continues_the_sequence():
             "replication factor 6 (expected at most 5 brokers)",
             id="more-replicas-than-brokers",
         ),
+        pytest.param(
+            plain(7), 1, 2, "replication factor 2 (expected at most 1 broker)", id="a-single-broker"
+        ),
+        pytest.param(
+            [], 1, 1, "replication factor 1 (expected at most 0 brokers)", id="no-broker-at-all"
+        ),
         pytest.param(plain(0, 1), 0, 1, "0 partitions (expected at least 1)", id="no-partitions"),
         pytest.param(plain(0, 1, 0), 1, 1, "brokers [0] are named twice", id="a-broker-twice"),
         pytest.param(
@@ -198,7 +204,7 @@ def test_manual_lists_are_taken_as_they_are():
     [
         pytest.param({1: (0, 1)}, 3, None, "partition 0 is missing", id="partition-0-missing"),
         pytest.param({0: (0,), 2: (1,)}, 4, None, "must go from 0 to 1, have [0, 2]", id="a-gap"),
-        pytest.param({0: (0, 1)}, 1, None, "1 partitions: can only grow", id="no-growth"),
+        pytest.param({0: (0, 1)}, 1, None, "1 partition: can only grow", id="no-growth"),
         pytest.param(
             {0: (0, 1), 1: (1, 0)}, 1, None, "can only grow (expected above 2)", id="shrinking"
         ),

@@ -88,6 +88,34 @@ def test_a_partition(
     assert (after.fate, after.leader, after.isr, after.below_min_isr, after.rescuer) == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "config", "lost", "pause_s"),
+    [
+        pytest.param(partition(0, 1, 2), {}, [1], 6.0, id="another one leads"),
+        pytest.param(partition(0, 1, 2, isr=(1,)), UNCLEAN, [1], 6.0, id="an unclean one leads"),
+        pytest.param(partition(0, 1, 2), {}, [2], 0.0, id="a follower is lost"),
+        pytest.param(partition(0, 1, 2), {}, [4], 0.0, id="a broker without replicas is lost"),
+        pytest.param(partition(0, 1, 2, isr=(1,)), {}, [1], None, id="the next one is not in sync"),
+        pytest.param(partition(0, 1, 2), UNCLEAN, [1, 2], None, id="there is no next one"),
+        pytest.param(
+            partition(0, 1, 9, leader=-1, isr=(9,)), {}, [1], 0.0, id="there was none before"
+        ),
+    ],
+)
+def test_how_long_a_leader_is_missing(
+    before: Partition, config: dict[str, str], lost: list[int], pause_s: float | None
+) -> None:
+    seen = cluster((1, 2, 3, 4), topic("t", before, config=config), kafka_version="2.2")
+    (times,) = lose(seen, lost, settings_of(seen)).times
+    assert times.pause_s == (None if pause_s is None else pytest.approx(pause_s, abs=0.01))
+
+
+def test_a_leader_is_missing_as_long_as_an_election_takes_where_one_of_two_has_no_next() -> None:
+    seen = cluster((1, 2), topic("t", (1, 2), (1,)), kafka_version="2.2")
+    (times,) = lose(seen, [1], settings_of(seen)).times
+    assert times.pause_s == pytest.approx(6.0, abs=0.01)
+
+
 def test_what_is_not_touched_is_not_listed() -> None:
     seen = cluster((1, 2, 3), topic("t", (1, 2), (2, 3)), topic("u", (1,)), deleting={"u"})
     study = lose(seen, [1], settings_of(seen))

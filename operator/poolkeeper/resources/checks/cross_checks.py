@@ -21,7 +21,7 @@ from poolkeeper.model.rebalances import RebalanceSpec
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, Strategy, TopicSpec
 from poolkeeper.model.topic_config import validation
 from poolkeeper.model.versions import SUPPORTED, KafkaVersion, releases
-from poolkeeper.resources.kinds.resource_pool import usable_text
+from poolkeeper.resources.kinds.resource_pool import unfit_text
 from poolkeeper.resources.parse.body import ParsedBody
 from poolkeeper.resources.parse.locations import Path
 from poolkeeper.resources.parse.schema_messages import suggestion
@@ -166,8 +166,7 @@ def _replication(
     usable = len(set(pool.brokers) - pool.drain)
     factor = spec.replication_factor
     if spec.strategy is not Strategy.MANUAL and factor and factor > usable:
-        message = f"{factor} replicas do not fit {usable_text(usable)}"
-        yield topic.places.problem(("spec", "replicationFactor"), message)
+        yield topic.places.problem(("spec", "replicationFactor"), unfit_text(factor, usable))
 
 
 def _brokers_outside(topic: ParsedBody[TopicSpec], pool: ResourcePoolSpec) -> Iterator[Problem]:

@@ -26,6 +26,7 @@ from poolkeeper.resources.parse.body import ParsedBody, parse_body
 from poolkeeper.resources.parse.locations import Findings, Path, Places
 from poolkeeper.resources.parse.quantities import size_bytes
 from poolkeeper.resources.parse.schema_messages import pattern_problem
+from poolkeeper.text import count
 
 KIND = "ResourcePool"
 RANGE_MAX = 2000
@@ -125,14 +126,14 @@ def _check_default_factor(
     factor, usable = defaults.get("replicationFactor"), len(set(brokers) - drain)
     if factor and brokers and factor > usable:
         path = ("spec", "defaults", "replicationFactor")
-        message = f"{factor} replicas do not fit {usable_text(usable)}"
-        findings.add(path, message, ("spec", "brokers"), ("spec", "drain"))
+        findings.add(path, unfit_text(factor, usable), ("spec", "brokers"), ("spec", "drain"))
 
 
-def usable_text(usable: int) -> str:
-    """The number of a pool's brokers that can hold replicas, and the expected bound."""
-    brokers = "1 undrained broker" if usable == 1 else f"{usable} undrained brokers"
-    return f"on {brokers} (expected at most {usable})"
+def unfit_text(factor: int, usable: int) -> str:
+    """Say that a pool has too few brokers that can hold replicas, and the expected bound."""
+    replicas = "1 replica does" if factor == 1 else f"{factor} replicas do"
+    brokers = count(usable, "undrained broker", grouped=False)
+    return f"{replicas} not fit on {brokers} (expected at most {usable})"
 
 
 def _drain_log_dirs(found: Sequence[Any], members: _Members) -> tuple[DrainLogDir, ...]:

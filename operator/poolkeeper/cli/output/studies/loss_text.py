@@ -54,7 +54,8 @@ def _head(loss: BrokerLoss) -> str:
         ),
     ]
     told = [f"{number:,} {one if number == 1 else many}" for number, one, many in counts if number]
-    held = f"of {count(loss.total, 'partition')}, {len(loss.partitions):,} have a replica there"
+    have = "has" if len(loss.partitions) == 1 else "have"
+    held = f"of {count(loss.total, 'partition')}, {len(loss.partitions):,} {have} a replica there"
     return f"{said}: {held}; {listed(told) if told else 'each keeps its leader'}."
 
 
@@ -209,10 +210,14 @@ def _times(loss: BrokerLoss, ink: Ink) -> Iterator[str]:
 
 
 def _time_row(times: ControllerTimes, loss: BrokerLoss) -> tuple[str, ...]:
+    begins = "-" if loss.controller_lost is False or not loss.loads else _about(times.begin_s)
+    return (times.era.value, _missing(times, loss), begins, _about(times.stop_s))
+
+
+def _missing(times: ControllerTimes, loss: BrokerLoss) -> str:
     if times.pause_s is None:
-        return (times.era.value, "until a broker is back", "-", _about(times.stop_s))
-    begins = "-" if loss.controller_lost is False else _about(times.begin_s)
-    return (times.era.value, _about(times.pause_s), begins, _about(times.stop_s))
+        return "until one in sync is back" if loss.loads else "until a broker is back"
+    return _about(times.pause_s) if times.pause_s else "-"
 
 
 def _assumed(loss: BrokerLoss, ink: Ink) -> Iterator[str]:

@@ -105,6 +105,35 @@ def test_a_group_whose_commits_are_refused_is_told() -> None:
     assert (data["fate"], data["waitSeconds"], data["refusesCommits"]) == ("kept", None, True)
 
 
+@pytest.mark.parametrize(
+    ("lost", "said", "seconds"),
+    [
+        pytest.param(1, "until one in sync is back", None, id="nobody can be elected"),
+        pytest.param(3, "-", 0.0, id="no leader is lost"),
+    ],
+)
+def test_no_time_is_told_of_elections_that_do_not_happen(lost, said, seconds) -> None:
+    observed = cluster((1, 2, 3), topic("t", partition(0, 1, 2, isr=(1,))), kafka_version="3.9")
+    study = lose(observed, [lost], settings_of(observed))
+    (row,) = [line for line in loss_text.lines(study, (), PLAIN) if "pipelined" in line]
+    assert re.split(r"  +", row.strip())[1] == said
+    (estimate,) = loss_text.as_data(study, ())["estimates"]
+    assert estimate["leaderMissingSeconds"] == seconds
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        pytest.param([(2, 1)], "of 1 partition, 1 has a replica there; each keeps its", id="one"),
+        pytest.param([(2, 1)] * 2, "of 2 partitions, 2 have a replica there;", id="two"),
+    ],
+)
+def test_one_partition_is_in_the_singular(parts, said) -> None:
+    observed = cluster((1, 2), topic("t", *parts))
+    first, *_ = loss_text.lines(lose(observed, [1], LossSettings()), (), Ink(width=200))
+    assert said in first
+
+
 def test_without_any_broker_leaders_are_missing_until_one_is_back() -> None:
     observed = cluster((1, 2), topic("t", partition(0, 1, 2)), kafka_version="3.9")
     study = lose(observed, [1, 2], settings_of(observed))

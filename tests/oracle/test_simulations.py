@@ -43,6 +43,21 @@ def test_every_kind_answers_as_kafka_does(kafka_3_9, kind, seed):
     assert min(differing, key=lambda row: len(str(row)), default=None) is None
 
 
+@compared(6)
+@given(seed=SEEDS)
+def test_records_without_a_key_go_where_producers_sent_them_until_2_3(kafka_2_2, seed):
+    random = Random(seed)
+    near = (-(2**31), -1, 0, 2**31 - 1)
+    inputs = [
+        QUESTIONS["rr_partitioner"](random)
+        | {"start": random.choice((*near, random.randrange(-(2**31), 2**31)))}
+        for _ in range(BATCH)
+    ]
+    inputs = [each for each in inputs if each["partitions"]]
+    ours = [answered("rr_partitioner", each) for each in inputs]
+    assert ours == told(kafka_2_2, "rr_partitioner", inputs)
+
+
 def test_the_page_shows_what_kafka_answers(kafka_3_9):
     page = PAGE.read_text(encoding="utf-8")
     compared = 0

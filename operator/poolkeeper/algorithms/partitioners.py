@@ -8,11 +8,17 @@ modulo the number of partitions that have a leader, as an index into these in th
 metadata. With no leader anywhere it is the count modulo the number of all partitions, and that is
 the partition's *number*, whatever numbers the metadata have.
 
-**Without a key** (3.3 and later) a producer stays at a partition for `batch.size` bytes, then draws
-the next one by the lengths of its queues: a partition has the frequency max + 1 - length, so that
-the one with the shortest queue is drawn most often. A random number below the sum of all belongs to
-the first partition whose cumulative frequency is above it. With fewer than two partitions, or all
-queues alike, Kafka draws uniformly, without frequencies.
+**Without a key** it is up to the producer's release:
+
+- until 2.3 round robin as above, from a random count, which may be negative and overflows; for each
+  record there is one call;
+- 2.4 to 3.2: a producer stays at a partition until a new batch is opened, then draws another one
+  evenly among those that have a leader;
+- 3.3 and later: it stays for `batch.size` bytes, then draws the next one by the lengths of its
+  queues. A partition has the frequency max + 1 - length, so that the one with the shortest queue is
+  drawn most often. A random number below the sum of all belongs to the first partition whose
+  cumulative frequency is above it. With fewer than two partitions, or all queues alike, Kafka draws
+  uniformly, without frequencies.
 """
 
 from collections.abc import Sequence
@@ -60,18 +66,19 @@ def key_partition(key: bytes, partitions: int) -> int:
     return to_positive(murmur2(key)) % partitions
 
 
-def round_robin(partitions: Sequence[tuple[int, bool]], calls: int) -> list[int]:
+def round_robin(partitions: Sequence[tuple[int, bool]], calls: int, *, start: int = 0) -> list[int]:
     """The partition of each of so many records: 1 (no leader), 2, 0 → 2 0 2 0 and so on.
 
     `partitions`: numbers in the order of the metadata, with whether each has a leader. A producer
-    asks once more where a record opens a new batch, and so skips a partition each time. `Refused`
+    asks once more where a record opens a new batch, and so skips a partition each time. `start` is
+    the count of the first record: 0 but for records without a key in producers until 2.3. `Refused`
     for a topic without partitions.
     """
     if not partitions:
         raise Refused("a topic without partitions has none to choose (expected at least one)")
     ring = [number for number, available in partitions if available]
     ring = ring or list(range(len(partitions)))
-    return [ring[to_positive(call) % len(ring)] for call in range(calls)]
+    return [ring[to_positive(start + call) % len(ring)] for call in range(calls)]
 
 
 def load_frequencies(queue_sizes: Sequence[int]) -> LoadFrequencies | None:

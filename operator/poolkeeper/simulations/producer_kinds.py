@@ -24,6 +24,15 @@ _Calls = Annotated[
     int, Meta(ge=0, le=PARTITIONS_MAX, description=f"an integer from 0 to {PARTITIONS_MAX}")
 ]
 
+_Count = Annotated[
+    int,
+    Meta(
+        ge=-INTEGER_MAX - 1,
+        le=INTEGER_MAX,
+        description=f"an integer from {-INTEGER_MAX - 1} to {INTEGER_MAX}",
+    ),
+]
+
 
 class RecordKey(Struct, gc=False):
     """A record's key, as text or in hexadecimal digits."""
@@ -49,12 +58,16 @@ class KeyedRecord(RecordKey, gc=False, kw_only=True):
 
 
 class RoundRobinRecords(Struct, gc=False):
-    """A topic's partitions in the order of the metadata, and how many records there are."""
+    """A topic's partitions in the order of the metadata, and how many records there are.
+
+    `start`: the count of the first record.
+    """
 
     partitions: Annotated[
         tuple[_Partition, ...], Meta(description="a list of partitions, each with true or false")
     ]
     calls: _Calls
+    start: _Count = 0
 
     def __post_init__(self) -> None:
         refuse_twice(number for number, _ in self.partitions)
@@ -79,7 +92,7 @@ def key_partition(record: KeyedRecord) -> list[int]:
 
 def round_robin(records: RoundRobinRecords) -> list[int]:
     """Return the partition of each record."""
-    return partitioners.round_robin(records.partitions, records.calls)
+    return partitioners.round_robin(records.partitions, records.calls, start=records.start)
 
 
 def adaptive_cft(queues: QueueSizes) -> dict[str, tuple[int, ...] | None]:

@@ -53,6 +53,19 @@ def test_round_robin(partitions, expected):
     assert round_robin(partitions, 4) == expected
 
 
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        pytest.param(4, [1, 2, 0, 1], id="in-the-middle"),
+        pytest.param(-1, [1, 0, 1, 2], id="a-negative-one-without-its-sign-bit"),
+        pytest.param(2**31 - 1, [1, 0, 1, 2], id="the-count-overflows"),
+        pytest.param(-(2**31), [0, 1, 2, 0], id="the-least-number"),
+    ],
+)
+def test_round_robin_of_old_producers_starts_anywhere(start, expected):
+    assert round_robin([(0, True), (1, True), (2, True)], 4, start=start) == expected
+
+
 def test_round_robin_needs_a_partition():
     with pytest.raises(Refused, match="a topic without partitions has none to choose"):
         round_robin([], 0)

@@ -166,9 +166,10 @@ BROKERS = [{"id": 0}, {"id": 1}]
         ),
         pytest.param(
             "rr_partitioner",
-            {"partitions": [[0, True], [0, False], [1]], "calls": 1_000_001},
+            {"partitions": [[0, True], [0, False], [1]], "calls": 1_000_001, "start": 2**31},
             "calls: is 1000001 (expected an integer from 0 to 1000000); "
-            "partitions[2]: is [1] (expected a partition, and whether it has a leader)",
+            "partitions[2]: is [1] (expected a partition, and whether it has a leader); "
+            "start: is 2147483648 (expected an integer from -2147483648 to 2147483647)",
             id="partitions-of-another-shape",
         ),
         pytest.param(

@@ -85,7 +85,9 @@ class ProblemReason(StrEnum):
     QUOTA_EXCEEDED = "QuotaExceeded"
     """A quota of a pool or namespace, or a limit of the cluster that is enforced, is exceeded."""
     LIMIT_EXCEEDED = "LimitExceeded"
-    """The cluster holds more than `spec.limits` says."""
+    """The cluster holds more than `spec.limits` says, which its policy enforces."""
+    LIMIT_WARNED = "LimitWarned"
+    """The cluster holds more than `spec.limits` says, of which its policy only warns."""
     TOO_FEW_BROKERS = "TooFewBrokers"
     """Fewer brokers are usable than a partition has replicas."""
     TOO_FEW_RACKS = "TooFewRacks"
@@ -173,10 +175,12 @@ _AS_DECLARED = frozenset(
         ProblemReason.RACKS_AS_FOUND,
         ProblemReason.RACKS_CONTRADICTED,
         ProblemReason.CONFIG_KEY_UNKNOWN_TO_SOME,
+        ProblemReason.LIMIT_WARNED,
     )
 )
 """What is told although it is as declared: small gains, a topic of Kafka's, what a step costs,
-replicas that catch up, racks that a pool leaves as they are or that brokers name themselves.
+replicas that catch up, racks that a pool leaves as they are or that brokers name themselves, and
+limits that are not enforced.
 """
 
 

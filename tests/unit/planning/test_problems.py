@@ -64,6 +64,7 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "ConfigKeyUnknownToSome",
         "QuotaExceeded",
         "LimitExceeded",
+        "LimitWarned",
         "TooFewBrokers",
         "TooFewRacks",
         "RacksAsFound",

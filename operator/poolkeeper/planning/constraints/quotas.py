@@ -114,12 +114,14 @@ def quota_problems(usage: QuotaUsage, held: Mapping[int, int]) -> tuple[PlanProb
                     facts = QuotaHeld(count, noun, most, namespace)
                     problems.append(PlanProblem(pool.name, "quotas", facts))
     limits = usage.desired.cluster.limits
+    enforced = limits.policy is LimitPolicy.ENFORCE
     if usage.in_cluster > limits.partitions:
-        partitions = TooManyPartitions(usage.in_cluster, limits.partitions)
+        partitions = TooManyPartitions(usage.in_cluster, limits.partitions, enforced)
         problems.append(PlanProblem("", "quotas", partitions))
     over = {broker: count for broker, count in held.items() if count > limits.replicas_per_broker}
     if over:
         most = min(over, key=lambda broker: (-over[broker], broker))
-        replicas = TooManyReplicas(len(over), limits.replicas_per_broker, most, over[most])
+        per_broker = limits.replicas_per_broker
+        replicas = TooManyReplicas(len(over), per_broker, most, over[most], enforced)
         problems.append(PlanProblem("", "quotas", replicas))
     return tuple(problems)

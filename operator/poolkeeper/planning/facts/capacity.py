@@ -331,11 +331,16 @@ class QuotaHeld:
 
 @frozen
 class TooManyPartitions:
-    """The cluster has more partitions than the limit."""
+    """The cluster has more partitions than the limit, which is `enforced` or a warning."""
 
-    reason: ClassVar = ProblemReason.LIMIT_EXCEEDED
     held: int
     most: int
+    enforced: bool
+
+    @property
+    def reason(self) -> ProblemReason:
+        """The kind of the problem."""
+        return _limit_reason(enforced=self.enforced)
 
     def __str__(self) -> str:
         return f"the cluster has {self.held} partitions, the limit is {self.most}"
@@ -345,11 +350,16 @@ class TooManyPartitions:
 class TooManyReplicas:
     """How many brokers hold more replicas than the limit; `broker` holds most."""
 
-    reason: ClassVar = ProblemReason.LIMIT_EXCEEDED
     brokers: int
     most: int
     broker: int
     held: int
+    enforced: bool
+
+    @property
+    def reason(self) -> ProblemReason:
+        """The kind of the problem."""
+        return _limit_reason(enforced=self.enforced)
 
     def __str__(self) -> str:
         verb = "holds" if self.brokers == 1 else "hold"
@@ -357,3 +367,7 @@ class TooManyReplicas:
             f"{counted(self.brokers, 'broker')} {verb} more replicas than the limit of"
             f" {self.most} (broker {self.broker} most, {self.held})"
         )
+
+
+def _limit_reason(*, enforced: bool) -> ProblemReason:
+    return ProblemReason.LIMIT_EXCEEDED if enforced else ProblemReason.LIMIT_WARNED

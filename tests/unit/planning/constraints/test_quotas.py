@@ -3,12 +3,14 @@
 import re
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import desired, pool_spec, topic_spec
+from poolkeeper.model.problems import is_left_undone
 from poolkeeper.model.specs import ClusterLimits, LimitPolicy, Quotas
-from poolkeeper.planning.constraints.quotas import QuotaUsage
+from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
 
 Bounds = dict[str, int]
 """By the field that holds it."""
@@ -68,3 +70,30 @@ def test_a_refusal() -> None:
         " namespace shop in pool p has 4 of 5 partitions and would get 3 more"
         " (raise spec.quotas.perNamespace.shop.partitions to 7)"
     )
+
+
+@pytest.mark.parametrize(
+    ("partitions", "held", "said"),
+    [
+        pytest.param(200_000, 4_000, [], id="as many as may be"),
+        pytest.param(
+            200_001, 4_000, ["the cluster has 200001 partitions, the limit is 200000"], id="cluster"
+        ),
+        pytest.param(
+            200_000,
+            4_001,
+            ["1 broker holds more replicas than the limit of 4000 (broker 1 most, 4001)"],
+            id="broker",
+        ),
+    ],
+)
+@pytest.mark.parametrize("policy", LimitPolicy)
+def test_the_rule_of_thumb_is_told_and_leaves_something_undone_only_where_it_is_enforced(
+    partitions, held, said, policy
+) -> None:
+    usage = QuotaUsage(desired(pool_spec("p", 1), limits=ClusterLimits(policy=policy)), {})
+    usage.add(TOPIC, topics=1, partitions=partitions)
+    found = quota_problems(usage, {1: held, 2: 4_000})
+    assert [each.message for each in found] == said
+    undone = {is_left_undone(each.reason) for each in found}
+    assert undone == ({policy is LimitPolicy.ENFORCE} if said else set())

@@ -139,10 +139,50 @@ from unit.planning.byhand import COUNT_1, RACKS, lawful, messages, paths
             " so some hold two replicas of a partition. Add a broker in another rack",
             id="more replicas than racks",
         ),
+        pytest.param(
+            desired(
+                [pool_spec("p", 1, 2, 3, drain=frozenset({3}))],
+                topic_spec("t", "p", partitions=2, replication_factor=2),
+            ),
+            cluster({1: "a", 2: "a", 3: "b"}),
+            ": 1 topic of replication factor 2 needs 2 racks; rack a has usable brokers; of rack b"
+            " 3 is drained, so some hold two replicas of a partition. Take broker 3 out of"
+            " spec.drain (rack b), or add a broker in another rack",
+            id="one rack is left of two",
+        ),
+        pytest.param(
+            desired([pool_spec("p", 1, 2, 3)], topic_spec("t", "p")),
+            cluster({1: "a", 2: None, 3: "b"}, topic("t", (1, 3))),
+            ": broker 2 has no rack and counts as one more rack beside a, b; name its rack in"
+            " spec.racks of the pool",
+            id="one broker without a rack",
+        ),
+        pytest.param(
+            desired([pool_spec("p", 1, 2, 3, 4)], topic_spec("t", "p")),
+            cluster({1: "a", 2: None, 3: "b", 4: None}, topic("t", (1, 3))),
+            ": brokers 2, 4 have no rack and count as one more rack beside a, b; name theirs in"
+            " spec.racks of the pool",
+            id="two brokers without a rack",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said(wanted: Desired, seen: Cluster, said: str) -> None:
     assert said in messages(lawful(wanted, seen))
+
+
+@pytest.mark.parametrize(
+    ("racks", "drained"),
+    [
+        pytest.param({1: "a", 2: "a"}, (), id="the pool has one rack"),
+        pytest.param({1: "a", 2: "a", 3: "a"}, (3,), id="and drains a broker of it"),
+        pytest.param({1: None, 2: None, 3: "b"}, (3,), id="none that can be used has a rack"),
+        pytest.param({1: None, 2: None}, (), id="nobody has a rack"),
+    ],
+)
+def test_nobody_misses_racks_that_a_pool_never_had(racks, drained) -> None:
+    pool = pool_spec("p", *racks, drain=frozenset(drained))
+    wanted = desired([pool], topic_spec("t", "p", partitions=2, replication_factor=2))
+    assert messages(lawful(wanted, cluster(racks))) == []
 
 
 BEHIND = Partition(0, (1, 3), leader=-1, isr=(3,), size_bytes=MIB)

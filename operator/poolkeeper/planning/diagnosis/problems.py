@@ -137,10 +137,14 @@ def _contradicted_racks(layout: Layout) -> list[PlanProblem]:
 
 
 def _too_few_racks(layout: Layout) -> list[PlanProblem]:
-    """Replication factors that need more racks than have usable brokers."""
+    """Replication factors that need more racks than have usable brokers.
+
+    A pool of one rack, or whose usable brokers have none, asks for no spread over racks.
+    """
     problem = layout.problem
     members = _members(layout)
-    if len({member.rack for member in members if not member.obstacle}) < 2:
+    usable = {member.rack for member in members if not member.obstacle}
+    if not any(usable) or len({member.rack for member in members}) < 2:
         return []
     factors = np.zeros(len(problem.topics), dtype=np.int64)
     np.maximum.at(factors, problem.topic, problem.rf)

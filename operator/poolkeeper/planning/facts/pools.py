@@ -140,9 +140,11 @@ class TooFewRacks:
     def __str__(self) -> str:
         factor, needs = self.witness.factor, "needs" if self.topics == 1 else "need"
         why = "".join(f"; {obstacle}" for obstacle in self.witness.obstacles)
+        one = len(self.witness.usable) == 1
+        racks = f"{'rack' if one else 'racks'} {joined(self.witness.usable)}"
         said = (
             f"{counted(self.topics, 'topic')} of replication factor {factor} {needs} {factor}"
-            f" racks; racks {joined(self.witness.usable)} have usable brokers{why}, so some hold"
+            f" racks; {racks} {'has' if one else 'have'} usable brokers{why}, so some hold"
             " two replicas of a partition"
         )
         return advised(said, [self.witness.advice("add a broker in another rack")])
@@ -172,10 +174,11 @@ class RacksIncomplete:
     racks: tuple[str, ...]
 
     def __str__(self) -> str:
-        verb = "has" if len(self.brokers) == 1 else "have"
+        one = len(self.brokers) == 1
         return (
-            f"{brokers(self.brokers)} {verb} no rack and count as one more rack beside"
-            f" {joined(self.racks)}; name theirs in spec.racks of the pool"
+            f"{brokers(self.brokers)} {'has' if one else 'have'} no rack and"
+            f" count{'s' if one else ''} as one more rack beside {joined(self.racks)};"
+            f" name {'its rack' if one else 'theirs'} in spec.racks of the pool"
         )
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from bench import clusters
-from builders import topic_spec
+from builders import cluster, desired, pool_spec, topic, topic_spec
 from fleet import cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
@@ -213,6 +213,15 @@ class TestWhatCannotBePlanned:
         desired, cluster = clusters.desired(25), clusters.cluster(100, brokers=24)
         cases.put(lake, cases.named((desired, cluster), "main"))
         assert "broker 25 is not live and holds nothing" in self.reason(lake)
+
+    def test_fewer_partitions_are_the_problem_of_their_topic_alone(self, lake: Lake) -> None:
+        wanted = desired(pool_spec("p", 1, 2, claims=("t",)), topic_spec("u", partitions=1))
+        seen = cluster((1, 2), topic("t", *[(1,)] * 4), topic("u", (1,), (2,)))
+        cases.put(lake, (wanted, seen))
+        assert pipeline.plan(ALONE, lake, cases.DAY, ["main"]).failed == ()
+        (told,) = cases.rows(lake, schemas.PROBLEMS).to_pylist()
+        assert told["message"] == "stays at 2 partitions instead of 1: partitions never shrink"
+        assert {each["topic"] for each in cases.rows(lake, schemas.MOVES).to_pylist()} == {"t"}
 
     @pytest.mark.parametrize("damage", ["cut off", "overwritten", "gone"])
     def test_a_damaged_file_is_named_and_its_clusters_are_read_again(

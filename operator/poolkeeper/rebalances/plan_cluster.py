@@ -42,7 +42,7 @@ def plan_cluster(
     """Plan one cluster; a fault of it, or of its plan, becomes its problem and is never raised."""
     desired, cluster = cluster_request.desired, observed.cluster
     try:
-        if wrong := impossible_requests.problems(desired, cluster, observed.records, observed.gone):
+        if wrong := impossible_requests.of_pools(desired, cluster, observed.records, observed.gone):
             raise InvalidInput(replace(each, file="", line=0) for each in wrong)
         made = plan(desired, cluster, observed.records, observed.gone)
         if cluster_request.pools:

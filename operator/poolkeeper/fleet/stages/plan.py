@@ -157,7 +157,7 @@ def _stages(plan: Plan, columns: MoveColumns, desired: Desired, balances: pa.Tab
 def plan_cluster(
     plan_input: PlanInput, table: PartitionTable | None = None, planner: AnyPlanner = make_plan
 ) -> Plan:
-    """The plan; raises `InvalidInput` for what no plan can ever meet.
+    """The plan; raises `InvalidInput` for what no plan of a pool can ever meet.
 
     `table`: the cluster's columns, if the caller has them.
     """
@@ -264,7 +264,7 @@ def _pools(task: PlanTask) -> tuple[str, ...]:
 
 
 def _require_possible(plan_input: PlanInput) -> None:
-    if wrong := impossible_requests.problems(
+    if wrong := impossible_requests.of_pools(
         plan_input.desired, plan_input.cluster, plan_input.records, plan_input.gone
     ):
         raise InvalidInput(wrong)

@@ -1,7 +1,8 @@
 """Requests that the live cluster shows to be wrong: no plan can meet them as they stand.
 
 The offline checks cannot find them. The command line reports them as errors, like any other invalid
-input. The operator reports them as problems of its plan and carries out everything else.
+input. The operator reports them as problems of its plan and carries out everything else; so do the
+plans of Rebalances and of fleets with those of Topics, as one Topic must not hold up all others.
 """
 
 from collections.abc import Iterator
@@ -18,14 +19,22 @@ def problems(
     desired: Desired, cluster: Cluster, records: Records, gone: frozenset[int] = frozenset()
 ) -> tuple[Problem, ...]:
     """All such requests, each with the place of the document that makes it."""
+    found = [*of_pools(desired, cluster, records, gone)]
+    for spec in desired.topics:
+        found.extend(_partitions(spec, cluster))
+    return tuple(found)
+
+
+def of_pools(
+    desired: Desired, cluster: Cluster, records: Records, gone: frozenset[int] = frozenset()
+) -> tuple[Problem, ...]:
+    """Such requests of ResourcePools alone."""
     found: list[Problem] = []
     named = {broker for pool in desired.pools for broker in pool.brokers}
     unseen = named - cluster.brokers.keys() - gone
     holding = gone | _holding(cluster) if unseen else gone
     for pool in desired.pools:
         found.extend(_unknown_brokers(pool, cluster, records, holding))
-    for spec in desired.topics:
-        found.extend(_partitions(spec, cluster))
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import builders
-from builders import pool_spec, topic
+from builders import pool_spec, topic, topic_spec
 from laws import examples
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.schedule.budget import Bound, Budget, Schedule, Turn
@@ -65,6 +65,27 @@ def test_what_is_impossible_is_a_problem_without_a_place():
         "main",
         problem="spec.brokers: broker 9 is not live and holds nothing (expected one of 1, 2, 3)",
     )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        pytest.param({"partitions": 1}, "partitions never shrink", id="fewer-partitions"),
+        pytest.param(
+            {"partitions": 3, "keyed": True}, "66.7 % of its keys", id="a-keyed-one-grows"
+        ),
+    ],
+)
+def test_a_topic_that_asks_for_what_cannot_be_holds_up_no_other(wanted, said):
+    pool = pool_spec("all", 1, 2, 3, claims=("t",))
+    desired = builders.desired([pool], topic_spec("u", "all", **wanted), name="main")
+    whole = crowded()
+    cluster = replace(whole, topics={**whole.topics, "u": topic("u", (2,), (3,))})
+    made = plan_cluster(ClusterRequest(desired), seen(cluster), RebalanceRequest((), 0))
+    assert made.cluster_plan.problem == ""
+    assert made.cluster_plan.moves > 0
+    (told,) = made.cluster_plan.plan.problems
+    assert (told.topic, said in told.message) == ("u", True)
 
 
 def test_a_plan_that_the_audit_refuses_is_a_problem():

@@ -13,6 +13,7 @@ from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import ResourcePoolSpec, SourceLocation, TopicSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.facts.new_partitions import keys_that_move
+from poolkeeper.text import count
 
 
 def problems(
@@ -61,23 +62,28 @@ def _unknown_brokers(
 
 
 def _partitions(spec: TopicSpec, cluster: Cluster) -> Iterator[Problem]:
-    topic = cluster.topics.get(spec.topic)
-    if topic is None or spec.partitions is None or topic.name in cluster.deleting:
+    topic, wanted = cluster.topics.get(spec.topic), spec.declared_partitions
+    if topic is None or wanted is None or topic.name in cluster.deleting:
         return
-    count = len(topic.partitions)
-    if spec.partitions < count:
+    found = len(topic.partitions)
+    if spec.manual is None:
+        field, said, them = "spec.partitions", f"is {wanted}", "them"
+    else:
+        field, said = "spec.placement.assignment", f"has {count(wanted, 'list', grouped=False)}"
+        them = "as many partitions"
+    if wanted < found:
         yield _problem(
             spec.source,
-            "spec.partitions",
-            f"is {spec.partitions} (expected at least {count}: topic {spec.topic} has them, "
+            field,
+            f"{said} (expected at least {found}: topic {spec.topic} has {them}, "
             "and partitions never shrink)",
         )
-    if spec.partitions > count and spec.keyed and spec.accept_key_remap_to != spec.partitions:
+    if wanted > found and spec.keyed and spec.accept_key_remap_to != wanted:
         yield _problem(
             spec.source,
-            "spec.partitions",
-            f"is {spec.partitions} (expected {count}, or acceptKeyRemapTo: {spec.partitions}: "
-            f"the topic is keyed, {keys_that_move(count, spec.partitions)})",
+            field,
+            f"{said} (expected {found}, or acceptKeyRemapTo: {wanted}: "
+            f"the topic is keyed, {keys_that_move(found, wanted)})",
         )
 
 

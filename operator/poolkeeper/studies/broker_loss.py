@@ -147,7 +147,7 @@ def lose(cluster: Cluster, lost: Collection[int], settings: LossSettings) -> Bro
         settings.session_timeout_s,
         controller_lost=bool(controller_lost),
     )
-    times = tuple(replace(each, pause_s=_pause_s(each.pause_s, found, gone)) for each in times)
+    times = tuple(replace(each, pause_s=_pause_s(each.pause_s, found)) for each in times)
     return BrokerLoss(
         tuple(sorted(gone)),
         controller_lost,
@@ -159,14 +159,14 @@ def lose(cluster: Cluster, lost: Collection[int], settings: LossSettings) -> Bro
     )
 
 
-def _pause_s(
-    election_s: float | None, partitions: Iterable[LostPartition], gone: Collection[int]
-) -> float | None:
-    """How long partitions have no leader that lose theirs: none of them 0, None if none gets one.
+def _pause_s(election_s: float | None, partitions: Iterable[LostPartition]) -> float | None:
+    """How long partitions that lose their leader have none: 0 without any, None if none gets one.
 
-    `election_s`: until the last one is elected.
+    `election_s`: until the last one is elected. Partitions that had no leader and get none lose
+    nothing.
     """
-    fates = {each.fate for each in partitions if each.leader_before in gone}
+    fates = {each.fate for each in partitions if not each.was_offline or each.leader != NO_LEADER}
+    fates.discard(PartitionFate.KEPT)
     if not fates:
         return 0.0
     return None if fates == {PartitionFate.OFFLINE} else election_s

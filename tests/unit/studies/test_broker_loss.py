@@ -100,6 +100,9 @@ def test_a_partition(
         pytest.param(
             partition(0, 1, 9, leader=-1, isr=(9,)), {}, [1], 0.0, id="there was none before"
         ),
+        pytest.param(
+            partition(0, 1, 2, leader=-1, isr=(2,)), {}, [1], 6.0, id="nor was one elected yet"
+        ),
     ],
 )
 def test_how_long_a_leader_is_missing(

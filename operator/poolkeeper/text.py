@@ -111,6 +111,13 @@ def count(number: int, noun: str, *, grouped: bool = True) -> str:
     return f"{_number(number, grouped)} {noun}{'' if number == 1 else 's'}"
 
 
+def partitions_times(partitions: int, factors: Iterable[int]) -> str:
+    """Write how large a topic is: 3 partitions × 2 replicas, 1 partition × 1 replica."""
+    each = sorted(set(factors))
+    noun = "replica" if each == [1] else "replicas"
+    return f"{count(partitions, 'partition')} × {'/'.join(map(str, each))} {noun}"
+
+
 def more(number: int, noun: str = "", *, grouped: bool = True) -> str:
     """Write how many are not shown: and 3 more, and 1 more pool; nothing for none."""
     if number <= 0:

@@ -199,3 +199,16 @@ def test_the_names_that_were_expected_are_told_or_that_there_are_none() -> None:
 def test_decimals_have_four_digits_or_all_of_them(value: float, expected: str) -> None:
     assert text.decimal(value) == expected
     assert text.decimal(value, grouped=False) == expected.replace(",", "")
+
+
+@pytest.mark.parametrize(
+    ("partitions", "factors", "expected"),
+    [
+        (1, [1], "1 partition × 1 replica"),
+        (3, [1, 1, 1], "3 partitions × 1 replica"),
+        (2, [3, 2], "2 partitions × 2/3 replicas"),
+        (1200, [3], "1,200 partitions × 3 replicas"),
+    ],
+)
+def test_how_large_a_topic_is(partitions: int, factors: list[int], expected: str) -> None:
+    assert text.partitions_times(partitions, factors) == expected

@@ -22,7 +22,7 @@ from poolkeeper.model.plans import (
 from poolkeeper.model.problems import is_left_undone
 from poolkeeper.model.topology import Cluster
 from poolkeeper.report.document import Cell, Row, number
-from poolkeeper.text import count, first, size
+from poolkeeper.text import count, first, partitions_times, size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,9 +189,7 @@ def _step_words(steps: Sequence[Step], cluster: Cluster) -> Iterator[str]:
     for step in steps:
         match step:
             case CreateTopic():
-                factors = "/".join(map(str, sorted({len(r) for r in step.replicas})))
-                partitions = count(len(step.replicas), "partition")
-                yield f"created: {partitions} × {factors} replicas"
+                yield f"created: {partitions_times(len(step.replicas), map(len, step.replicas))}"
             case AddPartitions():
                 yield f"{count(len(step.replicas), 'partition')} more"
             case SetConfig():

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from poolkeeper.model.execution.refusals import Drift, DriftReason, Fact, HopelessMove, Refusal
-from poolkeeper.text import cut, size
+from poolkeeper.text import count, cut, size
 from poolkeeper.wording.pieces import NAMED_MAX
 
 
@@ -40,7 +40,9 @@ _DRIFTS: Mapping[DriftReason, Callable[[Drift], str]] = {
     _D.MOVED_TOPIC_GONE: lambda drift: f"topic {drift.topic} is gone or was created again",
     _D.TOPIC_GONE: lambda drift: f"topic {drift.topic} is gone",
     _D.TOPIC_EXISTS: lambda drift: f"topic {drift.topic} now exists, with other replicas",
-    _D.PARTITIONS_ADDED: lambda drift: f"topic {drift.topic} now has {drift.count} partitions",
+    _D.PARTITIONS_ADDED: lambda drift: (
+        f"topic {drift.topic} now has {count(drift.count, 'partition')}"
+    ),
     _D.TOPIC_RECREATED: lambda drift: (
         f"topic {drift.topic} was deleted and created again by somebody else"
     ),

@@ -17,6 +17,7 @@ from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.audit.excess import LAWS, partition_excess
 from poolkeeper.planning.audit.violations import Violation, fault_of_list, unfit, untouchable
 from poolkeeper.planning.rules import Rules
+from poolkeeper.text import count as counted
 
 Wrong = Iterator[tuple[str, str]]
 """Pairs of a law and a sentence."""
@@ -99,7 +100,7 @@ def _wrong_end(rules: Rules, move: Move) -> Wrong:
             yield "untouched", "its replicas are pinned by a manual assignment"
     usual = _usual_factors(rules, move, spec)
     if not min(usual | {len(found)}) <= aim <= max(usual | {len(found)}):
-        yield "replicas", f"it ends with {aim} replicas, {_either(usual)} are declared or found"
+        yield "replicas", f"it ends with {counted(aim, 'replica')}, expected {_either(usual)}"
     if aim < len(found) and is_internal(move.topic):
         yield "internal", "an internal topic of Kafka must not lose replicas"
     if rules.home(move.topic).evacuate:

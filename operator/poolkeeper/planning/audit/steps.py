@@ -42,6 +42,7 @@ from poolkeeper.planning.audit.violations import (
     untouchable,
 )
 from poolkeeper.planning.rules import Rules, metric_name
+from poolkeeper.text import count as counted
 
 Wrong = Iterator[tuple[str, str]]
 """Pairs of a law and a sentence."""
@@ -123,10 +124,10 @@ def _wrong_counts(rules: Rules, step: CreateTopic, spec: TopicSpec) -> Wrong:
     defaults = rules.pools[spec.pool].defaults
     wanted = _declared(spec, defaults, len(step.replicas), len((*step.replicas, ())[0]))
     if not step.replicas or len(step.replicas) != wanted[0]:
-        yield "creation", f"{len(step.replicas)} partitions, {wanted[0]} are declared"
+        yield "creation", f"{counted(len(step.replicas), 'partition')}, declared: {wanted[0]}"
     wrong = sorted({len(replicas) for replicas in step.replicas} - {wanted[1]})
     if wrong and spec.manual is None:
-        yield "creation", f"partitions with {wrong[0]} replicas, {wanted[1]} are declared"
+        yield "creation", f"partitions with {counted(wrong[0], 'replica')}, declared: {wanted[1]}"
 
 
 def _declared(
@@ -166,9 +167,10 @@ def _wrong_growth(rules: Rules, step: AddPartitions) -> Wrong:
 def _wrong_count(spec: TopicSpec, grown: int, manual: int) -> Wrong:
     """Why the topic may not have `grown` partitions; `manual`: as its manual assignment says."""
     if grown not in (spec.partitions, manual):
-        yield "growth", f"{grown} partitions, {spec.partitions or manual or 'none'} are declared"
+        declared = spec.partitions or manual or "none"
+        yield "growth", f"{counted(grown, 'partition')}, declared: {declared}"
     if spec.keyed and spec.accept_key_remap_to != grown:
-        yield "keyed", f"it is keyed and has not accepted {grown} partitions"
+        yield "keyed", f"it is keyed and has not accepted {counted(grown, 'partition')}"
 
 
 def _wrong_factor(spec: TopicSpec, usual: int, lists: Sequence[Replicas]) -> Wrong:
@@ -176,7 +178,8 @@ def _wrong_factor(spec: TopicSpec, usual: int, lists: Sequence[Replicas]) -> Wro
     factors = {usual, spec.replication_factor or usual}
     wrong = sorted({len(replicas) for replicas in lists} - factors)
     if wrong:
-        yield "growth", f"new partitions have {wrong[0]} replicas, the topic has {min(factors)}"
+        found = counted(wrong[0], "replica")
+        yield "growth", f"new partitions have {found}, the topic has {min(factors)}"
 
 
 def _wrong_lists(rules: Rules, spec: TopicSpec, lists: Sequence[Replicas], first: int) -> Wrong:
@@ -233,7 +236,8 @@ def _breaking(rules: Rules, step: SetConfig) -> Wrong:
             yield "internal", f"{key} of an internal topic of Kafka is never unset"
     replicas = [len(p.replicas) for p in rules.cluster.topics[step.topic].partitions]
     if is_internal(step.topic) and replicas and commits_need(step.set) > min(replicas):
-        yield "internal", f"min.insync.replicas is more than its {min(replicas)} replicas"
+        least = counted(min(replicas), "replica")
+        yield "internal", f"min.insync.replicas is more than its {least}"
 
 
 def _throttle_keys(config: Mapping[str, str]) -> Wrong:

@@ -53,6 +53,7 @@ from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, count_slo
 from poolkeeper.planning.problem.grouping import stable_order
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 from poolkeeper.planning.problem.pool_rows import sums
+from poolkeeper.text import count
 
 _WITNESSES = 5
 
@@ -244,10 +245,17 @@ def _witness(layout: Layout, surely: Ints, possibly: Ints, over: Ints, under: In
         parts.append(f"broker {_id(problem, broker)} keeps {held}, must hold {low}")
     grown = int(np.maximum(problem.rf - (problem.lists >= 0).sum(axis=1), 0).sum())
     if grown:
-        parts.append(f"{grown} more replicas are declared")
+        parts.append(f"{count(grown, 'more replica', grouped=False)} {_are(grown)} declared")
     if racks := int(layout.opened.forced_by_racks.sum()):
-        parts.append(f"{racks} replicas are too many in their racks")
+        alike = count(racks, "replica", grouped=False)
+        parts.append(
+            f"{alike} {_are(racks)} too many in {'its rack' if racks == 1 else 'their racks'}"
+        )
     return "; ".join(parts)
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _largest(counts: Ints) -> list[int]:

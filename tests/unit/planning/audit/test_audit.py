@@ -193,19 +193,19 @@ def test_a_lawful_plan_passes(one, desired) -> None:
             [
                 "path: stray-0: the step from [7, 8] to [1, 2, 3] does more than to grow by one"
                 " replica",
-                "replicas: stray-0: it ends with 3 replicas, 2 are declared or found",
+                "replicas: stray-0: it ends with 3 replicas, expected 2",
             ],
             id="growth-and-migration-in-one-step",
         ),
         pytest.param(
             plan(move("orders", 0, (1, 2, 3), (1, 2))),
-            ["replicas: orders-0: it ends with 2 replicas, 3 are declared or found"],
+            ["replicas: orders-0: it ends with 2 replicas, expected 3"],
             id="a-replica-less-than-declared",
         ),
         pytest.param(
             plan(move("__consumer_offsets", 0, (1, 2, 3), (1, 2))),
             [
-                "replicas: __consumer_offsets-0: it ends with 2 replicas, 3 are declared or found",
+                "replicas: __consumer_offsets-0: it ends with 2 replicas, expected 3",
                 "internal: __consumer_offsets-0: an internal topic of Kafka must not lose replicas",
             ],
             id="an-internal-topic-shrinks",

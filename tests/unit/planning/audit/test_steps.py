@@ -32,7 +32,7 @@ def created(**changes: object) -> tuple[plans.Step, ...]:
             [
                 "creation: orders: a topic of that name exists or is being deleted",
                 "config: orders: the config is not the declared one",
-                "creation: orders: 2 partitions, 3 are declared",
+                "creation: orders: 2 partitions, declared: 3",
             ],
             id="creates-what-exists",
         ),
@@ -74,12 +74,12 @@ def created(**changes: object) -> tuple[plans.Step, ...]:
         ),
         pytest.param(
             created(replicas=((1, 2, 3),)),
-            ["creation: fresh: 1 partitions, 2 are declared"],
+            ["creation: fresh: 1 partition, declared: 2"],
             id="creates-too-few-partitions",
         ),
         pytest.param(
             created(replicas=((1, 2, 3), (4, 5))),
-            ["creation: fresh: partitions with 2 replicas, 3 are declared"],
+            ["creation: fresh: partitions with 2 replicas, declared: 3"],
             id="creates-with-too-few-replicas",
         ),
         pytest.param(
@@ -113,7 +113,7 @@ def created(**changes: object) -> tuple[plans.Step, ...]:
         ),
         pytest.param(
             (replace(GROWTH, replicas=((1, 2, 3), (4, 5, 6))),),
-            ["growth: orders: 4 partitions, 3 are declared"],
+            ["growth: orders: 4 partitions, declared: 3"],
             id="adds-more-than-declared",
         ),
         pytest.param(
@@ -145,7 +145,7 @@ def created(**changes: object) -> tuple[plans.Step, ...]:
             (plans.AddPartitions("__consumer_offsets", 1, ((1, 2, 3),)),),
             [
                 "internal: __consumer_offsets: an internal topic of Kafka keeps its partitions",
-                "growth: __consumer_offsets: 2 partitions, none are declared",
+                "growth: __consumer_offsets: 2 partitions, declared: none",
             ],
             id="adds-to-an-internal-topic",
         ),

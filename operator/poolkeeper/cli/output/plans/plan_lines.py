@@ -17,7 +17,7 @@ from poolkeeper.model.plans import (
     Step,
 )
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.text import count, more, size
+from poolkeeper.text import count, more, partitions_times, size
 
 _LISTED_MAX = 4
 _MOVES_MAX = 5
@@ -58,8 +58,7 @@ def _head(sign: str, text: str, why: str, ink: Ink) -> list[str]:
 
 
 def _creation_lines(step: CreateTopic, ink: Ink) -> list[str]:
-    factors = sorted({len(replicas) for replicas in step.replicas})
-    what = f"{count(len(step.replicas), 'partition')} × {'/'.join(map(str, factors))} replicas"
+    what = partitions_times(len(step.replicas), map(len, step.replicas))
     lines = _head("+", f"topic {step.topic}: {what}", step.reason, ink)
     lines += _assignment_lines(step.replicas, 0, ink)
     for key, value in sorted(step.config.items()):

@@ -165,5 +165,33 @@ def test_who_ends_the_run_of_a_dead_process_says_how_far_it_came() -> None:
         assert [end.moves_done for end in ends if end is not None] == [3] * len(ends)
 
 
+def test_who_takes_a_run_over_in_mid_stage_counts_what_arrived_before() -> None:
+    plain = Executor(*two_stages())
+    plain.finish()
+    for number in range(plain.writes - 8, plain.writes - 4):
+        executor = Executor(*two_stages())
+        died = faults.at_writes({number: Fault(FaultKind.DIED, done=True)})
+        executor.finish(lambda n, died=died: faults.none if n else died)
+        told = [seen.progress for seen in executor.seen if seen.progress is not None]
+        assert {each.stage for each in told} == {0, 1, 2}
+        assert all(each.moves_done >= each.stage - 1 for each in told), number
+        assert all(2 * each.bytes_done >= each.bytes_total * (each.stage - 1) for each in told)
+
+
+def two_stages() -> tuple[SimulatedCluster, Desired]:
+    """Give a cluster whose two topics shall leave brokers 1 to 3, one after the other."""
+    cluster = SimulatedCluster(SimulationSpec(spread(6), kafka="3.9.2"))
+    cluster.start()
+    for name in ("one", "two"):
+        cluster.create_topic(name, [1, 2])
+        cluster.simulation.set_size(name, 0, 120 * MB)
+    topics = (
+        TopicSpec(name, "default", name, "p", partitions=1, replication_factor=2)
+        for name in ("one", "two")
+    )
+    one_by_one = replace(THROTTLED, max_moves=2)
+    return cluster, desired(*topics, brokers=(4, 5, 6), execution=one_by_one)
+
+
 def is_end(outcome: Outcome) -> bool:
     return any(action.kind is ActionKind.RUN_ENDED for action in outcome.did)

@@ -5,7 +5,7 @@ brokers again, but it makes the same decisions.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -118,6 +118,8 @@ class PassMemory:
     arrived: set[int] = field(default_factory=set)
     given_up: set[int] = field(default_factory=set)
     """The moves that ended without having arrived."""
+    all_moves_seen: bool = False
+    """Whether this process has seen where every move of the run is, whoever made them."""
     moves_in_flight: int = 0
     reported_stage: tuple[int, int] | None = None
     """The stage whose end was reported, and how many of its partitions had arrived."""
@@ -223,6 +225,14 @@ class PassMemory:
         if progress.state in (MoveState.DONE, MoveState.GONE):
             self.arrived.add(m)
 
+    def note_all_moves(
+        self, plan: Plan, progress: Sequence[MoveProgress], cluster: Cluster
+    ) -> None:
+        """Record the progress of every move of the run."""
+        for m, each in enumerate(progress):
+            self.note_progress(plan, m, each, cluster)
+        self.all_moves_seen = all(each.state is not MoveState.UNKNOWN for each in progress)
+
     def note_copies(self, progress: tuple[CopyProgress, ...]) -> None:
         """Record the progress of the run's moves between log directories.
 
@@ -243,6 +253,7 @@ class PassMemory:
         self.bytes_done = {}
         self.arrived = set()
         self.given_up = set()
+        self.all_moves_seen = False
         self.reported_stage = None
         self.throttles = ThrottleWatch()
         self.looks.clear()

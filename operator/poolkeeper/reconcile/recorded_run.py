@@ -52,8 +52,7 @@ def recorded_run(stored: StoredRun, cluster: Cluster) -> RecordedRun | None:
         return RecordedRun(run)
     plan, memory = document.plan, PassMemory()
     progress = classify(plan.moves, cluster)
-    for m, p in enumerate(progress):
-        memory.note_progress(plan, m, p, cluster)
+    memory.note_all_moves(plan, progress, cluster)
     memory.note_copies(classify_copies(copies_of(plan), cluster, {}))
     memory.moves_in_flight = sum(progress[m].state in IN_FLIGHT_STATES for m, _ in run.step)
     at_work = {

@@ -19,7 +19,7 @@ from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.gates.disks import SeenDisks
 from poolkeeper.planning.run_state.progress.copied_bytes import bytes_done
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyState, copies_of
-from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.progress.move_progress import MoveState
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import plan_to_approve
@@ -49,7 +49,7 @@ from poolkeeper.reconcile.decide.decisions import (
 )
 from poolkeeper.reconcile.observe.gone_brokers import lost_log_dirs
 from poolkeeper.reconcile.observe.observation import Observation
-from poolkeeper.reconcile.observe.run_view import look_at_copies
+from poolkeeper.reconcile.observe.run_view import look_at_copies, look_at_moves
 
 _AT_WORK = (Phase.MOVING, Phase.COPYING)
 
@@ -82,6 +82,7 @@ def begin_run(
         approved_by=approved_by,
     )
     context.memory.forget_run()
+    context.memory.all_moves_seen = True  # none has begun
     run = context.access.begin_run(run, document)
     context.memory.documents = {run.digest: document}
     begun = Action(ActionKind.RUN_BEGUN, hash=run.plan, by=approved_by)
@@ -238,11 +239,7 @@ def _finished(context: PassContext, run: Run, plan: Plan) -> FinishedRun:
     The memory is told as well: it is empty where another process came so far.
     """
     copies = copies_of(plan)
-    topics = {move.topic for move in plan.moves} | {step.topic for step in copies}
-    live = context.access.observe("", topics=topics, want_configs=False).cluster
-    progress = classify(plan.moves, live)
-    for m, each in enumerate(progress):
-        context.memory.note_progress(plan, m, each, live)
+    progress, live = look_at_moves(context, plan, (step.topic for step in copies))
     if copies:
         look_at_copies(context, plan, live)
     copied = context.memory.copies.progress

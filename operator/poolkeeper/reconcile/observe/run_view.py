@@ -5,7 +5,7 @@ large cluster with a request in flight reads only a few topics. A `RunView` is w
 a decision that needs more says so (`decisions.MissingInput`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
 from poolkeeper.brokers.enrich import with_sizes
@@ -134,7 +134,12 @@ def document_of(context: PassContext, run: Run) -> RunDocument | None:
 
 
 def observe_run(context: PassContext, desired: Desired, run: Run, document: RunDocument) -> RunView:
-    """Observe what the run's phase needs: nothing, the topics of its request, or everything."""
+    """Observe what the run's phase needs: nothing, the topics of its request, or everything.
+
+    Who takes a run over looks at all its moves once, so that what it tells counts those before.
+    """
+    if run.phase is not Phase.STORING and not context.memory.all_moves_seen:
+        look_at_moves(context, document.plan)
     match run.phase:
         case Phase.STORING:
             return RunView(balanced=balance_of(context.access, run.started_ms))
@@ -175,9 +180,22 @@ def _observe_moves(
     reading = context.access.observe(desired.cluster.name, restart_lock=lock)
     memory.update_last_observation(reading.cluster)
     progress = classify(plan.moves, reading.cluster)
-    for m, p in enumerate(progress):
-        memory.note_progress(plan, m, p, reading.cluster)
+    memory.note_all_moves(plan, progress, reading.cluster)
     return RunView(reading, progress)
+
+
+def look_at_moves(
+    context: PassContext, plan: Plan, topics: Iterable[str] = ()
+) -> tuple[tuple[MoveProgress, ...], Cluster]:
+    """Return where every move is, and the topics of the moves, with `topics` beside them.
+
+    How far the moves are is noted in the memory.
+    """
+    names = {move.topic for move in plan.moves} | set(topics)
+    live = context.access.observe("", topics=names, want_configs=False).cluster
+    progress = classify(plan.moves, live)
+    context.memory.note_all_moves(plan, progress, live)
+    return progress, live
 
 
 def _observe_copies(context: PassContext, desired: Desired, document: RunDocument) -> RunView:
@@ -301,8 +319,7 @@ def _observe_leaders(context: PassContext, desired: Desired, document: RunDocume
     reading = context.access.observe(desired.cluster.name, topics=names)
     context.memory.note_electing(electing=reading.cluster.electing, now_ms=context.now_ms())
     progress = classify(plan.moves, reading.cluster)
-    for m, p in enumerate(progress):
-        context.memory.note_progress(plan, m, p, reading.cluster)
+    context.memory.note_all_moves(plan, progress, reading.cluster)
     return RunView(reading, progress)
 
 

@@ -1,17 +1,18 @@
 """`poolkeeper run -f DIR`: keeps the clusters of a folder of manifests, without Kubernetes.
 
-The folder is read if it changed, once it has not changed for one look: neither a checkout nor a
-file that is being written is read by half. Invalid manifests are reported and ignored: the clusters
-are kept as last validly declared. So is a folder without any cluster: a checkout that failed lets
-nothing go. Each cluster has one thread. A cluster that appears in the folder gets a thread. The
-thread of a cluster that disappears is ended, once the run that is under way has ended after its
-stage in flight; both are said.
+The folder is read if it changed, once it has not changed for one look, nor while it was read:
+neither a checkout nor a file that is being written is read by half. Invalid manifests are reported
+and ignored: the clusters are kept as last validly declared. So is a folder without any cluster: a
+checkout that failed lets nothing go. Each cluster has one thread. A cluster that appears in the
+folder gets a thread. The thread of a cluster that disappears is ended, once the run that is under
+way has ended after its stage in flight; both are said.
 """
 
 import contextlib
 import errno
 import logging
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from threading import Event, Thread
@@ -34,7 +35,7 @@ from poolkeeper.resources.parse import files
 from poolkeeper.resources.parse.files import Stamp
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import Emit
-from poolkeeper.text import few
+from poolkeeper.text import count, few
 
 _RUN_ENDS_FIRST = (
     "a run is under way, which ends after its stage in flight; then the cluster is let go"
@@ -46,6 +47,8 @@ _RUN_STAYS = (
 CLUSTERS_MAX = 5
 CHANGING_LOOKS_MAX = 15
 """A folder that changes from look to look is read after so many, in whatever state it is."""
+PROBLEMS_MAX = 10
+"""Of the problems with one field so many are printed: a lost pool is one of all its Topics."""
 
 
 def watch_folder(address: ClusterSelection, output: str, emit: Emit, ended: Event) -> None:
@@ -56,7 +59,8 @@ def watch_folder(address: ClusterSelection, output: str, emit: Emit, ended: Even
     """
     folder_watch = FolderWatch(address, output, emit)
     with _print_failures():
-        folder_watch.read()
+        while not folder_watch.read() and not ended.wait(timing.FOLLOW_EVERY_S):
+            pass
         try:
             while not ended.wait(timing.FOLLOW_EVERY_S):
                 folder_watch.reconcile()
@@ -100,8 +104,10 @@ class FolderWatch:
     output: str
     emit: Emit = audit.discard
     _stamp: Stamp | None = None
+    """Of the texts that were read last, right or wrong; None if some could not be read."""
     _seen: Stamp | None = None
     _changing_looks: int = 0
+    _torn_reads: int = 0
     _last_error: str = ""
     _reader_gone: BrokenPipeError | None = None
     _output_lost: bool = False
@@ -118,7 +124,8 @@ class FolderWatch:
         if self._is_changing():
             return
         try:
-            self.read()
+            if not self.read():
+                return
         except PoolkeeperError as error:
             if str(error) != self._last_error:
                 self._last_error = str(error)
@@ -140,12 +147,21 @@ class FolderWatch:
         names = few(sorted(self._threads), CLUSTERS_MAX, grouped=False)
         return f"what was declared before stays in force ({names})"
 
-    def read(self) -> None:
-        """Read the folder if it changed, and align the threads; raises InvalidInput, Refused."""
+    def read(self) -> bool:
+        """Read the folder if it changed, and align the threads; raises InvalidInput, Refused.
+
+        Returns whether it was taken: it is not if it is as before, or changed while it was read.
+        """
         stamp = files.stamp(self.address.folders)
         if stamp == self._stamp:
-            return
-        manifests = folder.load(self.address.folders)
+            return False
+        texts, problems = files.texts(self.address.folders)
+        self._torn_reads += 1
+        if files.stamp(self.address.folders) != stamp and self._torn_reads < CHANGING_LOOKS_MAX:
+            return False
+        self._torn_reads = 0
+        self._stamp = None if problems else stamp
+        manifests = folder.load_texts(texts, problems)
         if not manifests.clusters:
             again = " any more" if self._threads else ""
             raise Refused(f"the manifests hold no KafkaCluster{again} (expected one)")
@@ -155,11 +171,12 @@ class FolderWatch:
             else tuple(spec.name for spec in manifests.clusters)
         )
         desired = {name: manifests.desired(name) for name in names}
-        self._stamp = self._seen = stamp
+        self._seen = stamp
         for name in sorted(set(self._threads) - set(desired)):
             self._leave(name)
         for name, declared in desired.items():
             self._update(name, declared)
+        return True
 
     def _leave(self, name: str) -> None:
         """Begin to let go of a cluster that is no longer declared: its run is ended first."""
@@ -245,8 +262,17 @@ def _warn(sentence: str) -> None:
 
 
 def _report(problems: Iterable[Problem]) -> None:
+    """Print the first problems with each field."""
+    all_, told = sorted(problems), Counter[str]()
+    shown = []
+    for problem in all_:
+        told[problem.field] += 1
+        if told[problem.field] <= PROBLEMS_MAX:
+            shown.append(problem)
     with _unless_full():
-        printing.report(problems, as_json=False)
+        printing.report(shown, as_json=False)
+        if rest := len(all_) - len(shown):
+            printing.warn([f"{count(rest, 'more problem')}: `poolkeeper validate -f` names all"])
 
 
 @contextlib.contextmanager

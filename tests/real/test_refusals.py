@@ -363,5 +363,5 @@ def test_beside_an_operator_the_approval_is_handed_over_and_nothing_else_is_done
 def test_an_operator_that_may_only_plan_writes_nothing_at_all(bare):
     bare.declare(GROWING, mode="PlanOnly")
     bare.settle()
-    assert interrupted(bare, "the mode is PlanOnly: nothing is written", "run") == 130
+    assert interrupted(bare, "the mode is PlanOnly: nothing is written", "run") == 0
     assert bare.written() == ()

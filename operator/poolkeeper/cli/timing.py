@@ -16,7 +16,7 @@ FOLLOW_EVERY_S = 2.0
 """The interval at which `run -f` looks at its folder."""
 
 END_S = 15.0
-"""The time that a cluster's loop has to finish its pass when `run` ends."""
+"""The time that the loops of all clusters have to finish their passes when `run` ends."""
 
 LOG_DIRS_DEADLINE_S = 3.0
 """The deadline for brokers to tell `status` of failed log directories."""

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, noticed even if a library swallows them.
+"""Ctrl-C, SIGTERM and the end of a terminal, noticed even if a library swallows them.
 
 Python raises KeyboardInterrupt wherever the main thread happens to be. kazoo takes any exception in
 its send for a lost connection. kafka-python logs one in its loop and goes on. The interrupt would
@@ -10,10 +10,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-NUMBERS = (signal.SIGINT, signal.SIGTERM)
+NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Check = Callable[[], None]
 """Raises KeyboardInterrupt if a signal has arrived."""
+
+
+def heeded() -> tuple[int, ...]:
+    """Return the signals that end a command; one that is ignored, as by `nohup`, stays so."""
+    return tuple(number for number in NUMBERS if signal.getsignal(number) != signal.SIG_IGN)
 
 
 @contextmanager
@@ -30,8 +35,7 @@ def raise_once() -> Iterator[Check]:
         if came:
             raise KeyboardInterrupt
 
-    found = {number: signal.getsignal(number) for number in NUMBERS}
-    before = {number: handler for number, handler in found.items() if handler != signal.SIG_IGN}
+    before = {number: signal.getsignal(number) for number in heeded()}
     for number in before:
         signal.signal(number, interrupt)
     try:

@@ -18,7 +18,7 @@ def swallow(number):
         return
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_is_raised_where_the_program_stands_and_at_every_check(number):
     with interrupts.raise_once() as check:
         check()

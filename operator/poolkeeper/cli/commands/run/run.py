@@ -7,7 +7,7 @@ from types import FrameType
 import click
 
 from poolkeeper.cli.commands.run.run_folder import watch_folder
-from poolkeeper.cli.input import operator_options, options
+from poolkeeper.cli.input import interrupts, operator_options, options
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditLog, Emit
@@ -39,7 +39,7 @@ def run(
     the pod's service account or by KUBECONFIG; several such processes elect a leader.
 
     On Kubernetes the audit trail goes to standard output, where --audit-log names no file. Runs
-    until Ctrl-C or SIGTERM.
+    until Ctrl-C, or SIGTERM, which is its normal end: exit code 0.
     """
     if kubernetes and (address.folders or address.cluster or address.client_config):
         raise click.UsageError("--kubernetes takes manifests from the API server alone")
@@ -50,19 +50,19 @@ def run(
         to_standard_output = AuditLog.open(audit.STANDARD_OUTPUT).emit
         emit = to_standard_output if audit_log is audit.discard else audit_log
         operator_options.operate(operator, emit, ended.event)
-        return 0 if ended.signal == signal.SIGTERM else INTERRUPTED
-    operator_options.refuse_all(operator)
-    watch_folder(address, output, audit_log, ended.event)
-    return INTERRUPTED
+    else:
+        operator_options.refuse_all(operator)
+        watch_folder(address, output, audit_log, ended.event)
+    return 0 if ended.signal == signal.SIGTERM else INTERRUPTED
 
 
 class StopSignal:
-    """Set by Ctrl-C or SIGTERM to end the command; `signal` is which."""
+    """Set by a signal of `interrupts` to end the command; `signal` is which."""
 
     def __init__(self) -> None:
         self.event = Event()
         self.signal: int | None = None
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in interrupts.heeded():
             signal.signal(number, self._end)
 
     def _end(self, number: int, _frame: FrameType | None) -> None:

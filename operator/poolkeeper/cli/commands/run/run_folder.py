@@ -12,6 +12,7 @@ import contextlib
 import errno
 import logging
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -252,8 +253,9 @@ class FolderWatch:
         ending = list(threads)
         for thread in ending:
             thread.config.end()
+        until_s = time.monotonic() + timing.END_S
         for thread in ending:
-            thread.thread.join(timing.END_S)
+            thread.thread.join(max(0, until_s - time.monotonic()))
 
 
 def _warn(sentence: str) -> None:

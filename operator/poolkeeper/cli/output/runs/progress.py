@@ -1,7 +1,8 @@
 """Shows a run's progress: a bar on a terminal, lines elsewhere.
 
-A line is printed when a step was done or the waits changed, otherwise every few seconds at most. So
-a CI log stays readable. A line is a pure function of the outcome.
+A line is printed when a step was done or the waits changed, otherwise every few seconds at most,
+and ever more seldom while nothing moves. So a CI log stays readable, and a night without a broker
+does not fill a log. A line is a pure function of the outcome.
 """
 
 import json
@@ -22,6 +23,8 @@ from poolkeeper.model.execution.waits import Kind, Wait, in_order
 from poolkeeper.text import count, duration, few, size, visible
 
 WAITS_MAX = 5
+QUIET_S = 300.0
+"""The longest pause between lines that tell the same but for rates and times."""
 _AT_REST = "nothing is waited for any more"
 Kinds = tuple[Kind, ...]
 
@@ -89,6 +92,8 @@ class LinePrinter:
         self._at_rest = at_rest
         self._every_s = every_s
         self._clock = clock
+        self._pause_s = every_s
+        self._amounts: tuple[int, ...] = ()
         self._last_line = ""
         self._printed_s = float("-inf")
         self._waits: Kinds = ()
@@ -103,8 +108,7 @@ class LinePrinter:
             self._print(sentence)
         self._asked = asked
         text = line(outcome)
-        due = self._clock() - self._printed_s >= self._every_s
-        if text and text != self._last_line and (due or _kinds(outcome) != self._waits):
+        if text and text != self._last_line and self._is_due(outcome):
             self._print(text)
             self._last_line, self._printed_s = text, self._clock()
         elif not text and self._last_line and outcome.state is State.CONVERGED:
@@ -112,6 +116,17 @@ class LinePrinter:
             if self._at_rest:
                 self._print(self._at_rest)
         self._waits = _kinds(outcome)
+
+    def _is_due(self, outcome: Outcome) -> bool:
+        """Whether a changed line is printed now; the pause doubles while nothing moves."""
+        amounts = _amounts(outcome.progress)
+        moves = amounts != self._amounts or _kinds(outcome) != self._waits
+        pause_s = self._every_s if moves else self._pause_s
+        if _kinds(outcome) == self._waits and self._clock() - self._printed_s < pause_s:
+            return False
+        self._amounts = amounts
+        self._pause_s = self._every_s if moves else min(2 * pause_s, QUIET_S)
+        return True
 
     def __enter__(self) -> Self:
         return self
@@ -222,6 +237,13 @@ def _asked(outcome: Outcome) -> tuple[Wait, ...]:
     last = outcome.last_observation
     found = () if last is None else last.unaccounted
     return tuple(wait for wait in found if wait.reason is WaitReason.ADOPTION_REQUIRED)
+
+
+def _amounts(progress: Progress | None) -> tuple[int, ...]:
+    """Return what grows while something moves."""
+    if progress is None:
+        return ()
+    return progress.stage, progress.moves_done, progress.moves_in_flight, progress.bytes_done
 
 
 def _kinds(outcome: Outcome) -> Kinds:

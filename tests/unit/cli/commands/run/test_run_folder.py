@@ -6,6 +6,7 @@ Nothing is let go in mid-run without a word, and nothing that is half written is
 import errno
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
@@ -285,6 +286,21 @@ def test_a_folder_that_is_gone_changes_nothing_and_its_return_is_told(
     look(watch)
     assert capsys.readouterr().err == ("warning: the manifests are right again, and are followed\n")
     assert not any(config.stop.is_set() for config in loops.configs)
+
+
+def test_all_clusters_together_have_one_time_to_end(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hangs = Event()
+    monkeypatch.setattr(run_folder.loop, "run_loop", lambda config: hangs.wait(60))
+    monkeypatch.setattr(run_folder.timing, "END_S", 0.5)
+    declare(tmp_path, *"abcdefghijkl")
+    watch = followed(tmp_path)
+    watch.read()
+    began_s = time.monotonic()
+    watch.close()
+    assert time.monotonic() - began_s < 3
+    hangs.set()
 
 
 class Unwritable:

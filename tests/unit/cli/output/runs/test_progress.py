@@ -124,6 +124,18 @@ def test_nothing_is_repeated_for_as_long_as_it_does_not_change():
     assert printed([(t, outcome(waits=gates("a gate"))) for t in (0, 60, 120)]) == ["waits: a gate"]
 
 
+def test_a_night_without_a_move_is_told_ever_more_seldom():
+    still = [(t, outcome(progress=under_way(still_s=t))) for t in range(0, 12 * 3600, 3)]
+    told = printed(still)
+    assert len(told) < 160
+    times = [line.partition("nothing has moved for ")[2] for line in told]
+    assert times[:4] == ["0 s", "6 s", "18 s", "39 s"]
+    goes_on = (12 * 3600, outcome(progress=under_way(done=13)))
+    assert printed([*still, goes_on])[len(told) :] == [
+        "moving, stage 2: 13 of 81 moves, 10 in flight, 40 MiB of 120 MiB"
+    ]
+
+
 def test_who_goes_on_says_once_that_nothing_is_waited_for_any_more():
     stream = io.StringIO()
     say = progress.news_printer("main", stream, as_json=False)

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from poolkeeper.controller.cluster_loop import ClusterLoop, ConnectorOf
-from poolkeeper.controller.loops.loop import desired_when_leaving
+from poolkeeper.controller.loops.loop import desired_when_leaving, needs_new_connections
 from poolkeeper.controller.loops.news import rest_s
 from poolkeeper.controller.reporting.reporter import Reporter
 from poolkeeper.controller.resource_cache import ResourceCache
@@ -183,7 +183,7 @@ class ClusterLoops:
         if (
             cluster_loop is not None
             and desired is not None
-            and _needs_restart(cluster_loop.desired, desired)
+            and needs_new_connections(cluster_loop.desired, desired)
         ):
             self._end(cluster_loop)
             cluster_loop = None
@@ -256,9 +256,3 @@ def desired_of(assembly: Assembly) -> Desired | None:
     if assembly.leaving and isinstance(spec, KafkaClusterSpec):
         return Desired(replace(spec, mode=Mode.PAUSED), seen_id=seen_id(assembly.cluster))
     return None
-
-
-def _needs_restart(before: Desired, after: Desired) -> bool:
-    """Whether the addresses or the load source changed, so that the loop has to be restarted."""
-    ways = ((d.cluster.zookeeper, d.cluster.brokers, d.cluster.load) for d in (before, after))
-    return len(set(map(repr, ways))) > 1

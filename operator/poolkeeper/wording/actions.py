@@ -21,6 +21,8 @@ def _created(action: Action) -> str:
 
 
 def _finished(action: Action) -> str:
+    if not action.of:
+        return f"stage {action.stage} finished: its cancelled moves are back"
     of = counted(action.of, "partition")
     return f"stage {action.stage} finished: {action.count} of {of} arrived"
 

@@ -114,6 +114,12 @@ def desired_when_leaving(desired: Desired) -> Desired:
     return Desired(replace(desired.cluster, mode=Mode.PAUSED), seen_id=desired.seen_id)
 
 
+def needs_new_connections(before: Desired, after: Desired) -> bool:
+    """Whether the addresses or the load source changed, so that the loop has to be restarted."""
+    was, now = before.cluster, after.cluster
+    return (was.zookeeper, was.brokers, was.load) != (now.zookeeper, now.brokers, now.load)
+
+
 def run_loop(config: LoopConfig) -> None:
     """Reconcile one cluster until asked to end; runs in a thread of its own.
 

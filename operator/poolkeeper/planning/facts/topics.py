@@ -16,7 +16,7 @@ class Unsettled(Enum):
     """Why the state of a topic cannot be trusted now."""
 
     REQUESTED = "a reassignment request names it"
-    MOVING = "replicas of partitions {} are being moved"
+    MOVING = "replicas of {} are being moved"
     GAPS = "its partition ids have gaps"
     NO_REPLICAS = "it has partitions without replicas"
     CHANGING = "it changed while it was being read"

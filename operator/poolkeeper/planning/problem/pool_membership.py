@@ -225,7 +225,8 @@ def _unsound(topic: Topic) -> TopicLeftOut | None:
         return None
     moving = [p.partition for p in topic.partitions if p.moving]
     if moving:
-        return TopicLeftOut(Unsettled.MOVING, str(Names.of(moving)))
+        noun = "partition" if len(moving) == 1 else "partitions"
+        return TopicLeftOut(Unsettled.MOVING, f"{noun} {Names.of(moving)}")
     if any(p.partition != position for position, p in enumerate(topic.partitions)):
         return TopicLeftOut(Unsettled.GAPS)
     if any(not p.replicas for p in topic.partitions):

@@ -154,7 +154,11 @@ def _between_stages(at: RunSituation) -> RunDecision | NeededInput:
 
 
 def _stage_end(at: RunSituation) -> tuple[Action, ...]:
-    """Report the end of a stage once: many passes may come before the next one begins."""
+    """Report the end of a stage once: many passes may come before the next one begins.
+
+    Of a request whose moves are all cancelled, none was to arrive: it names what goes back, and not
+    what else the stage had.
+    """
     run = at.run
     if not run.step:
         return ()
@@ -162,7 +166,8 @@ def _stage_end(at: RunSituation) -> tuple[Action, ...]:
     if at.reported_stage == (run.stage, arrived):
         return ()
     finished = ActionKind.STAGE_FINISHED
-    return (Action(finished, stage=run.stage, count=arrived, of=len(run.step)),)
+    of = len(run.step) if {m for m, _ in run.step} - {*run.returning} else 0
+    return (Action(finished, stage=run.stage, count=arrived, of=of),)
 
 
 def _compute_stage_if_open(at: RunSituation, found: tuple[Action, ...]) -> DoNothing | ComputeStage:

@@ -107,7 +107,7 @@ def test_what_is_not_done(fields, seen, said):
                     )
                 },
             ),
-            "replicas of partitions 0 are being moved",
+            "replicas of partition 0 are being moved",
             id="by-adding-and-removing",
         ),
         pytest.param(

@@ -277,6 +277,11 @@ def test_after_the_first_stage_throttles_of_others_are_no_reason_to_wait():
             id="a-stage-has-finished",
         ),
         pytest.param(
+            replace(between(HALF, replace(FINISHED, returning=(0, 1)), **ASKED), paused=True),
+            DoNothing((Wait(R.PAUSED),), (replace(STEPPED, of=0),)),
+            id="a-stage-whose-moves-were-all-cancelled-has-finished",
+        ),
+        pytest.param(
             replace(between(HALF, FINISHED, **ASKED), paused=True, reported_stage=(3, 1)),
             DoNothing((Wait(R.PAUSED),)),
             id="which-is-told-once",

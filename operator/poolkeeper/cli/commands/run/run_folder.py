@@ -208,10 +208,13 @@ class FolderWatch:
 
     def _update(self, name: str, desired: Desired) -> None:
         known = self._threads.get(name)
-        if known is not None:
+        if known is not None and not loop.needs_new_connections(known.desired, desired):
             known.desired, known.leaving = desired, False
             known.config.wake.set()
             return
+        if known is not None:
+            _warn(_reached_anew(name, known))
+            self._end([known])
         printer = progress.news_printer(name, sys.stdout, as_json=self.output == printing.JSON)
 
         def report(outcome: Outcome) -> None:
@@ -256,6 +259,18 @@ class FolderWatch:
         until_s = time.monotonic() + timing.END_S
         for thread in ending:
             thread.thread.join(max(0, until_s - time.monotonic()))
+
+
+def _reached_anew(name: str, known: ClusterThread) -> str:
+    """Say that a cluster is reached as declared now, and what may stay behind."""
+    told = f"cluster {name} is reached as it is declared now"
+    before = known.desired.cluster.zookeeper.connect
+    if not known.in_mid_run:
+        return told
+    return (
+        f"{told}; if that is another Kafka cluster than at {before}, a run may stay there with its"
+        f" throttles: `poolkeeper status --zookeeper {before}` tells"
+    )
 
 
 def _warn(sentence: str) -> None:

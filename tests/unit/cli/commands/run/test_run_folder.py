@@ -53,12 +53,12 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loops]:
         config.end()
 
 
-def declare(folder: Path, *clusters: str, mode: str = "Apply") -> None:
+def declare(folder: Path, *clusters: str, mode: str = "Apply", port: int = 2181) -> None:
     for file in folder.iterdir():
         file.unlink()
     (folder / "other.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
     for name in clusters:
-        spec = {"zookeeper": {"connect": f"{name}:2181"}, "mode": mode}
+        spec = {"zookeeper": {"connect": f"{name}:{port}"}, "mode": mode}
         body = manifests.body("KafkaCluster", name, spec)
         (folder / f"{name}.yaml").write_text(json.dumps(body))
 
@@ -79,6 +79,25 @@ def watch(tmp_path: Path, loops: Loops) -> FolderWatch:
     found = followed(tmp_path)
     found.read()
     return found
+
+
+def test_what_is_declared_for_another_address_is_not_done_at_the_one_before(
+    watch: FolderWatch, loops: Loops, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = loops.of("a")
+    before.report(IN_MID_RUN)
+    declare(tmp_path, "a", "b", mode="Paused", port=2182)
+    look(watch)
+    assert before.stop.is_set()
+    assert before.desired().cluster.mode is Mode.APPLY
+    assert [
+        (c.desired().cluster.name, c.desired().cluster.zookeeper.connect, c.stop.is_set())
+        for c in loops.configs[2:]
+    ] == [("a", "a:2182", False), ("b", "b:2182", False)]
+    said = capsys.readouterr().err
+    assert "cluster a is reached as it is declared now; if that is another Kafka cluster" in said
+    assert "than at a:2181, a run may stay there with its throttles" in said
+    assert [c.desired().cluster.mode for c in loops.configs[2:]] == [Mode.PAUSED] * 2
 
 
 def test_a_folder_without_any_cluster_lets_nothing_go(

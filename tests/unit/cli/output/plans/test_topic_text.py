@@ -106,7 +106,7 @@ def test_a_move_that_the_run_gives_up_is_not_to_come(now):
 
 
 def test_a_topic_that_the_plan_leaves_out_is_not_in_place():
-    left = TopicLeftOut(Unsettled.MOVING, "3")
+    left = TopicLeftOut(Unsettled.MOVING, "partition 3")
     plan = replace(PLAN, moves=(), problems=(PlanProblem("fast", "", left, "orders"),))
     found = answer("orders", replace(SEEN, plan=plan), (), ())
     assert {each.state for each in found.partitions} == {PlacementState.NOT_PLANNED}

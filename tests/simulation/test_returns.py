@@ -68,6 +68,9 @@ def test_mode_roll_back_returns_the_stage_and_the_run_can_go_on(kafka: str) -> N
     assert_lawful(cluster)
     assert cluster.replicas("t") == FIRST
     assert cluster.exists(RUN)
+    told = executor.seen[-1].progress
+    assert told is not None
+    assert told.moves_in_flight == 0
     executor.desired, executor.authority = desired(ALLOWED, 4, 5), before
     executor.at_rest = converged
     executor.finish()

@@ -170,7 +170,7 @@ def _run_previews(config: LoopConfig) -> None:
                 config.report(replace(outcome, waits=waits, history=_history(session)))
                 config.stop.wait(news.pause_s(time.monotonic()))
                 config.beat(RESYNC_S + PASS_S)
-                session.wait(WATCHED, RESYNC_S, config.wake)
+                session.wait((*WATCHED, znodes.HOLDER), RESYNC_S, config.wake)
         finally:
             link.close()
 

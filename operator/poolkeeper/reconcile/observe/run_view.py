@@ -179,6 +179,7 @@ def _observe_moves(
     lock = desired.cluster.execution.restart_lock
     reading = context.access.observe(desired.cluster.name, restart_lock=lock)
     memory.update_last_observation(reading.cluster)
+    memory.moves_in_flight = 0
     progress = classify(plan.moves, reading.cluster)
     memory.note_all_moves(plan, progress, reading.cluster)
     return RunView(reading, progress)

@@ -228,10 +228,13 @@ class PassMemory:
     def note_all_moves(
         self, plan: Plan, progress: Sequence[MoveProgress], cluster: Cluster
     ) -> None:
-        """Record the progress of every move of the run."""
+        """Record the progress of every move of the run; a damaged topic is not waited for."""
         for m, each in enumerate(progress):
             self.note_progress(plan, m, each, cluster)
-        self.all_moves_seen = all(each.state is not MoveState.UNKNOWN for each in progress)
+        self.all_moves_seen = not any(
+            each.state is MoveState.UNKNOWN and move.topic not in cluster.damaged
+            for move, each in zip(plan.moves, progress, strict=True)
+        )
 
     def note_copies(self, progress: tuple[CopyProgress, ...]) -> None:
         """Record the progress of the run's moves between log directories.

@@ -2,7 +2,9 @@
 
 A folder stands for all `*.yaml`, `*.yml` and `*.json` files in it and its folders. Hidden files and
 folders are skipped: `.git`, and the old versions that Kubernetes keeps in its mounts. Links to
-files are followed, links to folders are not. A file that is reached twice is read once.
+files and to folders are followed: in a mount whose items have paths, a folder is a link. A file or
+folder that is reached twice is read once. A link that leads nowhere, and may have led to a folder,
+counts as a file that cannot be read: what was declared there is not taken back in silence.
 """
 
 import os
@@ -82,11 +84,22 @@ def _files(path: Path) -> Iterator[str]:
     def stop(error: OSError) -> None:
         raise error
 
-    for folder, inner, names in os.walk(path, onerror=stop):
+    seen: set[str] = set()
+    for folder, inner, names in os.walk(path, onerror=stop, followlinks=True):
+        if (real := os.path.realpath(folder)) in seen:
+            inner.clear()
+            continue
+        seen.add(real)
         inner[:] = sorted(name for name in inner if not name.startswith("."))
         for name in sorted(names):
-            if name.endswith(SUFFIXES) and not name.startswith("."):
-                yield str(Path(folder, name))
+            found = Path(folder, name)
+            if not name.startswith(".") and (name.endswith(SUFFIXES) or _led_to_a_folder(found)):
+                yield str(found)
+
+
+def _led_to_a_folder(path: Path) -> bool:
+    """Whether it is a link that leads nowhere, of a name as folders have it."""
+    return not path.suffix and path.is_symlink() and not path.exists()
 
 
 def _text(name: str) -> str | Problem:

@@ -1,4 +1,4 @@
-"""What tells that a folder's files may have changed, without reading them."""
+"""Which files a folder stands for, and what tells that they may have changed."""
 
 import os
 from pathlib import Path
@@ -84,3 +84,27 @@ def test_a_folder_that_vanishes_under_the_look_ends_nothing(
 
     monkeypatch.setattr(os, "scandir", scandir)
     assert files.stamp([tmp_path]) == ((str(tmp_path / "inner"), 2),)
+
+
+def test_links_to_folders_are_followed_and_nothing_is_read_twice(tmp_path: Path) -> None:
+    """As in a mount of Kubernetes whose items have paths."""
+    mount, team = tmp_path / "m", tmp_path / "m" / "..1" / "team"
+    team.mkdir(parents=True)
+    (team / "a.yaml").write_text("a: 1")
+    (mount / "..data").symlink_to("..1")
+    (mount / "team").symlink_to("..data/team")
+    (mount / "team" / "again").symlink_to("..")  # a circle
+    (mount / "the-same").symlink_to("team")
+    before = looks(mount)
+    assert files.texts([mount]) == ({str(mount / "team" / "a.yaml"): "a: 1"}, [])
+    (team / "a.yaml").write_text("a: 22")
+    assert looks(mount) != before
+
+
+def test_a_link_to_a_folder_that_is_gone_takes_nothing_back_in_silence(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("a: 1")
+    (tmp_path / "notes.md").symlink_to("nowhere")
+    (tmp_path / "team").symlink_to("nowhere")
+    found, problems = files.texts([tmp_path])
+    assert [*found] == [str(tmp_path / "a.yaml")]
+    assert [problem.file for problem in problems] == [str(tmp_path / "team")]

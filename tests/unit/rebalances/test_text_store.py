@@ -3,6 +3,7 @@
 import os
 import secrets
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,7 @@ def pods(folder, **more):
     return PlannerPodSettings("planner:1", storage=f"file://{folder}/store", **more)
 
 
+@cache  # to compress the long one takes half a second
 def text_of(content):
     digest = text_chunks.digest_of(content)
     return text_store.Text(text_chunks.chunks_of(content), digest, {"a.json": "{}"})

@@ -12,6 +12,7 @@ from poolkeeper.resources.parse import schemas
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "operator" / "poolkeeper"
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 DOCUMENTS = ("docs/architecture.md", "CONTRIBUTING.md")
 PATH = re.compile(r"`([\w./-]+/[\w./-]*|[\w-]+\.(?:py|md|toml|yaml))`")
 
@@ -36,15 +37,18 @@ def test_every_make_target_exists(document: str) -> None:
     assert named - targets == set()
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize(
+    "document", ["CONTRIBUTING.md", "README.md", *(f"docs/{file.name}" for file in PAGES)]
+)
 def test_every_command_exists(document: str) -> None:
-    named = set(re.findall(r"`poolkeeper ([a-z]+)", (ROOT / document).read_text()))
+    text = (ROOT / document).read_text()
+    named = set(re.findall(r"(?:`|^|^\$ )poolkeeper ([a-z]+)", text, re.MULTILINE))
     assert named - set(COMMANDS) == set()
 
 
 def test_links_of_documents_lead_somewhere() -> None:
     dead = []
-    for document in (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"):
+    for document in (*PAGES, ROOT / "README.md"):
         for link in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
             dead += [] if (document.parent / link).exists() else [f"{document.name}: {link}"]
     assert dead == []

@@ -237,6 +237,8 @@ def _put_right(s: Situation, outcome: Outcome) -> None:
         repairs.repair(s)
     if any(wait.reason in DELETIONS for wait in outcome.waits):
         repairs.remove_topics(s, tools.NOBODY)
+    if has(outcome.waits, WaitReason.STAGE_IN_FLIGHT):
+        repairs.remove_earlier_logs(s)
     if has(outcome.waits, WaitReason.REQUEST_IGNORED):
         s.cluster.clock.advance(IGNORED_PAUSE_MS)
     s.later(SESSION_MS + 1000, lambda: tools.leave_nobody(s))

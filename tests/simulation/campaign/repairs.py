@@ -1,7 +1,10 @@
-"""What people do by hand: `poolkeeper repair`, and the end of a topic that Kafka cannot delete."""
+"""What people do by hand: `poolkeeper repair`, the end of a topic that Kafka cannot delete, and of
+a log that follows no leader.
+"""
 
 import io
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
@@ -9,7 +12,8 @@ from unittest import mock
 from poolkeeper.cli import main
 from poolkeeper.cli.input.clusters import cluster_reading
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
-from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SESSION_MS
+from poolkeeper.sandbox.simulation.broker.log_dirs import Log
 from simulation.campaign.situation import Situation
 
 TOPICS = "/brokers/topics"
@@ -40,6 +44,30 @@ def remove_topics(s: Situation, nobody: int) -> None:
     # Nor does a controller that found the topic moving: the next one takes up what is marked.
     if s.cluster.exists("/controller"):
         s.cluster.delete("/controller")
+
+
+def remove_earlier_logs(s: Situation) -> None:
+    """Delete the logs of earlier topics of the same names, each while its broker is down.
+
+    A broker that was away while a topic was deleted keeps them, and does not copy from a leader
+    that has another topic id.
+    """
+    simulation = s.cluster.simulation
+    for id_, broker in simulation.brokers.items():
+        earlier = [tp for tp, log in broker.disk.logs.items() if _is_earlier(s, tp.topic, log)]
+        if earlier and broker.alive:
+            s.died_ms.setdefault(id_, []).append(s.now_ms)
+            simulation.kill(id_)
+            for tp in earlier:
+                broker.disk.delete(tp)
+            s.busy(SESSION_MS + 2000)
+            s.later(SESSION_MS + 1000, partial(simulation.start_broker, id_))
+
+
+def _is_earlier(s: Situation, topic: str, log: Log) -> bool:
+    path = f"{TOPICS}/{topic}"
+    now = s.cluster.read(path).get("topic_id") if s.cluster.exists(path) else None
+    return None not in (now, log.topic_id) and now != log.topic_id
 
 
 def _session(s: Situation) -> FakeSession:

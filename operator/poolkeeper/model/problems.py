@@ -183,6 +183,14 @@ replicas that catch up, racks that a pool leaves as they are or that brokers nam
 limits that are not enforced.
 """
 
+_NEXT_PLAN = frozenset(
+    (
+        ProblemReason.AWAITS_ROOM,
+        ProblemReason.AWAITS_MOVES,
+        ProblemReason.AWAITS_PARTITIONS,
+    )
+)
+
 
 def reason_named(name: str | None) -> ProblemReason:
     """The reason of that name; unknown if what tells it is of an older or of a newer release."""
@@ -192,6 +200,11 @@ def reason_named(name: str | None) -> ProblemReason:
 def is_left_undone(reason: ProblemReason) -> bool:
     """Whether a cluster with such a problem is not as declared."""
     return reason not in _AS_DECLARED
+
+
+def awaits_next_plan(reason: ProblemReason) -> bool:
+    """Whether the problem ends by itself once this plan is carried out and another is made."""
+    return reason in _NEXT_PLAN
 
 
 class Facts(Protocol):

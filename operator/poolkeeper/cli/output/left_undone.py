@@ -12,7 +12,7 @@ from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, PlanProblem
-from poolkeeper.model.problems import ProblemReason, is_left_undone
+from poolkeeper.model.problems import awaits_next_plan, is_left_undone, reason_named
 
 EXIT_CODE = 4
 _LEFT = frozenset(
@@ -25,14 +25,6 @@ _LEFT = frozenset(
         ActionKind.CONFIG_REFUSED,
     )
 )
-_NEXT_PLAN = frozenset(
-    (
-        ProblemReason.AWAITS_ROOM,
-        ProblemReason.AWAITS_MOVES,
-        ProblemReason.AWAITS_PARTITIONS,
-    )
-)
-"""What only waits for this plan to be carried out."""
 _NEEDS_REPAIR = frozenset(
     (
         WaitReason.NODE_DAMAGED,
@@ -73,7 +65,8 @@ def sentence(undone: Undone) -> str:
         said = f"topic {undone.topic}: {said}"
     elif undone.pool:
         said = f"pool {undone.pool}: {said}"
-    return f"{said}; run `poolkeeper apply` again" if undone.reason in _NEXT_PLAN else said
+    is_next = awaits_next_plan(reason_named(undone.reason))
+    return f"{said}; run `poolkeeper apply` again" if is_next else said
 
 
 def of_waits(waits: Iterable[Wait]) -> tuple[Undone, ...]:

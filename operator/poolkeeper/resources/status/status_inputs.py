@@ -13,7 +13,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution import wait_reasons, waits
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, Urgency
-from poolkeeper.model.problems import ProblemReason
+from poolkeeper.model.problems import ProblemReason, awaits_next_plan
 from poolkeeper.model.specs import ApprovalPolicy, Mode, TopicSpec
 from poolkeeper.planning.diagnosis.health import ClusterHealth, cluster_health
 from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, adoption_requests
@@ -30,12 +30,11 @@ from poolkeeper.resources.status.plan_fields import PlanApproval
 _PASSING = frozenset(
     {
         ProblemReason.LEFT_OUT,
-        ProblemReason.AWAITS_ROOM,
         ProblemReason.AWAITS_KAFKA,
         ProblemReason.CONFIG_KEY_UNKNOWN_TO_SOME,
     }
 )
-"""Problems that nobody needs to mend: the next plan looks again."""
+"""Problems that nobody needs to mend, beside those that only await the next plan."""
 
 
 @frozen
@@ -231,7 +230,11 @@ def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) 
 
 def blocking_problem(problems: list[PlanProblem]) -> PlanProblem | None:
     """The problem that a person must fix, quota problems first; None without one."""
-    real = [problem for problem in problems if problem.reason not in _PASSING]
+    real = [
+        problem
+        for problem in problems
+        if problem.reason not in _PASSING and not awaits_next_plan(problem.reason)
+    ]
     return min(real, key=lambda problem: (problem.law != "quotas", problem.message), default=None)
 
 

@@ -16,6 +16,8 @@ FULL = PlanProblem("p", "capacity", _told(ProblemReason.CAPACITY_EXCEEDED), "t")
 QUOTA = PlanProblem("p", "quotas", _told(ProblemReason.QUOTA_EXCEEDED), "t")
 MOVED = PlanProblem("p", "", _told(ProblemReason.LEFT_OUT), "t")
 ROOM = PlanProblem("p", "capacity", _told(ProblemReason.AWAITS_ROOM), "t")
+MOVES = PlanProblem("p", "", _told(ProblemReason.AWAITS_MOVES), "t")
+PARTITIONS = PlanProblem("p", "", _told(ProblemReason.AWAITS_PARTITIONS))
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,8 @@ ROOM = PlanProblem("p", "capacity", _told(ProblemReason.AWAITS_ROOM), "t")
         pytest.param([FULL, QUOTA], QUOTA, id="quotas come first"),
         pytest.param([MOVED, FULL], FULL, id="what is left out may go on by itself"),
         pytest.param([ROOM], None, id="what moves make room for goes on by itself"),
+        pytest.param([MOVES], None, id="what is to come after moves goes on by itself"),
+        pytest.param([PARTITIONS], None, id="what is to come after new partitions as well"),
     ],
 )
 def test_only_what_does_not_mend_itself_is_a_hindrance(

@@ -10,7 +10,7 @@ from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Mode, ResourcePoolSpec
 from poolkeeper.planning.run_state.progress.convergence import PoolStanding
 from poolkeeper.resources.kinds.custom_resource import CustomResource
-from poolkeeper.resources.status.cluster_conditions import late_run
+from poolkeeper.resources.status.cluster_conditions import run_delay
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
 from poolkeeper.resources.status.health import in_place_condition
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs, TopicWork
@@ -112,7 +112,8 @@ def _progress_condition(
     if running.needed and running.arrived < running.moves:
         done = coarse(running.arrived, running.moves, STEPS)
         message = f"moving: {done} of {count(running.moves, 'partition')}"
-        why = "" if outcome.progress is None else late_run(outcome.progress)
+        homes = inputs.standings.homes
+        why = run_delay(outcome, {topic for topic, home in homes.items() if home == pool})
         said = [message, *emptying, *([why] if why else ())]
         return ReadyCondition(ReadyStatus.RECONCILING, "Moving", "; ".join(said))
     if not emptying and not planned.needed:

@@ -16,7 +16,7 @@ from poolkeeper.model.specs import Mode
 from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.resources.kinds import resource_pool
 from poolkeeper.resources.kinds.custom_resource import ObjectKey
-from poolkeeper.resources.status.cluster_conditions import late_run
+from poolkeeper.resources.status.cluster_conditions import run_delay
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, condition_of
 from poolkeeper.resources.status.health import in_place_condition
 from poolkeeper.resources.status.status_inputs import (
@@ -123,7 +123,7 @@ def _if_moving(at: TopicSituation) -> ReadyCondition | None:
     message = ", ".join(parts)
     if at.elsewhere:
         message = f"{message}; then into pool {at.spec.pool}"
-    if progress is not None and (why := late_run(progress)):
+    if why := run_delay(at.outcome, {at.spec.topic}):
         message = f"{message}; {why}"
     return ReadyCondition(ReadyStatus.RECONCILING, "Moving", message)
 

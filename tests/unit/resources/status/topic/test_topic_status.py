@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from poolkeeper.model.topology import RefusedConfig
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.topology import RefusedConfig, TopicPartition
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.all_resources import statuses
@@ -300,6 +302,24 @@ def test_a_topic_that_moves_tells_how_far() -> None:
         moving={"partitions": 4, "done": 1, "bytes": 8 * GIB, "bytesDone": 2 * GIB},
     )
     assert found[FAST]["conditions"] == conditions("Busy", "Moving", "moving: 1 of 4 partitions")
+
+
+def test_a_topic_and_its_pool_tell_what_their_own_moves_wait_for() -> None:
+    logs = topic("logs", "slow", partitions=1, replicationFactor=2)
+    objects = (MANUAL, *POOLS, WANTED, logs)
+    what = seen(kafka([IN_SLOW, kafka_topic("logs", (4, 5))]))
+    outcome = running(assemble(objects)["main"], what, 1)
+    waiting = tuple(TopicPartition(name, 0) for name in ("orders", "logs", "other"))
+    away = Wait(WaitReason.BROKER_NOT_LIVE, brokers=(3,), partitions=waiting)
+    found = told(objects, what, replace(outcome, waits=(*outcome.waits, away)))
+    why = (
+        "; waits: broker 3 is not live; orders-0 waits for it: start it again, or drain it if it is"
+        " gone for good, which cancels what waits for it"
+    )
+    assert found[ORDERS]["conditions"][0]["message"] == (
+        f"moving into pool fast: 1 of 4 partitions, 6 GiB left, about 15 min{why}"
+    )
+    assert found[FAST]["conditions"][0]["message"] == f"moving: 1 of 4 partitions{why}"
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def _condition(
 
 
 def _ready(kind: str, was: Mapping[str, Any], note: str, *, stalled: bool) -> Iterator[StatusEvent]:
-    if stalled or (was.get("reason") == "Unreachable" and kind == "KafkaCluster"):
+    if stalled or was.get("reason") in _WARNED & _BEGUN[kind]:
         yield StatusEvent("Normal", "Recovered", note)
     elif was.get("status") == "False" and (kind != "Topic" or was["reason"] not in _TOLD_ELSEWHERE):
         yield StatusEvent("Normal", _PAST.get(was["reason"], "InPlace"), note)

@@ -126,6 +126,20 @@ WAITS = {"hash": "sha256:aa", "approval": "Waiting"}
             id="recovered",
         ),
         pytest.param(
+            POOL,
+            status("Busy", "BrokersMissing"),
+            IN_PLACE,
+            [("Normal", "Recovered")],
+            id="brokers-are-back",
+        ),
+        pytest.param(
+            CLUSTER,
+            status("Busy", "NoController"),
+            IN_PLACE,
+            [("Normal", "Recovered")],
+            id="a-controller-is-elected",
+        ),
+        pytest.param(
             TOPIC,
             status("Stalled", "Invalid"),
             status("Busy", "Queued"),

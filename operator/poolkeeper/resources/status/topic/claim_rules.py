@@ -26,7 +26,7 @@ def if_deleting(at: TopicSituation) -> ReadyCondition | None:
     topic, owners = at.spec.topic, at.inputs.owners
     exists = at.inputs.found.exists(topic)
     message = "its Kafka topic is kept" if exists else "its Kafka topic does not exist"
-    if topic in owners.specs or topic in owners.held:
+    if exists and (topic in owners.specs or topic in owners.held):
         claimants = at.inputs.claimants.get(topic, ())
         message += f", as it is also named by {few(sorted(claimants))}" if claimants else ""
     if at.spec.deletion_policy is DeletionPolicy.DELETE and is_owned(at.inputs, at.spec):

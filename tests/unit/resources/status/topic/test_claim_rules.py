@@ -132,6 +132,12 @@ def test_a_topic_that_is_being_deleted_says_who_else_names_its_kafka_topic(
     assert found == conditions("Busy", "Deleting", expected)
 
 
+def test_a_kafka_topic_that_does_not_exist_is_not_kept_for_others() -> None:
+    rival = topic("mine", "fast", namespace="bank", topicName="orders", partitions=1)
+    found = of(ORDERS, (AUTO, *POOLS, GOING, rival))["conditions"]
+    assert found == conditions("Busy", "Deleting", "its Kafka topic does not exist")
+
+
 @pytest.mark.parametrize(
     ("policy", "status", "told"),
     [

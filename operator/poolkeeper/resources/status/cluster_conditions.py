@@ -28,6 +28,7 @@ from poolkeeper.model.execution.waits import Wait, blocks, in_order
 from poolkeeper.model.names import ABANDON, DELETION
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.specs import Mode
+from poolkeeper.planning.parts.choose import is_free
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
 from poolkeeper.resources.status.health import in_place_condition
@@ -175,6 +176,8 @@ def _idle_condition(
             ReadyStatus.RECONCILING, "Paused", f"paused; left to do: {what}{next_step}"
         )
     if work.waiting:
+        asked = replace(plan, steps=tuple(each for each in plan.steps if not is_free(each)))
+        what = summary(asked, facts.get("plan", {}).get("bytes", 0))
         doubts = "".join(f"; {each}" for each in _doubts(outcome))
         return ReadyCondition(
             ReadyStatus.RECONCILING, "WaitingForApproval", f"waits to {what}{doubts}{next_step}"

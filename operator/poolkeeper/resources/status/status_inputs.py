@@ -16,11 +16,11 @@ from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, 
 from poolkeeper.model.problems import ProblemReason, awaits_next_plan
 from poolkeeper.model.specs import ApprovalPolicy, Mode, TopicSpec
 from poolkeeper.planning.diagnosis.health import ClusterHealth, cluster_health
+from poolkeeper.planning.parts.choose import is_free
 from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, adoption_requests
 from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.problem.topic_ownership import TopicOwners, only_followed, topic_owners
 from poolkeeper.planning.problem.topic_rights import TopicsFound
-from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.planning.run_state.progress.convergence import Standings, standings
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import topic
@@ -217,7 +217,7 @@ def _count(work: TopicWork, move: Move, *, done: bool) -> None:
 def _approval(desired: Desired, outcome: Outcome, plan: Plan, *, running: bool) -> PlanApproval:
     """Whether the plan has the approval that it needs."""
     approval = desired.cluster.approval
-    asks = bool(plan.moves) or any(map(is_destructive, plan.steps))
+    asks = bool(plan.moves) or not all(map(is_free, plan.steps))
     if approval.policy is ApprovalPolicy.AUTO:
         # Many deletions wait for a person even under Auto.
         asks = waits.has(outcome.waits, wait_reasons.WaitReason.APPROVAL_REQUIRED)

@@ -20,7 +20,7 @@ from poolkeeper.model.execution.punctuality import LateReason, Punctuality
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.model.plans import Part
+from poolkeeper.model.plans import MoveLogDir, Part
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.status.all_resources import statuses
@@ -130,6 +130,27 @@ def test_a_cluster_with_a_plan_tells_the_next_step(
         plan={"hash": name, "moves": 4, "bytes": 8 * GIB, "approval": approval},
         **({"waits": "ApprovalRequired"} if says[1] == "WaitingForApproval" else {}),
     )
+
+
+def test_what_needs_no_approval_is_not_said_to_wait_for_one() -> None:
+    new = topic("new", "fast", partitions=4, replicationFactor=1)
+    objects = (MANUAL, *POOLS, WANTED, new)
+    message = of(MAIN, objects, IN_SLOW)["conditions"][0]["message"]
+    assert message.startswith("waits to move 4 partitions (8 GiB); approve sha256:")
+
+
+def test_a_plan_that_only_moves_between_log_directories_waits_for_approval() -> None:
+    objects = (MANUAL, *POOLS, WANTED)
+    what = seen(kafka([IN_FAST]))
+    outcome = at_rest(assemble(objects)["main"], what)
+    copy = MoveLogDir("orders", 0, 1, "/d1", "/d2", 1)
+    copies = plan(steps=(copy,))
+    waits = (Wait(WaitReason.APPROVAL_REQUIRED, hash=copies.hash),)
+    found = told(objects, what, replace(outcome, plan=copies, fresh=copies, waits=waits))[MAIN]
+    assert found["plan"]["approval"] == "Waiting"
+    ready = found["conditions"][0]
+    assert ready["reason"] == "WaitingForApproval"
+    assert ready["message"].startswith("waits to move between log directories 1 replica; approve")
 
 
 def test_an_approved_plan_waits_for_what_the_loop_says() -> None:

@@ -140,6 +140,8 @@ class ProblemReason(StrEnum):
     """Fewer brokers of a pool are live than its topics have replicas."""
     PARTITIONS_OFFLINE = "PartitionsOffline"
     """Partitions have no live leader: nobody can read or write them."""
+    ELECTION_PENDING = "ElectionPending"
+    """Partitions have lost their leader, and the controller is to elect one that is in sync."""
     UNDER_MIN_ISR = "UnderMinIsr"
     """Partitions have fewer replicas in sync than `min.insync.replicas`."""
     UNDER_REPLICATED = "UnderReplicated"

@@ -90,6 +90,7 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "NoLiveBroker",
         "TooFewLiveBrokers",
         "PartitionsOffline",
+        "ElectionPending",
         "UnderMinIsr",
         "UnderReplicated",
         "MinIsrUnreachable",

@@ -56,10 +56,11 @@ def problems(desired: Desired, cluster: Cluster, records: Records) -> tuple[Plan
 
 
 _Unhealthy = dict[TopicPartition, tuple[int, ...]]
-"""Partitions in trouble, with the brokers that they miss."""
+"""Partitions in trouble, with the brokers that they miss or may be led by."""
 
 _KINDS: Mapping[ProblemReason, Callable[[Names, tuple[int, ...]], Facts]] = {
     ProblemReason.PARTITIONS_OFFLINE: facts.PartitionsOffline,
+    ProblemReason.ELECTION_PENDING: facts.ElectionPending,
     ProblemReason.UNDER_MIN_ISR: facts.UnderMinIsr,
     ProblemReason.UNDER_REPLICATED: facts.UnderReplicated,
 }
@@ -117,7 +118,7 @@ def _unhealthy_partitions(cluster: Cluster) -> dict[ProblemReason, _Unhealthy]:
 def _trouble(
     partition: Partition, topic: Topic, live: Collection[int], *, moving: bool
 ) -> tuple[ProblemReason, tuple[int, ...]] | None:
-    """What is wrong with a partition, and the brokers that it misses for that.
+    """What is wrong with a partition, and the brokers that it misses or may be led by.
 
     `moving`: a request names it; up to Kafka 2.3 its list has replicas that are being added.
     """
@@ -125,6 +126,9 @@ def _trouble(
     held = partition.isr or partition.replicas
     unknown = leader is None and any(broker in live for broker in held)
     if leader not in live and not unknown and held:
+        eligible = tuple(sorted(broker for broker in isr or () if broker in live))
+        if eligible:
+            return ProblemReason.ELECTION_PENDING, eligible
         dead = tuple(sorted(broker for broker in held if broker not in live))
         return ProblemReason.PARTITIONS_OFFLINE, dead
     if isr is None:

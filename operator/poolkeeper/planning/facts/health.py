@@ -81,6 +81,23 @@ class PartitionsOffline:
 
 
 @frozen
+class ElectionPending:
+    """Partitions whose leader is not live; `eligible`: the live brokers that are in sync."""
+
+    reason: ClassVar = ProblemReason.ELECTION_PENDING
+    partitions: Names
+    eligible: tuple[int, ...]
+
+    def __str__(self) -> str:
+        verb = "has" if self.partitions.total == 1 else "have"
+        one = "one of " if self.eligible[1:] else ""
+        return (
+            f"{_counted(self.partitions.total)} {verb} no leader yet: {self.partitions}; the"
+            f" controller is to elect {one}{_some(self.eligible)}"
+        )
+
+
+@frozen
 class UnderMinIsr:
     """Partitions with fewer replicas in sync than `min.insync.replicas`; `missing`: not in sync."""
 

@@ -44,6 +44,8 @@ _PAST = {"Creating": "Created", "Configuring": "Configured", "Moving": "Moved"}
 _WARNED = frozenset({"Unreachable", "NoController", "BrokersMissing", "TooFewLiveBrokers"})
 _TOLD_ELSEWHERE = frozenset({"Creating", "AdoptionRequired"})
 """What a Topic in place was before: `Created` tells it, or `TopicsAdopted` of the cluster."""
+_SHORT = "ElectionPending"
+"""What a broker's death causes in each Topic for a moment: neither begin nor end is an event."""
 _NO_RECOVERY = frozenset(
     {"AdoptionRequired", "TopicConflict", "WaitingForApproval", "PlanOnly", "Paused", "Unreachable"}
 )
@@ -80,6 +82,8 @@ def _condition(
 def _ready(kind: str, was: Mapping[str, Any], note: str, *, stalled: bool) -> Iterator[StatusEvent]:
     if stalled or was.get("reason") in _WARNED & _BEGUN[kind]:
         yield StatusEvent("Normal", "Recovered", note)
+    elif was.get("reason") == _SHORT:
+        return
     elif was.get("status") == "False" and (kind != "Topic" or was["reason"] not in _TOLD_ELSEWHERE):
         yield StatusEvent("Normal", _PAST.get(was["reason"], "InPlace"), note)
 

@@ -24,8 +24,10 @@ STALLING: Sequence[ProblemReason] = (
     *(_R.CAPACITY_EXCEEDED, _R.HEAL_HELD),
 )
 """What a person must mend, the worst first."""
-PASSING: Sequence[ProblemReason] = (_R.NO_CONTROLLER, _R.TOO_FEW_LIVE_BROKERS, _R.BROKERS_MISSING)
-"""What passes by itself once brokers are back, as in a restart."""
+PASSING: Sequence[ProblemReason] = (
+    *(_R.NO_CONTROLLER, _R.ELECTION_PENDING, _R.TOO_FEW_LIVE_BROKERS, _R.BROKERS_MISSING),
+)
+"""What passes by itself once leaders are elected or brokers are back, as in a restart."""
 _RANK = {reason: rank for rank, reason in enumerate((*STALLING, *PASSING))}
 
 

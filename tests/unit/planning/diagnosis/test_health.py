@@ -101,6 +101,20 @@ def without(*dead: int, **fields: object) -> Cluster:
             id="nor-one-of-a-request-on-old-brokers",
         ),
         pytest.param(
+            replace(WELL, topics={"t": topic("t", partition(0, 9, 1, leader=9, isr=(9, 1)))}),
+            [R.ELECTION_PENDING],
+            {},
+            {"t": [R.ELECTION_PENDING]},
+            id="a-leader-that-died-a-moment-ago",
+        ),
+        pytest.param(
+            replace(WELL, topics={"t": topic("t", partition(0, 9, 1, leader=9, isr=(9,)))}),
+            [R.PARTITIONS_OFFLINE],
+            {},
+            {"t": [R.PARTITIONS_OFFLINE]},
+            id="a-leader-that-nobody-can-follow",
+        ),
+        pytest.param(
             replace(WELL, topics={"t": topic("t", partition(0, 1, 2, leader=None, isr=None))}),
             [],
             {},

@@ -125,6 +125,8 @@ WAITS = {"hash": "sha256:aa", "approval": "Waiting"}
             [("Normal", "Recovered")],
             id="recovered",
         ),
+        pytest.param(TOPIC, IN_PLACE, status("Busy", "ElectionPending"), [], id="leaderless"),
+        pytest.param(TOPIC, status("Busy", "ElectionPending"), IN_PLACE, [], id="led-again"),
         pytest.param(
             POOL,
             status("Busy", "BrokersMissing"),

@@ -7,7 +7,7 @@ import pytest
 
 from builders import without_brokers
 from poolkeeper.model.desired import Culprit
-from poolkeeper.model.topology import Cluster, Controller
+from poolkeeper.model.topology import Cluster, Controller, Topic
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import ObjectKey
 from unit.resources.bodies import kafka, kafka_topic, topic
@@ -20,6 +20,11 @@ WELL = replace(kafka([IN_FAST]), controller=Controller(1, 1))
 
 def without(*dead: int, **fields: Any) -> Cluster:
     return replace(without_brokers(WELL, *dead), **fields)
+
+
+def led_by_the_dead(topic: Topic) -> Topic:
+    """The topic between the death of its leaders and the election of others."""
+    return replace(topic, partitions=tuple(each._replace(leader=9) for each in topic.partitions))
 
 
 def ready(cluster: Cluster, key: ObjectKey, objects: Any = OBJECTS) -> tuple[str, str, str, str]:
@@ -72,6 +77,12 @@ def ready(cluster: Cluster, key: ObjectKey, objects: Any = OBJECTS) -> tuple[str
                 "2 partitions have no leader and are offline",
             ),
             id="a-topic-without-leaders",
+        ),
+        pytest.param(
+            replace(WELL, topics={"orders": led_by_the_dead(WELL.topics["orders"])}),
+            ORDERS,
+            (*("False", "ElectionPending", "Reconciling"), "4 partitions have no leader yet"),
+            id="a-topic-whose-leader-died-a-moment-ago",
         ),
         pytest.param(
             without(1, 2),

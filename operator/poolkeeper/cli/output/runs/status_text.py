@@ -149,7 +149,11 @@ def _health(status: Status) -> str:
 
 def _troubles(status: Status) -> list[str]:
     """What is wrong beside what `health` tells."""
-    told = (ProblemReason.PARTITIONS_OFFLINE, ProblemReason.UNDER_REPLICATED)
+    told = (
+        ProblemReason.PARTITIONS_OFFLINE,
+        ProblemReason.ELECTION_PENDING,
+        ProblemReason.UNDER_REPLICATED,
+    )
     return [
         ": ".join(
             part

@@ -47,7 +47,10 @@ _TOLD_ELSEWHERE = frozenset({"Creating", "AdoptionRequired"})
 _SHORT = "ElectionPending"
 """What a broker's death causes in each Topic for a moment: neither begin nor end is an event."""
 _NO_RECOVERY = frozenset(
-    {"AdoptionRequired", "TopicConflict", "WaitingForApproval", "PlanOnly", "Paused", "Unreachable"}
+    {
+        *("AdoptionRequired", "TopicConflict", "WaitingForApproval", "PlanOnly", "Paused"),
+        *("Unreachable", _SHORT),
+    }
 )
 """What may come after a state in which a person had to act, and is no recovery from it."""
 _BEGUN: Mapping[str, frozenset[str]] = {

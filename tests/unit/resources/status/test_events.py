@@ -128,6 +128,13 @@ WAITS = {"hash": "sha256:aa", "approval": "Waiting"}
         pytest.param(TOPIC, IN_PLACE, status("Busy", "ElectionPending"), [], id="leaderless"),
         pytest.param(TOPIC, status("Busy", "ElectionPending"), IN_PLACE, [], id="led-again"),
         pytest.param(
+            TOPIC,
+            status("Stalled", "PartitionsOffline"),
+            status("Busy", "ElectionPending"),
+            [("Normal", "ElectionPending")],
+            id="about-to-be-led-again",
+        ),
+        pytest.param(
             POOL,
             status("Busy", "BrokersMissing"),
             IN_PLACE,

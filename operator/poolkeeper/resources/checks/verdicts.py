@@ -64,7 +64,7 @@ def verdicts_of(
     declared = parts.declared_pools()
     for topic in parts.topics:
         if topic.sound and (taken := replaced.get(topic.refers)):
-            said = None if topic.deleting else _of_replaced_pool(topic.refers, taken)
+            said = None if topic.deleting else taken
         else:
             said = _topic_verdict(name, parts, declared, topic, namespaces, version)
         if said:
@@ -145,26 +145,35 @@ def _shared_brokers(brokers_by_pools: Mapping[str, Sequence[int]]) -> Verdict:
     )
 
 
-def _replaced_pools(pools: Sequence[CustomResource]) -> Mapping[str, Sequence[str]]:
-    """The pools that are being deleted, of which other pools have brokers, and those pools."""
+def _replaced_pools(pools: Sequence[CustomResource]) -> Mapping[str, Verdict]:
+    """The pools that are being deleted, of which other pools have brokers: what Topics are told."""
     going = [(p.name, p.spec) for p in pools if p.deleting and isinstance(p.spec, ResourcePoolSpec)]
     if not going:
         return {}
     staying = [
         (p.name, p.spec) for p in pools if not p.deleting and isinstance(p.spec, ResourcePoolSpec)
     ]
-    taken = {
-        name: sorted(other for other, theirs in staying if {*spec.brokers} & {*theirs.brokers})
-        for name, spec in going
-    }
-    return {name: others for name, others in taken.items() if others}
+    found = {}
+    for name, spec in going:
+        own = {*spec.brokers}
+        takers = {other: own & {*theirs.brokers} for other, theirs in staying}
+        others = sorted(other for other, brokers in takers.items() if brokers)
+        if others:
+            taken = sorted({broker for brokers in takers.values() for broker in brokers})
+            found[name] = _of_replaced_pool(name, others, taken, whole=len(taken) == len(own))
+    return found
 
 
-def _of_replaced_pool(pool: str, others: Sequence[str]) -> Verdict:
-    message = (
-        f"spec.poolRef: ResourcePool {pool} is being deleted, its brokers are those of"
-        f" {', '.join(others)} now; name another pool"
-    )
+def _of_replaced_pool(
+    pool: str, others: Sequence[str], taken: Sequence[int], *, whole: bool
+) -> Verdict:
+    """What Topics of the pool are told; `whole`: whether all of its brokers are taken."""
+    many = "s" if taken[1:] else ""
+    some = f"broker{many} {few(taken, grouped=False)}"
+    whose = f"its brokers are those of {', '.join(others)} now"
+    if not whole:
+        whose = f"{some} of it belong{'' if many else 's'} to {', '.join(others)} now"
+    message = f"spec.poolRef: ResourcePool {pool} is being deleted, {whose}; name another pool"
     return Verdict("NoSuchPool", message)
 
 

@@ -278,6 +278,24 @@ def test_a_pool_that_is_being_deleted_gives_its_brokers_to_the_pool_that_names_t
     }
 
 
+@pytest.mark.parametrize(
+    ("brokers", "whose"),
+    [
+        pytest.param((3, 4), "broker 3 of it belongs to quick now", id="one"),
+        pytest.param((2, 3, 4), "brokers 2, 3 of it belong to quick now", id="two"),
+        pytest.param((1, 2, 3, 4), "its brokers are those of quick now", id="all"),
+    ],
+)
+def test_a_topic_of_a_pool_that_is_being_deleted_is_told_which_brokers_others_have(
+    brokers: tuple[int, ...], whose: str
+) -> None:
+    late = topic("late", "fast")
+    old, new = pool("fast", 1, 2, 3, deleting=True), pool("quick", *brokers)
+    assert verdicts(assembly(MAIN, old, new, late))["Topic shop/late"].message == (
+        f"spec.poolRef: ResourcePool fast is being deleted, {whose}; name another pool"
+    )
+
+
 def test_a_topic_does_not_go_to_another_cluster() -> None:
     second = kafka_cluster("second", connect="zk:2181/second")
     far = pool("far", 1, cluster="second")

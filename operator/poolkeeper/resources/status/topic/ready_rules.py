@@ -135,7 +135,7 @@ def _elsewhere_text(at: TopicSituation) -> str:
 def _if_blocked(at: TopicSituation) -> ReadyCondition | None:
     of_config = [p for p in at.plan_work.problems if p.reason in _OF_CONFIG]
     problem = blocking_problem(of_config or at.plan_work.problems)
-    if problem is None or (not of_config and (at.plan_work.steps or at.plan_work.moves)):
+    if problem is None or (not of_config and (at.plan_work.steps or at.plan_work.needed)):
         return None
     return ReadyCondition(ReadyStatus.STALLED, _blocked_reason(problem), problem.message)
 

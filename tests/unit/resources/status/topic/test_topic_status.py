@@ -373,3 +373,11 @@ def test_nobody_is_asked_to_approve_that_a_topic_shrinks() -> None:
     assert ready["message"].endswith(
         "to set config retention.ms; its 4 partitions stay, as partitions never shrink"
     )
+
+
+def test_balance_alone_hides_nothing_that_a_person_must_mend() -> None:
+    crowded = kafka_topic("orders", *[(1, 2)] * 12)
+    fewer = topic("orders", "fast", partitions=2, replicationFactor=2)
+    ready = of(ORDERS, (AUTO, *POOLS, fewer), crowded, orders="shop/orders")["conditions"][0]
+    assert ready["reason"] == "Impossible"
+    assert ready["message"] == "stays at 12 partitions instead of 2: partitions never shrink"

@@ -57,7 +57,7 @@ def late_text(reason: LateReason) -> str:
 _LATE: Mapping[LateReason, str] = {
     LateReason.HELD_UP: "something blocks it",
     LateReason.RATE_LOWERED: "the throttle is lower than the plan assumed",
-    LateReason.SLOWER: "replicas are copied more slowly than the throttle allows",
+    LateReason.SLOWER: "replicas are copied more slowly than the plan assumed",
 }
 
 _RATES: Mapping[RateReason, str] = {

@@ -13,7 +13,7 @@ class LateReason(StrEnum):
     RATE_LOWERED = "RateLowered"
     """The throttle is lower than the plan assumed."""
     SLOWER = "Slower"
-    """Neither: replicas are copied at less than the throttle allows, or more was written."""
+    """Neither: replicas are copied at less than the plan assumed, or more was written."""
 
 
 @frozen

@@ -89,7 +89,7 @@ def test_the_view_has_facts_a_bar_brokers_and_moves():
         "throttle    1 MiB/s a broker",
         "time        1 min 30 s of 1 min 40 s predicted; 40 s late: replicas are copied more slowly"
         " than the",
-        "            throttle allows",
+        "            plan assumed",
         "",
         " 50 % ━━━━━━━━━━━━━━━━━━━━                     1 MiB/s, about 40 s left",
         "",

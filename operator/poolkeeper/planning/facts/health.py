@@ -139,8 +139,9 @@ class MinIsrUnreachable:
     needed: int
 
     def __str__(self) -> str:
+        verb = "is" if self.factor == 1 else "are"
         return (
-            f"{counted(self.factor, 'replica')} are fewer than min.insync.replicas"
+            f"{counted(self.factor, 'replica')} {verb} fewer than min.insync.replicas"
             f" ({self.needed}), so that producers with acks=all always fail: raise"
             f" replicationFactor, or lower min.insync.replicas to {self.factor} at most"
         )

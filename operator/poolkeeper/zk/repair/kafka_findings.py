@@ -5,6 +5,7 @@ write it back from memory. The next controller reads what is mended.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import PurePosixPath
 
 from poolkeeper.errors import Refused
 from poolkeeper.model.execution.runs import Run
@@ -159,7 +160,7 @@ def _left_alone(examined: Examined, told: Collection[str]) -> Iterator[Finding]:
     """Yield the topics that a reading takes for damaged by something that `told` does not name."""
     for name, why in sorted(examined.reading.cluster.damaged.items()):
         path, config = znodes.topic(name), znodes.topic_config(name)
-        if not any(each in (path, config) or each.startswith(f"{path}/") for each in told):
+        if not any(each == config or PurePosixPath(each).is_relative_to(path) for each in told):
             effect = "the topic is left alone until the node is written by hand, or it is deleted"
             yield Finding(path, why.removeprefix(f"{path}: "), Remedy.NONE, effect)
 

@@ -5,7 +5,7 @@ clusters back, an error of the pass, a run under way, and else the plan: nothing
 waits for.
 """
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from poolkeeper.model.execution.outcomes import Outcome, Progress
 from poolkeeper.model.execution.punctuality import Punctuality
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import Wait, blocks, in_order
+from poolkeeper.model.execution.waits import Wait, in_order
 from poolkeeper.model.names import ABANDON, DELETION
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.specs import Mode
@@ -252,20 +252,14 @@ def late(found: Punctuality) -> str:
     return f"{about(coarse_seconds(found.late_s))} late: {wording.late_text(found.reason)}"
 
 
-def run_delay(outcome: Outcome, topics: Collection[str]) -> str:
-    """What the moves of these topics wait for, or else why the run is late; nothing if neither.
+def run_delay(outcome: Outcome, waits: Iterable[Wait]) -> str:
+    """What moves wait for, by these waits, or else why the run is late; nothing if neither.
 
-    Partitions of other topics are left out. By how much the run is late is told by the KafkaCluster
-    alone: each Topic would be written again and again.
+    By how much the run is late is told by the KafkaCluster alone: each Topic would be written again
+    and again.
     """
-    own = (
-        replace(wait, partitions=tuple(p for p in wait.partitions if p.topic in topics))
-        for wait in outcome.waits
-        if blocks(wait)
-    )
-    waits = in_order(wait for wait in own if wait.partitions)
-    if waits:
-        return f"waits: {few(wording.sentences(waits), 2)}"
+    if found := in_order(waits):
+        return f"waits: {few(wording.sentences(found), 2)}"
     return "" if outcome.progress is None else _late_run(outcome.progress)
 
 

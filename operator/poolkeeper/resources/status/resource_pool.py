@@ -13,7 +13,12 @@ from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.cluster_conditions import run_delay
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
 from poolkeeper.resources.status.health import in_place_condition
-from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs, TopicWork
+from poolkeeper.resources.status.status_inputs import (
+    PlannedWork,
+    StatusInputs,
+    TopicWork,
+    waits_of,
+)
 from poolkeeper.resources.status.wording import coarse, count, few, kept_by_others
 
 STEPS = 20
@@ -113,7 +118,8 @@ def _progress_condition(
         done = coarse(running.arrived, running.moves, STEPS)
         message = f"moving: {done} of {count(running.moves, 'partition')}"
         homes = inputs.standings.homes
-        why = run_delay(outcome, {topic for topic, home in homes.items() if home == pool})
+        topics = {topic for topic, home in homes.items() if home == pool}
+        why = run_delay(outcome, waits_of(outcome.waits, topics))
         said = [message, *emptying, *([why] if why else ())]
         return ReadyCondition(ReadyStatus.RECONCILING, "Moving", "; ".join(said))
     if not emptying and not planned.needed:

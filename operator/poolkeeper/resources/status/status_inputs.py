@@ -5,16 +5,18 @@ unchanged. `PlannedWork` is the outcome of one pass, by topic.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution import wait_reasons, waits
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step, Urgency
 from poolkeeper.model.problems import ProblemReason, awaits_next_plan
 from poolkeeper.model.specs import ApprovalPolicy, Mode, TopicSpec
+from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.diagnosis.health import ClusterHealth, cluster_health
 from poolkeeper.planning.parts.choose import is_free
 from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, adoption_requests
@@ -118,6 +120,7 @@ class TopicWork:
     """What a plan does to one topic.
 
     `arrived` counts the moves that are done. `targets`: the brokers that replicas move to.
+    `waits`: what moves of the run wait for, with the partitions of this topic alone.
     """
 
     moves: int = 0
@@ -128,6 +131,7 @@ class TopicWork:
     steps: list[Step] = field(default_factory=list)
     problems: list[PlanProblem] = field(default_factory=list)
     targets: set[int] = field(default_factory=set)
+    waits: list[Wait] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -164,6 +168,7 @@ def work_of(desired: Desired, outcome: Outcome) -> PlannedWork:
         work.approval = _approval(desired, outcome, outcome.plan, running=running)
     if outcome.plan is not None and outcome.progress is not None:
         work.run_work = _work_of_run(outcome.plan, outcome.progress.arrived)
+        _add_waits(work.run_work, outcome.waits)
     work.plan_work = _work_of_plan(latest, outcome.problems)
     work.leaving = _leaving(outcome, latest)
     work.needed = any(each.needed or each.steps for each in work.plan_work.values())
@@ -176,6 +181,23 @@ def _work_of_run(plan: Plan, arrived: Collection[int]) -> dict[str, TopicWork]:
     for index, move in enumerate(plan.moves):
         _count(found.setdefault(move.topic, TopicWork()), move, done=index in arrived)
     return found
+
+
+def _add_waits(work: Mapping[str, TopicWork], found: Iterable[Wait]) -> None:
+    """Give each topic of the run what its moves wait for."""
+    for wait in filter(waits.blocks, found):
+        own: dict[str, list[TopicPartition]] = {}
+        for partition in wait.partitions:
+            own.setdefault(partition.topic, []).append(partition)
+        for name in own.keys() & work.keys():
+            work[name].waits.append(replace(wait, partitions=tuple(own[name])))
+
+
+def waits_of(found: Iterable[Wait], topics: Collection[str]) -> Iterator[Wait]:
+    """What blocks moves of these topics, without partitions of others."""
+    for wait in filter(waits.blocks, found):
+        if own := tuple(each for each in wait.partitions if each.topic in topics):
+            yield replace(wait, partitions=own)
 
 
 def _work_of_plan(plan: Plan | None, problems: Iterable[PlanProblem]) -> dict[str, TopicWork]:

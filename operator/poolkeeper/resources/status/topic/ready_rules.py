@@ -123,7 +123,7 @@ def _if_moving(at: TopicSituation) -> ReadyCondition | None:
     message = ", ".join(parts)
     if at.elsewhere:
         message = f"{message}; then into pool {at.spec.pool}"
-    if why := run_delay(at.outcome, {at.spec.topic}):
+    if why := run_delay(at.outcome, at.run_work.waits):
         message = f"{message}; {why}"
     return ReadyCondition(ReadyStatus.RECONCILING, "Moving", message)
 

@@ -58,7 +58,7 @@ def test_an_entry_that_poisons_the_next_controller_is_named_and_never_read(
     sandbox, other = kafka(version), f"{topic_name}-other"
     create(sandbox, topic_name, (1, 2), (1, 2))
     create(sandbox, other, (1, 2))
-    traffic.fill(sandbox.bootstrap, {topic_name: 2}, 6 * MIB)
+    traffic.fill(sandbox.bootstrap, {topic_name: 2}, 12 * MIB)  # seconds, on a busy machine as well
     wanted = desired(topic_name, other, execution=SLOW)
     moves = [
         move(sandbox, topic_name, 0, (1, 2), (3, 2)),

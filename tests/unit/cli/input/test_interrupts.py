@@ -2,17 +2,34 @@
 
 import os
 import signal
+import time
+from collections.abc import Iterator
 
 import pytest
 
 from poolkeeper.cli.input import interrupts
 
+ARRIVES_S = 10.0
+
+
+@pytest.fixture(autouse=True)
+def heeds_all() -> Iterator[None]:
+    """What starts the tests may ignore a signal, as `nohup` does, and so would they."""
+    before = {number: signal.getsignal(number) for number in interrupts.NUMBERS}
+    for number, handler in before.items():
+        if handler == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
 
 def swallow(number):
     """What kazoo and kafka-python do with whatever is raised in them."""
+    until_s = time.monotonic() + ARRIVES_S
     try:
         os.kill(os.getpid(), number)
-        while True:
+        while time.monotonic() < until_s:
             pass
     except BaseException:  # noqa: BLE001 - that is the point
         return

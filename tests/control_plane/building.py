@@ -2,9 +2,9 @@
 
     python3 tests/control_plane/building.py [control-plane|helm|promtool|versitygw|all]
 
-Distributions have no current API server, so it is compiled from source (`main.go`): on two cores
-some three minutes of an otherwise idle machine, once. `make test` therefore starts this first, in
-the background; it needs a Python and Go, but neither the virtual environment nor anything of ours.
+Distributions have no current API server, so it is compiled from source (`main.go`), once: that
+takes ten minutes of one processor. `make test` therefore starts this first, in the background; it
+needs a Python and Go, but neither the virtual environment nor anything of ours.
 Whoever needs a program asks for it by function, and waits or learns here why it cannot be had.
 
 * the control plane, from the Go module in this folder, in `control-plane/HASH/`, kubectl included
@@ -41,7 +41,7 @@ GO_TIMEOUT_S = 2400.0
 APT_TIMEOUT_S = 300.0
 GO_FLAGS = "-trimpath -buildvcs=false '-gcflags=all=-dwarf=false -l'"
 """No tables for debuggers and nothing inlined: a third less to compile, all programs alike, so that
-they share what is compiled. Servers of tests are little slower by it."""
+they share what is compiled. What a server does takes a quarter more by it."""
 VERSION_PACKAGE = "k8s.io/component-base/version"
 
 

@@ -3,8 +3,8 @@
 A folder stands for all `*.yaml`, `*.yml` and `*.json` files in it and its folders. Hidden files and
 folders are skipped: `.git`, and the old versions that Kubernetes keeps in its mounts. Links to
 files and to folders are followed: in a mount whose items have paths, a folder is a link. A file or
-folder that is reached twice is read once. A link that leads nowhere, and may have led to a folder,
-counts as a file that cannot be read: what was declared there is not taken back in silence.
+folder that is reached twice is read once. A link that leads nowhere counts as a file that cannot be
+read: it may have led to a folder, and what was declared there is not taken back in silence.
 """
 
 import os
@@ -93,13 +93,12 @@ def _files(path: Path) -> Iterator[str]:
         inner[:] = sorted(name for name in inner if not name.startswith("."))
         for name in sorted(names):
             found = Path(folder, name)
-            if not name.startswith(".") and (name.endswith(SUFFIXES) or _led_to_a_folder(found)):
+            if not name.startswith(".") and (name.endswith(SUFFIXES) or _leads_nowhere(found)):
                 yield str(found)
 
 
-def _led_to_a_folder(path: Path) -> bool:
-    """Whether it is a link that leads nowhere, of a name as folders have it."""
-    return not path.suffix and path.is_symlink() and not path.exists()
+def _leads_nowhere(path: Path) -> bool:
+    return path.is_symlink() and not path.exists()
 
 
 def _text(name: str) -> str | Problem:

@@ -101,10 +101,13 @@ def test_links_to_folders_are_followed_and_nothing_is_read_twice(tmp_path: Path)
     assert looks(mount) != before
 
 
-def test_a_link_to_a_folder_that_is_gone_takes_nothing_back_in_silence(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["team", "team-1.0"])
+def test_a_link_to_a_folder_that_is_gone_takes_nothing_back_in_silence(
+    tmp_path: Path, name: str
+) -> None:
     (tmp_path / "a.yaml").write_text("a: 1")
-    (tmp_path / "notes.md").symlink_to("nowhere")
-    (tmp_path / "team").symlink_to("nowhere")
+    (tmp_path / ".hidden").symlink_to("nowhere")
+    (tmp_path / name).symlink_to("nowhere")
     found, problems = files.texts([tmp_path])
     assert [*found] == [str(tmp_path / "a.yaml")]
-    assert [problem.file for problem in problems] == [str(tmp_path / "team")]
+    assert [problem.file for problem in problems] == [str(tmp_path / name)]

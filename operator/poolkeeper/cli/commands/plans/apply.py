@@ -16,7 +16,7 @@ from typing import TextIO
 import click
 
 from poolkeeper import wording
-from poolkeeper.cli.commands.plans import operator_approval, plan_output
+from poolkeeper.cli.commands.plans import operator_approval, plan_output, reviewed_plan
 from poolkeeper.cli.commands.plans import plan as planning_command
 from poolkeeper.cli.commands.plans.operator_approval import ApprovalProgress
 from poolkeeper.cli.commands.plans.plan_output import Beside
@@ -41,10 +41,8 @@ from poolkeeper.model.execution.throttles import Throttled
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, LoadSource, Mode
-from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.gates import gates
-from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.reassignments import requests, stalls
 from poolkeeper.planning.run_state.reassignments.lost_runs import LostRun
 from poolkeeper.planning.run_state.throttling import left_throttles
@@ -132,7 +130,7 @@ def apply(
     assert desired is not None, "this command takes manifests only"
     if desired.cluster.mode in (Mode.PAUSED, Mode.ROLL_BACK):
         raise Refused(f"KafkaCluster {target.name}: spec.mode is {desired.cluster.mode.value}")
-    reviewed = None if file is None else _read(file)  # before anything is connected to
+    reviewed = None if file is None else reviewed_plan.read(file)  # before anything is connected to
     command = ApplyOptions(
         target, desired, file, reviewed, yes, prune, output, audit_log, address.words
     )
@@ -213,7 +211,8 @@ def _choose_plan(
         return plan_to_approve.renew(
             PendingPlan(operator_plan), plan, command.desired, observed
         ), False
-    plan = _still_fitting(command, command.reviewed, observed, wanted)
+    plan = command.reviewed
+    reviewed_plan.require_fit(plan, str(command.file), command.desired, observed, wanted)
     by_operator = before.holder is not None and before.holder.what == OPERATOR
     if by_operator and operator_plan is not None and operator_plan.hash != plan.hash:
         raise StalePlan(
@@ -221,34 +220,6 @@ def _choose_plan(
             f" {command.line('show', operator_plan.hash)}, then approve that"
         )
     return plan, False
-
-
-def _still_fitting(
-    command: ApplyOptions, plan: Plan, observed: Observation, fingerprint: str
-) -> Plan:
-    """Return the plan of the file, if it still fits what is declared and live.
-
-    `fingerprint`: the fingerprint of what is declared now.
-    """
-    file = command.file
-    if plan.cluster != command.target.name:
-        raise StalePlan(f"{file} is a plan for cluster {plan.cluster}")
-    if plan.fingerprint != fingerprint:
-        raise StalePlan(
-            f"{file} was made for other manifests, or with other brokers gone: plan again"
-        )
-    if drifts := step_progress.staleness(plan, observed.cluster):
-        raise StalePlan("the cluster changed since the plan was made", facts=drifts)
-    audit.enforce(plan, command.desired, observed.cluster, observed.records, observed.gone)
-    return plan
-
-
-def _read(file: Path) -> Plan:
-    try:
-        body = file.read_bytes()
-    except OSError as error:
-        raise Refused(f"{file}: cannot be read ({error.strerror})") from error
-    return plan_json.decode(body, str(file))
 
 
 def _end_other_run(

@@ -1,0 +1,38 @@
+"""The plan of a file, which somebody has reviewed: carried out as it stands, or not at all."""
+
+from pathlib import Path
+
+from poolkeeper.errors import Refused, StalePlan
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.plans import Plan
+from poolkeeper.planning.audit import audit
+from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state.progress import step_progress
+from poolkeeper.reconcile.observe.observation import Observation
+
+
+def read(file: Path) -> Plan:
+    """Return the plan; raises as `plan_json.decode`, and `Refused` if the file cannot be read."""
+    try:
+        body = file.read_bytes()
+    except OSError as error:
+        raise Refused(f"{file}: cannot be read ({error.strerror})") from error
+    return plan_json.decode(body, str(file))
+
+
+def require_fit(
+    plan: Plan, file: str, desired: Desired, observed: Observation, fingerprint: str
+) -> None:
+    """Raise `StalePlan` or `Refused` unless the plan fits what is declared and live.
+
+    `fingerprint`: of what is declared now.
+    """
+    if plan.cluster != desired.cluster.name:
+        raise StalePlan(f"{file} is a plan for cluster {plan.cluster}")
+    if plan.fingerprint != fingerprint:
+        raise StalePlan(
+            f"{file} was made for other manifests, or with other brokers gone: plan again"
+        )
+    if drifts := step_progress.staleness(plan, observed.cluster):
+        raise StalePlan("the cluster changed since the plan was made", facts=drifts)
+    audit.enforce(plan, desired, observed.cluster, observed.records, observed.gone)

@@ -3,7 +3,8 @@
 A search asks again and again which replicas of a broker may go where, and between two questions
 only one of them moved. So what a broker holds is gathered once, from the lists of all partitions,
 and every move corrects it. Brokers and racks are small integers here, which are compared many at a
-time.
+time. What several brokers hold is compared at once (`joined`), as each array costs more than the
+few replicas in it.
 """
 
 from collections.abc import Sequence
@@ -21,10 +22,10 @@ Small = npt.NDArray[np.int32]
 _COLUMNS = 6
 
 
-class HeldReplicas:
-    """The replicas of a broker that the laws of placement let go; moves update them.
+class ReplicaColumns:
+    """Replicas that the laws of placement let go, of one broker after another.
 
-    `row`, `slot`: where they stand; rows ascend.
+    `row`, `slot`: where they stand; the rows of a broker ascend.
     `topic`, `spread`: the row's topic, and which bounds of racks hold.
     `cost`: what the plan pays for another replica of the row.
     `new`: 1, or 0 for rows of partitions that the plan creates.
@@ -36,19 +37,15 @@ class HeldReplicas:
     `moved`: 1 if the plan has paid for it already, because it was found elsewhere; else 0.
     """
 
-    def __init__(
-        self, broker: int, rack: int, least: Ints, numbers: Sequence[Ints], places: Sequence[Small]
-    ) -> None:
-        """`least`: by spread, the fewest replicas that the broker's rack must keep of a row.
+    def __init__(self, numbers: Ints, places: Small) -> None:
+        """`numbers`: row, slot, topic, spread, cost, new, and what they count.
 
-        `numbers`: row, slot, topic, spread, cost, new, and what they count.
         `places`: lists, racks, found.
         """
-        self._broker, self._rack, self._least = broker, rack, least
-        self._hold(np.vstack(numbers), np.vstack(places))
-        self.there = np.ones(len(self.row), dtype=bool)
-        self.moved = (~any_equal(self.found, broker)).astype(np.int8)
-        self.leaves_rack: Bools = self._may_leave_rack(slice(None))
+        self._hold(numbers, places)
+        self.there: Bools = np.ones(len(self.row), dtype=bool)
+        self.leaves_rack: Bools = self.there.copy()
+        self.moved: npt.NDArray[np.int8] = np.zeros(len(self.row), dtype=np.int8)
 
     def _hold(self, numbers: Ints, places: Small) -> None:
         """Name the columns."""
@@ -56,6 +53,37 @@ class HeldReplicas:
         self.row, self.slot, self.topic, self.spread, self.cost, self.new = numbers[:_COLUMNS]
         self.value: Ints = numbers[_COLUMNS:]
         self.lists, self.racks, self.found = np.split(places, 3)
+
+
+def joined(held: Sequence[ReplicaColumns]) -> ReplicaColumns:
+    """What these brokers hold, one after another."""
+    if len(held) == 1:
+        return held[0]
+    found = ReplicaColumns(
+        np.concatenate([each._numbers for each in held], axis=1),
+        np.concatenate([each._places for each in held], axis=1),
+    )
+    found.there, found.leaves_rack, found.moved = (
+        np.concatenate(columns)
+        for columns in zip(*((e.there, e.leaves_rack, e.moved) for e in held), strict=True)
+    )
+    return found
+
+
+class HeldReplicas(ReplicaColumns):
+    """The replicas of a broker that the laws of placement let go; moves update them."""
+
+    def __init__(
+        self, broker: int, rack: int, least: Ints, numbers: Sequence[Ints], places: Sequence[Small]
+    ) -> None:
+        """`least`: by spread, the fewest replicas that the broker's rack must keep of a row.
+
+        `numbers`, `places`: the columns of `ReplicaColumns`.
+        """
+        super().__init__(np.vstack(numbers), np.vstack(places))
+        self._broker, self._rack, self._least = broker, rack, least
+        self.moved = (~any_equal(self.found, broker)).astype(np.int8)
+        self.leaves_rack = self._may_leave_rack(slice(None))
 
     def _may_leave_rack(self, places: slice) -> Bools:
         left = count_equal(self.racks[:, places], self._rack) - 1
@@ -93,9 +121,9 @@ class HeldReplicas:
                 np.insert(self._numbers, place, number, axis=1),
                 np.insert(self._places, place, where, axis=1),
             )
-            self.there, self.leaves_rack, self.moved = (
-                np.insert(column, place, 0) for column in (self.there, self.leaves_rack, self.moved)
-            )
+            self.there = np.insert(self.there, place, 0)
+            self.leaves_rack = np.insert(self.leaves_rack, place, 0)
+            self.moved = np.insert(self.moved, place, 0)
         self._numbers[:, place], self._places[:, place] = number, where
         self.there[place] = True
         self.moved[place] = not (self.found[:, place] == self._broker).any()
@@ -103,16 +131,16 @@ class HeldReplicas:
         self.leaves_rack[only] = self._may_leave_rack(only)
 
 
-def any_equal(columns: Small, value: int) -> Bools:
-    """By row, whether any column has that value."""
+def any_equal(columns: Small, value: int | Ints) -> Bools:
+    """By row, whether any column has that value, or the row's."""
     found: Bools = columns[0] == value
     for column in columns[1:]:
         found |= column == value
     return found
 
 
-def count_equal(columns: Small, value: int) -> npt.NDArray[np.int8]:
-    """By row, how many columns have that value."""
+def count_equal(columns: Small, value: int | Ints) -> npt.NDArray[np.int8]:
+    """By row, how many columns have that value, or the row's."""
     count: npt.NDArray[np.int8] = (columns[0] == value).astype(np.int8)
     for column in columns[1:]:
         count += column == value

@@ -10,8 +10,10 @@ Of the steps between two brokers the search takes the one of least cost per exce
 of a step is what it adds to the cost of the whole plan. A replica that the plan has moved already
 goes elsewhere for nothing, and one that returns to where it was found has a negative cost. So a
 step often only changes *which* replicas move. A goal that would take hundreds of steps from one
-broker is not pursued; a law is. The worst broker comes first, and its partners in order of room.
-The search ends when no broker outside its band has a step.
+broker is not pursued, nor a law that would take thousands: where one partition alone is larger than
+a disk, exchanges could bring its broker nearer by a MiB each for ever. The worst broker comes
+first, and its partners in order of room, up to a number that is enough in large clusters. The
+search ends when no broker outside its band has a step.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,24 +27,41 @@ from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.constraints.measures import LoadMeasure
 from poolkeeper.planning.goals.held_replicas import (
     HeldReplicas,
+    ReplicaColumns,
     ReplicaPlaces,
     Small,
     any_equal,
     count_equal,
+    joined,
 )
 from poolkeeper.planning.goals.replica_swaps import (
+    LAW_STEPS_MAX,
     NO_CANDIDATES,
     REPLICA_MIB,
     STEPS_MAX,
     Candidates,
+    Pairs,
     ReplicaSwap,
     SwapChoice,
 )
 from poolkeeper.planning.goals.topic_counts import TopicCounts
-from poolkeeper.planning.problem.arrays import NONE, Ints
+from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _COMPARED = 4
+"""Partners with a step that are compared."""
+
+_PARTNERS_MAX = 160
+"""Partners that are looked at, those with most room: in a large cluster some of them has a step."""
+
+_TOGETHER_MAX = 64
+"""Partners that are looked at together."""
+
+_REPLICAS_MAX = 16_000
+"""Replicas of them that are looked at together, if they hold as many as the broker itself."""
+
+_SUMS_MAX = 2**62
+"""Numbers of pairs and sizes are one number; it has to be below this."""
 
 
 @frozen
@@ -130,7 +149,9 @@ class _Search:
         # The number of moves by broker, and the best steps known at that number.
         self.changes = [0] * len(problem.brokers)
         self.known: dict[tuple[int, int], tuple[tuple[int, int], ReplicaSwap | None]] = {}
-        self.brokers: list[int] = np.flatnonzero(problem.eligible).tolist()
+        self.brokers = np.flatnonzero(problem.eligible)
+        largest = int(self.value[0].max(initial=0)) + 2
+        self.together = max(1, min(_TOGETHER_MAX, _SUMS_MAX // largest))
         self.places = ReplicaPlaces(self.lists.T, len(problem.brokers))
         self.held: dict[int, HeldReplicas] = {}
 
@@ -159,66 +180,89 @@ class _Search:
                 self._take(step)
                 moved, left = True, left - 1
 
-    def _excess(self, broker: int) -> int:
-        above = int(self.load[0, broker] - self.high[0, broker])
-        below = int(self.low[0, broker] - self.load[0, broker])
-        return above if above > 0 else -max(below, 0)
+    def _outside(self) -> Ints:
+        """By broker, how far it lies above its band; below it the number is negative."""
+        load, low, high = self.load[0], self.low[0], self.high[0]
+        outside: Ints = np.where(load > high, load - high, np.minimum(load - low, 0))
+        return outside
 
     def _worst(self, stuck: set[int]) -> int | None:
-        outside = [
-            (-abs(excess), broker)
-            for broker in self.brokers
-            if broker not in stuck and (excess := self._excess(broker))
-        ]
-        return min(outside)[1] if outside else None
+        outside = np.abs(self._outside())
+        outside[~self.problem.eligible] = 0
+        outside[list(stuck)] = 0
+        worst = int(outside.argmax()) if len(outside) else 0
+        return worst if len(outside) and outside[worst] else None
 
     def _steps(self, broker: int) -> Iterator[ReplicaSwap]:
         """The best step with each partner that has one, the partners with most room first."""
-        gives = self._excess(broker) > 0
-        room = self.load[0] / np.maximum(self.share, 1) if gives else None
-        if room is None:
-            room = -self.load[0] / np.maximum(self.share, 1)
-        for partner in sorted(self.brokers, key=lambda other: (room[other], other)):
-            if partner != broker:
-                pair = (broker, partner) if gives else (partner, broker)
-                step = self._known_best(*pair)
-                if step is not None:
-                    yield step
+        gives = bool(self.load[0, broker] > self.high[0, broker])
+        used = self.load[0] / np.maximum(self.share, 1)
+        partners = self.brokers[np.argsort((used if gives else -used)[self.brokers], kind="stable")]
+        partners = partners[partners != broker][:_PARTNERS_MAX]
+        most = max(1, _REPLICAS_MAX // max(1, len(self._held(broker).row)))
+        most = min(most, self.together)
+        first, count = 0, min(_COMPARED, most)
+        while first < len(partners):
+            known = self._known_best(broker, partners[first : first + count].tolist(), gives=gives)
+            yield from [step for step in known if step is not None]
+            first, count = first + count, min(4 * count, most)
 
-    def _known_best(self, giver: int, taker: int) -> ReplicaSwap | None:
+    def _known_best(
+        self, broker: int, partners: Sequence[int], *, gives: bool
+    ) -> list[ReplicaSwap | None]:
         """Do the same as `_best`, from a cache unless a move concerns one of both brokers."""
-        now = self.changes[giver], self.changes[taker]
-        known = self.known.get((giver, taker))
-        if known is None or known[0] != now:
-            known = self.known[giver, taker] = now, self._best(giver, taker)
-        return known[1]
+        pairs = [(broker, other) if gives else (other, broker) for other in partners]
+        now = [(self.changes[giver], self.changes[taker]) for giver, taker in pairs]
+        known = [self.known.get(pair) for pair in pairs]
+        new = [n for n, found in enumerate(known) if found is None or found[0] != now[n]]
+        if new:
+            found = self._best(np.array([pairs[n] for n in new]).T)
+            for n, step in zip(new, found, strict=True):
+                self.known[pairs[n]] = now[n], step
+        return [self.known[pair][1] for pair in pairs]
 
-    def _best(self, giver: int, taker: int) -> ReplicaSwap | None:
-        load, low, high = self.load, self.low, self.high
-        most = int(min(load[0, giver] - low[0, giver], high[0, taker] - load[0, taker]))
-        need = max(self._excess(giver), 0), max(-self._excess(taker), 0)
-        least = 0.0 if self.is_law else max(need) / STEPS_MAX
-        if most <= 0 or min(most, need[0]) + min(most, need[1]) < least:
-            return None
-        # The net amount that may move, by measure, so that none gets worse on either side.
+    def _best(self, pairs: Ints) -> list[ReplicaSwap | None]:
+        """The best step of each pair, if any; `pairs`: givers and takers, one of them the same."""
+        given, taken = pairs
+        load, low, high, outside = self.load, self.low, self.high, self._outside()
+        most = np.minimum(load[0, given] - low[0, given], high[0, taken] - load[0, taken])
+        above, below = np.maximum(outside[given], 0), np.maximum(-outside[taken], 0)
+        least = np.maximum(above, below) / (LAW_STEPS_MAX if self.is_law else STEPS_MAX)
+        gain = np.minimum(most, above) + np.minimum(most, below)
+        at = ((most > 0) & (gain >= least)).nonzero()[0]
+        steps: list[ReplicaSwap | None] = [None] * len(given)
+        if len(at):
+            some = self._pairs(given[at], taken[at], most[at], above[at], below[at], least[at])
+            for place, step in zip(at.tolist(), self._best_of(some), strict=True):
+                steps[place] = step
+        return steps
+
+    def _pairs(
+        self, givers: Ints, takers: Ints, most: Ints, above: Ints, below: Ints, least: Floats
+    ) -> Pairs:
+        """The net amount that may move, by measure, so that none gets worse on either side."""
+        gives, takes = self.load[:, givers], self.load[:, takers]
         up = np.minimum(
-            load[:, giver] - np.minimum(low[:, giver], load[:, giver]),
-            np.maximum(high[:, taker], load[:, taker]) - load[:, taker],
+            gives - np.minimum(self.low[:, givers], gives),
+            np.maximum(self.high[:, takers], takes) - takes,
         )
         down = np.maximum(
-            load[:, giver] - np.maximum(high[:, giver], load[:, giver]),
-            np.minimum(low[:, taker], load[:, taker]) - load[:, taker],
+            gives - np.maximum(self.high[:, givers], gives),
+            np.minimum(self.low[:, takers], takes) - takes,
         )
         up[0], down[0] = most, 1
-        given = self._candidates(giver, taker)
+        return Pairs(givers, takers, up, down, above, below, least)
+
+    def _best_of(self, pairs: Pairs) -> list[ReplicaSwap | None]:
+        given = self._candidates(pairs.givers, pairs.takers)
         if not len(given.row):
-            return None
-        choice = SwapChoice(given, (down, up), need, self.scale, least, self.order)
+            return [None] * len(pairs)
+        choice = SwapChoice(given, pairs, self.scale, self.order)
         choice.alone()
-        taken = self._candidates(taker, giver) if self.exchanges else NO_CANDIDATES
+        taken = self._candidates(pairs.takers, pairs.givers) if self.exchanges else NO_CANDIDATES
         for costs in (taken.cost < 0, taken.cost == 0, taken.cost > 0):
             choice.against(taken, costs.nonzero()[0])
-        return choice.step(giver, taker, taken)
+        return choice.steps(taken)
 
     def _held(self, broker: int) -> HeldReplicas:
         """What the broker holds; moves keep it current."""
@@ -240,22 +284,46 @@ class _Search:
         lists, found = self.lists.take(row, axis=1), self.found.take(row, axis=1)
         return [*numbers, *self.value.take(row, axis=1)], [lists, self.racks[lists], found]
 
-    def _candidates(self, source: int, target: int) -> Candidates:
-        held, rack = self._held(source), self.problem.brokers.rack
-        free = held.there & ~any_equal(held.lists, target)
-        if rack[source] != rack[target]:
-            there = count_equal(held.racks, int(rack[target]))
-            free &= there < self.most[:, rack[target]][held.spread]
-            free &= held.leaves_rack
+    def _candidates(self, sources: Ints, targets: Ints) -> Candidates:
+        """What may go from each source to its target; all sources or all targets are the same."""
+        if targets[0] == targets[-1]:
+            targets = targets[:1]
+        elif sources[0] == sources[-1]:
+            sources = sources[:1]
+        held = [self._held(source) for source in sources.tolist()]
+        columns = joined(held)
+        owner = np.repeat(np.arange(len(held)), [len(each.row) for each in held])
+        free = columns.there & ~any_equal(columns.lists, targets[:, None])
+        self._stay_in_racks(free, columns, sources[owner] if len(held) > 1 else sources, targets)
         if self.topics is not None:
-            free &= self.topics.topics_that_may_go(source, target)[held.topic]
-        at = free.nonzero()[0]
-        added = (~any_equal(held.found, target)).astype(np.int64)
-        added -= held.moved
-        added *= held.new
-        added = added[at]
-        value = held.value.take(at, axis=1)
-        return Candidates(held.row[at], held.slot[at], value, added * held.cost[at], added)
+            free &= self.topics.may_go(columns.topic, sources, owner, targets)
+        at = (free if len(targets) > 1 else free[0]).nonzero()
+        pair, at, target = (
+            (at[0], at[1], targets[at[0]]) if len(at) > 1 else (owner[at[0]], at[0], targets)
+        )
+        added = (~any_equal(columns.found.take(at, axis=1), target)).astype(np.int64)
+        added -= columns.moved[at]
+        added *= columns.new[at]
+        value, cost = columns.value.take(at, axis=1), added * columns.cost[at]
+        return Candidates(pair, columns.row[at], columns.slot[at], value, cost, added)
+
+    def _stay_in_racks(
+        self, free: Bools, columns: ReplicaColumns, source: Ints, targets: Ints
+    ) -> None:
+        """Take what the bounds of racks forbid out of `free`, which is by target and replica.
+
+        `source`: by replica.
+        """
+        rack = self.problem.brokers.rack
+        racks = rack[targets]
+        for there in set(racks.tolist()):
+            stays = rack[source] == there
+            if stays.all():
+                continue
+            may = count_equal(columns.racks, there) < self.most[:, there][columns.spread]
+            may &= columns.leaves_rack
+            may |= stays
+            free[racks == there] &= may
 
     def _take(self, step: ReplicaSwap) -> None:
         self._move(*step.given, step.giver, step.taker)

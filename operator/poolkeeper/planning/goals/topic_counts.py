@@ -21,10 +21,15 @@ class TopicCounts:
     low: Ints
     high: Ints
 
-    def topics_that_may_go(self, source: int, target: int) -> Bools:
-        """By topic, whether a replica may move from source to target without leaving a band."""
-        may: Bools = self.replicas[:, source] > self.low[:, source]
-        may &= self.replicas[:, target] < self.high[:, target]
+    def may_go(self, topic: Ints, sources: Ints, owner: Ints, targets: Ints) -> Bools:
+        """By target and replica, whether it may go there without leaving a band.
+
+        `owner`: by replica, the place in `sources` of its broker.
+        """
+        gives: Bools = self.replicas[:, sources] > self.low[:, sources]
+        takes: Bools = self.replicas[:, targets] < self.high[:, targets]
+        leaves = gives[:, 0][topic] if len(sources) == 1 else gives[topic, owner]
+        may: Bools = takes.T.take(topic, axis=1) & leaves
         return may
 
     def move(self, topic: int, source: int, target: int) -> None:

@@ -11,15 +11,23 @@ repeats the spread with `guards`: then only steps are taken that no earlier goal
 """
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.goals.local_search import Bounded
 from poolkeeper.planning.goals.replica_swaps import REPLICA_MIB
 from poolkeeper.planning.goals.topic_counts import TopicCounts
-from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot
+from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, any_slot
 from poolkeeper.planning.problem.pool_problem import PoolProblem
+
+_CELLS = 4_000_000
+"""Replicas × brokers that are looked at together."""
+
+_RELAYS_MAX = 32
+"""Relays that are tried for one broker: what makes one fail mostly makes all of them fail."""
 
 
 def spread_topics(
@@ -40,6 +48,17 @@ def spread_topics(
     for topic in np.flatnonzero(any_slot(above | below)).tolist():
         work.spread(topic)
     return work.lists
+
+
+@frozen
+class _Steps:
+    """By giver and taker, whether any replica of a topic may go there.
+
+    `given`: now. `received`: if the giver were given another first, so that it can spare one.
+    """
+
+    given: Bools
+    received: Bools
 
 
 class _Spreading:
@@ -76,34 +95,80 @@ class _Spreading:
             if above.max() > 0:
                 worst = int(np.lexsort((-self.load, -above))[0])
                 done = self._give(topic, worst, replicas < high, replicas < low) is not None
-                done = done or self._relay(topic, worst, replicas < high)
+                done = done or self._relay(topic, [worst], replicas < high)
             elif below.max() > 0:
                 worst = int(np.lexsort((self.load, -below))[0])
                 spare = np.flatnonzero(self.problem.eligible & (replicas > low))
-                order = spare[np.argsort(-self.load[spare], kind="stable")]
-                only = np.arange(len(replicas)) == worst
-                done = any(self._give(topic, int(b), only, only) is not None for b in order)
-                done = done or any(self._relay(topic, int(giver), only) for giver in order)
+                order = spare[np.argsort(-self.load[spare], kind="stable")].tolist()
+                done = bool(order) and self._receive(topic, worst, order)
             else:
                 return
             stuck[worst] = not done
 
-    def _relay(self, topic: int, giver: int, takers: Bools) -> bool:
+    def _receive(self, topic: int, taker: int, givers: Sequence[int]) -> bool:
+        """Move a replica to the taker, from the first giver that may give it one."""
+        only = np.arange(len(self.problem.brokers)) == taker
+        if self._give(topic, givers[0], only, only) is not None:
+            return True
+        possible = self._steps(topic).given[:, taker]
+        some = [giver for giver in givers[1:] if possible[giver]]
+        done = any(self._give(topic, giver, only, only) is not None for giver in some)
+        return done or self._relay(topic, givers, only)
+
+    def _relay(self, topic: int, givers: Sequence[int], takers: Bools) -> bool:
         """Move two replicas by way of a third broker, where none may go directly to the takers.
 
-        The emptiest broker that makes this possible is chosen.
+        Of the first giver for which this is possible the emptiest third broker is chosen.
         """
-        everyone = np.arange(len(takers))
-        between = np.flatnonzero(self.problem.eligible & ~takers & (everyone != giver))
-        for broker in between[np.argsort(self.load[between], kind="stable")].tolist():
-            only = everyone == broker
+        steps = self._steps(topic)
+        every = np.arange(len(takers))
+        gives_on = (steps.received & takers).any(axis=1)
+        between = np.flatnonzero(self.problem.eligible & ~takers & gives_on)
+        between = between[np.argsort(self.load[between], kind="stable")]
+        tries = (
+            (giver, broker)
+            for giver in givers
+            for broker in between[steps.given[giver, between] & (between != giver)].tolist()
+        )
+        for giver, broker in islice(tries, _RELAYS_MAX):
+            only = every == broker
             first = self._give(topic, giver, only, only)
             if first is None:
                 continue
-            if self._give(topic, broker, takers & (everyone != giver), takers) is not None:
+            if self._give(topic, broker, takers & (every != giver), takers) is not None:
                 return True
             self._move(topic, *first, broker, giver)
         return False
+
+    def _steps(self, topic: int) -> "_Steps":
+        """Which brokers may give a replica of the topic to which."""
+        row, giver = self._free_replicas(topic)
+        order = np.argsort(giver, kind="stable")
+        row, giver = row[order], giver[order]
+        shape = len(self.problem.brokers), len(self.problem.brokers)
+        found = _Steps(np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool))
+        cells = len(order) * len(self.problem.brokers)
+        for some in np.array_split(np.arange(len(order)), max(1, cells // _CELLS)):
+            if not len(some):
+                continue
+            begins = np.flatnonzero(np.diff(giver[some], prepend=NONE))
+            received = self._permitted_by_laws(row[some], giver[some])
+            for load, guard in zip(self.loads, self.guards, strict=True):
+                received &= _takes(load, guard, row[some])
+            given = received.copy()
+            for load, guard in zip(self.loads, self.guards, strict=True):
+                given &= _gives(load, guard, row[some], giver[some])[:, None]
+            brokers = giver[some][begins]
+            found.received[brokers] |= np.logical_or.reduceat(received, begins, axis=0)
+            found.given[brokers] |= np.logical_or.reduceat(given, begins, axis=0)
+        return found
+
+    def _free_replicas(self, topic: int) -> tuple[Ints, Ints]:
+        """The rows and brokers of the topic's replicas that may move."""
+        begin, stop = self.start[topic : topic + 2]
+        lists = self.lists[begin:stop]
+        row, slot = np.nonzero((lists >= 0) & ~self.opened.stays[begin:stop])
+        return row + begin, lists[row, slot]
 
     def _give(
         self, topic: int, giver: int, takers: Bools, preferred: Bools
@@ -117,8 +182,9 @@ class _Spreading:
         if not len(row):
             return None
         lawful = self._permitted_by_laws(row, giver) & (takers & self.problem.eligible)
-        for number, guard in enumerate(self.guards):
-            lawful &= self._permitted_by_guard(self.loads[number], guard, row, giver)
+        for load, guard in zip(self.loads, self.guards, strict=True):
+            lawful &= _takes(load, guard, row)
+            lawful &= _gives(load, guard, row, giver)[:, None]
         possible = np.flatnonzero(lawful.any(axis=0))
         if not len(possible):
             return None
@@ -130,10 +196,13 @@ class _Spreading:
         self._move(topic, *moved, giver, taker)
         return moved
 
-    def _permitted_by_laws(self, row: Ints, giver: int) -> Bools:
-        """By (row, broker), whether the replica may go there: distinctness and racks."""
+    def _permitted_by_laws(self, row: Ints, giver: int | Ints) -> Bools:
+        """By (row, broker), whether the replica may go there: distinctness and racks.
+
+        `giver`: the broker that each row's replica leaves, or all of them.
+        """
         rack, spread = self.problem.brokers.rack, self.opened.spread_of[row]
-        lists = self.lists[row]
+        lists, own = self.lists[row], np.broadcast_to(rack[giver], len(row))
         racks = np.zeros((len(row), self.least.shape[1]), dtype=np.int64)
         others = np.ones((len(row), len(rack)), dtype=bool)
         every = np.arange(len(row))
@@ -141,9 +210,9 @@ class _Spreading:
             there = column >= 0
             racks[every, rack[column]] += there
             others[every, column] &= ~there
-        leaves = racks[every, rack[giver]] > self.least[spread, rack[giver]]
+        leaves = racks[every, own] > self.least[spread, own]
         even = ((racks < self.most[spread]) & leaves[:, None]).take(rack, axis=1)
-        lawful: Bools = others & (even | (rack == rack[giver]))
+        lawful: Bools = others & (even | (rack == own[:, None]))
         return lawful
 
     def _cost(self, row: Ints, giver: int, taker: int) -> Ints:
@@ -154,14 +223,6 @@ class _Spreading:
         cost: Ints = added * price
         return cost
 
-    def _permitted_by_guard(self, load: Ints, guard: Bounded, row: Ints, giver: int) -> Bools:
-        value = guard.measure.value[row]
-        low, high = guard.band.low, guard.band.high
-        gives = load[giver] - value >= min(low[giver], load[giver])
-        takes = load + value[:, None] <= np.maximum(high, load)
-        allowed: Bools = gives[:, None] & takes
-        return allowed
-
     def _move(self, topic: int, row: int, slot: int, giver: int, taker: int) -> None:
         self.lists[row, slot] = taker
         self.counts.move(topic, giver, taker)
@@ -170,3 +231,17 @@ class _Spreading:
         for load, guard in zip(self.loads, self.guards, strict=True):
             load[giver] -= guard.measure.value[row]
             load[taker] += guard.measure.value[row]
+
+
+def _gives(load: Ints, guard: Bounded, row: Ints, giver: int | Ints) -> Bools:
+    """By row, whether its broker may give it away: it stays in its band, or was below."""
+    low = guard.band.low[giver]
+    gives: Bools = load[giver] - guard.measure.value[row] >= np.minimum(low, load[giver])
+    return gives
+
+
+def _takes(load: Ints, guard: Bounded, row: Ints) -> Bools:
+    """By (row, broker), whether the broker may take it: it stays in its band, or was above."""
+    value = guard.measure.value[row]
+    takes: Bools = load + value[:, None] <= np.maximum(guard.band.high, load)
+    return takes

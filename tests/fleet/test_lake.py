@@ -360,6 +360,10 @@ def test_no_day(day: str, lake: Lake) -> None:
         pytest.param("/a:b", "file:///a:b", id="colon"),
         pytest.param("s3a://bucket/a/", "s3a://bucket/a", id="s3a"),
         pytest.param("hdfs:///a", "hdfs:///a", id="hdfs"),
+        pytest.param("s3a://bucket//a//b/./c/../d", "s3a://bucket/a/b/d", id="dots-of-a-uri"),
+        pytest.param("s3a://bucket/../..", "s3a://bucket", id="never-out-of-the-bucket"),
+        pytest.param("hdfs://host:1//a/.", "hdfs://host:1/a", id="dots-of-hdfs"),
+        pytest.param("file:///a//b/.", "file:///a/b", id="dots-of-a-folder"),
     ],
 )
 def test_folders_and_uris(where: str, root: str) -> None:
@@ -370,6 +374,14 @@ def test_a_folder_without_a_scheme_is_below_the_current_one(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     assert local_path(root_of("out")) == tmp_path / "out"
     assert local_path("s3a://bucket/a") is None
+
+
+def test_a_folder_above_a_linked_one_is_where_the_link_leads(tmp_path: Path) -> None:
+    (tmp_path / "far" / "below").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "below")
+    for where in (f"{tmp_path}/link/../out", f"file://{tmp_path}/link/../out"):
+        assert local_path(root_of(where)) == tmp_path / "far" / "out"
+    assert local_path(root_of(tmp_path / "link" / "out")) == tmp_path / "link" / "out"
 
 
 @pytest.mark.parametrize(

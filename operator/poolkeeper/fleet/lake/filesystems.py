@@ -5,6 +5,8 @@ translates its settings into a `Storage`, which travels with the task. Settings 
 of them is ever printed.
 """
 
+import os
+import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import lru_cache
@@ -56,7 +58,10 @@ def _of_bucket(name: str) -> bool:
 
 
 def root_of(where: str | Path) -> str:
-    """A folder or URI as a URI, without a slash at its end.
+    """A folder or URI as a URI, without a slash at its end, and as Hadoop names its paths.
+
+    Hadoop takes `//`, `.` and `..` out of a path. Arrow looks for an object of just that name, and
+    on this machine follows links before `..`. So none of them stays in a root.
 
     Raises `Refused` for an empty one, for a scheme that tasks cannot open, and for what is neither
     a folder nor a whole URI: a slip such as `s3a:bucket` must not become a folder of that name.
@@ -73,10 +78,10 @@ def root_of(where: str | Path) -> str:
         bucket = rest[2:].partition("/")[0]
         if scheme != "hdfs" and (not bucket or any(map(str.isspace, bucket))):
             raise Refused(f"{text}: names no bucket (expected {scheme}://BUCKET/FOLDER)")
-        return text.rstrip("/")
+        return f"{scheme}://{_without_dots(rest[2:])}"
     if separator and scheme in _OPENERS:
         raise Refused(f"{text}: is no whole URI (expected {scheme}://BUCKET/FOLDER)")
-    return f"{FILE}://{Path(text).absolute()}".rstrip("/")
+    return _folder_root(Path(text))
 
 
 def _local_root(text: str, rest: str) -> str:
@@ -84,7 +89,20 @@ def _local_root(text: str, rest: str) -> str:
     host, _, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest[1:])
     if not rest.startswith("/") or host not in ("", "localhost"):
         raise Refused(f"{text}: names no folder of this machine (expected {FILE}:///FOLDER)")
-    return f"{FILE}:///{path.lstrip('/')}".rstrip("/")
+    return _folder_root(Path(f"/{path.lstrip('/')}"))
+
+
+def _folder_root(folder: Path) -> str:
+    """The root of a folder; links are followed where the path goes up again."""
+    path = folder.absolute()
+    found = os.path.realpath(path) if ".." in path.parts else str(path)
+    return f"{FILE}://{found}".rstrip("/")
+
+
+def _without_dots(place: str) -> str:
+    """A bucket or host and its path without `//`, `.` and `..`; none leads out of the bucket."""
+    bucket, separator, path = place.partition("/")
+    return bucket + posixpath.normpath(f"/{path.lstrip('/')}").rstrip("/") if separator else bucket
 
 
 def scheme_of(uri: str) -> str:

@@ -8,7 +8,8 @@ lower median of those it has, with which the limit is not passed until the horiz
 racks that have least, as people who add brokers do.
 
 What is unknown is not guessed: replicas of unknown size or growth count as none, and the coverage
-says how much of the pool the forecast is made from. So a forecast is a lower bound of the need.
+says how much of the pool the forecast is made from. So a forecast is a lower bound of the need. A
+pool without replicas does not grow.
 """
 
 from collections import defaultdict
@@ -78,7 +79,8 @@ def pool_forecast(
     """The forecast of one pool from all of its brokers."""
     held = sum(each.bytes for each in members)
     growths = [each.growth for each in members if each.growth is not None]
-    growth = sum(growths) if growths else None
+    is_empty = not any(each.replicas for each in members)
+    growth = sum(growths) if growths or is_empty else None
     taking = [each for each in members if each.weight > 0]
     bounds = [BrokerBound(each.broker, each.rack or "", each.capacity) for each in taking]
     limit = capacity_left(headroom, bounds) if bounds else None

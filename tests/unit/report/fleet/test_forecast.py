@@ -67,6 +67,7 @@ ADDED = [
     ),
     pytest.param([load(1, 90, 3.0), load(2, 60, None)], {}, 1, id="growth as far as it is known"),
     pytest.param([load(1, 90, None)], {}, None, id="growth is unknown"),
+    pytest.param([load(1, 0, None, replicas=0)], {}, 0, id="what holds nothing does not grow"),
     pytest.param([load(1, 90), load(2, 9, capacity=None)], {}, None, id="a capacity is unknown"),
     pytest.param([load(1, 90, weight=0.0)], {}, None, id="no broker takes replicas"),
     pytest.param([load(1, 1, 1e6)], {}, None, id="more than anybody adds"),

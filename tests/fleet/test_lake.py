@@ -11,7 +11,7 @@ import pytest
 
 from builders import cluster_spec
 from fleet.conftest import lake_at
-from poolkeeper.errors import Refused
+from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
@@ -22,6 +22,7 @@ from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.lake.versions import RowVersions
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.model.desired import Desired
+from s3_server import Bucket
 
 DAY = "2026-03-01"
 HOUR_MS = 3_600_000
@@ -426,3 +427,17 @@ def test_objects_are_there_whole_or_not_at_all(tmp_path: Path) -> None:
     for path in ("a/b", "a", "a"):
         objects.delete(path)
     assert objects.files("") == []
+
+
+def test_what_a_store_does_not_open_is_no_damage(s3: Bucket) -> None:
+    path = f"plans/day={DAY}/run=r/part-00000-x.parquet"
+    versions = {"plans": str(schemas.PLANS.version)}
+    entry = ClusterEntry("a", "r", "", versions=versions, files=(TableFile("plans", path, 3),))
+    for body in (None, b"abc"):
+        if body:
+            ArrowObjects(s3.uri("lake"), Storage.of(s3.hadoop())).put(path, body)
+        with pytest.raises(DamagedFile, match=re.escape(path)):
+            Reader(s3.uri("lake"), Storage.of(s3.hadoop())).rows(entry, schemas.PLANS)
+    stranger = Storage.of(replace(s3, secret="another-one").hadoop())
+    with pytest.raises(Unavailable, match=re.escape(f"{path}: cannot be read: ")):
+        Reader(s3.uri("lake"), stranger).rows(entry, schemas.PLANS)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
@@ -27,6 +27,8 @@ KEPT_BYTES = 32 * 1024**2
 LARGE_BYTES = 16 * 1024**2
 """A row group of too many rows to wait for the next cluster."""
 LONG_NAME = 60
+NOT_THERE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
+"""What a store raises where there is no such file; anything else says nothing of the file."""
 
 
 @dataclass(slots=True)
@@ -46,7 +48,8 @@ class Reader:
     ) -> pa.Table:
         """The rows of a cluster, in their order; none where it has no file of that table.
 
-        Raises `DamagedFile` for a file that cannot be read, `Refused` for another version.
+        Raises `DamagedFile` for a file that cannot be read, `Unavailable` for one that the store
+        does not open, `Refused` for another version.
         """
         names = [c.name for c in table.columns] if columns is None else list(columns)
         files = entry.of_table(table)
@@ -93,7 +96,13 @@ class Reader:
             files, base = open_filesystem(self.root, self.storage)
             if len(self._open) >= 16:
                 self._open.pop(next(iter(self._open))).close()
-            opened = files.open_input_file(f"{base}/{path}")
+            try:
+                opened = files.open_input_file(f"{base}/{path}")
+            except NOT_THERE:
+                raise
+            except OSError as failed:  # no rights, or no answer: nothing is wrong with the file
+                said = str(failed).partition("\n")[0]
+                raise Unavailable(f"{self.root}/{path}: cannot be read: {said}") from failed
             self._open[path] = pq.ParquetFile(opened, page_checksum_verification=True)
         return self._open[path]
 

@@ -7,6 +7,7 @@ there.
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,9 +24,14 @@ from fleet.conftest import lake_at
 from fleet.in_process import InProcess
 from matrices import soak
 from poolkeeper.cli import main
+from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.engines import engines
+from poolkeeper.fleet.lake.damage import DamagedFile
+from poolkeeper.fleet.lake.filesystems import root_of
 from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.lake.steps import STEP_OF, TABLES_OF
+from poolkeeper.fleet.stages import waves
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.model import snapshots
 from poolkeeper.model.topology import ReassignmentEntry
@@ -249,6 +255,25 @@ def test_a_budget_without_the_stages_of_a_plan(
     capsys.readouterr()
     assert main.main(budget) == 4
     assert told_of_damage(capsys.readouterr().err) == ""
+
+
+class ReadOnly(ArrowObjects):
+    """Objects of a store in which one may not write."""
+
+    def put(self, path: str, body: bytes) -> None:
+        raise Unavailable(f"{path}: cannot be written: Permission denied")
+
+
+@pytest.mark.parametrize("table", [schemas.MOVES.name, schemas.PARTITIONS.name])
+def test_who_may_only_read_is_told_of_the_damage(table: str, out: Path) -> None:
+    lake = Lake(ReadOnly(root_of(out)))
+    path = files_of(lake, table)[0]
+    spoil(out / path, garbled)
+    if table == schemas.PARTITIONS.name:
+        assert path in waves.plan_of(lake, InProcess.storage, DAY, "east").without
+        return
+    with pytest.raises(DamagedFile, match=re.escape(path)):
+        waves.plan_of(lake, InProcess.storage, DAY, "east")
 
 
 @pytest.mark.parametrize("table", ["current/step=snapshot", schemas.PARTITIONS.name])

@@ -5,6 +5,7 @@ certificates, its brokers; never its moves. A cluster without a plan has no work
 its reason in the report (`day_report`).
 """
 
+import contextlib
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import field
@@ -12,7 +13,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from poolkeeper.errors import InvalidInput, PoolkeeperError, Refused
+from poolkeeper.errors import InvalidInput, PoolkeeperError, Refused, Unavailable
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
@@ -133,7 +134,7 @@ def plan_of(lake: Lake, storage: Storage, day: str, cluster: str) -> ShownPlan:
     try:
         plan = plan_of_day(Reader(lake.root, storage), entry)
     except DamagedFile as wrong:
-        distrust(lake, [wrong.path])
+        _distrust_if_allowed(lake, [wrong.path])
         raise
     try:
         read, loaded = (lake.current(step, day).get(cluster) for step in (SNAPSHOT, FEATURES))
@@ -141,9 +142,15 @@ def plan_of(lake: Lake, storage: Storage, day: str, cluster: str) -> ShownPlan:
         tables = Tables(lake.root, storage, secrets.token_hex(4))
         found = whole_plan(plan, entry, sources, tables)
     except PoolkeeperError as wrong:
-        distrust(lake, damaged_files(wrong))
+        _distrust_if_allowed(lake, damaged_files(wrong))
         return ShownPlan(plan, without=wrong.line)
     return ShownPlan(found.plan)
+
+
+def _distrust_if_allowed(lake: Lake, damaged: Iterable[str]) -> None:
+    """Have damaged files made again; who may only read is told of the damage all the same."""
+    with contextlib.suppress(Unavailable):
+        distrust(lake, damaged)
 
 
 def plan_of_day(reader: Reader, entry: ClusterEntry) -> Plan:

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from laws import examples
 from poolkeeper.report import balance
+from poolkeeper.report.fleet.differences import differences
 from poolkeeper.report.fleet.fleet_report import fleet_markdown, fleet_page
 from poolkeeper.report.html.markup import clean
 from poolkeeper.report.markdown import COMMENT_MAX
-from poolkeeper.report.values import FleetReport, Gap, Measured, Missing, Skew
+from poolkeeper.report.values import ClusterDay, FleetReport, Gap, Measured, Missing, Skew
 from unit.report import fleets
 from unit.report.fleets import holding, small
 
@@ -41,6 +42,21 @@ def test_the_page_of_a_damaged_plan_is_missed_although_the_plan_is_there(read_pa
     report = replace(small(), missing=(Missing(Gap.DAMAGED, "main", "moves: cut off"),))
     told = "a table of it cannot be read: moves: cut off"
     assert told in read_page(fleet_page(report)).text
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        pytest.param(ClusterDay("main", 90, 4, True), "+10 partitions, +5 B;", id="known"),
+        pytest.param(ClusterDay("main", 90), "Bytes are without 1 cluster of which", id="no-plan"),
+        pytest.param(ClusterDay("main"), "Bytes are without 1 cluster of which", id="not-read"),
+    ],
+)
+def test_a_change_of_bytes_says_what_it_is_without(before: ClusterDay, told: str) -> None:
+    changed = differences("2026-02-28", [before], [ClusterDay("main", 100, 9, True)])
+    page = fleet_markdown(replace(small(), differences=changed))
+    assert told in page
+    assert (before.held is None) == ("Bytes are without" in page)
 
 
 def test_the_order_of_clusters_does_not_matter():

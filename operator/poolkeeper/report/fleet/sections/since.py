@@ -70,7 +70,18 @@ def _summary(found: Differences) -> str:
     return (
         f"{count(len(found.clusters), 'cluster')} changed, of which {came:,} came and {went:,}"
         f" went; {partitions:+,} partitions, {_signed(held)};"
-        f" {count(new, 'new problem')}, {solved:,} solved."
+        f" {count(new, 'new problem')}, {solved:,} solved.{_unknown(found)}"
+    )
+
+
+def _unknown(found: Differences) -> str:
+    """Of how many clusters the change of bytes is in no sum."""
+    without = sum(_change(each.before.held, each.now.held) is None for each in found.clusters)
+    if not without:
+        return ""
+    return (
+        f" Bytes are without {count(without, 'cluster')} of which one of the days has no plan or"
+        " no snapshot."
     )
 
 

@@ -22,7 +22,7 @@ from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.lake.versions import RowVersions
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.model.desired import Desired
-from s3_server import Bucket
+from s3_server import REGION, Bucket
 
 DAY = "2026-03-01"
 HOUR_MS = 3_600_000
@@ -441,3 +441,15 @@ def test_what_a_store_does_not_open_is_no_damage(s3: Bucket) -> None:
     stranger = Storage.of(replace(s3, secret="another-one").hadoop())
     with pytest.raises(Unavailable, match=re.escape(f"{path}: cannot be read: ")):
         Reader(s3.uri("lake"), stranger).rows(entry, schemas.PLANS)
+
+
+@pytest.mark.parametrize("variable", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
+def test_a_store_is_reached_by_the_environment_alone(
+    variable: str, s3: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ArrowObjects(s3.uri("lake"), Storage.of(s3.hadoop())).put("a", b"body")
+    monkeypatch.setenv(variable, f"http://{s3.server.address}/")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.access)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3.secret)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+    assert ArrowObjects(s3.uri("lake")).read("a") == b"body"

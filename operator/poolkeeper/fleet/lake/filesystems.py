@@ -33,6 +33,8 @@ _KEPT = (
     "fs.s3a.connection.timeout",
 )
 _AZURE_KEY = "fs.azure.account.key"
+_ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+"""Where the environment names a store of S3 that is not Amazon's, the first that is set."""
 TIMEOUT_S = 30.0
 
 
@@ -152,12 +154,17 @@ def _s3(rest: str, settings: Mapping[str, str]) -> tuple[Any, str]:
         "region": setting("endpoint.region") or None,
     }
     endpoint = setting("endpoint")
+    by_path = setting("path.style.access") == "true"
+    if not endpoint:
+        # Arrow does not look there. Few other stores have a host name for each bucket.
+        named = (os.environ.get(name) for name in _ENDPOINT_VARIABLES)
+        endpoint, by_path = next(filter(None, named), None), True
     if endpoint:
-        scheme, separator, address = endpoint.rpartition("://")
+        scheme, separator, address = endpoint.rstrip("/").rpartition("://")
         plain = setting("connection.ssl.enabled") == "false"
         options["scheme"] = scheme if separator else ("http" if plain else "https")
         options["endpoint_override"] = address
-        options["force_virtual_addressing"] = setting("path.style.access") != "true"
+        options["force_virtual_addressing"] = not by_path
     if setting("access.key"):
         options["access_key"] = setting("access.key")
         options["secret_key"] = setting("secret.key")

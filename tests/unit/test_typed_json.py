@@ -1,9 +1,9 @@
 """JSON read into declared types: what Python's parser reads is read, what is wrong is told."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import pytest
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from poolkeeper import typed_json
 from poolkeeper.errors import InvalidInput
@@ -11,6 +11,7 @@ from poolkeeper.model.execution.records import BrokerRecord
 from poolkeeper.typed_json import (
     BrokerId,
     Finite,
+    FormatVersion,
     JsonObject,
     Natural,
     ReplicaList,
@@ -27,12 +28,13 @@ class Square(JsonObject, tag_field="kind", tag="Square"):
 
 
 class Picture(JsonObject):
-    version: Literal[1]
+    version: FormatVersion
     name: str = ""
     shapes: tuple[Circle | Square, ...] = ()
     pairs: tuple[Annotated[tuple[str, Natural], Meta(description="a list of two")], ...] = ()
     lists: dict[BrokerId, ReplicaList] | None = None
     known: dict[str, BrokerRecord] | None = None
+    added: tuple[Circle, ...] | UnsetType = UNSET
 
 
 def test_values_are_as_declared() -> None:
@@ -99,6 +101,30 @@ def test_half_a_surrogate_pair_is_read_as_python_reads_it() -> None:
             id="inside-a-dataclass-in-the-words-of-msgspec",
         ),
         pytest.param(
+            b'{"version": 1, "name": 1, "added": [{"kind": "Circle", "radius": 2}]}',
+            ["f: name: is 1 (expected a string)"],
+            id="beside-what-may-be-absent",
+        ),
+        pytest.param(
+            b'{"version": 1, "added": [{"kind": "Circle", "radius": "2"}]}',
+            ["f: added[0].radius: is '2' (expected a number)"],
+            id="in-what-may-be-absent",
+        ),
+        pytest.param(
+            b'{"version": 1, "added": null}',
+            ["f: added: is null (expected a list)"],
+            id="null-is-not-absent",
+        ),
+        pytest.param(
+            b'{"version": 2, "name": 1}',
+            [
+                "f: name: is 1 (expected a string)",
+                "f: version: is 2: a later Poolkeeper wrote it (this one knows 1): use that",
+            ],
+            id="a-later-format",
+        ),
+        pytest.param(b'{"version": 0}', ["f: version: is 0 (expected 1)"], id="no-format-of-ours"),
+        pytest.param(
             b'{"version": 1,\n "x" }',
             ["f:2: is not JSON: Expecting ':' delimiter, at character 21"],
         ),
@@ -145,7 +171,7 @@ def test_everything_that_is_wrong_is_told_with_its_place(text: bytes, messages: 
             '{"version" : 2, "version": 3, "name": 1}',
             [
                 "f: name: is 1 (expected a string)",
-                "f: version: is 3 (expected 1)",
+                "f: version: is 3: a later Poolkeeper wrote it (this one knows 1): use that",
                 "f:1: version: is given twice (first on line 1)",
             ],
             id="beside-other-problems",

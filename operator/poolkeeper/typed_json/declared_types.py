@@ -1,13 +1,14 @@
 """The types that documents declare: objects, numbers with their bounds, lists without doubles.
 
-Annotations say more than types do: `Meta(description=…)` what is expected, in words; and `unique`
-the field in which no two items of a list may be alike.
+Annotations say more than types do: `Meta(description=…)` what is expected, in words; `unique` the
+field in which no two items of a list may be alike; and `FormatVersion` that a number is the version
+of the document's format.
 """
 
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -33,6 +34,9 @@ ReplicaList = Annotated[
     tuple[BrokerId, ...], Meta(min_length=1, description="a list of at least one broker id")
 ]
 UNIQUE = "unique"
+FORMAT = "format"
+FormatVersion = Annotated[Literal[1], Meta(extra={FORMAT: 1})]
+"""The version of a document's format. A later release of ours writes a higher one."""
 
 
 class JsonObject(Struct, gc=False, rename="camel"):

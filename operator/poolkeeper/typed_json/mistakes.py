@@ -11,7 +11,7 @@ from typing import Any, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
-from poolkeeper.typed_json.declared_types import UNIQUE, doubles_of
+from poolkeeper.typed_json.declared_types import FORMAT, INTEGER_MAX, UNIQUE, doubles_of
 from poolkeeper.typed_json.descriptions import (
     description,
     expectation,
@@ -57,8 +57,10 @@ def mistakes_in(value: object, kind: Any, place: str) -> Mistakes:
     expected = expectation(kind)
     if origin in (UnionType, Union):
         yield from _wrong_union(value, get_args(bare), place)
-    elif not (why := _why(value, kind)) and not (meta and meta.extra):
+    elif not (why := _why(value, kind)) and not (meta and meta.extra and UNIQUE in meta.extra):
         return
+    elif meta and meta.extra and FORMAT in meta.extra:
+        yield place, _wrong_format(value, meta.extra[FORMAT])
     elif origin is tuple:
         yield from _wrong_list(value, kind, place, expected)
     elif origin is dict and isinstance(value, Mapping):
@@ -70,11 +72,13 @@ def mistakes_in(value: object, kind: Any, place: str) -> Mistakes:
 
 
 def _wrong_union(value: object, kinds: tuple[Any, ...], place: str) -> Mistakes:
-    """Look at the one kind that is not null, or at the one that the value's tag names."""
-    if NoneType in kinds:
-        if value is not None:
-            yield from mistakes_in(value, kinds[0], place)
+    """Look at the one kind that is neither null nor absent, or at the one that a tag names."""
+    told = tuple(kind for kind in kinds if kind not in (NoneType, msgspec.UnsetType))
+    if len(told) == 1:
+        if value is not None or NoneType not in kinds:
+            yield from mistakes_in(value, told[0], place)
         return
+    kinds = told
     tags = {kind.__struct_config__.tag: kind for kind in kinds}
     key = kinds[0].__struct_config__.tag_field
     tag = value.get(key) if isinstance(value, Mapping) else None
@@ -84,6 +88,12 @@ def _wrong_union(value: object, kinds: tuple[Any, ...], place: str) -> Mistakes:
         yield from mistakes_in(value, tags[tag], place)
     else:
         yield f"{place}.{key}", description(tag, f"one of {', '.join(tags)}")
+
+
+def _wrong_format(value: object, known: int) -> str:
+    if type(value) is int and known < value <= INTEGER_MAX:
+        return f"is {value}: a later Poolkeeper wrote it (this one knows {known}): use that"
+    return description(value, str(known))
 
 
 def _wrong_list(value: object, kind: Any, place: str, expected: str) -> Mistakes:

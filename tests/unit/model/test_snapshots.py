@@ -143,7 +143,7 @@ def changed(path: str, value: object) -> dict[str, object]:
 
 P = "topics.0.partitions.0"
 WRONG = [
-    ("version", 2, "version", "is 2 (expected 1)"),
+    ("version", 2, "version", "is 2: a later Poolkeeper wrote it (this one knows 1): use that"),
     ("version", ..., "version", "is missing (expected 1)"),
     ("cluster", ..., "cluster", "is missing (expected an object)"),
     ("cluster.name", ..., "cluster.name", "is missing (expected a string)"),

@@ -8,7 +8,7 @@ leader -7. Texts that UTF-8 does not have are refused, as no table or file could
 from collections.abc import Sequence
 from itertools import accumulate, chain
 from operator import attrgetter
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -26,6 +26,7 @@ from poolkeeper.typed_json import (
     INTEGER_MAX,
     BrokerId,
     BrokerIds,
+    FormatVersion,
     Milliseconds,
     Natural,
     PartitionNumber,
@@ -108,7 +109,7 @@ class _Requested(SparseObject):
 
 
 class _Snapshot(SparseObject):
-    version: Literal[1]
+    version: FormatVersion
     cluster: _About
     brokers: Annotated[tuple[_Broker, ...], unique("id")] | None = None
     topics: Annotated[tuple[_Topic, ...], unique("name")] | None = None

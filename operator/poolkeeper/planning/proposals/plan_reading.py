@@ -9,7 +9,7 @@ written.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 from msgspec import Meta, field
@@ -24,6 +24,7 @@ from poolkeeper.typed_json import (
     BrokerId,
     ByteSum,
     Finite,
+    FormatVersion,
     JsonObject,
     Natural,
     PartitionNumber,
@@ -192,7 +193,7 @@ class PartJson(JsonObject):
 class PlanJson(JsonObject):
     """The document."""
 
-    version: Literal[1]
+    version: FormatVersion
     cluster: str
     hash: str
     fingerprint: str

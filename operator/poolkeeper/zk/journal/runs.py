@@ -24,6 +24,7 @@ from poolkeeper.model.execution.runs import (
     Ending,
     Health,
     Phase,
+    RateReason,
     Run,
     RunDocument,
     Saved,
@@ -85,7 +86,10 @@ def encode_run(run: Run) -> bytes:
 
 
 def decode_run(data: bytes, version: int) -> Run:
-    """Decode the run node's body; keys of a later release are ignored. Raises `DamagedNode`."""
+    """Decode the run node's body; raises `DamagedNode`.
+
+    Keys of a later release are ignored, and so is a reason of the rate that only a later one has.
+    """
     body = our_nodes.parse(znodes.RUN, data)
     phase, ending = body.get("phase"), body.get("ending")
     if not isinstance(phase, str) or phase not in _PHASES:
@@ -96,6 +100,8 @@ def decode_run(data: bytes, version: int) -> Run:
         shown = typed_json.description(ending, f"one of {', '.join(Ending)} or nothing")
         raise our_nodes.damaged(znodes.RUN, f"ending: {shown}")
     read = {"phase": _PHASES[phase], "ending": ending or None}
+    if isinstance(reason := body.get("rate_reason"), str) and reason not in set(RateReason):
+        read["rate_reason"] = None
     return our_nodes.convert(znodes.RUN, {**body, **read, "version": version}, Run)
 
 

@@ -260,6 +260,9 @@ def test_the_hash_leaves_out_what_needs_no_approval(other: plans.Plan) -> None:
     assert other.hash == plan_of(MOVE).hash
 
 
+LATER = "version: is 2: a later Poolkeeper wrote it (this one knows 1): use that"
+
+
 def edited(**changes: object) -> dict[str, object]:
     return plan_json.to_json(plan_of(MOVE, steps=(CONFIG,))) | changes
 
@@ -268,7 +271,16 @@ def edited(**changes: object) -> dict[str, object]:
     ("data", "messages"),
     [
         pytest.param([], ["is [] (expected an object)"], id="no-object"),
-        pytest.param(edited(version=2), ["version: is 2 (expected 1)"], id="another-version"),
+        pytest.param(
+            edited(version=2),
+            [LATER],
+            id="another-version",
+        ),
+        pytest.param(
+            edited(moves=3, parts=[{"name": "heal", "hash": 1, "fingerprint": "sha256:f"}]),
+            ["moves: is 3 (expected a list)", "parts[0].hash: is 1 (expected a string)"],
+            id="a-plan-with-parts",
+        ),
         pytest.param(
             {"version": 1, "moves": 3},
             [

@@ -1,6 +1,7 @@
 """The record of a run survives its journey through ZooKeeper, or is recognised as broken."""
 
 import gzip
+import json
 from dataclasses import replace
 
 import pytest
@@ -94,6 +95,31 @@ def test_a_document_that_says_something_else_is_refused_with_its_places():
         "/poolkeeper/run/plan-0000",
         "baseline: Expected `object`, got `array`; plan.cluster: is missing (expected a string)",
     )
+
+
+PART = {"name": "heal", "hash": "sha256:h", "fingerprint": "sha256:f", "moves": [0]}
+
+
+@pytest.mark.parametrize(
+    ("of_document", "of_plan", "parts"),
+    [
+        pytest.param(2, 1, [PART], id="the-document"),
+        pytest.param(1, 2, [PART], id="its-plan"),
+        pytest.param(2, 1, [{"novel": True}], id="with-what-this-release-cannot-read"),
+    ],
+)
+def test_a_document_of_a_later_release_is_that_releases(of_document, of_plan, parts):
+    plan = plan_json.to_json(document().plan) | {"version": of_plan, "parts": parts}
+    body = {"version": of_document, "plan": plan, "saved": {}, "baseline": {}}
+    chunk = gzip.compress(json.dumps(body).encode())
+    with pytest.raises(DamagedNode) as caught:
+        decode_document((chunk,), digest_of((chunk,)))
+    assert caught.value.damage == NodeDamage("/poolkeeper/run/plan-0000", "", 2)
+
+
+def test_a_run_whose_rate_has_a_reason_that_only_a_later_release_has_goes_on():
+    body = json.loads(encode_run(replace(RUN, rates=(5,)))) | {"rate_reason": "Novel", "novel": 1}
+    assert decode_run(json.dumps(body).encode(), 0) == replace(RUN, rates=(5,))
 
 
 def test_a_run_node_is_written_to_the_byte_as_ever():

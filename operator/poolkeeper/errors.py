@@ -129,6 +129,10 @@ class InvalidInput(Refused):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
+class UndeclaredField(Refused):
+    """The API server's definition of a kind lacks a field: it is of an earlier release."""
+
+
 class StalePlan(Refused):
     """The plan was made for a state of the cluster or of the manifests that is gone."""
 

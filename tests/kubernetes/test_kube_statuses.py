@@ -126,6 +126,28 @@ def test_status_of_others_goes(control_plane, api, writer, namespace):
     assert live(api, topic)["conditions"]
 
 
+def test_a_field_that_the_servers_definition_lacks_costs_no_status(
+    control_plane, api, writer, namespace
+):
+    """As where the operator was upgraded, and the definitions were not."""
+    (topic,) = topics(api, namespace, 1)
+    later = status(partitions=3, ofALaterRelease={"seconds": 9}, moving={"novel": 1, "done": 3})
+    writer.put(topic, later, live(api, topic))
+    assert writer.flush(60)
+    found = live(api, topic)
+    assert (found["partitions"], found["moving"]) == (3, {"done": 3})
+    assert "ofALaterRelease" not in found
+    for _ in range(3):
+        writer.put(topic, later, live(api, topic))
+        assert writer.flush(60)
+    assert (writer.writes, writer.refused) == (1, 0)
+    writer.put(topic, status(partitions=4), live(api, topic))
+    assert writer.flush(60)
+    found = live(api, topic)
+    assert found["conditions"][0].pop("lastTransitionTime")
+    assert found == status(partitions=4)
+
+
 def test_nothing_is_written_that_is_there(control_plane, api, namespace):
     (topic,) = topics(api, namespace, 1)
     first = StatusWriter(api)
@@ -215,7 +237,7 @@ def test_what_is_gone_is_dropped(control_plane, api, writer, namespace):
 
 def test_a_refused_status_does_not_hold_up_others(api, writer, namespace):
     bad, good = topics(api, namespace, 2)
-    writer.put(bad, {"noSuchField": 1}, {})
+    writer.put(bad, {"partitions": "x"}, {})
     writer.put(good, status(), {})
     assert writer.flush(60)
     assert (writer.refused, live(api, bad)) == (1, {"observedGeneration": -1})

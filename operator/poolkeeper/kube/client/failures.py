@@ -5,6 +5,7 @@
 | 401, 403 | `Forbidden` | a person has to correct RBAC or the token |
 | 404 of a write, 409, 410, a failed test of a JSON patch | `Stale` | another write was first |
 | 404 that is no Status, 408, 429, 5xx, garbage | `Unavailable` | it may work later |
+| 500 of a field that the kind's definition lacks | `UndeclaredField` | the definition is older |
 | any other | `Refused` | the request is wrong; the server's message says why |
 
 Two responses are misleading (1.36). A failed test of a JSON patch is 422, as is an object that
@@ -16,11 +17,19 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale, Unavailable
+from poolkeeper.errors import (
+    Forbidden,
+    PoolkeeperError,
+    Refused,
+    Stale,
+    Unavailable,
+    UndeclaredField,
+)
 from poolkeeper.frozen import frozen
 
 MESSAGE_CHARS_MAX = 500
 MISTYPED = "failed to create typed patch object"
+UNDECLARED = "field not declared in schema"
 
 
 @frozen
@@ -61,6 +70,7 @@ def failure(answer: ApiResponse, doing: str, path: str, *, tests: bool = False) 
     reported = _status(answer.body)
     said = _message(answer, reported)
     mistyped = said.startswith(MISTYPED)  # their words: the status says an internal error
+    undeclared = mistyped and UNDECLARED in said  # their words: it has no other sign
     match answer.status:
         case 401:
             return Forbidden(f"the API server does not know this identity ({doing}): {said}")
@@ -74,6 +84,8 @@ def failure(answer: ApiResponse, doing: str, path: str, *, tests: bool = False) 
             return Stale(f"{doing}: {said}", path)
         case 408 | 429:
             return Unavailable(f"the API server is busy ({doing}): {said}")
+        case _ if undeclared:
+            return UndeclaredField(f"{doing}: {said}")
         case status if 400 <= status < 500 or mistyped:
             return Refused(f"{doing}: {said}")
         case status:

@@ -14,6 +14,9 @@ already live is not written:
 A status is ours as a whole. Applying keeps what others have written beside it: a condition, a plan
 that nobody made. So where the server's answer shows any, the status is replaced.
 
+The definitions of the kinds may be of an earlier release, and lack a field. Server-side apply
+refuses the whole status then. So it is replaced: the server leaves out what it does not know.
+
 While the server is away all threads pause together, so that it is not flooded when it returns. An
 object that alone cannot be written (RBAC of its namespace) does not delay others. Writes to one
 name never overtake each other. The server does not compare the uid in a status with the object's,
@@ -32,7 +35,7 @@ from hashlib import blake2b
 from threading import Thread
 from typing import Any, Protocol
 
-from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale
+from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale, UndeclaredField
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.conditions import Status, canonical, with_transitions
@@ -113,6 +116,7 @@ class StatusWriter:
         self._written: OrderedDict[Reference, _WrittenStatus] = OrderedDict()
         self._reason = ""
         self._logged_s = float("-inf")
+        self._undeclared_s = float("-inf")
         self._threads = [
             Thread(target=self._work, name=f"status-{number}", daemon=True)
             for number in range(workers)
@@ -213,7 +217,10 @@ class StatusWriter:
         sent = canonical(status)
         if before is not None and sent == canonical(before):
             return
-        answer = self._api.apply(reference.status_path, _body(reference, sent), MANAGER)
+        try:
+            answer = self._api.apply(reference.status_path, _body(reference, sent), MANAGER)
+        except UndeclaredField as lacking:
+            answer = self._write_declared_fields(reference, status, lacking)
         self.writes += 1
         self._on_written((self._now() - pending.at).total_seconds())
         if _holds_foreign(answer.get("status") or {}, status):
@@ -225,6 +232,29 @@ class StatusWriter:
         self._written.move_to_end(reference)
         while len(self._written) > REMEMBERED_MAX:
             self._written.popitem(last=False)
+
+    def _write_declared_fields(
+        self, reference: Reference, status: Status, lacking: UndeclaredField
+    ) -> dict[str, Any]:
+        """Write a status without the fields that the server does not know; return the object."""
+        found = self._api.get(reference.path)
+        if found is None:
+            raise Stale(f"{reference} is gone", reference.path)
+        self._log_undeclared(reference, lacking)
+        return self._api.patch_json(reference.status_path, _replacement(found, status))
+
+    def _log_undeclared(self, reference: Reference, lacking: UndeclaredField) -> None:
+        """Log that definitions are older than this operator; rate-limited over all objects."""
+        now_s = self._clock()
+        if now_s - self._undeclared_s < LOG_EVERY_S:
+            return
+        self._undeclared_s = now_s
+        logger.warning(
+            "the status of %s is written without fields that its definition lacks: apply the CRDs"
+            " of this release (%s)",
+            reference,
+            lacking,
+        )
 
     def _stale_unless_gone(self, reference: Reference, stale: Stale) -> PoolkeeperError | None:
         """Return the error to retry after; `None` if the object is gone or has another uid."""
@@ -288,7 +318,7 @@ def _replacement(answer: dict[str, Any], status: Status) -> list[dict[str, Any]]
     meta = answer["metadata"]
     return [
         {"op": "test", "path": "/metadata/resourceVersion", "value": meta["resourceVersion"]},
-        {"op": "replace", "path": "/status", "value": status},
+        {"op": "add", "path": "/status", "value": status},
     ]
 
 

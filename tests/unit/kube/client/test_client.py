@@ -10,7 +10,7 @@ import pytest
 from kubernetes.client.configuration import Configuration
 from kubernetes.config.config_exception import ConfigException
 
-from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
+from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable, UndeclaredField
 from poolkeeper.kube.client.client import Api
 from unit.kube.http_servers import (
     answers,
@@ -150,6 +150,13 @@ def test_requests(call, method, target, kind, sent):
             Refused,
             "typed",
             id="500-that-is-our-fault",
+        ),
+        pytest.param(
+            apply,
+            status(500, "failed to create typed patch object: .y: field not declared in schema"),
+            UndeclaredField,
+            "not declared",
+            id="500-of-an-earlier-definition",
         ),
         pytest.param(
             make,

@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 
 from conditions import until
-from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
+from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable, UndeclaredField
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.status_writer import (
     PASSING_S,
@@ -311,8 +311,48 @@ def test_what_others_wrote_into_a_status_is_removed(writing, ours, foreign):
     assert path == TOPIC.status_path
     assert operations == [
         {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},
-        {"op": "replace", "path": "/status", "value": dated(**ours)},
+        {"op": "add", "path": "/status", "value": dated(**ours)},
     ]
+
+
+class Older(Objects):
+    """A server whose definition of the kind lacks the field `late`."""
+
+    def get(self, path):
+        found = super().get(path)
+        return None if found is None else {"metadata": found["metadata"] | {"resourceVersion": "7"}}
+
+    def apply(self, path, body, manager):
+        if "late" in body["status"]:
+            raise UndeclaredField("typed patch object: .status.late: field not declared in schema")
+        return super().apply(path, body, manager)
+
+    def patch_json(self, path, operations):
+        self.bodies.append(operations)
+        status = {k: v for k, v in operations[-1]["value"].items() if k != "late"}
+        self.status[path.removesuffix("/status")] = status
+        return {"metadata": {"uid": "u1"}, "status": status}
+
+
+def test_what_an_earlier_definition_lacks_is_left_out_of_a_status(writing, caplog):
+    objects, late = Older(), said(partitions=3, late={"seconds": 9})
+    writer = writing(objects)
+    writer.put(TOPIC, late, {})
+    assert writer.flush(5)
+    assert objects.status[TOPIC.path] == dated(partitions=3)
+    writer.put(TOPIC, late, objects.status[TOPIC.path])
+    assert writer.flush(5)
+    assert (len(objects.bodies), writer.writes, writer.refused) == (1, 1, 0)
+    assert "apply the CRDs of this release" in caplog.text
+
+
+def test_what_an_earlier_definition_lacks_of_what_is_gone_is_not_written(writing):
+    objects = Older()
+    del objects.uids[TOPIC.path]
+    writer = writing(objects)
+    writer.put(TOPIC, said(late={"seconds": 9}), {})
+    assert writer.flush(5)
+    assert (objects.bodies, writer.writes) == ([], 0)
 
 
 def test_nothing_is_replaced_where_all_is_ours(writing):

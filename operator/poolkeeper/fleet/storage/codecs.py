@@ -24,6 +24,8 @@ from poolkeeper.jsontext import canonical
 from poolkeeper.model.specs import SourceLocation
 
 VERSION = 1
+ONE_RELEASE = "operator, planners and executors need one release of Poolkeeper"
+"""What to do where one of them cannot read what another one wrote."""
 
 _canonical = partial(canonical, ascii_only=False)
 
@@ -41,10 +43,11 @@ def from_text(kind: type[T], text: str) -> T:
     try:
         data = json.loads(text)
         if data["version"] != VERSION:
-            raise Refused(f"specs have version {data['version']} (expected {VERSION})")
+            found = data["version"]
+            raise Refused(f"specs have version {found} (expected {VERSION}): {ONE_RELEASE}")
         value = _reader(cast(Any, kind))(data["value"])
     except (KeyError, TypeError, ValueError) as wrong:
-        raise Refused(f"specs of a fleet cannot be read: {wrong!r}") from wrong
+        raise Refused(f"specs of a fleet cannot be read: {wrong!r}; {ONE_RELEASE}") from wrong
     assert isinstance(value, kind)
     return value
 
@@ -134,6 +137,10 @@ def _dataclass(kind: Any) -> Read:
     def read(value: Mapping[str, Any]) -> Any:
         if not readers:
             readers.update({name: _reader(of) for name, of in annotated.items()})
+        for name in value:
+            if name not in readers:
+                field = f"{kind.__name__}.{name}"
+                raise Refused(f"specs have {field}, which is unknown here: {ONE_RELEASE}")
         return kind(**{name: readers[name](item) for name, item in value.items()})
 
     return read

@@ -13,6 +13,7 @@ from typing import Any
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.schedule.budget import Bound, ClusterWork, LeftOut, Schedule, Turn
 from poolkeeper.fleet.schedule.schedule import schedule
+from poolkeeper.fleet.storage import codecs
 from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import Plan
@@ -79,7 +80,10 @@ class RebalanceResponse:
         """Return the response that was parsed; raises `Refused` likewise."""
         try:
             if data["version"] != VERSION:
-                raise Refused(f"the answer has version {data['version']} (expected {VERSION})")
+                found = data["version"]
+                raise Refused(
+                    f"the answer has version {found} (expected {VERSION}): {codecs.ONE_RELEASE}"
+                )
             clusters = tuple(map(_cluster_plan_of, data["clusters"]))
             waves = _waves_of(data["waves"]) if "waves" in data else None
             return cls(data["question"], clusters, waves)

@@ -91,11 +91,21 @@ def test_windows_and_their_like_are_values_again():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        pytest.param({"version": 2}, "specs have version 2 (expected 1)", id="version"),
+        pytest.param(
+            {"version": 2},
+            f"specs have version 2 (expected 1): {codecs.ONE_RELEASE}",
+            id="version",
+        ),
         pytest.param(
             {"value": {"cluster": {"name": "m", "zookeeper": {"connect": "z"}, "law": 1}}},
-            "specs of a fleet cannot be read",
+            f"specs have KafkaClusterSpec.law, which is unknown here: {codecs.ONE_RELEASE}",
             id="field-of-a-later-release",
+        ),
+        pytest.param(
+            {"value": {"cluster": {"name": "m", "zookeeper": {"connect": "z"}, "mode": "Dream"}}},
+            f"specs of a fleet cannot be read: ValueError(\"'Dream' is not a valid Mode\");"
+            f" {codecs.ONE_RELEASE}",
+            id="value-of-a-later-release",
         ),
         pytest.param({"value": {}}, "specs of a fleet cannot be read", id="field-missing"),
     ],

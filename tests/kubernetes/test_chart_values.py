@@ -6,6 +6,7 @@ import yaml
 from chart.rendering import (
     CHART,
     EVERYTHING,
+    ROOT,
     RefusedValuesError,
     helm,
     of_kind,
@@ -26,6 +27,20 @@ def test_lint_finds_nothing(values, tmp_path):
 def test_an_older_kubernetes_is_refused():
     with pytest.raises(RefusedValuesError, match="kubeVersion"):
         render({}, "--kube-version", "1.29.4")
+
+
+def test_the_whole_values_of_an_earlier_chart_are_taken():
+    """As people keep them: all of `values.yaml`, copied and edited."""
+    earlier = yaml.safe_load((ROOT / "tests" / "earlier" / "values.yaml").read_text())
+    assert len(render(earlier)) == len(render({}))
+
+
+def test_values_that_lack_what_is_new_are_refused():
+    """As `helm upgrade --reuse-values` gives them to a later chart: without its defaults."""
+    without_new = {"ui": None, "operator": {"leaseSeconds": None}}
+    with pytest.raises(RefusedValuesError, match="missing property") as refused:
+        render(without_new)
+    assert "'leaseSeconds'" in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from threading import Event
 from poolkeeper.controller.cluster_loops import ClusterLoops
 from poolkeeper.controller.reporting.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.resource_cache import ResourceCache
-from poolkeeper.errors import PoolkeeperError
+from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.rebalances import RebalanceSpec, RebalanceState, RebalanceStep
 from poolkeeper.rebalances import external_plans as rebalances_offers
@@ -126,8 +126,10 @@ class RebalanceController:
                     **self._reconcile_one(each, assemblies, rebalance_of),
                     **external_plans,
                 }
+            except Refused as unreadable:  # the status that it begins with; all else is told there
+                self.reporter.report_unreadable(each, unreadable)
             except Exception:
-                # A bug, or a status written by a later release, must not stop the other Rebalances.
+                # A bug must not stop the other Rebalances.
                 logger.exception("a pass over %s failed", each.key)
         self.cluster_loops.set_external_plans(external_plans)
         uids = {each.uid for each in found}
@@ -157,7 +159,7 @@ class RebalanceController:
     def _entry_of(self, resource: CustomResource) -> _RebalanceEntry:
         entry = self._entries.get(resource.uid)
         if entry is None:
-            rebalance_state = state_of(resource.status)
+            rebalance_state = _state_to_begin_with(resource)
             entry = _RebalanceEntry(
                 resource.uid, rebalance_state, PlanningTask(resource.name, self.engines)
             )
@@ -326,3 +328,13 @@ class RebalanceController:
         left = ", ".join(sorted(external_plans)) or "none is left"
         message = f"its runs end after their stages in flight: {left}"
         return external_plans, ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
+
+
+def _state_to_begin_with(resource: CustomResource) -> RebalanceState:
+    """The state in a status; raises `Refused` if it cannot be read and is still needed."""
+    try:
+        return state_of(resource.status)
+    except Refused:
+        if not resource.deleting:
+            raise
+        return RebalanceState()  # nothing is offered any more, so that runs end and it can go

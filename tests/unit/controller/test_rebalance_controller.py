@@ -220,6 +220,31 @@ def ground():
     return Ground()
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"step": "Dreaming"}, id="step"),
+        pytest.param({"clusters": [{"name": "a", "state": "Dreaming"}]}, id="state-of-a-cluster"),
+        pytest.param({"clusters": [{"novel": 1}]}, id="cluster-of-another-shape"),
+    ],
+)
+def test_a_state_of_a_later_release_is_left_to_it_and_can_be_deleted(ground, changes, caplog):
+    ground.executing()
+    ground.put("Rebalance", "other", {})
+    later = {**ground.said.statuses["r"], **changes}
+    ground.said.statuses["r"] = later
+    ground.restart()
+    for _ in range(3):
+        ground.look()
+    assert ground.said.statuses["r"] == later
+    assert ground.said.events.count(("r", "UnreadableStatus")) == 1
+    assert "Traceback" not in caplog.text
+    assert condition_of(ground.said.statuses["other"], "Ready")["reason"] == "WaitingForApproval"
+    ground.put("Rebalance", "r", {}, guarded=True, deleting=True)
+    ground.look()
+    assert ground.said.guarded["r"] is False
+
+
 def test_from_planning_to_the_end(ground):
     assert ground.look() == "WaitingForApproval"
     assert ground.loops.offers == {}

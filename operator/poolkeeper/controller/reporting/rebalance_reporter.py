@@ -10,16 +10,19 @@ from dataclasses import replace
 from typing import Any
 
 from poolkeeper.controller.reporting.background_writer import BackgroundWriter
+from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.model.rebalances import RebalanceSpec
 from poolkeeper.resources.kinds.custom_resource import CustomResource
+from poolkeeper.resources.status.events import StatusEvent
 from poolkeeper.resources.status.rebalance import (
     RebalanceStatusInputs,
     rebalance_events,
     rebalance_status,
+    unreadable_event,
 )
 from poolkeeper.telemetry.logs import about
 
@@ -42,6 +45,7 @@ class RebalanceReporter:
         self._recorder = recorder
         self._finalizers = finalizers
         self._reported: dict[str, _ReportedRebalance] = {}
+        self._unreadable: set[str] = set()
 
     def report(
         self,
@@ -66,16 +70,27 @@ class RebalanceReporter:
             return
         self._writer.put(reference, status, dict(resource.status or {}))
         for event in rebalance_events(before, status):
-            warning = event.type == "Warning"
-            if self._recorder.record(reference, event.reason, event.note, warning=warning):
-                level = logging.WARNING if warning else logging.INFO
-                extra = about(resource.kind, resource.name, resource.namespace)
-                logger.log(level, "%s: %s", event.reason, event.note, extra=extra)
+            self._record(resource, event)
+
+    def report_unreadable(self, resource: CustomResource, unreadable: Refused) -> None:
+        """Report once, by an event alone, that a status cannot be read: it is left as it is."""
+        if resource.uid not in self._unreadable:
+            self._unreadable.add(resource.uid)
+            self._record(resource, unreadable_event(unreadable))
+
+    def _record(self, resource: CustomResource, event: StatusEvent) -> None:
+        warning = event.type == "Warning"
+        reference = reference_of(resource)
+        if self._recorder.record(reference, event.reason, event.note, warning=warning):
+            level = logging.WARNING if warning else logging.INFO
+            extra = about(resource.kind, resource.name, resource.namespace)
+            logger.log(level, "%s: %s", event.reason, event.note, extra=extra)
 
     def retain(self, uids: Collection[str]) -> None:
         """Forget all Rebalances but these."""
         for uid in set(self._reported) - set(uids):
             self._writer.forget(self._reported.pop(uid).reference)
+        self._unreadable &= set(uids)
 
 
 def reference_of(resource: CustomResource) -> Reference:

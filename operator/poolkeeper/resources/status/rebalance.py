@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from poolkeeper import wording
+from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.rebalances import (
     ClusterRebalance,
@@ -64,8 +65,20 @@ def rebalance_status(
 
 
 def state_of(status: Mapping[str, Any] | None) -> RebalanceState:
-    """The state recorded in a status; a new state if the status has none."""
-    found = status or {}
+    """The state recorded in a status; a new state if the status has none.
+
+    Raises `Refused` for a state that this release does not know.
+    """
+    try:
+        return _state_of(status or {})
+    except (AttributeError, KeyError, TypeError, ValueError) as wrong:
+        raise Refused(
+            f"the state in its status cannot be read ({wrong}): use the release that wrote it, or"
+            " delete the Rebalance and create it again"
+        ) from wrong
+
+
+def _state_of(found: Mapping[str, Any]) -> RebalanceState:
     plan = found.get("plan") or {}
     return RebalanceState(
         step=RebalanceStep(found.get("step", RebalanceStep.PLANNING)),
@@ -79,6 +92,11 @@ def state_of(status: Mapping[str, Any] | None) -> RebalanceState:
         ended_ms=_ms(found.get("ended", "")),
         parts=tuple(_part(each) for each in found.get("clusters") or ()),
     )
+
+
+def unreadable_event(unreadable: Refused) -> StatusEvent:
+    """The event of a Rebalance whose state is left to the release that wrote it."""
+    return StatusEvent("Warning", "UnreadableStatus", str(unreadable)[:NOTE_MAX])
 
 
 def requested_ms_of(status: Mapping[str, Any]) -> int:
@@ -120,7 +138,8 @@ def rebalance_events(
         yield StatusEvent("Warning" if bad else "Normal", now["reason"], note)
     if (before or {}).get("step") != RebalanceStep.EXECUTING:
         return
-    failed = {part.cluster for part in state_of(before).failed}
+    clusters = (before or {}).get("clusters") or ()  # as they are: a later release may have written
+    failed = {each.get("name") for each in clusters if each.get("state") == PartState.FAILED}
     for part in state_of(after).failed:
         if part.cluster not in failed:
             note = f"{part.cluster}: {part.message}"[:NOTE_MAX]

@@ -72,6 +72,16 @@ def test_its_run_is_taken_over_where_it_was(session):
     assert document.throttled
 
 
+def test_a_run_ends_with_all_that_a_later_release_kept_below_it():
+    deeper = {"/poolkeeper/run/novel": b"", "/poolkeeper/run/novel/deep/er": b"x"}
+    tree = OurTree.plant({**NODES, **deeper})
+    session = tree.session()
+    with journal.hold(session, "apply", 0, patience_s=0) as held:
+        held.end(journal.read_run(session))
+    assert tree.read(znodes.RUN) is None
+    assert tree.read("/poolkeeper/history/0000000000") is not None
+
+
 def rewritten(path: str, data: bytes) -> bytes:
     """What this release writes for what it reads there."""
     if path == znodes.RUN:

@@ -120,7 +120,7 @@ class Journal(FencedSession):
 
     def end(self, run: Run, *operations: Operation) -> None:
         """Remove the run and everything below it, with other operations, in one transaction."""
-        removed = (*self.delete_children(znodes.RUN), Delete(znodes.RUN, run.version))
+        removed = (*self.delete_below(znodes.RUN), Delete(znodes.RUN, run.version))
         self.commit(*removed, *self._without_request(), *operations)
 
     def record_request(self, record: RequestRecord | None) -> None:
@@ -140,13 +140,15 @@ class Journal(FencedSession):
         node = self.session.read(znodes.RECORD_OF_REQUEST)
         return () if node is None else (Delete(znodes.RECORD_OF_REQUEST, node.version),)
 
-    def delete_children(self, path: str) -> tuple[Delete, ...]:
-        """Return the operations that delete all children of a node."""
+    def delete_below(self, path: str) -> tuple[Delete, ...]:
+        """Return the operations that delete all below a node, whichever release wrote it."""
         paths = [f"{path}/{child}" for child in self.session.children(path) or ()]
-        nodes = self.session.read_many(paths)
-        return tuple(
-            Delete(p, n.version) for p, n in zip(paths, nodes, strict=True) if n is not None
-        )
+        made: list[Delete] = []
+        for each, node in zip(paths, self.session.read_many(paths), strict=True):
+            if node is not None:
+                deeper = self.delete_below(each) if node.children else ()
+                made += (*deeper, Delete(each, node.version))
+        return tuple(made)
 
     # What is remembered
 

@@ -34,7 +34,7 @@ def remember(journal: Journal, plan: Plan | None) -> None:
             return
         if plan is not None and _is_whole(journal.session, known, plan.hash):
             return
-        journal.commit(*journal.delete_children(znodes.ASKED), Delete(znodes.ASKED, node.version))
+        journal.commit(*journal.delete_below(znodes.ASKED), Delete(znodes.ASKED, node.version))
     if plan is None:
         return
     chunks = runs.encode_plan(plan)

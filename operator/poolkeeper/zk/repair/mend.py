@@ -100,7 +100,7 @@ def _operations(journal: Journal, finding: Finding) -> tuple[Operation, ...]:
     if finding.version is None:
         return () if finding.data is None else (Create(finding.path, finding.data),)
     if finding.remedy is Remedy.REMOVE:
-        return (*journal.delete_children(finding.path), Delete(finding.path, finding.version))
+        return (*journal.delete_below(finding.path), Delete(finding.path, finding.version))
     assert finding.data is not None, "a remedy that writes says what"
     write = SetData(finding.path, finding.data, finding.version)
     if not finding.path.startswith((f"{znodes.TOPIC_CONFIGS}/", f"{znodes.BROKER_CONFIGS}/")):

@@ -133,6 +133,10 @@ class UndeclaredField(Refused):
     """The API server's definition of a kind lacks a field: it is of an earlier release."""
 
 
+class OtherFormat(Refused):
+    """What is kept is in the format of another release of ours, and is left to that."""
+
+
 class StalePlan(Refused):
     """The plan was made for a state of the cluster or of the manifests that is gone."""
 

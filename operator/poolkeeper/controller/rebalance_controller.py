@@ -28,7 +28,7 @@ from threading import Event
 from poolkeeper.controller.cluster_loops import ClusterLoops
 from poolkeeper.controller.reporting.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.resource_cache import ResourceCache
-from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.errors import OtherFormat, PoolkeeperError, Refused
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.rebalances import RebalanceSpec, RebalanceState, RebalanceStep
 from poolkeeper.rebalances import external_plans as rebalances_offers
@@ -65,6 +65,7 @@ class _RebalanceEntry:
 
     `reported_version`: its generation, deletion and finalizer when its status was last reported.
     `reason` is the reason reported then. `rates`: what is known of the rates of its clusters.
+    `other_format`: why its plans are left to another release; empty where they are not.
     """
 
     uid: str
@@ -74,6 +75,7 @@ class _RebalanceEntry:
     reported_version: tuple[int, bool, bool] | None = None
     reason: str = ""
     rates: Mapping[str, ClusterRate] = field(default_factory=dict)
+    other_format: str = ""
 
 
 @dataclass(slots=True)
@@ -238,6 +240,10 @@ class RebalanceController:
                 entry.state, assemblies, self.cluster_loops.outcome, rebalance_of
             )
             external_plans = self._execute(entry, resource, spec, views)
+            if entry.other_format:
+                return external_plans, ReadyCondition(
+                    ReadyStatus.UNKNOWN, "Waiting", entry.other_format
+                )
         return external_plans, ready_condition_of(entry.state, spec)
 
     def _plan(
@@ -289,6 +295,9 @@ class RebalanceController:
             entry.record = entry.record or self.records.read(resource, rebalance_state.record)
             if entry.record is None:
                 rebalance_state = lifecycle.without_record(rebalance_state)
+            entry.other_format = ""
+        except OtherFormat as other:
+            entry.other_format = str(other)
         except PoolkeeperError as failed:
             logger.warning("the plans of %s cannot be read: %s", resource.key, failed)
         entry.state = lifecycle.with_end(rebalance_state, self.now_ms())

@@ -5,7 +5,7 @@ They are named after the Rebalance and the digest of their contents. The Rebalan
 
 from typing import Any, Protocol
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import OtherFormat, Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.jobs import configmap_blob
 from poolkeeper.kube.jobs.configmap_blob import Text
@@ -44,12 +44,17 @@ class RecordStore:
         return text.digest
 
     def read(self, resource: CustomResource, digest: str) -> Record | None:
-        """Return the record; `None` if it no longer exists, or differs from what was written."""
+        """Return the record; `None` if it no longer exists, or differs from what was written.
+
+        Raises `OtherFormat` for one that another release wrote.
+        """
         try:
             text = self.texts.read(name_of(resource, digest))
             if text is None:
                 return None
             return Record.from_json(text_chunks.join_chunks(text.chunks, digest))
+        except OtherFormat:
+            raise
         except Refused:
             return None
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Protocol
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import OtherFormat, Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.plans import Plan
@@ -44,11 +44,16 @@ class Record:
 
     @classmethod
     def from_json(cls, text: str) -> "Record":
-        """Return the record; raises `Refused` for another text."""
+        """Return the record; raises `OtherFormat` or, for what is no record, `Refused`."""
         try:
             data = json.loads(text)
             if data["version"] != VERSION:
-                raise Refused(f"the record has version {data['version']} (expected {VERSION})")
+                found = data["version"]
+                raise OtherFormat(
+                    f"another release of Poolkeeper wrote the record of the plans (format version"
+                    f" {found}, this one knows {VERSION}): use that, or delete the Rebalance and"
+                    " create it again"
+                )
             return cls(RebalanceResponse.from_data(data["answer"]), dict(data["declared"]))
         except (KeyError, TypeError, ValueError) as wrong:
             raise Refused(f"a record of plans cannot be read: {wrong!r}") from wrong

@@ -25,6 +25,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.planning.proposals import plan_json
+from poolkeeper.rebalances import records
 from poolkeeper.rebalances.planning.engines import LOCAL
 from poolkeeper.rebalances.planning.response import ClusterPlan, ClusterResponse, assemble_response
 from poolkeeper.rebalances.record_store import RecordStore
@@ -329,6 +330,22 @@ def test_while_the_record_cannot_be_read_what_runs_is_held_all_the_same(ground):
     assert ground.loops.offers["a"] == ExternalPlan(
         PLAN.hash, wait=Wait(WaitReason.REBALANCE_PAUSED), offer=1
     )
+
+
+def test_a_record_of_another_release_is_left_to_it(ground, monkeypatch):
+    monkeypatch.setattr(records, "VERSION", 3)
+    ground.executing()
+    offers = ground.loops.offers
+    monkeypatch.undo()
+    ground.restart()
+    assert ground.look() == "Waiting"
+    assert "use that" in condition_of(ground.said.statuses["r"], "Ready")["message"]
+    assert [offer.plan for offer in ground.loops.offers.values()] == [None] * len(offers)
+    assert len(ground.server.objects) == 1
+    monkeypatch.setattr(records, "VERSION", 3)
+    ground.restart()
+    assert ground.look() == "Moving"
+    assert ground.loops.offers == offers
 
 
 def test_without_its_record_it_has_failed(ground):

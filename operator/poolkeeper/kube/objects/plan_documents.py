@@ -15,7 +15,7 @@ import zlib
 from io import BytesIO
 from typing import Any, Protocol
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import OtherFormat, Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import compact
 from poolkeeper.kube.client.references import Reference
@@ -70,11 +70,16 @@ def pack(document: PlanDocument) -> bytes:
 
 
 def unpack(packed: bytes) -> PlanDocument:
-    """Read a document; raises `Refused` for anything else."""
+    """Read a document; raises `OtherFormat` for that of a later release, else `Refused`."""
     try:
         with gzip.GzipFile(fileobj=BytesIO(packed)) as file:
             data = file.read(JSON_BYTES_MAX + 1)
         body = json.loads(data) if len(data) <= JSON_BYTES_MAX else {}
+        if (version := body["version"]) != VERSION:
+            raise OtherFormat(
+                f"the operator wrote the plan in format version {version}, and this release knows"
+                f" {VERSION}: use the operator's"
+            )
         return PlanDocument(body["cluster"], body["hash"], body["text"], body["plan"])
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as broken:
         raise Refused(f"the ConfigMaps hold no plan that can be read: {broken!r}") from broken

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import OtherFormat, Refused
 from poolkeeper.fleet.schedule.budget import Bound, ClusterWork, LeftOut, Schedule, Turn
 from poolkeeper.fleet.schedule.schedule import schedule
 from poolkeeper.fleet.storage import codecs
@@ -81,7 +81,7 @@ class RebalanceResponse:
         try:
             if data["version"] != VERSION:
                 found = data["version"]
-                raise Refused(
+                raise OtherFormat(
                     f"the answer has version {found} (expected {VERSION}): {codecs.ONE_RELEASE}"
                 )
             clusters = tuple(map(_cluster_plan_of, data["clusters"]))

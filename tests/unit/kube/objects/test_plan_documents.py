@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import OtherFormat, Refused
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import plan_documents
 from poolkeeper.kube.objects.plan_documents import CHUNKS_MAX, PlanDocument
@@ -92,6 +92,14 @@ def test_a_plan_that_is_being_replaced_is_not_read():
 @pytest.mark.parametrize("packed", [b"", b"no gzip", b"\x1f\x8b\x08" + b"\0" * 20])
 def test_what_is_no_plan_is_refused(packed):
     with pytest.raises(Refused, match="no plan that can be read"):
+        plan_documents.unpack(packed)
+
+
+def test_a_plan_of_another_format_is_left_to_the_release_that_wrote_it(monkeypatch):
+    monkeypatch.setattr(plan_documents, "VERSION", 2)
+    packed = plan_documents.pack(document(1))
+    monkeypatch.undo()
+    with pytest.raises(OtherFormat, match="format version 2, and this release knows 1: use the"):
         plan_documents.unpack(packed)
 
 

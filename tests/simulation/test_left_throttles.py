@@ -89,7 +89,8 @@ def look(cluster: SimulatedCluster) -> tuple[journal.JournalView, LeftThrottles]
     with FakeSession(cluster.server, cluster.clock) as session:
         seen = observe.cluster(session, "c").cluster
         recorded = journal.read_status(session)
-    left = left_throttles.find(seen, recorded.throttles, recorded.stored.running)
+    stored = recorded.stored
+    left = left_throttles.find(seen, recorded.throttles, stored.running, stored.saved)
     assert status_values.status_of(seen, recorded).throttles_left == left_throttles.waits(left)
     return recorded, left
 

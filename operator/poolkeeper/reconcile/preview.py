@@ -27,7 +27,12 @@ def preview_cluster(
     stored = context.view.read_stored_run()
     with context.timed("observe"):
         observed = observe_cluster(
-            context.view, desired, context.now_ms(), context.enrich, running=stored.running
+            context.view,
+            desired,
+            context.now_ms(),
+            context.enrich,
+            running=stored.running,
+            saved=stored.saved,
         )
     seen = adoption.last_seen(desired, observed, context.pending.known)
     observed = adoption.foreseen(desired, observed, desired.cluster.approval.plans)

@@ -165,6 +165,10 @@ class Saved:
     brokers: Mapping[int, ThrottleValues] = field(default_factory=dict)
 
 
+NOTHING_SAVED = Saved()
+"""What is saved without a run, and by one that sets no throttles."""
+
+
 @frozen
 class ThrottleConflicts:
     """Topics and brokers whose throttles somebody else set since the run began.
@@ -229,6 +233,11 @@ class StoredRun:
     document: RunDocument | None = None
     stop: StopRequest | None = None
     damage: NodeDamage | None = None
+
+    @property
+    def saved(self) -> Saved:
+        """What the run saved of throttles; nothing without a run or its document."""
+        return NOTHING_SAVED if self.document is None else self.document.saved
 
     @property
     def running(self) -> frozenset[str]:

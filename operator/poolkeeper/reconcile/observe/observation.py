@@ -11,6 +11,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.execution.records import BalanceRecord, RecordKind, Records
+from poolkeeper.model.execution.runs import NOTHING_SAVED, Saved
 from poolkeeper.model.execution.throttles import LeftThrottles
 from poolkeeper.model.execution.waits import damage_wait
 from poolkeeper.model.readings import ClusterReading
@@ -60,10 +61,12 @@ def observe_cluster(
     enrich: Enrich,
     *,
     running: Collection[str] = (),
+    saved: Saved = NOTHING_SAVED,
 ) -> Observation:
     """Observe the cluster, check its id, and conclude which brokers are gone.
 
-    `running`: the plans of the run under way, as far as its document can be read.
+    `running`: the plans of the run under way, as far as its document can be read; `saved`: what it
+    saved of throttles.
     """
     spec = desired.cluster
     reading = view.observe(spec.name, restart_lock=spec.execution.restart_lock)
@@ -79,7 +82,7 @@ def observe_cluster(
     records = updated_records(records, cluster, desired, now_ms)
     gone = gone_brokers(records, desired, now_ms)
     cluster = with_lost_log_dirs(cluster, records, desired, now_ms)
-    left = left_throttles.find(cluster, view.read_throttle_records(), running)
+    left = left_throttles.find(cluster, view.read_throttle_records(), running, saved)
     balanced = balance_of(view, now_ms)
     if running:
         return Observation(reading, cluster, records, gone, balanced, left)

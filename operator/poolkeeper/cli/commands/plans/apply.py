@@ -145,8 +145,10 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         before = journal.read_status(session)
         if before.run_damage is not None:
             raise DamagedNode(before.run_damage)
-        view, running = ZooKeeperView(session), before.stored.running
-        observed = observe_cluster(view, command.desired, now_ms, enriching, running=running)
+        view, stored = ZooKeeperView(session), before.stored
+        observed = observe_cluster(
+            view, command.desired, now_ms, enriching, running=stored.running, saved=stored.saved
+        )
         approved = command.desired.cluster.approval.plans
         observed = adoption.foreseen(command.desired, observed, approved)
         plan, resumed = _choose_plan(

@@ -47,7 +47,10 @@ def look_at_cluster(target: Target, desired: Desired) -> Look:
         enriching = cluster_reading.ClusterEnricher(target)
         view = ZooKeeperView(session)
         status = journal.read_status(session)
-        seen = observe_cluster(view, desired, now_ms(), enriching, running=status.stored.running)
+        stored = status.stored
+        seen = observe_cluster(
+            view, desired, now_ms(), enriching, running=stored.running, saved=stored.saved
+        )
         look = Look(seen, pending=view.read_pending_plan(), carried_out=view.read_finished_plans())
     recorded, damaged = recorded_run(status.stored, seen.cluster), damage_waits(status.stored)
     waits = (*damaged, *live_waits(seen, recorded, desired))

@@ -138,7 +138,8 @@ def status_of(
     """Combine cluster and journal into a status."""
     health = gates.health(cluster)
     run, waits = _run(cluster, journal, context)
-    left = left_throttles.find(cluster, journal.throttles, journal.stored.running)
+    stored = journal.stored
+    left = left_throttles.find(cluster, journal.throttles, stored.running, stored.saved)
     damaged = {each.path for each in journal.damage}
     return Status(
         cluster=cluster.name,

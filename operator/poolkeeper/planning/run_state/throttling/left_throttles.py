@@ -1,15 +1,15 @@
 """The throttles that no run accounts for, told from live values and our records of them.
 
-A run accounts for what is recorded under its plan. Everything else that is throttled was left
-behind: by a run of ours, if a record says so, otherwise by somebody else. An empty list throttles
-nothing. A rate without a list throttles nothing either, but it is named: the next list makes it
-count.
+A run accounts for what is recorded under its plan. A run that an earlier release began may have no
+such records, and accounts for all that it saved. Everything else that is throttled was left behind:
+by a run of ours, if a record says so, otherwise by somebody else. An empty list throttles nothing.
+A rate without a list throttles nothing either, but it is named: the next list makes it count.
 """
 
 from collections.abc import Collection
 
 from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
-from poolkeeper.model.execution.runs import ThrottleValues
+from poolkeeper.model.execution.runs import NOTHING_SAVED, Saved, ThrottleValues
 from poolkeeper.model.execution.throttles import (
     LeftThrottles,
     RecordedThrottles,
@@ -26,12 +26,19 @@ DEFAULT_CONFIG = "/config/brokers/<default>"
 """Where the default of all brokers is."""
 
 
-def find(cluster: Cluster, reading: ThrottleReading, running: Collection[str]) -> LeftThrottles:
+def find(
+    cluster: Cluster,
+    reading: ThrottleReading,
+    running: Collection[str],
+    saved: Saved = NOTHING_SAVED,
+) -> LeftThrottles:
     """Return the throttles that no run accounts for; `running`: the plans of the run under way.
 
-    There is none without a run, and for a run whose document is lost. Topics are looked at as far
-    as `cluster` knows their config.
+    There is none without a run, and for a run whose document is lost. `saved`: what that run saved.
+    Topics are looked at as far as `cluster` knows their config.
     """
+    every = (*reading.topics.values(), *reading.brokers.values())
+    accounted = NOTHING_SAVED if any(each.record.plan in running for each in every) else saved
     topics = {
         name: each for name, each in reading.topics.items() if each.record.plan not in running
     }
@@ -55,11 +62,14 @@ def find(cluster: Cluster, reading: ThrottleReading, running: Collection[str]) -
                 for _, topic in sorted(cluster.topics.items())
                 if any((topic.config or {}).get(key) for key in throttles.TOPIC_KEYS)
                 and (topic.name not in reading.topics or topic.name in unused)
+                and topic.name not in accounted.topics
             ),
             tuple(
                 id_
                 for id_, values in sorted(reading.broker_values.items())
-                if _is_limited(values) and (id_ not in reading.brokers or id_ in unused)
+                if _is_limited(values)
+                and (id_ not in reading.brokers or id_ in unused)
+                and id_ not in accounted.brokers
             ),
             _is_limited(reading.default_values),
         ),

@@ -1,10 +1,13 @@
 """Which throttles no run accounts for, from values alone."""
 
+from dataclasses import replace
+
 import pytest
 
 import builders
 from builders import topic
 from poolkeeper.errors import NodeDamage
+from poolkeeper.model.execution.runs import Saved
 from poolkeeper.model.execution.throttles import (
     LeftThrottles,
     RecordedThrottles,
@@ -105,6 +108,27 @@ BOTH = Throttled(("t",), (1,))
 )
 def test_what_is_left(value, reading, running, expected):
     assert left_throttles.find(cluster(value), reading, running) == expected
+
+
+SAVED = Saved({"t": {LEADERS: None}}, {1: {RATE: None}})
+LIVE = ThrottleReading(broker_values={1: {RATE: "9"}, 2: {RATE: "9"}})
+
+
+@pytest.mark.parametrize(
+    ("reading", "expected"),
+    [
+        pytest.param(
+            LIVE, LeftThrottles(others=Throttled((), (2,))), id="of-a-run-without-records"
+        ),
+        pytest.param(
+            replace(LIVE, topics={"u": of_topic("0:1")}),
+            LeftThrottles(others=Throttled(("t",), (1, 2))),
+            id="of-a-run-with-records",
+        ),
+    ],
+)
+def test_a_run_of_an_earlier_release_accounts_for_what_it_saved(reading, expected):
+    assert left_throttles.find(cluster("0:1"), reading, {"sha256:p"}, SAVED) == expected
 
 
 def test_everything_that_is_left_is_named_ours_first():

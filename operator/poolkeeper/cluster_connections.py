@@ -8,8 +8,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from poolkeeper import tls_files
 from poolkeeper.brokers.requests import BrokerClient
-from poolkeeper.errors import BrokersUnreachable, Unavailable
+from poolkeeper.errors import BrokersUnreachable, Forbidden, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.credentials import (
@@ -75,10 +76,12 @@ class ClusterConnector:
         )
 
     def _session(self, spec: KafkaClusterSpec) -> Session:
+        tls = self._tls(_ZOOKEEPER, spec.zookeeper.tls)
+        _require_usable(spec.zookeeper.tls, tls)
         return Session.open(
             spec.zookeeper.connect,
             credentials=self._zookeeper_credentials(spec),
-            tls=self._tls(_ZOOKEEPER, spec.zookeeper.tls),
+            tls=tls,
             timeout_s=self.timeout_s,
             deadline_s=self.deadline_s,
         )
@@ -90,6 +93,7 @@ class ClusterConnector:
             return None
         credentials, tls = self._broker_credentials(spec), self._tls(_BROKERS, way.tls)
         try:
+            _require_usable(way.tls, tls)
             return BrokerClient.open(way.bootstrap_servers, credentials, tls, self.deadline_s)
         except Unavailable as error:
             raise BrokersUnreachable(str(error)) from error
@@ -110,6 +114,14 @@ class ClusterConnector:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         paths = {field: _write(folder / f"{field}.pem", pem) for field, pem in files.items()}
         return Tls(paths.get("ca"), paths.get("certificate"), paths.get("key"))
+
+
+def _require_usable(declared: Tls | None, written: Tls | None) -> None:
+    """Raise `Forbidden` naming the Secret and its key that cannot be used, if there is one."""
+    if declared is None or declared.secret is None or written is None:
+        return
+    for field, problem in tls_files.problems(written).items():
+        raise Forbidden(f"Secret {declared.secret}: {secret_config.TLS_FILES[field]} {problem}")
 
 
 def _write(path: Path, content: bytes) -> str:

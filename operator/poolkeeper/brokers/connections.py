@@ -19,7 +19,8 @@ from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.model import addresses
 
 DEFAULT_PORT = 9092
 METADATA_AGE_MS = 10_000
@@ -36,10 +37,13 @@ REFUSALS_MAX = 3
 def connect(
     bootstrap: Sequence[str], settings: Mapping[str, object], deadline_s: float
 ) -> KafkaAdminClient:
-    """Open a client, or raise Unavailable, within `deadline_s`.
+    """Open a client within `deadline_s`; raises Unavailable, and Refused for what is no address.
 
     `bootstrap` holds `host:port`s; `settings` are kafka-python's, for security.
     """
+    for server in bootstrap:
+        if problem := addresses.server_problem(addresses.with_port(server, DEFAULT_PORT)):
+            raise Refused(f"{','.join(bootstrap)!r} are no addresses of brokers: {problem}")
     deadline = time.monotonic() + deadline_s
     _await_reachable(bootstrap, deadline)
     left_ms = max(1, int((deadline - time.monotonic()) * 1000))
@@ -145,9 +149,7 @@ def reason(error: BaseException) -> str:
 
 def address(server: str) -> tuple[str, int]:
     """Split `host:port` or `[::1]:port`; the port is 9092 where none is said."""
-    host, colon, port = server.rpartition(":")
-    if not colon or not port.isdigit():
-        host, port = server, str(DEFAULT_PORT)
+    host, port = addresses.split_server(addresses.with_port(server, DEFAULT_PORT))
     return host.strip("[]"), int(port)
 
 

@@ -18,6 +18,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.protocol.admin import DescribeLogDirsRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from poolkeeper import tls_files
 from poolkeeper.algorithms.groups import ListedMember
 from poolkeeper.brokers import (
     config_validation,
@@ -89,6 +90,7 @@ class BrokerClient:
         deadline_s: float = DEADLINE_S,
     ) -> Self:
         """Connect to a cluster by any of its servers (`host:port`); raises Unavailable."""
+        tls_files.require_usable(tls)
         settings = security.settings(credentials, tls)
         return cls(connections.connect(bootstrap, settings, deadline_s))
 

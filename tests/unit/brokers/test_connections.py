@@ -4,7 +4,7 @@ import pytest
 from kafka import errors as kafka_errors
 
 from poolkeeper.brokers import connections
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import Refused, Unavailable
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,16 @@ def test_a_server_that_never_answers_is_unavailable_at_the_deadline():
         server = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(Unavailable, match=f"brokers at {server}: no answer in time"):
             connections.connect([server], {}, deadline_s=0.2)
+
+
+@pytest.mark.parametrize(
+    ("server", "words"),
+    [
+        pytest.param("kafka..example:9092", "'kafka..example' is no host", id="empty-label"),
+        pytest.param("kafka:99999", "'99999' is no port", id="port-too-high"),
+        pytest.param("kafka:x", "'x' is no port", id="port-of-letters"),
+    ],
+)
+def test_what_is_no_address_is_refused_at_once(server, words):
+    with pytest.raises(Refused, match=f"are no addresses of brokers: {words}"):
+        connections.connect(["kafka-1:9092", server], {}, deadline_s=0.2)

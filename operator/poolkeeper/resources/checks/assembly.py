@@ -34,6 +34,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.addresses import ensemble
 from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.specs import DeletionPolicy, KafkaClusterSpec, TopicSpec
 from poolkeeper.model.tenancy import AdoptionPolicy
@@ -47,7 +48,6 @@ from poolkeeper.resources.checks.verdicts import (
 from poolkeeper.resources.kinds import kafka_cluster, resource_pool
 from poolkeeper.resources.kinds import topic as kinds_topic
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
-from poolkeeper.resources.parse.addresses import ensemble
 from poolkeeper.resources.parse.selectors import Labels
 
 _HOLDS_NOTHING = frozenset(

@@ -14,9 +14,9 @@ from typing import Any
 
 from poolkeeper.errors import Problem
 from poolkeeper.model import topic_patterns
+from poolkeeper.model.addresses import ensemble
 from poolkeeper.model.specs import ResourcePoolSpec
 from poolkeeper.resources.checks.cross_checks import Readings
-from poolkeeper.resources.parse.addresses import ensemble
 from poolkeeper.resources.parse.body import ParsedBody
 from poolkeeper.resources.parse.locations import Path
 from poolkeeper.resources.parse.schema_messages import quoted

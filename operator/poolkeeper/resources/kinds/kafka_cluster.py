@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from poolkeeper.errors import Refused
+from poolkeeper.model.addresses import connect_problem, servers_problem
 from poolkeeper.model.names import COMMIT
 from poolkeeper.model.specs import (
     Approval,
@@ -28,7 +29,6 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.model.tenancy import Adoption, AdoptionPolicy, DeclarationLimits
 from poolkeeper.model.versions import KafkaVersion, support_problem
-from poolkeeper.resources.parse.addresses import connect_problem, servers_problem
 from poolkeeper.resources.parse.body import ParsedBody, parse_body
 from poolkeeper.resources.parse.locations import Findings, Path, Places
 from poolkeeper.resources.parse.quantities import duration_s, positive_duration_s, size_bytes

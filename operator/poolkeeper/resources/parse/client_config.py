@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from poolkeeper import tls_files
 from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.model.credentials import (
     BrokerCredentials,
@@ -134,6 +135,13 @@ def _tls(part: str, found: Mapping[str, Any], folder: Path, findings: Findings) 
     for name, file in paths.items():
         if not os.path.isfile(file):  # `Path.is_file` raises where it may not be looked for
             findings.add((part, "tls", name), "names no file (expected a PEM file)")
+    there = {name: file for name, file in paths.items() if os.path.isfile(file)}
+    for name, problem in tls_files.problems(_of(there)).items():
+        findings.add((part, "tls", name), problem)
+    return _of(paths)
+
+
+def _of(paths: Mapping[str, str]) -> Tls:
     return Tls(paths.get("ca"), paths.get("certificate"), paths.get("key"))
 
 

@@ -4,6 +4,7 @@ In come paths, and operations as values. Out come Nodes, or our own errors. kazo
 in the sandbox only.
 
 Read `session` (the calls), `connections` (connecting, and what is refused: a chroot without a
-Kafka) and `auth`, `operations` and `transactions` (writes, and the ACLs of new nodes), `nodes`,
-`multiread` (many nodes in one request), `watches`, `failures`, `gc_pause`.
+Kafka), `refusals` (why a server takes no session) and `auth`, `operations` and `transactions`
+(writes, and the ACLs of new nodes), `nodes`, `multiread` (many nodes in one request), `watches`,
+`failures`, `gc_pause`.
 """

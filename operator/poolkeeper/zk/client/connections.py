@@ -18,17 +18,20 @@ from kazoo.exceptions import AuthFailedError, KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState, KeeperState
 
-from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.errors import Forbidden, Refused, Unavailable
 from poolkeeper.frozen import frozen
+from poolkeeper.model import addresses
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client import failures, multiread
+from poolkeeper.zk.client.refusals import Refusals
 
+PORT = 2181
+"""Of a server whose address names none."""
 CLOSE_S = 30.0
 """Longer than kazoo itself waits for the end of its connection."""
 
 logger = logging.getLogger(__name__)
 
-_HOST = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\s,/:\[\]]+)(?::[0-9]{1,5})?")
 _CHROOT = re.compile(r"(?:/[^\s,/]+)*/?")
 _SUGGESTIONS_MAX = 200
 _HANDSHAKES_PER_TIMEOUT = 4
@@ -50,7 +53,10 @@ class Address:
         servers, slash, rest = connect.strip().partition("/")
         hosts = [host.strip() for host in servers.split(",")]
         chroot = slash + rest
-        if not all(_HOST.fullmatch(host) for host in hosts) or not _CHROOT.fullmatch(chroot):
+        for host in hosts:
+            if host and (problem := addresses.server_problem(addresses.with_port(host, PORT))):
+                raise Refused(f"{connect!r} is no ZooKeeper address: {problem}")
+        if not all(hosts) or not _CHROOT.fullmatch(chroot):
             raise Refused(
                 f"{connect!r} is no ZooKeeper address "
                 "(expected host:port,host:port/chroot, one chroot after the last host)"
@@ -66,11 +72,12 @@ class Connection:
 
     `lost` is set when the session has ended, for whatever reason, and for good. `rejected`: because
     the server does not take the credentials; what is asked afterwards only hears of the end.
-    `count`: how many connections the session has had.
+    `refusals`: how attempts to connect failed. `count`: how many connections the session has had.
     """
 
-    def __init__(self, client: KazooClient) -> None:
+    def __init__(self, client: KazooClient, refusals: Refusals | None = None) -> None:
         self.client = client
+        self.refusals = refusals or Refusals()
         self.lost = Event()
         self.rejected = False
         self.count = 0
@@ -166,9 +173,8 @@ class Connector:
 
     def connect(self, address: Address) -> Connection:
         """Open a session; raises `Unavailable` if no server takes it before the deadline."""
-        reasons = _LastError()
         logger = logging.Logger("poolkeeper.zk")  # of its own: kazoo's warnings are ours to report
-        logger.addHandler(reasons)
+        logger.addHandler(logging.NullHandler())
         client = KazooClient(
             str(address),
             timeout=self.timeout_s,
@@ -177,13 +183,15 @@ class Connector:
             **self.options,
         )
         _limit_handshakes(client, self.timeout_s / _HANDSHAKES_PER_TIMEOUT)
-        connection = Connection(client)
+        refusals = Refusals()
+        refusals.watch(client)
+        connection = Connection(client, refusals)
         if connection.start(self.deadline_s):
             return connection
-        reason = f" ({reasons.last})" if reasons.last else ""
+        why = f" ({refusals})" if str(refusals) else ""
         connection.close()
         raise Unavailable(
-            f"no ZooKeeper answers at {address.servers} within {self.deadline_s:g} s{reason}"
+            f"no ZooKeeper answers at {address.servers} within {self.deadline_s:g} s{why}"
         )
 
     def _problem(self, connection: Connection, address: Address) -> str | None:
@@ -196,6 +204,11 @@ class Connector:
         except Unavailable as failed:
             if not connection.rejected:
                 raise
+            if connection.refusals.no_sasl:
+                raise Forbidden(
+                    f"ZooKeeper at {address.servers} offers no SASL: its credentials cannot have"
+                    " the scheme sasl"
+                ) from failed
             raise failures.unavailable(AuthFailedError(), doing) from failed
         if all(there):
             return None
@@ -236,17 +249,6 @@ def _limit_handshakes(client: KazooClient, timeout_s: float) -> None:
         return invoke(min(timeout, timeout_s), request, xid)
 
     client._connection._invoke = limited
-
-
-class _LastError(logging.Handler):
-    """Keeps kazoo's last warning, which tells why there is no connection."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.last = ""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.last = record.getMessage()
 
 
 def server_version(client: KazooClient) -> tuple[int, int] | None:

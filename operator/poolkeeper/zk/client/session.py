@@ -20,6 +20,7 @@ from typing import Any, Self, TypeAlias
 from kazoo.exceptions import ConnectionLoss, KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
+from poolkeeper import tls_files
 from poolkeeper.errors import Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import ZooKeeperCredentials
@@ -81,10 +82,11 @@ class Session:
 
         `timeout_s` is how long ZooKeeper keeps the session, and its ephemeral nodes, without a sign
         of life. Raises `Refused` for an address that is none, `Unavailable` with one line for an
-        absent server, rejected credentials, or a chroot without a Kafka cluster (nothing is created
-        there).
+        absent server, rejected credentials, TLS files that cannot be used, or a chroot without a
+        Kafka cluster (nothing is created there).
         """
         address = Address.parse(connect)
+        tls_files.require_usable(tls)
         connector = Connector(auth.client_options(credentials, tls), timeout_s, deadline_s)
         return cls(connector.connect_to_kafka(address), address, deadline_s)
 

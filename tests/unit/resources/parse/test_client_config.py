@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+import pem_texts
 from poolkeeper.errors import InvalidInput
 from poolkeeper.model.credentials import (
     BrokerCredentials,
@@ -19,8 +20,13 @@ NO_FIELDS = "c.yaml:1: has no fields (expected zookeeper or brokers)"
 
 @pytest.fixture
 def folder(tmp_path):
-    for name in ("ca.pem", "me.pem", "me.key"):
-        (tmp_path / name).write_text("")
+    for name, text in {
+        "ca.pem": pem_texts.CERTIFICATE,
+        "me.pem": pem_texts.CERTIFICATE,
+        "me.key": pem_texts.KEY,
+        "locked.key": pem_texts.ENCRYPTED_KEY,
+    }.items():
+        (tmp_path / name).write_text(text)
     return tmp_path
 
 
@@ -100,6 +106,15 @@ def test_nothing_but_a_user_of_zookeeper(folder):
             "zookeeper: {username: a, password: b, scheme: digets}\n",
             ["c.yaml:1: zookeeper.scheme: the value is unknown (did you mean 'digest'?)"],
             id="a-scheme-that-does-not-exist",
+        ),
+        pytest.param(
+            "zookeeper:\n  tls:\n    ca: me.key\n    certificate: me.pem\n    key: locked.key\n",
+            [
+                "c.yaml:3: zookeeper.tls.ca: holds no certificate (expected PEM)",
+                "c.yaml:5: zookeeper.tls.key: holds a key that is encrypted"
+                " (expected one without a password)",
+            ],
+            id="files-that-cannot-be-used",
         ),
         pytest.param(
             "brokers: {securityProtocol: SASL_SSL}\n",

@@ -7,7 +7,7 @@ import pytest
 from kazoo.exceptions import AuthFailedError, ConnectionClosedError, SessionExpiredError
 from kazoo.protocol.states import KeeperState
 
-from poolkeeper.errors import Forbidden, Unavailable
+from poolkeeper.errors import Forbidden, Refused, Unavailable
 from poolkeeper.zk.client.connections import Address, Connection, Connector
 
 
@@ -58,3 +58,27 @@ def test_rejected_credentials_are_told_whenever_somebody_asks(
     monkeypatch.setattr(Connector, "connect", connected)
     with pytest.raises(expected, match=words):
         Connector({}, 5, 5).connect_to_kafka(Address.parse("zk:2181"))
+
+
+@pytest.mark.parametrize(
+    ("connect", "words"),
+    [
+        ("zk:99999/kafka", "'99999' is no port (expected 1 to 65535)"),
+        ("zk:0/kafka", "'0' is no port (expected 1 to 65535)"),
+        ("zk..example:2181/kafka", "'zk..example' is no host (expected host:port)"),
+        ("z" * 64 + ":2181", f"'{'z' * 64}' is no host (expected host:port)"),
+        ("zk-1:2181,[::g]:1/kafka", "'[::g]' is no host (expected host:port)"),
+    ],
+    ids=["port-too-high", "port-0", "empty-label", "long-label", "half-an-address"],
+)
+def test_the_part_of_an_address_that_is_wrong_is_named(connect: str, words: str) -> None:
+    with pytest.raises(Refused) as refused:
+        Address.parse(connect)
+    assert str(refused.value) == f"{connect!r} is no ZooKeeper address: {words}"
+
+
+@pytest.mark.parametrize(
+    "connect", ["zk/kafka", "zk-1,[::1]:2181", "[::1]/kafka/", "10.0.0.1:2181"]
+)
+def test_ports_and_the_last_slash_may_be_left_out(connect: str) -> None:
+    assert str(Address.parse(connect)) == connect.rstrip("/")

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+import pem_texts
 from poolkeeper.cli.input import confirmation
 from poolkeeper.cli.input.clusters import targets
 from poolkeeper.cli.input.options import ClusterSelection
@@ -100,7 +101,7 @@ def test_a_cluster_that_cannot_be_told_is_not_reached(tmp_path, capsys, texts, n
 
 
 def test_manifests_say_what_the_client_configuration_does_not(tmp_path):
-    (tmp_path / "ca.pem").write_text("")
+    (tmp_path / "ca.pem").write_text(pem_texts.CERTIFICATE)
     file = tmp_path / "client.yaml"
     file.write_text(CONFIG)
     desired = Desired(SPEC)

@@ -1,6 +1,6 @@
 import pytest
 
-from poolkeeper.resources.parse.addresses import connect_problem, ensemble, servers_problem
+from poolkeeper.model.addresses import connect_problem, ensemble, servers_problem
 
 CHROOT_EARLY = "has a chroot before its end (expected one chroot, after the last host)"
 
@@ -29,6 +29,8 @@ def test_sound_connection_strings(connect):
         ("zk:65536", "'65536' is no port (expected 1 to 65535)"),
         ("zk:2181,zk:2181", "'zk:2181' is listed twice (expected once)"),
         ("[::1]", "'[::1]' has no port (expected host:port)"),
+        ("zk..local:2181", "'zk..local' is no host (expected host:port)"),
+        ("z" * 64 + ":2181", f"'{'z' * 64}' is no host (expected host:port)"),
         ("z k:2181", "'z k' is no host (expected host:port)"),
     ],
 )

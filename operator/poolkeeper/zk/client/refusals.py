@@ -1,0 +1,121 @@
+"""Why servers do not take a session, by server.
+
+Kazoo tries one server after another until it is told to stop. It logs why each failed, without what
+is wrong with a certificate, and keeps nothing. So its attempts are watched here. A server without
+SASL answers each question for a challenge with nothing, and kazoo asks again at once, without end:
+the second question ends the attempt.
+"""
+
+import ssl
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import AuthFailedError
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.connection import ConnectionDropped
+from kazoo.protocol.serialization import SASL
+
+NO_SASL = "it offers no SASL"
+UNKNOWN_NAME = "its name cannot be resolved"
+SILENT = "it accepts connections, but does not answer in time"
+HUNG_UP = "it closes connections"
+HUNG_UP_WITHOUT_TLS = (
+    "it closes connections, as servers do that require TLS, or that have too many of this machine"
+)
+CERTIFICATE_ALERTS = frozenset(
+    {
+        "SSLV3_ALERT_BAD_CERTIFICATE",
+        "SSLV3_ALERT_CERTIFICATE_EXPIRED",
+        "SSLV3_ALERT_CERTIFICATE_REVOKED",
+        "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
+        "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE",
+        "TLSV1_ALERT_UNKNOWN_CA",
+        "TLSV13_ALERT_CERTIFICATE_REQUIRED",
+    }
+)
+"""OpenSSL's names of what a server says that refuses a client's certificate, or misses it."""
+
+
+class Refusals:
+    """How the last attempt at each server of a client failed."""
+
+    def __init__(self) -> None:
+        self._by_server: dict[str, str] = {}
+        self._empty_answers = 0
+
+    def __str__(self) -> str:
+        """The reasons, each with its server where several servers failed; "" without any."""
+        found = dict(self._by_server)
+        if len(found) == 1:
+            return next(iter(found.values()))
+        return "; ".join(f"{server}: {why}" for server, why in sorted(found.items()))
+
+    @property
+    def no_sasl(self) -> bool:
+        """Whether a server was asked for SASL, and offers none."""
+        return NO_SASL in self._by_server.values()
+
+    def watch(self, client: KazooClient) -> None:
+        """Note from now on how attempts of this client to connect fail."""
+        self._watch_names(client)
+        self._watch_attempts(client)
+        self._watch_challenges(client)
+
+    def _watch_names(self, client: KazooClient) -> None:
+        resolve = client._connection._expand_client_hosts
+
+        def resolve_watched() -> Any:
+            found = resolve()
+            known = {(host, port) for host, _, port in found}
+            for host, port in client.hosts:
+                if (host, port) not in known:
+                    self._by_server[f"{host}:{port}"] = UNKNOWN_NAME
+            return found
+
+        client._connection._expand_client_hosts = resolve_watched
+
+    def _watch_attempts(self, client: KazooClient) -> None:
+        connect = client._connection._connect
+
+        def connect_watched(host: str, ip: str, port: int) -> Any:
+            self._empty_answers = 0
+            try:
+                return connect(host, ip, port)
+            except Exception as error:
+                why = NO_SASL if self._empty_answers > 1 else reason(error, bool(client.use_ssl))
+                self._by_server[f"{host}:{port}"] = why
+                raise
+
+        client._connection._connect = connect_watched
+
+    def _watch_challenges(self, client: KazooClient) -> None:
+        submit = client._connection._submit
+
+        def submit_watched(request: Any, timeout: float, xid: int | None = None) -> Any:
+            if isinstance(request, SASL) and not request.challenge:
+                self._empty_answers += 1
+                if self._empty_answers > 1:
+                    raise AuthFailedError(NO_SASL)
+            return submit(request, timeout, xid)
+
+        client._connection._submit = submit_watched
+
+
+def reason(error: BaseException, tls: bool) -> str:
+    """Return what a failed attempt to connect means; `tls`: whether it was made with TLS."""
+    cause = error.__context__ if isinstance(error, ConnectionDropped) else error
+    match cause:
+        case ssl.SSLCertVerificationError():
+            return f"its certificate is not trusted: {cause.verify_message.rstrip('.')}"
+        case ssl.SSLError(reason=alert) if alert in CERTIFICATE_ALERTS:
+            return f"it demands a client certificate that it trusts ({alert})"
+        case ssl.SSLError():
+            return f"no TLS with it ({cause.reason or cause})"
+        case KazooTimeoutError() | TimeoutError():
+            return SILENT if isinstance(error, KazooTimeoutError) else "no answer in time"
+        case OSError():
+            return cause.strerror or str(cause)
+        case None:
+            return HUNG_UP if tls else HUNG_UP_WITHOUT_TLS
+        case _:
+            return str(cause) or type(cause).__name__

@@ -1,0 +1,132 @@
+"""Why no server takes a session is told of each server, in words that say what to do."""
+
+import contextlib
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.connection import ConnectionDropped
+
+from poolkeeper.errors import Forbidden, Unavailable
+from poolkeeper.model.credentials import Scheme, ZooKeeperCredentials
+from poolkeeper.zk.client.refusals import HUNG_UP, HUNG_UP_WITHOUT_TLS, reason
+from poolkeeper.zk.client.session import Session
+
+DEADLINE_S = 1.0
+
+
+def dropped(by: OSError | None) -> ConnectionDropped:
+    """What kazoo makes of an error of a socket."""
+    failed = ConnectionDropped("as kazoo says it")
+    failed.__context__ = by
+    return failed
+
+
+def untrusted(words: str) -> ssl.SSLCertVerificationError:
+    error = ssl.SSLCertVerificationError(1, "as OpenSSL says it")
+    error.verify_message = words
+    return error
+
+
+def alert(name: str) -> ssl.SSLError:
+    error = ssl.SSLError(1, "as OpenSSL says it")
+    error.reason = name
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "tls", "expected"),
+    [
+        (dropped(ConnectionRefusedError(111, "Connection refused")), False, "Connection refused"),
+        (
+            dropped(untrusted("certificate has expired")),
+            True,
+            "its certificate is not trusted: certificate has expired",
+        ),
+        (
+            dropped(untrusted("certificate is not valid for 'zk'.")),
+            True,
+            "its certificate is not trusted: certificate is not valid for 'zk'",
+        ),
+        (
+            dropped(alert("TLSV13_ALERT_CERTIFICATE_REQUIRED")),
+            True,
+            "it demands a client certificate that it trusts (TLSV13_ALERT_CERTIFICATE_REQUIRED)",
+        ),
+        (dropped(alert("WRONG_VERSION_NUMBER")), True, "no TLS with it (WRONG_VERSION_NUMBER)"),
+        (dropped(None), True, HUNG_UP),
+        (dropped(None), False, HUNG_UP_WITHOUT_TLS),
+        (KazooTimeoutError(), False, "it accepts connections, but does not answer in time"),
+        (dropped(TimeoutError()), False, "no answer in time"),
+    ],
+)
+def test_reasons_in_words(error: Exception, tls: bool, expected: str) -> None:
+    assert reason(error, tls) == expected
+
+
+@contextlib.contextmanager
+def serving(answer: Callable[[socket.socket], None]) -> Iterator[int]:
+    """A server that does this with every connection, one after another; its port."""
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                with connection, contextlib.suppress(OSError):
+                    answer(connection)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield int(listening.getsockname()[1])
+        listening.shutdown(socket.SHUT_RDWR)
+    thread.join(DEADLINE_S)
+
+
+def test_every_server_s_own_reason_is_told() -> None:
+    with serving(lambda connection: None) as port:
+        connect = f"127.0.0.1:1,no-such-host.invalid:2181,127.0.0.1:{port}/kafka"
+        with pytest.raises(Unavailable) as raised:
+            Session.open(connect, deadline_s=DEADLINE_S, timeout_s=4)
+    told = str(raised.value).partition(f" within {DEADLINE_S:g} s ")[2]
+    assert sorted(told.strip("()").split("; ")) == [
+        "127.0.0.1:1: Connection refused",
+        f"127.0.0.1:{port}: {HUNG_UP_WITHOUT_TLS}",
+        "no-such-host.invalid:2181: its name cannot be resolved",
+    ]
+
+
+def without_sasl(connection: socket.socket) -> None:
+    """Take a session, as ZooKeeper does, and answer every question for a challenge with none."""
+    session = struct.pack(">iiqi", 0, 4000, 1, 16) + bytes(16)
+    received(connection)
+    connection.sendall(struct.pack(">i", len(session)) + session)
+    while request := received(connection):
+        answer = request[:4] + struct.pack(">qii", 0, 0, -1)
+        connection.sendall(struct.pack(">i", len(answer)) + answer)
+
+
+def received(connection: socket.socket) -> bytes:
+    """One request."""
+    size = connection.recv(4, socket.MSG_WAITALL)
+    return connection.recv(struct.unpack(">i", size)[0], socket.MSG_WAITALL) if size else b""
+
+
+def test_a_server_without_sasl_is_told_and_asked_once() -> None:
+    credentials = ZooKeeperCredentials("alice", "wonder-7", Scheme.SASL)
+    asked = []
+
+    def counted(connection: socket.socket) -> None:
+        asked.append(connection)
+        without_sasl(connection)
+
+    with serving(counted) as port, pytest.raises(Forbidden) as raised:
+        Session.open(f"127.0.0.1:{port}", credentials=credentials, deadline_s=5, timeout_s=4)
+    assert str(raised.value) == (
+        f"ZooKeeper at 127.0.0.1:{port} offers no SASL: its credentials cannot have the scheme sasl"
+    )
+    assert len(asked) == 1

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import hmac
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -132,6 +133,15 @@ def test_who_talks_in_another_way_is_told_why_there_is_no_answer(
     tls = None if authority is None else Tls(ca=str(files[1]) if authority else None)
     with pytest.raises(Unavailable, match=message):
         BrokerClient.open([listeners[listener]], credentials, tls, SHORT_S)
+
+
+def test_who_is_told_that_credentials_are_not_taken_does_not_wait_for_the_deadline(
+    listeners: dict[str, str],
+) -> None:
+    began = time.monotonic()
+    with pytest.raises(Unavailable, match="accepts no credentials"):
+        BrokerClient.open([listeners["PLAINTEXT"]], ALICE, None, 300)
+    assert time.monotonic() - began < 60
 
 
 def test_a_server_of_another_name_is_not_trusted(

@@ -32,6 +32,12 @@ WITHOUT_TLS = ("PLAINTEXT", "SASL_PLAINTEXT")
 WRONG_CREDENTIALS = "the credentials are wrong"
 REFUSALS_MAX = 3
 """The number of login attempts: a wrong password stays wrong, and accounts get locked."""
+REFUSED = (
+    kafka_errors.IllegalSaslStateError,
+    kafka_errors.SaslAuthenticationFailedError,
+    kafka_errors.UnsupportedSaslMechanismError,
+)
+"""What a broker says that takes these credentials neither now nor later."""
 
 
 def connect(
@@ -160,11 +166,12 @@ class _ConnectionAttempts(KafkaConnectionManager):  # type: ignore[misc] # it ha
         super().__init__(net, **configs)
         self.last_error = ""
         self._refusals = 0
+        self._refused: Exception = kafka_errors.SaslAuthenticationFailedError("hung up")
 
     def get_connection(self, node_id: object, **how: object) -> KafkaConnection:
         """Return the connection; raise where credentials were refused often enough."""
         if self._refusals >= REFUSALS_MAX and not self.bootstrapped:
-            raise kafka_errors.SaslAuthenticationFailedError("hung up")
+            raise self._refused
         connection = super().get_connection(node_id, **how)
         if not self.bootstrapped:
             connection.init_future.add_errback(lambda error: self._note_failure(connection, error))
@@ -178,6 +185,9 @@ class _ConnectionAttempts(KafkaConnectionManager):  # type: ignore[misc] # it ha
         hung_up = isinstance(error, kafka_errors.KafkaConnectionError) and not late
         answered = connection.broker_version_data is not None
         self._refusals += hung_up and answered and self.config["sasl_mechanism"] is not None
+        if isinstance(error, REFUSED):
+            self._refusals += 1
+            self._refused = error
         if self.last_error and late:
             return  # the deadline ended the last attempt; those before it say more
         self.last_error = reason(error)

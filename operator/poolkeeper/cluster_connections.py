@@ -22,12 +22,24 @@ from poolkeeper.model.specs import KafkaClusterSpec, Tls
 from poolkeeper.model.topology import Cluster
 from poolkeeper.resources.parse import secret_config
 from poolkeeper.resources.parse.secret_config import Secret
+from poolkeeper.telemetry.secret_masking import Secrets
 from poolkeeper.zk.client.session import Session
 
 _ZOOKEEPER, _BROKERS = "zookeeper", "brokers"
 
 ReadSecret = Callable[[str], Secret]
 """Reads a Secret by name; raises `Unavailable` where that fails or it does not exist."""
+
+
+def hiding(read: ReadSecret, masked: Secrets) -> ReadSecret:
+    """Return what reads Secrets as well, and masks in logs what nobody may see of them."""
+
+    def read_hidden(name: str) -> Secret:
+        found = read(name)
+        masked.add(name, secret_config.hidden_texts(found))
+        return found
+
+    return read_hidden
 
 
 @frozen

@@ -14,11 +14,12 @@ started. So no instance leads without seeing what is declared.
 import logging
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import field
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from poolkeeper.cluster_connections import ClusterConnector
+from poolkeeper.cluster_connections import ClusterConnector, hiding
 from poolkeeper.controller.cluster_loops import SETTLE_S, ClusterLoops
 from poolkeeper.controller.rebalance_controller import RebalanceController
 from poolkeeper.controller.reporting.plan_keeper import PlanKeeper, PlanText
@@ -48,6 +49,7 @@ from poolkeeper.telemetry import audit, probes
 from poolkeeper.telemetry.audit import Emit
 from poolkeeper.telemetry.health import ProcessHealth
 from poolkeeper.telemetry.metrics import Metrics
+from poolkeeper.telemetry.secret_masking import Secrets
 from poolkeeper.workers.pool import WorkerPool
 
 DEADLINE_S = 10.0
@@ -67,9 +69,10 @@ class OperatorSettings:
     manages; empty means all. `folder` is private, and lost with the process. `planning` describes
     the pods of planning Jobs; without it there are no Jobs. The declared state must be unchanged
     for `settle_s` before moves and deletions begin. `emit` takes what goes into the audit trail.
-    `plan_text` makes what people read of a plan. `lease_owner` is the Deployment with which the
-    Lease goes, `lease_s` how long it lasts without a renewal; the sessions with
-    ZooKeeper last as long as its holder is sure of it, for the next leader waits for both.
+    `masked` holds what logs must not show. `plan_text` makes what people read of a plan.
+    `lease_owner` is the Deployment with which the Lease goes, `lease_s` how long it lasts without a
+    renewal; the sessions with ZooKeeper last as long as its holder is sure of it, for the next
+    leader waits for both.
     """
 
     namespace: str
@@ -84,6 +87,7 @@ class OperatorSettings:
     lease_owner: str = ""
     lease_s: int = DURATION_S
     emit: Emit = audit.discard
+    masked: Secrets = field(default_factory=Secrets)
     plan_text: PlanText = lambda plan, desired, seen: ""
 
 
@@ -225,8 +229,11 @@ class Operator:
         return engines
 
     def _connector_of(self, cluster: str) -> ClusterConnector:
+        def read_secret(name: str) -> secrets.Secret:
+            return secrets.read(self._api, self._settings.namespace, name)
+
         return ClusterConnector(
-            read_secret=lambda name: secrets.read(self._api, self._settings.namespace, name),
+            read_secret=hiding(read_secret, self._settings.masked),
             folder=self._settings.folder / cluster,
             timeout_s=pace_of(self._settings.lease_s).hold_s,
             deadline_s=DEADLINE_S,

@@ -106,11 +106,10 @@ class TextLines(logging.Formatter):
 
 
 def set_up(
-    stream: TextIO, *, as_json: bool, level: int = logging.INFO, secrets: Secrets | None = None
+    stream: TextIO, *, as_json: bool, level: int = logging.INFO, secrets: Secrets
 ) -> logging.Handler:
     """Make the root logger write to `stream` only; called once, by `cli`."""
     handler = logging.StreamHandler(stream)
-    secrets = secrets or Secrets()
     handler.setFormatter(JsonLines(secrets) if as_json else TextLines(secrets))
     root = logging.getLogger()
     for other in tuple(root.handlers):

@@ -172,8 +172,8 @@ def root() -> Iterator[logging.Logger]:
 
 def test_set_up_writes_one_object_a_line_and_keeps_libraries_quiet(root: logging.Logger) -> None:
     stream = io.StringIO()
-    logs.set_up(io.StringIO(), as_json=False)
-    logs.set_up(stream, as_json=True, level=logging.DEBUG)
+    logs.set_up(io.StringIO(), as_json=False, secrets=Secrets())
+    logs.set_up(stream, as_json=True, level=logging.DEBUG, secrets=Secrets())
     logging.getLogger("poolkeeper.controller.loop").debug(
         "ours", extra=logs.about("Topic", "orders", "shop")
     )

@@ -22,6 +22,7 @@ from poolkeeper.kube.leadership.leader_election import (
 from poolkeeper.resources.parse.quantities import positive_duration_s
 from poolkeeper.telemetry import logs
 from poolkeeper.telemetry.audit import Emit
+from poolkeeper.telemetry.secret_masking import Secrets
 
 if TYPE_CHECKING:
     from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
@@ -106,7 +107,8 @@ def operate(given: Mapping[str, Any], emit: Emit, stop: Event) -> None:
     from poolkeeper.kube.client.client import Api
 
     level = getattr(logging, (given["log_level"] or "info").upper())
-    logs.set_up(sys.stderr, as_json=given["log_format"] == "json", level=level)
+    masked = Secrets()
+    logs.set_up(sys.stderr, as_json=given["log_format"] == "json", level=level, secrets=masked)
     api = Api.connect(deadline_s=DEADLINE_S)
     namespace = given["namespace"] or os.environ.get("POD_NAMESPACE") or api.namespace
     if not namespace:
@@ -127,6 +129,7 @@ def operate(given: Mapping[str, Any], emit: Emit, stop: Event) -> None:
             planning=planning_pods(given["planning_jobs"]),
             settle_s=positive_duration_s(given["settle"]) if given["settle"] else SETTLE_S,
             emit=emit,
+            masked=masked,
             plan_text=_plan_text,
         )
         Operator(api, settings).run(stop)

@@ -51,11 +51,17 @@ def tls_files(name: str, secret: Secret) -> dict[str, bytes]:
     return found
 
 
+def hidden_texts(secret: Secret) -> tuple[str, ...]:
+    """The password and the private key of a Secret, as texts that nobody may see."""
+    found = (secret.get(key, b"") for key in ("password", TLS_FILES["key"]))
+    return tuple(text for value in found if (text := value.decode(errors="replace").strip()))
+
+
 def _text(name: str, secret: Secret, key: str) -> str:
     if not secret.get(key):
         raise Refused(f"Secret {name}: {key} is missing (expected username and password)")
     try:
-        return secret[key].decode().rstrip("\n")
+        return secret[key].decode().rstrip("\r\n")
     except UnicodeDecodeError:
         raise Refused(f"Secret {name}: {key} is no text (expected UTF-8)") from None
 

@@ -10,7 +10,7 @@ from poolkeeper.resources.parse.secret_config import (
     zookeeper_credentials,
 )
 
-USER = {"username": b"pool", "password": b"pass word\n"}
+USER = {"username": b"pool", "password": b"pass word\r\n"}
 Reader = Callable[[str, dict[str, bytes]], object]
 
 

@@ -6,13 +6,18 @@ from kazoo.exceptions import (
     ConnectionLoss,
     KazooException,
     NoAuthError,
+    QuotaExceededError,
+    RequestTimeoutError,
     SessionClosedRequireSaslError,
     SessionExpiredError,
+    ThrottledOpError,
 )
 from kazoo.handlers.threading import KazooTimeoutError
 
 from poolkeeper.errors import Forbidden, Unavailable
 
+QUOTAS = "/zookeeper/quota"
+"""Where ZooKeeper keeps them, at the root and not in a chroot."""
 EXPIRED = "the ZooKeeper session expired"
 
 
@@ -27,6 +32,10 @@ def unavailable(failed: Exception, doing: str) -> Unavailable:
             return Unavailable(f"{EXPIRED} ({doing})")
         case ConnectionLoss():
             return Unavailable(f"the connection to ZooKeeper was lost ({doing})")
+        case QuotaExceededError():
+            return Forbidden(f"a quota in ZooKeeper, below {QUOTAS}, leaves no room ({doing})")
+        case ThrottledOpError() | RequestTimeoutError():
+            return Unavailable(f"ZooKeeper has more requests than it can answer ({doing})")
         case KazooTimeoutError():
             return Unavailable(f"ZooKeeper did not answer in time ({doing})")
         case _:

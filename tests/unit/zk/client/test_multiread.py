@@ -222,7 +222,7 @@ def test_an_answer_becomes_a_node(
     ("code", "message"),
     [
         (-102, "reading /a is not allowed for this ZooKeeper identity"),
-        (-127, "ZooKeeper answered ThrottledOpError (reading /a)"),
+        (-127, "ZooKeeper has more requests than it can answer (reading /a)"),
     ],
 )
 def test_any_other_answer_is_an_error_that_names_the_path(code: int, message: str) -> None:

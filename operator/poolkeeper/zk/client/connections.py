@@ -9,12 +9,12 @@ import atexit
 import logging
 import re
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from threading import Event, Lock, Thread
 from typing import Any
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import AuthFailedError, KazooException
+from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState, KeeperState
 
@@ -27,6 +27,7 @@ from poolkeeper.zk.client.refusals import Refusals
 
 PORT = 2181
 """Of a server whose address names none."""
+LOGINS_MAX = 3
 CLOSE_S = 30.0
 """Longer than kazoo itself waits for the end of its connection."""
 
@@ -159,7 +160,16 @@ class Connector:
     deadline_s: float
 
     def connect_to_kafka(self, address: Address) -> Connection:
-        """Open a session with a Kafka cluster; raises `Unavailable` if there is none."""
+        """Open a session with a Kafka cluster; raises `Unavailable` if there is none.
+
+        A login is rejected if it is several times: a server that goes down hangs up as well.
+        """
+        for _ in range(LOGINS_MAX - 1):
+            with suppress(_LoginFailed):
+                return self._connect_to_kafka(address)
+        return self._connect_to_kafka(address)
+
+    def _connect_to_kafka(self, address: Address) -> Connection:
         connection = self.connect(address)
         try:
             if problem := self._problem(connection, address):
@@ -209,7 +219,7 @@ class Connector:
                     f"ZooKeeper at {address.servers} offers no SASL: its credentials cannot have"
                     " the scheme sasl"
                 ) from failed
-            raise failures.unavailable(AuthFailedError(), doing) from failed
+            raise _LoginFailed(str(failures.rejected(doing))) from failed
         if all(there):
             return None
         absent = " and no ".join(p for p, found in zip(paths, there, strict=True) if not found)
@@ -235,6 +245,10 @@ class Connector:
             return ()  # a hint that cannot be given; what is wrong is known already
         finally:
             above.close()
+
+
+class _LoginFailed(Forbidden):
+    """The server hung up at the login, or rejected it."""
 
 
 def _limit_handshakes(client: KazooClient, timeout_s: float) -> None:

@@ -1,4 +1,8 @@
-"""kazoo's exceptions as our own errors: each means that ZooKeeper is unavailable to us now."""
+"""kazoo's exceptions as our own errors: each means that ZooKeeper is unavailable to us now.
+
+A server that rejects a login hangs up, as one does that goes down. So a session that ends at the
+login of a new connection is a session that ended: who opens the next one learns which it was.
+"""
 
 from kazoo.exceptions import (
     AuthFailedError,
@@ -26,8 +30,10 @@ def unavailable(failed: Exception, doing: str) -> Unavailable:
     match failed:
         case NoAuthError():
             return Forbidden(f"{doing} is not allowed for this ZooKeeper identity")
-        case AuthFailedError() | SessionClosedRequireSaslError():
-            return Forbidden(f"ZooKeeper rejected the credentials ({doing})")
+        case SessionClosedRequireSaslError():
+            return rejected(doing)
+        case AuthFailedError():
+            return Unavailable(f"the ZooKeeper session ended at a login ({doing})")
         case SessionExpiredError() | ConnectionClosedError():
             return Unavailable(f"{EXPIRED} ({doing})")
         case ConnectionLoss():
@@ -40,6 +46,11 @@ def unavailable(failed: Exception, doing: str) -> Unavailable:
             return Unavailable(f"ZooKeeper did not answer in time ({doing})")
         case _:
             return Unavailable(f"ZooKeeper answered {type(failed).__name__} ({doing})")
+
+
+def rejected(doing: str) -> Forbidden:
+    """Say that the server does not take the credentials."""
+    return Forbidden(f"ZooKeeper rejected the credentials ({doing})")
 
 
 class ErrorTranslation:

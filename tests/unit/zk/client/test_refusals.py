@@ -100,11 +100,16 @@ def test_every_server_s_own_reason_is_told() -> None:
     ]
 
 
-def without_sasl(connection: socket.socket) -> None:
-    """Take a session, as ZooKeeper does, and answer every question for a challenge with none."""
+def take_session(connection: socket.socket) -> None:
+    """Take a session, as ZooKeeper does."""
     session = struct.pack(">iiqi", 0, 4000, 1, 16) + bytes(16)
     received(connection)
     connection.sendall(struct.pack(">i", len(session)) + session)
+
+
+def without_sasl(connection: socket.socket) -> None:
+    """Take a session, and answer every question for a challenge with none."""
+    take_session(connection)
     while request := received(connection):
         answer = request[:4] + struct.pack(">qii", 0, 0, -1)
         connection.sendall(struct.pack(">i", len(answer)) + answer)
@@ -130,3 +135,31 @@ def test_a_server_without_sasl_is_told_and_asked_once() -> None:
         f"ZooKeeper at 127.0.0.1:{port} offers no SASL: its credentials cannot have the scheme sasl"
     )
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("hangs_up", "message", "logins"),
+    [
+        (99, "ZooKeeper rejected the credentials (looking for a Kafka cluster at", 3),
+        (2, "offers no SASL", 3),
+    ],
+    ids=["always", "twice"],
+)
+def test_who_hangs_up_at_a_login_is_asked_again_before_credentials_are_called_wrong(
+    hangs_up: int, message: str, logins: int
+) -> None:
+    credentials = ZooKeeperCredentials("alice", "wonder-7", Scheme.SASL)
+    asked = []
+
+    def answer(connection: socket.socket) -> None:
+        asked.append(connection)
+        if len(asked) > hangs_up:
+            return without_sasl(connection)
+        take_session(connection)
+        received(connection)
+        return None
+
+    with serving(answer) as port, pytest.raises(Forbidden) as raised:
+        Session.open(f"127.0.0.1:{port}", credentials=credentials, deadline_s=5, timeout_s=4)
+    assert message in str(raised.value)
+    assert len(asked) == logins

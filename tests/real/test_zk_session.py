@@ -22,7 +22,7 @@ from kazoo.security import make_acl
 import certificates
 from contracts import sessions
 from contracts.sessions import DEADLINE_S, SECRET
-from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.errors import Forbidden, Refused, Unavailable
 from poolkeeper.model.credentials import Scheme, ZooKeeperCredentials
 from poolkeeper.model.specs import Tls
 from poolkeeper.sandbox import Sandbox, SandboxSpec
@@ -187,6 +187,23 @@ def test_a_server_that_says_nothing_is_told_in_time() -> None:
 def test_what_is_no_address_is_refused(connect: str) -> None:
     with pytest.raises(Refused, match="is no ZooKeeper address"):
         Session.open(connect)
+
+
+def test_the_node_that_is_refused_when_connecting_is_named(
+    start_server: Callable[..., "Server"],
+) -> None:
+    server = start_server("3.9.2")
+    client = patient_client(server.connect)
+    client.start(timeout=DEADLINE_S)
+    client.set_acls("/brokers/ids", [make_acl("ip", "127.0.0.9", all=True)])
+    client.stop()
+    client.close()
+    with pytest.raises(Forbidden) as raised:
+        Session.open(server.connect, deadline_s=DEADLINE_S)
+    assert str(raised.value) == (
+        f"looking for a Kafka cluster at {server.connect}, at its node /brokers/ids, is not"
+        " allowed for this ZooKeeper identity"
+    )
 
 
 # Lost connections

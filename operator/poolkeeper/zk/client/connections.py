@@ -210,7 +210,10 @@ class Connector:
         try:
             with failures.translate_errors(doing):
                 results = [connection.client.exists_async(path) for path in paths]
-                there = [result.get(True, self.deadline_s) is not None for result in results]
+            there = []
+            for path, result in zip(paths, results, strict=True):
+                with failures.translate_errors(f"{doing}, at its node {path},"):
+                    there.append(result.get(True, self.deadline_s) is not None)
         except Unavailable as failed:
             if not connection.rejected:
                 raise

@@ -315,15 +315,15 @@ class _Search:
         `source`: by replica.
         """
         rack = self.problem.brokers.rack
-        racks = rack[targets]
-        for there in set(racks.tolist()):
-            stays = rack[source] == there
-            if stays.all():
-                continue
-            may = count_equal(columns.racks, there) < self.most[:, there][columns.spread]
-            may &= columns.leaves_rack
-            may |= stays
-            free[racks == there] &= may
+        there, which = np.unique(rack[targets], return_inverse=True)
+        stays = rack[source] == there[:, None]
+        if stays.all():
+            return
+        most = self.most[:, there].T.take(columns.spread, axis=1)
+        may = count_equal(columns.racks, there[:, None]) < most
+        may &= columns.leaves_rack
+        may |= stays
+        free &= may if len(there) == 1 else may[which]
 
     def _take(self, step: ReplicaSwap) -> None:
         self._move(*step.given, step.giver, step.taker)

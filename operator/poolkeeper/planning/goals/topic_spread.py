@@ -82,6 +82,8 @@ class _Spreading:
         self.least = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
         self.most = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
         self.start = np.searchsorted(problem.topic, np.arange(len(problem.topics) + 1))
+        self.moves = 0
+        self.known: tuple[tuple[int, int], _Steps] | None = None
 
     def spread(self, topic: int) -> None:
         """Move replicas of the topic until no broker outside its band has a step."""
@@ -110,7 +112,7 @@ class _Spreading:
         only = np.arange(len(self.problem.brokers)) == taker
         if self._give(topic, givers[0], only, only) is not None:
             return True
-        possible = self._steps(topic).given[:, taker]
+        possible = self._known_steps(topic).given[:, taker]
         some = [giver for giver in givers[1:] if possible[giver]]
         done = any(self._give(topic, giver, only, only) is not None for giver in some)
         return done or self._relay(topic, givers, only)
@@ -120,7 +122,7 @@ class _Spreading:
 
         Of the first giver for which this is possible the emptiest third broker is chosen.
         """
-        steps = self._steps(topic)
+        steps, moves = self._known_steps(topic), self.moves
         every = np.arange(len(takers))
         gives_on = (steps.received & takers).any(axis=1)
         between = np.flatnonzero(self.problem.eligible & ~takers & gives_on)
@@ -138,9 +140,16 @@ class _Spreading:
             if self._give(topic, broker, takers & (every != giver), takers) is not None:
                 return True
             self._move(topic, *first, broker, giver)
+            self.moves = moves  # all is as it was
         return False
 
-    def _steps(self, topic: int) -> "_Steps":
+    def _known_steps(self, topic: int) -> _Steps:
+        """Do the same as `_steps`, from the last answer if nothing has moved since."""
+        if self.known is None or self.known[0] != (topic, self.moves):
+            self.known = (topic, self.moves), self._steps(topic)
+        return self.known[1]
+
+    def _steps(self, topic: int) -> _Steps:
         """Which brokers may give a replica of the topic to which."""
         row, giver = self._free_replicas(topic)
         order = np.argsort(giver, kind="stable")
@@ -224,6 +233,7 @@ class _Spreading:
         return cost
 
     def _move(self, topic: int, row: int, slot: int, giver: int, taker: int) -> None:
+        self.moves += 1
         self.lists[row, slot] = taker
         self.counts.move(topic, giver, taker)
         self.load[giver] -= 1

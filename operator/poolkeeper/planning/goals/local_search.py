@@ -60,6 +60,9 @@ _TOGETHER_MAX = 64
 _REPLICAS_MAX = 16_000
 """Replicas of them that are looked at together, if they hold as many as the broker itself."""
 
+_STEPS_BY_BROKER, _STEPS_LEAST = 20, 2000
+"""As many steps are taken at most, by brokers of the pool, or so many. The next plan goes on."""
+
 _SUMS_MAX = 2**62
 """Numbers of pairs and sizes are one number; it has to be below this."""
 
@@ -162,7 +165,7 @@ class _Search:
         return found
 
     def run(self) -> None:
-        left = STEPS_MAX * len(self.brokers)
+        left = max(_STEPS_LEAST, _STEPS_BY_BROKER * len(self.brokers))
         stuck: set[int] = set()
         moved = False
         while left:

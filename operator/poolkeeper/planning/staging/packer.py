@@ -6,7 +6,9 @@ each of them. One stage is filled more than once where another way is likely to 
 * While large entries set the lengths of stages (`StagePace.is_scarce`), the entries that run beside
   them decide how long the plan lasts. Then the stage is tried in every style of `_STYLES`, each
   time with one more stage after it. The style is chosen for which the two stages, and what is left
-  after both, are together the shortest.
+  after both, are together the shortest. A forecast does so for as many stages as plans usually have
+  of that kind: where sizes have so long a tail that each of hundreds of stages is as long as its
+  largest entry, it may tell a longer time than the run will take.
 * If a side falls short of what it must carry, the plan lasts longer by that. Then the stage is
   tried again with that side first.
 """
@@ -34,6 +36,9 @@ _STYLES = tuple(
     for by_gain in (False, True)
 )[1:]
 """Styles in which a scarce stage is tried besides the usual, which wins ties; so does the first."""
+
+_STYLED_MAX = 40
+"""Stages of one forecast that are tried in every style."""
 
 _SHORT = 25
 """A side falls short in a stage if it misses more than one in so many bytes of the span."""
@@ -66,13 +71,15 @@ class StagePacker:
         self.bounds = bounds
         caps = [cap or _UNBOUNDED for cap in checks.caps]
         self.most_of_topic: Ints = np.array(caps, dtype=np.int64)
+        self._styled = 0
 
     def pack(self, backlog: Backlog) -> tuple[StageCapacity, Wait | None]:
         """Take a stage out of the backlog; if it is empty, the wait tells why."""
         pace = self._pace(backlog)
         trial = self._try(backlog, USUAL, pace)
         if pace is not None and trial.room.taken:
-            if pace.is_scarce:
+            if pace.is_scarce and self._styled < _STYLED_MAX:
+                self._styled += 1
                 trial = self._best_style(backlog, trial)
             trial = self._least_short(backlog, trial, pace)
         wait = None if trial.room.taken else trial.stage.rescue()

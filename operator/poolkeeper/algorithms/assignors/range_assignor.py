@@ -12,10 +12,10 @@ Where racks count for any topic, partitions are first given within racks, then t
 Whoever first passes q takes one of the r extra partitions; while some are left, every quota is q+1.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 
 from poolkeeper.algorithms.assignors.group import Assignment, GroupMember, GroupTopic
 from poolkeeper.algorithms.assignors.java_order import utf16
@@ -41,10 +41,6 @@ class _TopicRanges:
 
     def room(self, consumer: str) -> int:
         return max(0, self.quota + (self.extras > 0) - self.assigned[consumer])
-
-    def matches(self, consumer: str, partition: int) -> bool:
-        rack = self.consumers[consumer]
-        return rack is None or (bool(self.racks) and rack in self.racks[partition])
 
     def count(self, consumer: str, partitions: int) -> None:
         self.assigned[consumer] += partitions
@@ -107,38 +103,57 @@ def _assign_within_racks(states: Iterable[_TopicRanges], assignment: Assignment)
 
 
 def _assign_copartitioned(states: list[_TopicRanges], assignment: Assignment) -> None:
-    remaining = dict.fromkeys(states[0].consumers)
+    order = {consumer: place for place, consumer in enumerate(states[0].consumers)}
+    waiting = defaultdict[str | None, deque[str]](deque)
+    for each, rack in states[0].consumers.items():
+        waiting[rack].append(each)
     taken = set()
     for partition in range(len(states[0].racks)):
-        matching = (
-            consumer
-            for consumer in remaining
-            if all(state.room(consumer) and state.matches(consumer, partition) for state in states)
-        )
-        consumer = next(matching, None)
-        if consumer is None:
+        on_racks = frozenset.intersection(*(state.racks[partition] for state in states))
+        found = (_first_with_room(waiting[rack], states) for rack in (None, *on_racks))
+        matching = [each for each in found if each is not None]
+        if not matching:
             continue
+        consumer = min(matching, key=order.__getitem__)
         taken.add(partition)
         for state in states:
             assignment[consumer].append((state.topic, partition))
             state.count(consumer, 1)
-        if not any(state.room(consumer) for state in states):
-            del remaining[consumer]
     for state in states:
         state.unassigned = [one for one in state.unassigned if one not in taken]
 
 
+def _first_with_room(consumers: deque[str], states: list[_TopicRanges]) -> str | None:
+    """The first consumer with room in every topic; those before it never have room again."""
+    while consumers and not all(state.room(consumers[0]) for state in states):
+        consumers.popleft()
+    return consumers[0] if consumers else None
+
+
 def _assign_matching(state: _TopicRanges, assignment: Assignment) -> None:
     unassigned = dict.fromkeys(state.unassigned)
-    for consumer in state.consumers:
-        matching = (one for one in unassigned if state.matches(consumer, one))
-        partitions = list(islice(matching, state.room(consumer)))
+    matching = defaultdict[str | None, deque[int]](deque)
+    for partition in unassigned:
+        for rack in (None, *state.racks[partition]):
+            matching[rack].append(partition)
+    for consumer, rack in state.consumers.items():
+        partitions = _taken(matching[rack], unassigned, state.room(consumer))
         if partitions:
             assignment[consumer] += [(state.topic, partition) for partition in partitions]
             state.count(consumer, len(partitions))
             for partition in partitions:
                 del unassigned[partition]
     state.unassigned = list(unassigned)
+
+
+def _taken(matching: deque[int], unassigned: Container[int], room: int) -> list[int]:
+    """Take the first partitions that nobody has, as many as there is room for."""
+    partitions: list[int] = []
+    while matching and len(partitions) < room:
+        partition = matching.popleft()
+        if partition in unassigned:
+            partitions.append(partition)
+    return partitions
 
 
 def _assign_rest(state: _TopicRanges, assignment: Assignment) -> None:

@@ -4,6 +4,8 @@ Topics go by name. A member that does not subscribe to the topic is skipped and 
 next partition begins after whoever was given the last one.
 """
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Mapping
 
 from poolkeeper.algorithms.assignors.group import Assignment, GroupMember, GroupTopic
@@ -17,12 +19,16 @@ def round_robin_assign(
     """Deal the partitions; `topics` are those subscribed to, so each of them has a subscriber."""
     assignment: Assignment = {member: [] for member in members}
     circle = member_order(members.values())
-    subscriptions = [frozenset(members[member].topics) for member in circle]
+    seats = defaultdict[str, list[int]](list)
+    for seat, member in enumerate(circle):
+        for topic in dict.fromkeys(members[member].topics):
+            seats[topic].append(seat)
     turn = 0
     for topic in sorted(topics, key=utf16):
+        subscribed = seats[topic]
+        first = bisect_left(subscribed, turn)
         for partition in range(topics[topic].partitions):
-            while topic not in subscriptions[turn]:
-                turn = (turn + 1) % len(circle)
+            turn = subscribed[(first + partition) % len(subscribed)]
             assignment[circle[turn]].append((topic, partition))
-            turn = (turn + 1) % len(circle)
+        turn = (turn + 1) % len(circle)
     return assignment

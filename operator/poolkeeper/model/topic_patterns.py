@@ -9,7 +9,7 @@ takes literally.
 
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any
 
@@ -34,8 +34,10 @@ def problem(pattern: str) -> str | None:
     return None
 
 
-def matches(patterns: Iterable[str], topic: str) -> bool:
+def matches(patterns: Collection[str], topic: str) -> bool:
     """Return whether one of the patterns matches the whole name."""
+    if not patterns:
+        return False
     # What is no text cannot be a topic's name, but may be a node's.
     name = topic.encode(errors="replace").decode()
     return any(_compiled(pattern).fullmatch(name) is not None for pattern in patterns)

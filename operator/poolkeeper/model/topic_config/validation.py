@@ -15,11 +15,11 @@ Keys together (Kafka refuses the topic, or a starting broker its logs):
 - Remote storage is not for compacted topics.
 """
 
-import difflib
 import functools
 from collections.abc import Mapping
 
-from poolkeeper.model.topic_config.table import KEYS, ConfigKey
+from poolkeeper import near_names
+from poolkeeper.model.topic_config.table import KEYS
 from poolkeeper.model.topic_config.values import elements, flag, shown, whole
 from poolkeeper.model.versions import KafkaVersion, Version, VersionRange, releases
 
@@ -64,7 +64,7 @@ def check(key: str, value: str, version: Version) -> str | None:
     """What is wrong with declaring that value for that key, or `None`."""
     row = KEYS.get(key)
     if row is None or row.since > version.high.release:
-        return _missing_key(key, row, version)
+        return _missing_key(key, version)
     if row.owned_by_executor:
         return f"{shown(key)} is set by Poolkeeper while replicas move (expected: not declared)"
     for release in releases(version):
@@ -97,12 +97,14 @@ def _said_of(problem: str, release: KafkaVersion, version: Version) -> str:
     return f"for Kafka {release}: {problem}" if isinstance(version, VersionRange) else problem
 
 
-def _missing_key(key: str, row: ConfigKey | None, version: Version) -> str:
+@functools.lru_cache(maxsize=4096)
+def _missing_key(key: str, version: Version) -> str:
     runs = "may run up to" if isinstance(version, VersionRange) else "runs"
+    row = KEYS.get(key)
     if row is not None:
         return f"{shown(key)} exists since Kafka {row.since} (this cluster {runs} {version.high})"
     declarable = [name for name in known_keys(version.high) if not is_owned_by_executor(name)]
-    close = difflib.get_close_matches(key, declarable, n=1)
+    close = near_names.nearest(key, declarable, 1)
     if close:
         return f"unknown key {shown(key)} (did you mean {close[0]!r}?)"
     return f"unknown key {shown(key)} (expected a topic config key of Kafka {version})"

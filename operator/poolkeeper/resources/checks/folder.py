@@ -248,11 +248,12 @@ def _unknown_kind(body: Mapping[str, Any], places: Places) -> Problem | None:
         # Groups without a dot are Kubernetes' own, and have no kind of our names.
         near = "." not in group and kind in schemas.kinds()
         near = near or difflib.SequenceMatcher(None, group, GROUP).ratio() >= _NEAR
-        hint = f"{version!r} is unknown (did you mean {API_VERSION!r}?)"
+        hint = f"{shown(version)} is unknown (did you mean {API_VERSION!r}?)"
         return places.problem(("apiVersion",), hint) if near else None
     if version != API_VERSION:
-        message = f"{version!r} is unknown (expected {API_VERSION})"
+        message = f"{shown(version)} is unknown (expected {API_VERSION})"
         return places.problem(("apiVersion",), message)
     if kind not in schemas.kinds():
-        return places.problem(("kind",), f"{kind!r} is unknown {suggestion(kind, schemas.kinds())}")
+        message = f"{shown(kind)} is unknown {suggestion(kind, schemas.kinds())}"
+        return places.problem(("kind",), message)
     return None

@@ -8,9 +8,12 @@ anything. Any other overlap shows in the plan, topic by topic.
 """
 
 import re
+from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Container, Iterator
-from typing import Any
+from collections.abc import Callable, Container, Iterator
+from functools import lru_cache
+from itertools import islice
+from typing import Any, Generic, TypeVar
 
 from poolkeeper.errors import Problem
 from poolkeeper.model import topic_patterns
@@ -22,6 +25,8 @@ from poolkeeper.resources.parse.locations import Path
 from poolkeeper.resources.parse.schema_messages import quoted
 from poolkeeper.text import first, listed
 
+Holder = TypeVar("Holder")
+_SPLITS_MAX = 20_000
 _PLAIN = re.compile(r"(?:[A-Za-z0-9_-]|\\[.-])*")
 
 
@@ -122,22 +127,79 @@ def shared_topics(readings: Readings) -> Iterator[Problem]:
 
 def shared_claims(readings: Readings) -> Iterator[Problem]:
     """Claims of two pools of one cluster that can plainly match the same topic."""
-    seen: list[tuple[str, str, ParsedBody[ResourcePoolSpec]]] = []
+    seen = defaultdict[str, ClaimIndex[ParsedBody[ResourcePoolSpec]]](ClaimIndex)
     for pool in readings.pools:
         if pool.sound is None:
             continue
+        claims = seen[pool.sound.cluster]
         for number, claim in enumerate(pool.sound.claims):
-            for cluster, other, holder in seen:
-                if cluster != pool.sound.cluster or not overlap(claim, other):
-                    continue
-                message = (
-                    f"{quoted(claim)} overlaps {quoted(other)} of pool {holder.name!r}"
-                    f" ({_at(holder)})"
-                )
-                path = ("spec", "claims", number)
-                yield pool.places.problem(path, f"{message} (expected claims apart)")
+            if (found := claims.first_overlap(claim)) is None:
+                continue
+            other, holder = found
+            message = (
+                f"{quoted(claim)} overlaps {quoted(other)} of pool {holder.name!r} ({_at(holder)})"
+            )
+            path = ("spec", "claims", number)
+            yield pool.places.problem(path, f"{message} (expected claims apart)")
+        for claim in pool.sound.claims:
+            claims.add(claim, pool)
+
+
+class _Prefixes:
+    """Numbers by the text that a claim begins with, to find those of which one begins another."""
+
+    def __init__(self) -> None:
+        self._sorted: list[str] = []
+        self._numbers: dict[str, list[int]] = {}
+
+    def add(self, prefix: str, number: int) -> None:
+        if prefix not in self._numbers:
+            insort(self._sorted, prefix)
+        self._numbers.setdefault(prefix, []).append(number)
+
+    def comparable(self, prefix: str) -> Iterator[int]:
+        for length in range(len(prefix)):
+            yield from self._numbers.get(prefix[:length], ())
+        for each in islice(self._sorted, bisect_left(self._sorted, prefix), None):
+            if not each.startswith(prefix):
                 break
-        seen += [(pool.sound.cluster, claim, pool) for claim in pool.sound.claims]
+            yield from self._numbers[each]
+
+
+class ClaimIndex(Generic[Holder]):
+    """The claims of one cluster, in order; pools claim thousands, so not every two are compared.
+
+    Two that match a common name begin alike as far as both are plain text. Two that are neither
+    plain nor end with anything overlap plainly only where they are equal.
+    """
+
+    def __init__(self, compare: Callable[[str, str], bool] | None = None) -> None:
+        self._compare = compare or overlap
+        self._claims: list[tuple[str, Holder]] = []
+        self._first: dict[str, int] = {}
+        self._plain, self._open, self._other = _Prefixes(), _Prefixes(), _Prefixes()
+
+    def add(self, claim: str, holder: Holder) -> None:
+        """Add a claim after all others."""
+        number = len(self._claims)
+        self._claims.append((claim, holder))
+        self._first.setdefault(claim, number)
+        prefix, rest = _sure_prefix(claim)
+        kind = {"": self._plain, ".*": self._open}.get(rest, self._other)
+        kind.add(prefix, number)
+
+    def first_overlap(self, claim: str) -> tuple[str, Holder] | None:
+        """The first claim that plainly matches a name that this one matches, and whose it is."""
+        prefix, rest = _sure_prefix(claim)
+        kinds = {
+            "": (self._plain, self._open, self._other),
+            ".*": (self._plain, self._open),
+        }.get(rest, (self._plain,))
+        near = (number for kind in kinds for number in kind.comparable(prefix))
+        found = [number for number in near if self._compare(claim, self._claims[number][0])]
+        if claim in self._first:
+            found.append(self._first[claim])
+        return self._claims[min(found)] if found else None
 
 
 def overlap(a: str, b: str) -> bool:
@@ -154,6 +216,13 @@ def overlap(a: str, b: str) -> bool:
     return False
 
 
+def _sure_prefix(claim: str) -> tuple[str, str]:
+    """What every name begins with that a claim matches, and the rest of the claim."""
+    plain, rest = _split(claim)
+    return ("" if "|" in rest else plain), rest
+
+
+@lru_cache(maxsize=_SPLITS_MAX)
 def _split(claim: str) -> tuple[str, str]:
     """The plain text that a pattern begins with, and the rest of the pattern."""
     claim = claim.removeprefix("^").removesuffix("$")

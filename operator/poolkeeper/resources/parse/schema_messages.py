@@ -4,13 +4,14 @@ A field is missing, unknown, empty, of the wrong type, or out of bounds. For a m
 nearest known name is suggested. Values are shortened, and omitted where they may be secret.
 """
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from poolkeeper import near_names
 from poolkeeper.model import topic_patterns
 from poolkeeper.resources.parse.locations import Path
 from poolkeeper.resources.parse.scalars import resolve
+from poolkeeper.resources.parse.schema_validator import first_repeated
 from poolkeeper.text import first
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def of(error: "ValidationError", secret: bool = False) -> Iterator[tuple[Path, s
 def guess(name: str, known: Iterable[str]) -> str:
     """The most similar known name as a question, or an empty text."""
     lowered = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=_LIKENESS)
+    near = near_names.nearest(name.lower(), lowered, 1, _LIKENESS)
     return f"did you mean {lowered[near[0]]!r}?" if near else ""
 
 
@@ -148,4 +149,6 @@ def _about_type(value: Any, came: str, schema: Mapping[str, Any]) -> str:
 
 
 def _twice(values: Sequence[Any]) -> Any:
-    return next(value for number, value in enumerate(values) if value in values[:number])
+    index = first_repeated(values)
+    assert index is not None, "the schema's error says that a value comes twice"
+    return values[index]

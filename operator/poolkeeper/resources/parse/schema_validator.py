@@ -6,7 +6,7 @@ each; every doubt, an unknown keyword included, is left to the library.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,42 @@ class SchemaValidator:
     def _library(self) -> Any:
         import jsonschema  # only who has to explain needs it
 
-        return jsonschema.Draft4Validator(self.schema)
+        known = {"uniqueItems": _explain_unique}
+        extend: Any = jsonschema.validators.extend
+        return extend(jsonschema.Draft4Validator, known)(self.schema)
+
+
+def first_repeated(values: Sequence[Any]) -> int | None:
+    """The index of the first value that is in the list before, or None."""
+    seen = set()
+    for index, value in enumerate(values):
+        identity = _identity(value)
+        if identity in seen:
+            return index
+        seen.add(identity)
+    return None
+
+
+def _identity(value: Any) -> Hashable:
+    """What two JSON values have in common exactly if they are equal; true is not 1."""
+    if isinstance(value, list):
+        return list, tuple(map(_identity, value))
+    if isinstance(value, dict):
+        return dict, frozenset((key, _identity(inner)) for key, inner in value.items())
+    return isinstance(value, bool), value
+
+
+def _explain_unique(
+    validator: Any, asked: bool, value: Any, schema: Schema
+) -> "Iterator[ValidationError]":
+    """The error of a list with a value that comes twice.
+
+    The library's own compares all pairs where the values are of several types, or mappings.
+    """
+    import jsonschema
+
+    if asked and isinstance(value, list) and first_repeated(value) is not None:
+        yield jsonschema.ValidationError("a value comes twice")
 
 
 def _accepts(schema: Schema, value: Any) -> bool:

@@ -350,3 +350,9 @@ def test_no_message_grows_with_what_is_declared():
     for key in (*KEYS, "k" * 60_000):
         for value in ("x" * 8_000, "9" * 8_000, "1," * 4_000):
             assert all(len(each) < 500 for each in check_all({key: value}, SUPPORTED).values())
+
+
+def test_a_misspelt_key_is_looked_up_once_whatever_its_values_are() -> None:
+    told = {check("retenton.ms", str(value), SUPPORTED) for value in range(5_000)}
+    assert len(told) == 1
+    assert "did you mean 'retention.ms'?" in str(told.pop())

@@ -1,6 +1,8 @@
 import pytest
 
-from poolkeeper.resources.checks.folder_conflicts import overlap
+from poolkeeper.errors import InvalidInput
+from poolkeeper.resources.checks import folder
+from poolkeeper.resources.checks.folder_conflicts import ClaimIndex, overlap
 
 
 @pytest.mark.parametrize(
@@ -21,3 +23,61 @@ from poolkeeper.resources.checks.folder_conflicts import overlap
 def test_claims_overlap(a, b, expected):
     assert overlap(a, b) is expected
     assert overlap(b, a) is expected
+
+
+def _pools(*claims: str) -> str:
+    """Pools of one cluster with these claims, a broker each."""
+    return "".join(
+        "---\napiVersion: poolkeeper.dev/v1alpha1\nkind: ResourcePool\n"
+        f"metadata: {{name: pool-{number}}}\n"
+        f"spec: {{clusterRef: {{name: main}}, brokers: {{ids: [{number}]}}, claims: [{each}]}}\n"
+        for number, each in enumerate(claims)
+    )
+
+
+def _overlaps(*claims: str) -> list[str]:
+    cluster = (
+        "apiVersion: poolkeeper.dev/v1alpha1\nkind: KafkaCluster\nmetadata: {name: main}\n"
+        "spec: {zookeeper: {connect: 'zk:2181'}}\n"
+    )
+    try:
+        folder.load_texts({"all.yaml": cluster + _pools(*claims)})
+    except InvalidInput as wrong:
+        return [problem.message.partition(" (")[0] for problem in wrong.problems]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("claims", "told"),
+    [
+        pytest.param(("a.*", "'ab', c", "abc.*"), [(1, "ab", "a.*", 0), (2, "abc.*", "a.*", 0)]),
+        pytest.param(("'a|b', b", "b"), [(1, "b", "a|b", 0)]),
+        pytest.param(
+            ("'[ab]c'", "ac", "'[ab]c'"), [(1, "ac", "[ab]c", 0), (2, "[ab]c", "[ab]c", 0)]
+        ),
+        pytest.param(("'a[.]b'", "'a[.]c'"), []),
+    ],
+    ids=["the first of several", "alternatives", "no plain text before", "neither is plain"],
+)
+def test_a_claim_is_told_of_the_first_that_it_overlaps(
+    claims: tuple[str, ...], told: list[tuple[int, str, str, int]]
+) -> None:
+    assert _overlaps(*claims) == [
+        f"'{claim}' overlaps '{other}' of pool 'pool-{holder}'" for _, claim, other, holder in told
+    ]
+
+
+def test_thousands_of_claims_are_not_compared_with_each_other() -> None:
+    count = 0
+
+    def counted(a: str, b: str) -> bool:
+        nonlocal count
+        count += 1
+        return overlap(a, b)
+
+    index = ClaimIndex(counted)
+    for number in range(4_000):
+        claim = (f"team-{number}", rf"team-{number}\..*", rf"team-{number}x[0-9]+")[number % 3]
+        assert index.first_overlap(claim) is None
+        index.add(claim, None)
+    assert count < 4_000 * 20

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolkeeper.resources.parse import schemas
-from poolkeeper.resources.parse.schema_validator import SchemaValidator
+from poolkeeper.resources.parse.schema_validator import SchemaValidator, first_repeated
 
 TEXTS = st.sampled_from(["", "a", "b", "abcdef", "b\n"])
 VALUES: Any = st.recursive(
@@ -98,3 +98,25 @@ def test_a_wrong_resource_is_refused(path: tuple[str, ...], value: Any) -> None:
         at = at[name]
     at[path[-1]] = value
     assert not schemas.kinds()["ResourcePool"].validator.is_valid(body)
+
+
+@pytest.mark.parametrize(
+    ("values", "index"),
+    [
+        pytest.param([1, "1", 1], 2, id="a number"),
+        pytest.param([1, True, 0, False], None, id="true is not 1"),
+        pytest.param([1, 1.0], 1, id="1.0 is 1"),
+        pytest.param([{"a": [1], "b": 2}, {"b": 2, "a": [1]}], 1, id="mappings in any order"),
+        pytest.param([[1], [True], []], None, id="lists"),
+    ],
+)
+def test_the_first_value_that_comes_again_is_found(values: list[Any], index: int | None) -> None:
+    assert first_repeated(values) == index
+    errors = [*SchemaValidator({"uniqueItems": True}).iter_errors(values)]
+    assert bool(errors) == (index is not None)
+    assert bool(errors) != jsonschema.Draft4Validator({"uniqueItems": True}).is_valid(values)
+
+
+def test_twenty_thousand_mappings_are_not_compared_in_pairs() -> None:
+    values = [{"broker": number} for number in range(20_000)]
+    assert not [*SchemaValidator({"uniqueItems": True}).iter_errors(values)]

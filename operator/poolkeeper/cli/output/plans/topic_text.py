@@ -6,10 +6,9 @@ they are come last, and are counted where they are many.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from enum import StrEnum
 
-from poolkeeper import wording
+from poolkeeper import near_names, wording
 from poolkeeper.cli.output import printing
 from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.plans import plan_lines
@@ -81,7 +80,7 @@ def answer(
     declared = next((spec for spec in seen.desired.topics if spec.topic == topic), None)
     if live is None and declared is None:
         known = {*seen.cluster.topics, *(spec.topic for spec in seen.desired.topics)}
-        close = get_close_matches(topic, sorted(known), 3)
+        close = near_names.nearest(topic, sorted(known), 3)
         meant = f" (is it {listed(close, 'or')}?)" if close else ""
         raise Refused(f"topic {topic} is neither in the cluster nor declared{meant}")
     moves = {move.partition: move for move in _moves_to_come(topic, seen)}

@@ -5,7 +5,8 @@ waits and problems of plans write them without (`grouped=False`).
 """
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from math import ceil
 
@@ -128,9 +129,21 @@ def more(number: int, noun: str = "", *, grouped: bool = True) -> str:
 
 def few(names: Iterable[object], most: int = 5, *, grouped: bool = True) -> str:
     """Write the first few names and how many more there are: a, b and 3 more."""
-    all_ = list(map(str, names))
+    all_ = list(names)
     rest = more(len(all_) - most, grouped=grouped)
-    return ", ".join(all_[:most]) + (f" {rest}" if rest else "")
+    return ", ".join(map(str, all_[:most])) + (f" {rest}" if rest else "")
+
+
+def few_others(names: Sequence[str], own: str, most: int = 5, *, grouped: bool = True) -> str:
+    """Write the first few of sorted names without one of them: a, b and 3 more.
+
+    However many they are, the time is the same: thousands may each be told of the others.
+    """
+    place = bisect_left(names, own)
+    among = place < len(names) and names[place] == own
+    shown = [name for name in names[: most + 1] if name != own][:most]
+    rest = more(len(names) - among - len(shown), grouped=grouped)
+    return ", ".join(shown) + (f" {rest}" if rest else "")
 
 
 def one_of(names: Iterable[object], most: int = 20) -> str:
@@ -147,8 +160,8 @@ def cut(parts: Iterable[str], most: int, *, grouped: bool = True) -> list[str]:
 
 def first(names: Iterable[object], most: int, separator: str = ", ") -> str:
     """Write the first few names, with an ellipsis for the others: a, b, …."""
-    all_ = list(map(str, names))
-    return separator.join([*all_[:most], *(["…"] if len(all_) > most else [])])
+    all_ = list(names)
+    return separator.join([*map(str, all_[:most]), *(["…"] if len(all_) > most else [])])
 
 
 def listed(names: Iterable[object], last: str = "and") -> str:

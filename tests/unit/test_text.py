@@ -1,5 +1,7 @@
 """Numbers and lists as people read them."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from poolkeeper import text
@@ -212,3 +214,27 @@ def test_decimals_have_four_digits_or_all_of_them(value: float, expected: str) -
 )
 def test_how_large_a_topic_is(partitions: int, factors: list[int], expected: str) -> None:
     assert text.partitions_times(partitions, factors) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "own", "expected"),
+    [
+        ("abc", "b", "a, c"),
+        ("abcdefg", "b", "a, c, d, e, f and 1 more"),
+        ("abcdefg", "g", "a, b, c, d, e and 1 more"),
+        ("abcdefg", "z", "a, b, c, d, e and 2 more"),
+        ("a", "a", ""),
+        ("", "a", ""),
+    ],
+)
+def test_the_others_are_named_without_oneself(names: str, own: str, expected: str) -> None:
+    assert text.few_others([*names], own) == expected
+
+
+def test_naming_the_others_takes_no_walk_through_all_of_them() -> None:
+    class Unwalked(list[str]):
+        def __iter__(self) -> Iterator[str]:
+            raise AssertionError("thousands of Topics would each walk through thousands")
+
+    names = Unwalked(f"{number:05}" for number in range(10_000))
+    assert text.few_others(names, "00002", 2) == "00000, 00001 and 9,997 more"

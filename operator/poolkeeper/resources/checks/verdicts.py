@@ -12,11 +12,12 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
 from poolkeeper.resources.checks.cross_checks import config_problems
 from poolkeeper.resources.checks.declaration_limits import beyond_limits
+from poolkeeper.resources.kinds import resource_pool
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.parse import selectors
 from poolkeeper.resources.parse.schema_messages import guess
 from poolkeeper.resources.parse.selectors import Labels
-from poolkeeper.text import cut, few
+from poolkeeper.text import cut, few, few_others
 
 PROBLEMS_SHOWN_MAX = 5
 
@@ -121,22 +122,26 @@ def _pool_verdicts(name: str, parts: ClusterParts) -> dict[ObjectKey, Verdict]:
             verdicts[pool.key] = Verdict("NoSuchCluster", _asked(message, meant))
         for broker in () if pool.name in replaced else pool.spec.brokers:
             holders.setdefault(broker, []).append(pool)
-    shared: dict[ObjectKey, dict[str, list[int]]] = {}
+    brokers_of: dict[tuple[str, ...], list[int]] = {}
     for broker, both in sorted(holders.items()):
-        for pool in both if len(both) > 1 else ():
-            others = ", ".join(sorted(other.name for other in both if other is not pool))
-            shared.setdefault(pool.key, {}).setdefault(others, []).append(broker)
-    for key, brokers_by_pools in shared.items():
-        verdicts.setdefault(key, _shared_brokers(brokers_by_pools))
+        if len(both) > 1:
+            brokers_of.setdefault(tuple(sorted(pool.name for pool in both)), []).append(broker)
+    shared: dict[str, list[tuple[tuple[str, ...], list[int]]]] = {}
+    for pools, brokers in brokers_of.items():
+        for pool_name in pools:
+            shared.setdefault(pool_name, []).append((pools, brokers))
+    for pool_name, found in shared.items():
+        key = ObjectKey(resource_pool.KIND, "", pool_name)
+        verdicts.setdefault(key, _shared_brokers(pool_name, found))
     return verdicts
 
 
-def _shared_brokers(brokers_by_pools: Mapping[str, Sequence[int]]) -> Verdict:
-    """The verdict on a pool of which others have brokers, by the names of those pools."""
+def _shared_brokers(pool: str, shared: Sequence[tuple[Sequence[str], Sequence[int]]]) -> Verdict:
+    """The verdict on a pool of which others have brokers; `shared`: pools and what they share."""
     sentences = (
         f"broker{'s' if brokers[1:] else ''} {few(brokers, grouped=False)}"
-        f" {'are' if brokers[1:] else 'is'} in pool {others} too"
-        for others, brokers in brokers_by_pools.items()
+        f" {'are' if brokers[1:] else 'is'} in pool {few_others(pools, pool, grouped=False)} too"
+        for pools, brokers in shared
     )
     return Verdict(
         "BrokerConflict",
@@ -150,16 +155,17 @@ def _replaced_pools(pools: Sequence[CustomResource]) -> Mapping[str, Verdict]:
     going = [(p.name, p.spec) for p in pools if p.deleting and isinstance(p.spec, ResourcePoolSpec)]
     if not going:
         return {}
-    staying = [
-        (p.name, p.spec) for p in pools if not p.deleting and isinstance(p.spec, ResourcePoolSpec)
-    ]
+    holders: dict[int, set[str]] = {}
+    for pool in pools:
+        if not pool.deleting and isinstance(pool.spec, ResourcePoolSpec):
+            for broker in pool.spec.brokers:
+                holders.setdefault(broker, set()).add(pool.name)
     found = {}
     for name, spec in going:
         own = {*spec.brokers}
-        takers = {other: own & {*theirs.brokers} for other, theirs in staying}
-        others = sorted(other for other, brokers in takers.items() if brokers)
-        if others:
-            taken = sorted({broker for brokers in takers.values() for broker in brokers})
+        taken = sorted(own & holders.keys())
+        if taken:
+            others = sorted(set().union(*(holders[broker] for broker in taken)))
             found[name] = _of_replaced_pool(name, others, taken, whole=len(taken) == len(own))
     return found
 

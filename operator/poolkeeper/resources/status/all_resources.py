@@ -12,6 +12,7 @@ from poolkeeper.model.execution.outcomes import LastObservation, Outcome, State
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import kafka_cluster, resource_pool
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
+from poolkeeper.resources.status.cluster_conditions import delay_text
 from poolkeeper.resources.status.conditions import is_stalled
 from poolkeeper.resources.status.kafka_cluster import cluster_status
 from poolkeeper.resources.status.resource_pool import pool_status
@@ -36,7 +37,7 @@ def statuses(
     found = inputs or status_inputs_of(assembly, observation)
     work = None
     if found.desired is not None and found.observation is not None:
-        work = work_of(found.desired, outcome)
+        work = work_of(found.desired, outcome, found.standings.homes, delay_text(outcome))
 
     pools = {
         key: pool_status(found, work, outcome, each, now_ms)

@@ -47,6 +47,8 @@ from poolkeeper.text import named
 
 BALANCE_WAITS = "balanceWaitsUntil"
 """The field of the status that says until when balance waits (`balancing.coolDown`)."""
+DELAYS_MAX = 2
+"""How many waits the status of a Topic or ResourcePool tells."""
 UNREPORTED_WAITS = frozenset(
     (
         WaitReason.STAGE_IN_FLIGHT,
@@ -252,6 +254,11 @@ def late(found: Punctuality) -> str:
     return f"{about(coarse_seconds(found.late_s))} late: {wording.late_text(found.reason)}"
 
 
+def delay_text(outcome: Outcome) -> str:
+    """The first few things that a pass waits for; nothing without any."""
+    return few(wording.sentences(in_order(outcome.waits)), DELAYS_MAX)
+
+
 def run_delay(outcome: Outcome, waits: Iterable[Wait]) -> str:
     """What moves wait for, by these waits, or else why the run is late; nothing if neither.
 
@@ -259,7 +266,7 @@ def run_delay(outcome: Outcome, waits: Iterable[Wait]) -> str:
     and again.
     """
     if found := in_order(waits):
-        return f"waits: {few(wording.sentences(found), 2)}"
+        return f"waits: {few(wording.sentences(found), DELAYS_MAX)}"
     return "" if outcome.progress is None else _late_run(outcome.progress)
 
 

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from poolkeeper import wording
 from poolkeeper.model.execution.outcomes import Outcome
-from poolkeeper.model.execution.waits import in_order
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Mode, ResourcePoolSpec
@@ -17,11 +15,11 @@ from poolkeeper.resources.status.status_inputs import (
     PlannedWork,
     StatusInputs,
     TopicWork,
-    waits_of,
 )
 from poolkeeper.resources.status.wording import coarse, count, few, kept_by_others
 
 STEPS = 20
+_NOTHING = TopicWork()
 _APPLY = "set spec.mode to Apply to go on"
 _FACTS = (
     *("brokers", "brokersUp", "topics", "partitions", "replicas"),
@@ -111,15 +109,13 @@ def _ready_condition(
 def _progress_condition(
     inputs: StatusInputs, work: PlannedWork, outcome: Outcome, pool: str, standing: PoolStanding
 ) -> ReadyCondition:
-    running = _moves(inputs, work.run_work, pool)
-    planned = _moves(inputs, work.plan_work, pool)
+    running = work.run_of_pools.get(pool, _NOTHING)
+    planned = work.plan_of_pools.get(pool, _NOTHING)
     emptying = [f"broker {b} holds {count(n, 'replica')}" for b, n in standing.draining.items()]
     if running.needed and running.arrived < running.moves:
         done = coarse(running.arrived, running.moves, STEPS)
         message = f"moving: {done} of {count(running.moves, 'partition')}"
-        homes = inputs.standings.homes
-        topics = {topic for topic, home in homes.items() if home == pool}
-        why = run_delay(outcome, waits_of(outcome.waits, topics))
+        why = run_delay(outcome, running.waits)
         said = [message, *emptying, *([why] if why else ())]
         return ReadyCondition(ReadyStatus.RECONCILING, "Moving", "; ".join(said))
     if not emptying and not planned.needed:
@@ -153,19 +149,8 @@ def _pending_condition(
     if outcome.progress is not None:
         reason = "Moving" if leaving else "Queued"
         return ReadyCondition(ReadyStatus.RECONCILING, reason, f"{what}; a run is under way")
-    why = f": {few(wording.sentences(in_order(outcome.waits)), 2)}" if outcome.waits else ""
+    why = f": {work.delay}" if outcome.waits else ""
     return ReadyCondition(ReadyStatus.RECONCILING, "Waiting", f"{what}{why}")
-
-
-def _moves(inputs: StatusInputs, work: dict[str, TopicWork], pool: str) -> TopicWork:
-    """The work on the topics that are, or will be, in the pool."""
-    found = TopicWork()
-    for topic, each in work.items():
-        if inputs.standings.homes.get(topic) == pool:
-            found.moves += each.moves
-            found.arrived += each.arrived
-            found.needed += each.needed
-    return found
 
 
 def _drain_problem(outcome: Outcome, pool: str, standing: PoolStanding) -> str:

@@ -5,7 +5,7 @@ unchanged. `PlannedWork` is the outcome of one pass, by topic.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from poolkeeper.frozen import frozen
@@ -44,11 +44,13 @@ class StatusInputs:
     """An assembly compared with an observation; `observation` is None without an observation.
 
     `claimants`: the owners of all Topics that name a Kafka topic, rightly or not, except Topics
-    that are being deleted. `topics_of_pool`: the Topics that each pool is kept for.
-    `topic_of_metric_name`: the existing Kafka topic by the name that it has in Kafka's metrics.
+    that are being deleted; sorted, each once. `topics_of_pool`: the Topics that each pool is kept
+    for. `topic_of_metric_name`: the existing Kafka topic by the name that it has in Kafka's
+    metrics.
     `health`: what is wrong although it may be as declared.
-    `adoptions`: what Topics ask to take over, and nobody has approved. `stalled_pools`: the
-    ResourcePools that a person must see to, for the status of the KafkaCluster.
+    `adoptions`: what Topics ask to take over, and nobody has approved; `adoption_of` by namespace
+    and topic. `stalled_pools`: the ResourcePools that a person must see to, for the status of the
+    KafkaCluster.
     """
 
     assembly: Assembly
@@ -61,6 +63,7 @@ class StatusInputs:
     topic_of_metric_name: Mapping[str, str] = field(default_factory=dict)
     health: ClusterHealth = field(default_factory=ClusterHealth)
     adoptions: tuple[AdoptionRequest, ...] = ()
+    adoption_of: Mapping[tuple[str, str], AdoptionRequest] = field(default_factory=dict)
     stalled_pools: tuple[str, ...] = ()
 
     @property
@@ -84,17 +87,19 @@ def status_inputs_of(assembly: Assembly, observation: LastObservation | None) ->
     owners = topic_owners(desired, records, cluster)
     wanted = only_followed(desired, owners)
     found = standings(wanted, observation.cluster, observation.records, observation.gone)
+    adoptions = adoption_requests(desired, cluster, records, owners)
     return StatusInputs(
         assembly,
         wanted,
         observation,
         found,
         owners,
-        _grouped([*((each.topic, each.owner) for each in desired.topics), *desired.held]),
+        _grouped({*((each.topic, each.owner) for each in desired.topics), *desired.held}),
         users,
         {metric_name(name): name for name in sorted(cluster.topics)},
         cluster_health(wanted, cluster, found.homes),
-        adoption_requests(desired, cluster, records, owners),
+        adoptions,
+        {(each.namespace, asked.topic): each for each in adoptions for asked in each.topics},
     )
 
 
@@ -117,10 +122,10 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 @dataclass(slots=True)
 class TopicWork:
-    """What a plan does to one topic.
+    """What a plan does to one topic, or its moves to all topics of a pool.
 
     `arrived` counts the moves that are done. `targets`: the brokers that replicas move to.
-    `waits`: what moves of the run wait for, with the partitions of this topic alone.
+    `waits`: what moves of the run wait for, with partitions of this topic or pool alone.
     """
 
     moves: int = 0
@@ -136,8 +141,10 @@ class TopicWork:
 
 @dataclass(slots=True)
 class PlannedWork:
-    """The work of the run under way (`run_work`) and of the latest plan (`plan`), by topic.
+    """The work of the run under way (`run_work`) and of the latest plan (`plan_work`), by topic.
 
+    `run_of_pools`, `plan_of_pools`: the same by pool that the topics are, or will be, in. `delay`:
+    what the pass waits for, as a text that thousands of Topics share.
     `leaving`: the partitions still to leave each broker. `waiting`: the plan needs a person's
     approval and does not have it; under `auto` only many deletions at once need it. `needed`: the
     plan does more than balance and elections.
@@ -147,6 +154,9 @@ class PlannedWork:
     leaving: Mapping[int, int] = field(default_factory=dict)
     run_work: dict[str, TopicWork] = field(default_factory=dict)
     plan_work: dict[str, TopicWork] = field(default_factory=dict)
+    run_of_pools: dict[str, TopicWork] = field(default_factory=dict)
+    plan_of_pools: dict[str, TopicWork] = field(default_factory=dict)
+    delay: str = ""
     plan: Plan | None = None
     approval: PlanApproval = PlanApproval.NOT_NEEDED
     auto: bool = False
@@ -158,18 +168,24 @@ class PlannedWork:
         return self.approval is PlanApproval.WAITING and self.mode is not Mode.PLAN_ONLY
 
 
-def work_of(desired: Desired, outcome: Outcome) -> PlannedWork:
-    """Sort the plans of one pass by topic."""
+def work_of(
+    desired: Desired, outcome: Outcome, homes: Mapping[str, str], delay: str
+) -> PlannedWork:
+    """Sort the plans of one pass by topic and by pool; `homes`: the pool of each topic."""
     running = outcome.progress is not None
     latest = outcome.fresh if running else outcome.plan
-    work = PlannedWork(desired.cluster.mode, plan=outcome.plan)
+    work = PlannedWork(desired.cluster.mode, plan=outcome.plan, delay=delay)
     work.auto = desired.cluster.approval.policy is ApprovalPolicy.AUTO
     if outcome.plan is not None:
         work.approval = _approval(desired, outcome, outcome.plan, running=running)
     if outcome.plan is not None and outcome.progress is not None:
         work.run_work = _work_of_run(outcome.plan, outcome.progress.arrived)
-        _add_waits(work.run_work, outcome.waits)
+        work.run_of_pools = _by_pool(work.run_work, homes)
+        blocking = [*filter(waits.blocks, outcome.waits)]
+        _add_waits(work.run_work, blocking, {name: name for name in work.run_work})
+        _add_waits(work.run_of_pools, blocking, homes)
     work.plan_work = _work_of_plan(latest, outcome.problems)
+    work.plan_of_pools = _by_pool(work.plan_work, homes)
     work.leaving = _leaving(outcome, latest)
     work.needed = any(each.needed or each.steps for each in work.plan_work.values())
     return work
@@ -183,21 +199,29 @@ def _work_of_run(plan: Plan, arrived: Collection[int]) -> dict[str, TopicWork]:
     return found
 
 
-def _add_waits(work: Mapping[str, TopicWork], found: Iterable[Wait]) -> None:
-    """Give each topic of the run what its moves wait for."""
-    for wait in filter(waits.blocks, found):
+def _by_pool(work: Mapping[str, TopicWork], homes: Mapping[str, str]) -> dict[str, TopicWork]:
+    """The moves of all topics of each pool."""
+    found: dict[str, TopicWork] = {}
+    for name, each in work.items():
+        if name in homes:
+            of_pool = found.setdefault(homes[name], TopicWork())
+            of_pool.moves += each.moves
+            of_pool.arrived += each.arrived
+            of_pool.needed += each.needed
+    return found
+
+
+def _add_waits(
+    work: Mapping[str, TopicWork], found: Iterable[Wait], names: Mapping[str, str]
+) -> None:
+    """Give each work what its moves wait for; `names`: whose work a topic belongs to."""
+    for wait in found:
         own: dict[str, list[TopicPartition]] = {}
         for partition in wait.partitions:
-            own.setdefault(partition.topic, []).append(partition)
+            if (name := names.get(partition.topic)) is not None:
+                own.setdefault(name, []).append(partition)
         for name in own.keys() & work.keys():
             work[name].waits.append(replace(wait, partitions=tuple(own[name])))
-
-
-def waits_of(found: Iterable[Wait], topics: Collection[str]) -> Iterator[Wait]:
-    """What blocks moves of these topics, without partitions of others."""
-    for wait in filter(waits.blocks, found):
-        if own := tuple(each for each in wait.partitions if each.topic in topics):
-            yield replace(wait, partitions=own)
 
 
 def _work_of_plan(plan: Plan | None, problems: Iterable[PlanProblem]) -> dict[str, TopicWork]:

@@ -23,6 +23,7 @@ _LADDER_S = ((90, 10), (600, 60), (3600, 300), (6 * 3600, 1800), (float("inf"), 
 
 count = partial(text.count, grouped=False)
 few = partial(text.few, grouped=False)
+few_others = partial(text.few_others, grouped=False)
 size = text.coarse_size
 about = text.about
 

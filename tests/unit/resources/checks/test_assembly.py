@@ -355,3 +355,11 @@ def test_who_meant_another_name_is_asked() -> None:
     assert verdicts(found[""])["Topic shop/t"].message == (
         "spec.poolRef: ResourcePool somewhere does not exist"
     )
+
+
+def test_pools_that_all_have_the_same_brokers_are_told_of_a_few_others() -> None:
+    brokers = range(1, 401)
+    pools = [pool(f"pool-{number:03}", *brokers) for number in range(200)]
+    found = assembly(MAIN, *pools)
+    told = verdicts(found)["ResourcePool pool-001"].message
+    assert "are in pool pool-000, pool-002, pool-003, pool-004, pool-005 and 194 more too" in told

@@ -14,7 +14,7 @@ from poolkeeper.resources.status.status_inputs import (
 )
 from poolkeeper.resources.status.topic.differences import approval_text
 from poolkeeper.resources.status.topic.situation import TopicSituation
-from poolkeeper.resources.status.wording import count, few, kept_by_others
+from poolkeeper.resources.status.wording import count, few, few_others, kept_by_others
 
 _NAMED_BY_HASH_MAX = 10
 
@@ -28,7 +28,7 @@ def if_deleting(at: TopicSituation) -> ReadyCondition | None:
     message = "its Kafka topic is kept" if exists else "its Kafka topic does not exist"
     if exists and (topic in owners.specs or topic in owners.held):
         claimants = at.inputs.claimants.get(topic, ())
-        message += f", as it is also named by {few(sorted(claimants))}" if claimants else ""
+        message += f", as it is also named by {few(claimants)}" if claimants else ""
     if at.spec.deletion_policy is DeletionPolicy.DELETE and is_owned(at.inputs, at.spec):
         message = f"Kafka topic {at.spec.topic} is being deleted"
         keep = "set spec.deletionPolicy to Retain to delete this Topic and keep the data"
@@ -67,13 +67,13 @@ def if_without_right(at: TopicSituation) -> ReadyCondition | None:
         message = _name_text(at, lacking, desired.cluster)
         return ReadyCondition(ReadyStatus.STALLED, "NameNotAllowed", message)
     owners = found.owners
-    if topic in owners.specs or topic in owners.held | owners.stranded:
+    if any(topic in each for each in (owners.specs, owners.held, owners.stranded)):
         return None
     if lacking is Right.CLOSED:
         message = f"{_existing_text(at)}: {at.cluster} lets nobody take it over (spec.adoption)"
         return ReadyCondition(ReadyStatus.STALLED, "AdoptionRefused", message)
-    request = next((r for r in found.adoptions if r.namespace == at.spec.namespace), None)
-    if request is None or all(each.topic != topic for each in request.topics):
+    request = found.adoption_of.get((at.spec.namespace, topic))
+    if request is None:
         return None
     message = f"{_existing_text(at)}: {_asking_text(at, request)}; until then nothing is done to it"
     return ReadyCondition(ReadyStatus.RECONCILING, "AdoptionRequired", message)
@@ -133,10 +133,10 @@ def if_not_owner(at: TopicSituation) -> ReadyCondition | None:
         )
         return ReadyCondition(ReadyStatus.RECONCILING, "TopicConflict", message)
     assert found.observation is not None
-    rivals = {*found.claimants.get(topic, ())} - {at.spec.owner}
+    rivals = few_others(found.claimants.get(topic, ()), at.spec.owner)
     record = found.observation.records.topics.get(topic)
     # The recorded owner keeps its Kafka topic even if its spec cannot be read.
-    others = few(sorted(rivals) or [record.owner if record else "another Topic"])
+    others = rivals or (record.owner if record else "another Topic")
     message = f"Kafka topic {topic} is {others}'s, too; delete one of the Topics"
     return ReadyCondition(ReadyStatus.STALLED, "TopicConflict", message)
 

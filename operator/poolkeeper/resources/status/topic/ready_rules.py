@@ -8,20 +8,16 @@ what the loop does next by itself.
 
 from collections.abc import Callable
 
-from poolkeeper import wording
-from poolkeeper.model.execution.waits import in_order
 from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem, SetConfig
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Mode
 from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.resources.kinds import resource_pool
 from poolkeeper.resources.kinds.custom_resource import ObjectKey
-from poolkeeper.resources.status.cluster_conditions import run_delay
+from poolkeeper.resources.status.cluster_conditions import DELAYS_MAX, run_delay
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, condition_of
 from poolkeeper.resources.status.health import in_place_condition
-from poolkeeper.resources.status.status_inputs import (
-    blocking_problem,
-)
+from poolkeeper.resources.status.status_inputs import blocking_problem
 from poolkeeper.resources.status.topic.claim_rules import (
     if_alike_in_metrics,
     if_deleting,
@@ -198,16 +194,15 @@ def _if_queued(at: TopicSituation) -> ReadyCondition | None:
         )
         return ReadyCondition(ReadyStatus.RECONCILING, "Queued", message)
     if at.outcome.waits:
-        why = few(wording.sentences(in_order(at.outcome.waits)), 2)
-        message = f"waits to {differences_text(at)}: {why}"
+        message = f"waits to {differences_text(at)}: {at.work.delay}"
         return ReadyCondition(ReadyStatus.RECONCILING, "Waiting", message)
     return ReadyCondition(ReadyStatus.RECONCILING, "Queued", f"about to {differences_text(at)}")
 
 
 def _otherwise(at: TopicSituation) -> ReadyCondition:
     problems = [p.message for p in at.plan_work.problems]
-    reasons = problems or wording.sentences(in_order(at.outcome.waits))
-    message = f"waits to {differences_text(at)}" + (f": {few(reasons, 2)}" if reasons else "")
+    why = few(problems, DELAYS_MAX) or at.work.delay
+    message = f"waits to {differences_text(at)}" + (f": {why}" if why else "")
     return ReadyCondition(ReadyStatus.RECONCILING, "Waiting", message)
 
 

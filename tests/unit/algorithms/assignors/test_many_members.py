@@ -30,3 +30,13 @@ def test_range_finds_the_only_member_on_a_rack(count: int) -> None:
     assigned = assign(Assignor.RANGE, topics, members)
     mine = assigned[members[MEMBERS // 2].id]
     assert mine == [(topic, number) for topic in sorted(topics) for number in (0, 2, 4, 6)]
+
+
+@pytest.mark.parametrize("assignor", [Assignor.STICKY, Assignor.STICKY_2_2])
+def test_sticky_walks_past_no_member_that_does_not_subscribe(assignor: Assignor) -> None:
+    topics = {f"t{number}": GroupTopic(1) for number in range(3_000)}
+    members = [GroupMember(f"m{number:05}", topics=(f"t{number}",)) for number in range(3_000)]
+    topics["large"] = GroupTopic(PARTITIONS)
+    members.append(GroupMember("z", topics=("large",)))
+    assigned = assign(assignor, topics, members)
+    assert sorted(assigned["z"]) == [("large", number) for number in range(PARTITIONS)]

@@ -19,12 +19,16 @@ topic. Where that is not so (`_irregular`) Kafka's own walk is followed, as it m
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from heapq import heapreplace
+from itertools import chain, islice
 
 from poolkeeper.algorithms.assignors.group import AssignorFailed
 from poolkeeper.algorithms.assignors.java_order import string_hash, utf16
 from poolkeeper.algorithms.assignors.partition_numbers import PartitionNumbers, topic_of
 from poolkeeper.algorithms.assignors.sticky.movements import Movements
+
+_WALK_MAX = 64
+"""How many members are looked at, by size, before those of a topic are kept in an order."""
 
 
 class GroupBalancing:
@@ -69,8 +73,12 @@ class GroupBalancing:
     ) -> list[int]:
         """Assign partitions (step 1), to members that are allowed to have them; return the rest."""
         rest = []
+        heaps: dict[int, list[int]] = {}
         for number in unassigned:
-            member = self._least(topic_of(number), number, allowed)
+            topic = topic_of(number)
+            member = None if topic in heaps else self._least(topic, number, allowed, _WALK_MAX)
+            if member is None and allowed is None:
+                member = self._least_of_growing(topic, heaps)
             if member is None:
                 rest.append(number)
                 continue
@@ -104,14 +112,34 @@ class GroupBalancing:
     def _leave_order(self, member: int) -> None:
         del self._order[bisect_left(self._order, self._key(member))]
 
+    def _least_of_growing(self, topic: int, heaps: dict[int, list[int]]) -> int | None:
+        """Return the same as `_least` while members only get partitions: old keys are too small.
+
+        Members with less, which do not subscribe, may be thousands, and are not walked past.
+        """
+        if topic not in heaps:
+            subscribers = (one for one in self._subscribers[topic] if one not in self._fixed)
+            heaps[topic] = sorted({self._key(one) for one in subscribers})
+        heap = heaps[topic]
+        while heap:
+            member = self._by_rank[heap[0] % len(self._by_rank)]
+            if heap[0] == self._key(member):
+                return member
+            heapreplace(heap, self._key(member))
+        return None
+
     def _least(
-        self, topic: int, number: int = 0, allowed: Callable[[int, int], bool] | None = None
+        self,
+        topic: int,
+        number: int = 0,
+        allowed: Callable[[int, int], bool] | None = None,
+        walk_max: int | None = None,
     ) -> int | None:
-        """Return the subscriber with the fewest partitions."""
+        """Return the subscriber with the fewest partitions; without `allowed`, within a walk."""
         subscribers = self._subscribers[topic]
         if allowed is None and len(subscribers) ** 2 <= len(self._by_rank):
             return min((one for one in subscribers if one not in self._fixed), key=self._key)
-        for key in self._order:
+        for key in self._order if allowed else islice(self._order, walk_max):
             member = self._by_rank[key % len(self._by_rank)]
             if topic in self._subscribed[member] and (allowed is None or allowed(member, number)):
                 return member

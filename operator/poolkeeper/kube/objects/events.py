@@ -1,8 +1,8 @@
 """Events (events.k8s.io/v1): what happened to an object, shown by `kubectl describe`.
 
 Events are for people. They report transitions only, are dropped rather than retried for long, and
-never make anything else fail. Events of cluster-scoped objects are in the namespace `default`,
-where `kubectl describe` looks for them.
+never make anything else fail. Where too many wait, warnings are dropped last. Events of
+cluster-scoped objects are in the namespace `default`, where `kubectl describe` looks for them.
 """
 
 import logging
@@ -61,6 +61,7 @@ class _PendingEvent:
     reference: Reference
     body: dict[str, Any]
     at_s: float
+    warning: bool
 
 
 class EventRecorder:
@@ -108,15 +109,22 @@ class EventRecorder:
         blocks.
         """
         with self._condition:
-            if self._ended or not self._filter.admits(reference, (reason, note), self._clock()):
+            now_s = self._clock()
+            said = (reason, note)
+            if self._ended or not self._filter.admits(reference, said, now_s, warning=warning):
                 return False
             body = event(reference, Note(reason, note, action, warning), self._source, self._now())
-            if len(self._queue) >= QUEUE_MAX:
-                self._queue.popleft()
-                self.dropped += 1
-            self._queue.append(_PendingEvent(reference, body, self._clock()))
+            self._queue.append(_PendingEvent(reference, body, now_s, warning))
+            if len(self._queue) > QUEUE_MAX:
+                self._drop_least()
             self._condition.notify_all()
             return True
+
+    def _drop_least(self) -> None:
+        """Drop the oldest queued event that is no warning, or the oldest of all."""
+        least = next((at for at, each in enumerate(self._queue) if not each.warning), 0)
+        del self._queue[least]
+        self.dropped += 1
 
     def forget(self) -> None:
         """Drop queued events, because another instance leads now."""

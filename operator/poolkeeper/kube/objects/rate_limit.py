@@ -2,7 +2,9 @@
 
 A `TokenBucket` holds up to `burst` tokens and gains one every `refill_s` seconds; an event costs
 one. `EventRateLimit` admits an event on two conditions. The same event was not sent for the object
-recently. And the object's bucket and the common bucket each have a token left.
+recently. And the object's bucket and the common bucket each have a token left. Warnings have a
+common bucket of their own: thousands of Topics that are created at once keep none of them from
+being told.
 """
 
 from collections import OrderedDict
@@ -50,20 +52,24 @@ class EventRateLimit:
     """The events sent of late; bounded: it drops the objects without events for longest."""
 
     def __init__(self, now_s: float) -> None:
-        self._total = TokenBucket.full(TOTAL_BURST, TOTAL_REFILL_S, now_s)
+        full = TokenBucket.full(TOTAL_BURST, TOTAL_REFILL_S, now_s)
+        self._totals = {warning: full for warning in (False, True)}
         self._objects: OrderedDict[Hashable, TokenBucket] = OrderedDict()
         self._repeats: OrderedDict[Hashable, float] = OrderedDict()
 
-    def admits(self, about: Hashable, what: Hashable, now_s: float) -> bool:
+    def admits(
+        self, about: Hashable, what: Hashable, now_s: float, *, warning: bool = False
+    ) -> bool:
         """Return whether the event `what` of an object may be sent now; if so, count it as sent."""
         said = (about, what)
         if said in self._repeats and now_s - self._repeats[said] < REPEAT_S:
             return False
         own = self._objects.get(about) or TokenBucket.full(OBJECT_BURST, OBJECT_REFILL_S, now_s)
-        own_left, total_left = own.refill(now_s).take(), self._total.refill(now_s).take()
+        own_left = own.refill(now_s).take()
+        total_left = self._totals[warning].refill(now_s).take()
         if own_left is None or total_left is None:
             return False
-        self._total = total_left
+        self._totals[warning] = total_left
         _remember(self._objects, about, own_left, OBJECTS_MAX)
         _remember(self._repeats, said, now_s, REPEATS_MAX)
         return True

@@ -146,6 +146,26 @@ def test_the_oldest_make_room_while_the_server_is_away(recording):
     assert len(recorder._queue) <= events.QUEUE_MAX
 
 
+def test_warnings_are_the_last_that_make_room(recording, monkeypatch):
+    monkeypatch.setattr(events, "QUEUE_MAX", 20)
+    recorder = recording(Objects(*[Unavailable("away")] * 99))
+
+    def record(name, warning):
+        recorder.record(Reference("Topic", "shop", name, name), "Told", name, warning=warning)
+
+    for number in range(15):
+        record(f"wrong{number}", warning=True)
+    for number in range(40):
+        record(f"right{number}", warning=False)
+    with recorder._condition:
+        waiting = [each.reference.name for each in recorder._queue if each.warning]
+    assert len(waiting) >= 14  # one may be on its way
+    for number in range(40):
+        record(f"late{number}", warning=True)
+    with recorder._condition:
+        assert all(each.warning for each in list(recorder._queue)[1:])
+
+
 def test_after_closing_nothing_is_taken(recording):
     recorder = recording(Objects())
     recorder.close()

@@ -60,6 +60,17 @@ def test_all_objects_together_are_bounded_too():
     assert memory.admits("late", "Moving", rate_limit.TOTAL_REFILL_S)
 
 
+def test_what_goes_well_leaves_room_for_warnings():
+    memory = EventRateLimit(0)
+    for number in range(2 * rate_limit.TOTAL_BURST):
+        memory.admits(number, "Created", 0)
+    admitted = [
+        memory.admits(number, "Invalid", 0, warning=True)
+        for number in range(rate_limit.TOTAL_BURST + 5)
+    ]
+    assert admitted.count(True) == rate_limit.TOTAL_BURST
+
+
 def test_memory_is_bounded():
     memory = EventRateLimit(0)
     for number in range(3 * rate_limit.OBJECTS_MAX):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from poolkeeper import tls_files
 from poolkeeper.brokers.requests import BrokerClient
-from poolkeeper.errors import BrokersUnreachable, Forbidden, Unavailable
+from poolkeeper.errors import BrokersUnreachable, Forbidden, Refused, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.credentials import (
@@ -99,15 +99,18 @@ class ClusterConnector:
         )
 
     def _brokers(self, spec: KafkaClusterSpec) -> BrokerClient | None:
-        """Connect to the brokers; `None` if none are declared."""
+        """Connect to the brokers; `None` if none are declared.
+
+        Raises `BrokersUnreachable`, also where a Secret that only brokers need cannot be used.
+        """
         way = spec.brokers
         if way is None:
             return None
-        credentials, tls = self._broker_credentials(spec), self._tls(_BROKERS, way.tls)
         try:
+            credentials, tls = self._broker_credentials(spec), self._tls(_BROKERS, way.tls)
             _require_usable(way.tls, tls)
             return BrokerClient.open(way.bootstrap_servers, credentials, tls, self.deadline_s)
-        except Unavailable as error:
+        except (Unavailable, Refused) as error:
             raise BrokersUnreachable(str(error)) from error
 
     def _zookeeper_credentials(self, spec: KafkaClusterSpec) -> ZooKeeperCredentials | None:

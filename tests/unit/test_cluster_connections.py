@@ -1,13 +1,15 @@
 """Secrets: what cannot be used is named, and what nobody may see is masked in logs."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import pem_texts
-from poolkeeper.cluster_connections import ClusterConnector, hiding
-from poolkeeper.errors import BrokersUnreachable, Forbidden
+from poolkeeper.cluster_connections import ClusterConnector, ReadSecret, hiding
+from poolkeeper.errors import BrokersUnreachable, Forbidden, SecretForbidden, Unavailable
 from poolkeeper.model.specs import BrokersSpec, KafkaClusterSpec, Tls, ZooKeeperSpec
+from poolkeeper.resources.parse.secret_config import Secret
 from poolkeeper.telemetry.secret_masking import Secrets
 
 PROBLEM = "Secret tls: tls.key holds a key that is encrypted (expected one without a password)"
@@ -30,6 +32,40 @@ def test_a_secret_s_key_is_named_for_zookeeper_and_for_brokers(tmp_path: Path) -
     with pytest.raises(BrokersUnreachable) as of_brokers:
         connections.brokers()
     assert (str(of_zookeeper.value), str(of_brokers.value)) == (PROBLEM, PROBLEM)
+
+
+def absent(name: str) -> Secret:
+    raise Unavailable(f"there is no Secret {name} in namespace kafka")
+
+
+def unreadable(name: str) -> Secret:
+    raise SecretForbidden(f"Secret kafka/{name} may not be read")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(absent, id="absent"),
+        pytest.param(unreadable, id="not-readable"),
+        pytest.param(lambda _: {}, id="empty"),
+        pytest.param(lambda _: {"username": b"u", "tls.key": b"k"}, id="incomplete"),
+    ],
+)
+@pytest.mark.parametrize(
+    "brokers",
+    [
+        BrokersSpec(("127.0.0.1:1",), credentials_secret="brokers"),
+        BrokersSpec(("127.0.0.1:1",), tls=Tls(secret="brokers")),
+    ],
+    ids=["credentials", "tls"],
+)
+def test_a_secret_of_the_brokers_is_in_the_way_of_nothing_but_the_brokers(
+    tmp_path: Path, brokers: BrokersSpec, read: ReadSecret
+) -> None:
+    spec = replace(SPEC, brokers=brokers)
+    connections = ClusterConnector(read, tmp_path, 1, 1).connections(spec)
+    with pytest.raises(BrokersUnreachable, match=r"Secret .*brokers"):
+        connections.brokers()
 
 
 def test_what_nobody_may_see_of_a_secret_is_masked_from_when_it_is_read() -> None:

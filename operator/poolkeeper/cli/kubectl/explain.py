@@ -96,6 +96,9 @@ def _own(why: Explanation) -> Iterator[str]:
 
 
 def _around(why: Explanation) -> Iterator[str]:
+    if why.pool is None:
+        yield "Its pool is not there, and a pool alone tells of which cluster a Topic is."
+        return
     for kind, body in (("pool", why.pool), ("cluster", why.cluster)):
         if body is None:
             yield f"Its {kind} is not there."

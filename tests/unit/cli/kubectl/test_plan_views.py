@@ -83,8 +83,13 @@ def test_why_goes_from_the_topic_outwards_to_the_plan():
 
 
 def test_what_is_missing_is_said():
-    last = explain.lines(explained(pool=None, cluster=None, plan=None))[-3:]
-    assert last == ["Its pool is not there.", "Its cluster is not there.", "No plan waits or runs."]
+    last = explain.lines(explained(pool=None, cluster=None, plan=None))[-2:]
+    assert last == [
+        "Its pool is not there, and a pool alone tells of which cluster a Topic is.",
+        "No plan waits or runs.",
+    ]
+    last = explain.lines(explained(cluster=None, plan=None))[-2:]
+    assert last == ["Its cluster is not there.", "No plan waits or runs."]
     assert explain.lines(explained(plan=None, unread="you may not read it"))[-1:] == [
         "you may not read it"
     ]

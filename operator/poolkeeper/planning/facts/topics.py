@@ -38,18 +38,18 @@ class TopicLeftOut:
 
 @frozen
 class DeclaredTwice:
-    """`others` are the owners that name the same Kafka topic.
+    """`others`: the first owners that name the same Kafka topic, and how many more do.
 
     `deleted_with`: the Topic with which the Kafka topic would be deleted, if there is one.
     """
 
     reason: ClassVar = ProblemReason.TOPIC_CONFLICT
     owner: str
-    others: tuple[str, ...]
+    others: str
     deleted_with: str = ""
 
     def __str__(self) -> str:
-        said = f"{self.owner} declares a topic that {joined(self.others)} declares too"
+        said = f"{self.owner} declares a topic that {self.others} declares too"
         if not self.deleted_with:
             return f"{said}; delete one of the Topics"
         return (

@@ -71,9 +71,9 @@ def _is_open(desired: Desired, found: TopicsFound, owners: TopicOwners, claim: C
     """Whether the topic can be read, and nobody else speaks for it."""
     topic, cluster = claim.topic, found.cluster
     assert cluster is not None, "adoptions are of observed topics"
-    if topic not in cluster.topics or topic in cluster.deleting | cluster.torn:
+    if topic not in cluster.topics or topic in cluster.deleting or topic in cluster.torn:
         return False
-    if topic in owners.specs or topic in owners.held | owners.stranded:
+    if topic in owners.specs or topic in owners.held or topic in owners.stranded:
         return False
     return not doomed_owner(desired, found, topic)
 

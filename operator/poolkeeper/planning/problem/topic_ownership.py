@@ -39,6 +39,7 @@ from poolkeeper.planning.problem.topic_rights import (
     prefix_of,
     right_of,
 )
+from poolkeeper.text import few_others
 
 
 @frozen
@@ -156,15 +157,16 @@ def conflicts(desired: Desired, found: TopicsFound, owners: TopicOwners) -> list
 
     What awaits approval is told by namespace (`adoptions`).
     """
-    claimants: dict[str, list[str]] = {}
+    claimants: dict[str, set[str]] = {}
     for spec in desired.topics:
-        claimants.setdefault(spec.topic, []).append(spec.owner)
+        claimants.setdefault(spec.topic, set()).add(spec.owner)
+    rivals = {topic: sorted(names) for topic, names in claimants.items()}
     problems = []
     for spec in sorted(desired.topics, key=lambda spec: (spec.topic, spec.owner)):
         if owners.specs.get(spec.topic) is spec:
             continue
         lacking = owners.without_right.get(Claim(spec.topic, spec.owner))
-        others = tuple(sorted(o for o in claimants[spec.topic] if o != spec.owner))
+        others = few_others(rivals[spec.topic], spec.owner)
         if lacking in (Right.SYSTEM_NAME, Right.FOREIGN_NAME):
             prefix = prefix_of(desired.cluster, spec.namespace)
             systems = lacking is Right.SYSTEM_NAME

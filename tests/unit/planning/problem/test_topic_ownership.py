@@ -86,6 +86,15 @@ def test_a_loser_changes_nothing_and_its_rival_is_served() -> None:
     ]
 
 
+def test_each_of_thousands_that_name_one_topic_is_told_of_a_few_others() -> None:
+    mine = [replace(OTHERS, name=f"t{number:04d}") for number in range(3000)]
+    plan = make_plan(desired(OURS, *mine), ON_FAST, recorded(orders="shop/orders"))
+    messages = {problem.message for problem in plan.problems}
+    others = "bank/t0001, bank/t0002, bank/t0003, bank/t0004, bank/t0005 and 2,995 more"
+    told = f"bank/t0000 declares a topic that {others} declares too; delete one of the Topics"
+    assert (len(messages), told in messages) == (3000, True)
+
+
 GREEDY = replace(OURS, deletion_policy=DeletionPolicy.DELETE)
 STRICT = Adoption(AdoptionPolicy.APPROVE)
 

@@ -66,6 +66,6 @@ def test_every_option_that_the_page_names_exists() -> None:
         for parameter in command.params
         for option in parameter.opts
     }
-    others = {"--namespace", "--reuse-values", "--set", "--zookeeper", "--cluster", "--features"}
-    others |= {"--from-literal", "--deploy-mode"}
+    others = {"--namespace", "--set", "--zookeeper", "--cluster", "--features"}
+    others |= {"--from-literal", "--deploy-mode", "--reset-then-reuse-values"}
     assert set(re.findall(r"--[a-z][a-z-]+", text)) <= known | others

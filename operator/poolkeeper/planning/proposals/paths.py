@@ -6,11 +6,17 @@ A lower replication factor is part of the replacing request: the controller remo
 when all the others are in sync.
 
 Every list on the path is as lawful as possible: of the possible next steps the path takes the one
-that spreads replicas best. [1, 2] → [3, 4, 5]: [1, 2], [3, 4], [3, 4, 5].
+that spreads replicas best. [1, 2] → [3, 4, 5]: [1, 2], [3, 4], [3, 4, 5]. But no list is spread
+better than the last one, if that can be: a later step would make it worse, and no step may. Under
+`rackPolicy: AsFound` a target may be uneven: what keeps it so goes first.
 """
+
+from collections.abc import Iterable
 
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.layout.changes import Badness
+
+_BEHIND = 2**31
 
 
 def path(
@@ -21,6 +27,7 @@ def path(
         return (source,)
     if len(target) == len(source) and not one_at_a_time:
         return (source, target)
+    badness = _not_below(badness, source, target)
     base = _base(source, target, badness)
     lists = [source]
     if one_at_a_time:
@@ -29,6 +36,17 @@ def path(
         lists.append(base)
     lists += _growth(base, target, badness)
     return tuple(lists)
+
+
+def _not_below(badness: Badness, source: Replicas, target: Replicas) -> Badness:
+    """The same order, with what is better than both source and target behind all others."""
+    end = min(badness(dict.fromkeys(source)), badness(target))
+
+    def ordered(brokers: Iterable[int]) -> int:
+        found = badness(brokers)
+        return found if found >= end else _BEHIND - found
+
+    return ordered
 
 
 def _base(source: Replicas, target: Replicas, badness: Badness) -> Replicas:

@@ -27,6 +27,16 @@ def crowding(brokers: Iterable[int]) -> int:
         pytest.param(
             (11,), (11, 12, 21), False, ((11,), (11, 21), (11, 12, 21)), id="grow to the other rack"
         ),
+        pytest.param(
+            (11, 12, 13), (21, 11, 14, 12), False,
+            ((11, 12, 13), (11, 14, 12), (21, 11, 14, 12)),
+            id="what stays uneven goes first",
+        ),
+        pytest.param(
+            (11, 21, 22), (31, 23, 22), True,
+            ((11, 21, 22), (11, 23, 22), (31, 23, 22)),
+            id="what stays uneven goes first, one at a time",
+        ),
         pytest.param((1, 1), (1,), False, ((1, 1), (1,)), id="a broker named twice"),
     ],
 )  # fmt: skip

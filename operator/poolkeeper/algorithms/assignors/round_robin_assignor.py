@@ -28,7 +28,7 @@ def round_robin_assign(
         subscribed = seats[topic]
         first = bisect_left(subscribed, turn)
         for partition in range(topics[topic].partitions):
-            turn = subscribed[(first + partition) % len(subscribed)]
-            assignment[circle[turn]].append((topic, partition))
-        turn = (turn + 1) % len(circle)
+            seat = subscribed[(first + partition) % len(subscribed)]
+            assignment[circle[seat]].append((topic, partition))
+            turn = (seat + 1) % len(circle)
     return assignment

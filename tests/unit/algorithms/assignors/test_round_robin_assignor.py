@@ -51,6 +51,9 @@ from poolkeeper.algorithms.assignors.group import Assignor
             "a t1[1] t2[0,2]; b t1[0,2] t2[1]",
             id="by-instance-id-and-not-by-member-id",
         ),
+        pytest.param(
+            "t1:0 t2:2", "C1(t2) C2(t1,t2)", "C1 t2[0]; C2 t2[1]", id="a-topic-without-partitions"
+        ),
         pytest.param("other:3 t:3", "C(t)", "C t[0,1,2]", id="a-topic-nobody-reads"),
     ],
 )

@@ -61,10 +61,10 @@ _REPLICAS_MAX = 16_000
 """Replicas of them that are looked at together, if they hold as many as the broker itself."""
 
 _STEPS_BY_BROKER, _STEPS_LEAST = 20, 2000
-"""As many steps are taken at most, by brokers of the pool, or so many. The next plan goes on."""
+"""A search takes at most so many steps a broker, or the second number. The next plan goes on."""
 
 _SUMS_MAX = 2**62
-"""Numbers of pairs and sizes are one number; it has to be below this."""
+"""The number of a pair and a size are joined to one number, which stays below this."""
 
 
 @frozen

@@ -41,8 +41,10 @@ def test_a_broker_is_drained_by_one_line_and_an_approval(scene):
     for name in NINE:
         told = [reason for _, reason, _ in scene.events("topic", name, awaited="Moved")]
         assert told == ["Created", "Moved"]
+    # The broker may be seen empty while the run still clears its last stage away, or after.
+    scene.events("pool", "p", awaited="Moved")
     told = scene.events("pool", "p", awaited="Drained")
-    assert told == [("Normal", "Moved", 1), ("Normal", "Drained", 1)]
+    assert sorted(told) == [("Normal", "Drained", 1), ("Normal", "Moved", 1)]
     scene.wait(lambda: "Moved" in [r for _, r, _ in scene.events("cluster")], "the end is told")
     told = [reason for _, reason, _ in scene.events("cluster", awaited="RunEnded")]
     decided = ["RunBegun", "StageRequested", "RunEnded"]
@@ -54,7 +56,7 @@ def test_a_broker_is_drained_by_one_line_and_an_approval(scene):
     assert re.search(r"run begun: sha256:\w{64}; 18 moves.*; approved by its hash", described)
     assert re.search(r"run ended: finished; 18 of 18 moves done in \d stage", described)
     described = scene.kubectl("describe", "resourcepool", scene.full("pool", "p")).stdout
-    assert described.rstrip().endswith("poolkeeper  broker 3 is empty")
+    assert "poolkeeper  broker 3 is empty" in described
 
 
 def test_what_cannot_leave_a_drained_broker_is_named(scene):

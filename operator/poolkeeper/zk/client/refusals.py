@@ -113,9 +113,9 @@ def reason(error: BaseException, tls: bool) -> str:
             return f"no TLS with it ({cause.reason or cause})"
         case KazooTimeoutError() | TimeoutError():
             return SILENT if isinstance(error, KazooTimeoutError) else "no answer in time"
+        case None | ConnectionResetError() | BrokenPipeError():
+            return HUNG_UP if tls else HUNG_UP_WITHOUT_TLS
         case OSError():
             return cause.strerror or str(cause)
-        case None:
-            return HUNG_UP if tls else HUNG_UP_WITHOUT_TLS
         case _:
             return str(cause) or type(cause).__name__

@@ -16,7 +16,7 @@ from poolkeeper.model.credentials import Scheme, ZooKeeperCredentials
 from poolkeeper.zk.client.refusals import HUNG_UP, HUNG_UP_WITHOUT_TLS, reason
 from poolkeeper.zk.client.session import Session
 
-DEADLINE_S = 1.0
+DEADLINE_S = 2.0
 
 
 def dropped(by: OSError | None) -> ConnectionDropped:
@@ -60,6 +60,8 @@ def alert(name: str) -> ssl.SSLError:
         (dropped(alert("WRONG_VERSION_NUMBER")), True, "no TLS with it (WRONG_VERSION_NUMBER)"),
         (dropped(None), True, HUNG_UP),
         (dropped(None), False, HUNG_UP_WITHOUT_TLS),
+        (dropped(ConnectionResetError(104, "reset")), False, HUNG_UP_WITHOUT_TLS),
+        (dropped(BrokenPipeError(32, "broken")), True, HUNG_UP),
         (KazooTimeoutError(), False, "it accepts connections, but does not answer in time"),
         (dropped(TimeoutError()), False, "no answer in time"),
     ],

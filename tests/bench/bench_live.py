@@ -47,7 +47,10 @@ from poolkeeper.zk.journal import journal
 
 BROKERS, JOINED = 20, 4
 IDLE_PASSES = 5
-FLOOR = "import click, msgspec, numpy, ruamel.yaml, kazoo.client"
+FLOOR = (
+    "import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'; "
+    "import click, msgspec, numpy, ruamel.yaml, kazoo.client"
+)
 ROW = "{:<34}{:>9}{:>9}{:>8}{:>9}{:>9}{:>24}"
 GOALS = {
     "plan": "4 s",

@@ -48,7 +48,10 @@ COMMAND_GOALS = {60: "0.4", 200_000: "3, 400"}
 COMMAND_WAS = {60: "1.0", 200_000: "12.4, 556"}
 """What it needed on two quiet cores while each value had functions compiled of its own, and a
 forecast looked at its entries one by one."""
-FLOOR = "import click, msgspec, numpy, ruamel.yaml; from ortools.graph.python import min_cost_flow"
+FLOOR = (
+    "import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'; "
+    "import click, msgspec, numpy, ruamel.yaml; from ortools.graph.python import min_cost_flow"
+)
 COMMAND_ROW = "{:<30}{:>9}{:>9}{:>8}{:>9}{:>15}{:>15}"
 GROWTH, GROWTH_MAX, RUNS = (100_000, 200_000, 400_000), 2.2, 5
 SEEDS = (1, 2, 3, 4)

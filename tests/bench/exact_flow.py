@@ -20,18 +20,23 @@ def exact_moves(cluster: Cluster) -> int:
     total = sum(map(len, lists))
     place = {broker: len(lists) * (1 + len(racks)) + i for i, broker in enumerate(brokers)}
     sink = len(lists) * (1 + len(racks)) + len(brokers)
-    arcs: list[tuple[int, int, int, int]] = []
+    rows, slots = np.arange(len(lists)), np.arange(len(lists) * len(racks))
+    held = np.zeros((len(lists), len(brokers)), dtype=np.int64)
     for row, replicas in enumerate(lists):
-        for rack in range(len(racks)):
-            arcs.append((row, len(lists) + row * len(racks) + rack, 1, 0))
-        for broker in brokers:
-            node = len(lists) + row * len(racks) + rack_of[broker]
-            arcs.append((node, place[broker], 1, 0 if broker in replicas else 1))
+        held[row, [brokers.index(broker) for broker in replicas]] = 1
+    rack = np.array([rack_of[broker] for broker in brokers])
+    within = len(lists) + rows[:, None] * len(racks) + rack
+    places = np.broadcast_to(np.array(list(place.values())), held.shape)
+    arcs = [
+        (slots // len(racks), len(lists) + slots, np.ones_like(slots), np.zeros_like(slots)),
+        (within.ravel(), places.ravel(), np.ones(held.size, dtype=np.int64), 1 - held.ravel()),
+    ]
     floor = total // len(brokers)
-    arcs += [(place[b], sink, floor, -_FULL) for b in brokers]
-    arcs += [(place[b], sink, 1, 0) for b in brokers] if total % len(brokers) else []
+    out = [(place[b], sink, floor, -_FULL) for b in brokers]
+    out += [(place[b], sink, 1, 0) for b in brokers] if total % len(brokers) else []
+    arcs.append(tuple(np.array(out, dtype=np.int64).T))
     solver = min_cost_flow.SimpleMinCostFlow()
-    columns = np.array(arcs, dtype=np.int64).T
+    columns = [np.concatenate(parts) for parts in zip(*arcs, strict=True)]
     solver.add_arcs_with_capacity_and_unit_cost(
         columns[0].astype(np.int32), columns[1].astype(np.int32), columns[2], columns[3]
     )

@@ -16,7 +16,7 @@ from poolkeeper.rebalances.text_store import GRACE_MS, STORED_FROM_BYTES, TextSt
 
 HOME = "/api/v1/namespaces/ours/configmaps"
 OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u1"}
-LONG = secrets.token_hex(STORED_FROM_BYTES + 1)  # half of it when compressed
+LONG = secrets.token_urlsafe(STORED_FROM_BYTES + 2**16)  # three quarters when compressed
 SHORT = secrets.token_hex(STORED_FROM_BYTES // 2)
 DAY_MS = 24 * 3_600_000
 

@@ -15,6 +15,7 @@ that only lose or gain replicas while the others stay, with enough brokers and o
 The rest is settled one by one.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -217,8 +218,7 @@ def _widen(
         for row, held in zip(rows.tolist(), map(tuple, racks.tolist()), strict=True):
             known = number.get(held)
             if known is None:
-                counts = np.bincount(held, minlength=len(even.high)).tolist()
-                widened = as_found(even, counts, 0)
+                widened = as_found(even, Counter(held), 0)
                 known = number[held] = spreads.setdefault(widened, len(spreads))
             spread_of[row] = known
 
@@ -304,8 +304,9 @@ class _Case:
 
     def _spread(self, kept: list[int]) -> Spread:
         holders = sorted(self.immovable & set(kept))
-        immovable = tuple(rack_counts(self.problem, holders))
         capacity = self.capacity
+        held = rack_counts(self.problem, holders)
+        immovable = tuple([held[rack] for rack in range(len(capacity))])
         if sum(map(max, capacity, immovable)) < len(self.slots):
             # Live brokers have too little room while others are down: count those as well.
             free = rack_capacity(self.problem, holders)

@@ -19,6 +19,7 @@ Racks a, b, c with two brokers each: RF 3 → L 1, one in each. RF 4 → L 2, so
 2 2 0 has an excess of 1. RF 2 → at most one in each rack.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
@@ -33,22 +34,25 @@ from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 @frozen
 class Spread:
-    """The fewest and the most replicas of an even spread, by rack number."""
+    """The fewest and the most replicas of an even spread, by rack number.
+
+    Counts name the racks that hold replicas: a list has few of them where there are hundreds.
+    """
 
     low: tuple[int, ...]
     high: tuple[int, ...]
 
-    def excess(self, counts: Sequence[int]) -> int:
+    def excess(self, counts: Counter[int]) -> int:
         """How many replicas must move until the counts are even."""
         return max(self.above(counts), self.below(counts))
 
-    def above(self, counts: Sequence[int]) -> int:
+    def above(self, counts: Counter[int]) -> int:
         """Replicas above the high bounds."""
-        return sum(max(0, n - high) for n, high in zip(counts, self.high, strict=True))
+        return sum([n - self.high[rack] for rack, n in counts.items() if n > self.high[rack]])
 
-    def below(self, counts: Sequence[int]) -> int:
+    def below(self, counts: Counter[int]) -> int:
         """Replicas missing below the low bounds."""
-        return sum(max(0, low - n) for n, low in zip(counts, self.low, strict=True))
+        return sum(self.low) - sum([min(n, self.low[rack]) for rack, n in counts.items()])
 
     @property
     def strict(self) -> bool:
@@ -72,12 +76,12 @@ def spread(replicas: int, capacity: tuple[int, ...], immovable: tuple[int, ...])
     return Spread(tuple(max(a, left + b) for a, b in zip(low, high, strict=True)), high)
 
 
-def as_found(even: Spread, kept: Sequence[int], missing: int) -> Spread:
+def as_found(even: Spread, kept: Counter[int], missing: int) -> Spread:
     """The even spread, widened by what `kept` replicas violate and `missing` ones cannot mend.
 
     Even is 1 1 1, kept are 2 0 0: at most 2 1 1, so that a third replica goes elsewhere.
     """
-    high = tuple(map(max, even.high, kept))
+    high = tuple([max(most, kept[rack]) for rack, most in enumerate(even.high)])
     low, lacking = list(even.low), even.below(kept) - missing
     for rack in reversed(range(len(low))):
         given = min(max(lacking, 0), max(low[rack] - kept[rack], 0))
@@ -90,17 +94,13 @@ def rack_capacity(problem: PoolProblem, without: Sequence[int] = ()) -> tuple[in
     """Eligible brokers by rack number, those in `without` (indices) not counted."""
     usable = problem.eligible.copy()
     usable[list(without)] = False
-    return tuple(
-        np.bincount(problem.brokers.rack[usable], minlength=len(problem.brokers.rack_names))
-    )
+    counts = np.bincount(problem.brokers.rack[usable], minlength=len(problem.brokers.rack_names))
+    return tuple(counts.tolist())
 
 
-def rack_counts(problem: PoolProblem, brokers: Sequence[int]) -> list[int]:
+def rack_counts(problem: PoolProblem, brokers: Sequence[int]) -> Counter[int]:
     """Replicas by rack number of one list of broker indices."""
-    counts = [0] * len(problem.brokers.rack_names)
-    for broker in brokers:
-        counts[problem.brokers.rack[broker]] += 1
-    return counts
+    return Counter(problem.brokers.rack[list(brokers)].tolist())
 
 
 def crowded_rows(problem: PoolProblem, lists: Ints) -> Ints:

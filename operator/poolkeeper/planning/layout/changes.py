@@ -4,6 +4,7 @@ Causes are ordered: heal, drain, pool, replication factor and racks, balance.
 """
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from poolkeeper.model.columns.replica_lists import ReplicaLists
 from poolkeeper.model.columns.wide_lists import within
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.topology import Replicas
-from poolkeeper.planning.constraints.racks import rack_capacity, rack_counts, spread
+from poolkeeper.planning.constraints.racks import Spread, rack_capacity, rack_counts, spread
 from poolkeeper.planning.layout.balance_causes import BalanceCauses
 from poolkeeper.planning.layout.leaders import leaders_by_broker
 from poolkeeper.planning.layout.pool_layout import Layout
@@ -82,9 +83,13 @@ def rack_badness(problem: PoolProblem) -> Badness:
     capacity = rack_capacity(problem)
     nothing = (0,) * len(capacity)
 
+    @cache
+    def even(replicas: int) -> Spread:
+        return spread(replicas, capacity, nothing)
+
     def badness(brokers: Iterable[int]) -> int:
         rows = problem.brokers.rows(brokers)
-        return spread(len(rows), capacity, nothing).excess(rack_counts(problem, rows))
+        return even(len(rows)).excess(rack_counts(problem, rows))
 
     return badness
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from poolkeeper.planning.placement.byte_targets import Aim
-from poolkeeper.planning.placement.replica_classes import Cells
-from poolkeeper.planning.problem.arrays import Bools, Ints, concatenate
+from poolkeeper.planning.placement.replica_classes import Cells, may_go
+from poolkeeper.planning.problem.arrays import Ints, concatenate
 
 _PARTS = (6, 3, 2, 1)
 _TRIED = 8
@@ -36,14 +36,14 @@ class CellBytes:
         """Exchange the cells of members: the largest go where most is wanted per replica to come.
 
         A member that should go to another cell changes places with one of the smallest there.
-        `value`, `barred`: of each member, the bytes and the racks that it may not go to, as bits.
+        `value`, `barred`: of each member, the bytes and the racks that it may not go to.
         """
         dealt: list[int] = cells.tolist()
         waiting: dict[int, list[int]] = {cell: [] for cell in dealt}
         order: list[int] = np.argsort(-value, kind="stable").tolist()
         for at in order:
             waiting[dealt[at]].append(at)
-        free: list[list[bool]] = [((barred >> rack & 1) == 0).tolist() for rack in self.rack]
+        free: list[list[bool]] = [may_go(barred, rack).tolist() for rack in self.rack]
         sizes: list[int] = value.tolist()
         want, left = self.want, self.left
         # Cells in the order in which they get the next member; that of one cell changes a time.
@@ -90,9 +90,7 @@ class GivingClass:
         # The cells with the fewest possible members choose first.
         used = np.flatnonzero(chosen)
         self._cells: list[int] = used[np.argsort(sites[used], kind="stable")].tolist()
-        self._free: dict[int, Bools] = {
-            cell: (barred >> cells.rack[cell] & 1) == 0 for cell in self._cells
-        }
+        self._free = {cell: may_go(barred, int(cells.rack[cell])) for cell in self._cells}
 
     def choose(self, bounds: tuple[float, float] | None) -> tuple[Ints, Ints]:
         """Members and their cells: the smallest, or those that sum up to the wanted value.

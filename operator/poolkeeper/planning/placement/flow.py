@@ -17,8 +17,8 @@ The tiers of a broker, from empty to full, put the goals in their order into one
 
 So the flow meets caps first, then bands, with the fewest moves. Where it has a choice it balances,
 and where it still has one it moves few bytes.
-The bounds of racks are capacities of (demand, rack). Movable replicas reach only racks that keep
-the spread even.
+The bounds of racks are capacities of (demand, rack), a node each unless they are very many.
+Movable replicas reach only racks that keep the spread even.
 """
 
 from dataclasses import replace
@@ -39,6 +39,8 @@ from poolkeeper.planning.problem.pool_problem import PoolProblem
 _MOVE = 100
 _PROPOSAL = 10  # a changed list of a partition that does not exist yet
 _TIERS = (-4, -2, 0, 2, 4)
+_RACK_NODES_MAX = 100_000
+"""Pairs of a demand and a rack that are nodes of their own."""
 
 
 @frozen
@@ -175,7 +177,8 @@ def _add_demands(
 ) -> tuple[Ints, Ints, slice]:
     """Add arcs from demands to racks, within the racks' bounds, and on to cells.
 
-    Returns (class, cell, arcs).
+    Where racks are the cells, and there are very many of these arcs, those to the cells carry the
+    bounds. Returns (class, cell, arcs).
     """
     cells, demands = given.cells, given.demands
     racks = int(cells.rack.max(initial=-1)) + 1
@@ -183,12 +186,20 @@ def _add_demands(
     kept = by_rack(demands.kept, cells, racks)
     at_least = np.maximum(low - kept, 0) * size[:, None]
     at_most = np.maximum(high - kept, 0) * size[:, None]
-    class_of, rack_of = np.nonzero(at_most)
-    middle = network.add_nodes(len(class_of))
-    needed = at_least[class_of, rack_of]
-    network.add_arcs(demand[class_of], middle, needed, -prices.uneven)
-    network.add_arcs(demand[class_of], middle, at_most[class_of, rack_of] - needed, 0)
     usable = np.array([len(members) > 0 for members in cells.members])
+    direct = not cells.fine and np.count_nonzero(at_most) > _RACK_NODES_MAX
+    class_of, rack_of = np.nonzero(at_most * usable if direct else at_most)
+    needed = at_least[class_of, rack_of]
+    rest = at_most[class_of, rack_of] - needed
+    if direct:
+        must = needed > 0
+        tail, head = (np.concatenate([each[must], each]) for each in (class_of, rack_of))
+        cost = np.where(np.arange(len(tail)) < must.sum(), -prices.uneven, 0)
+        capacity = np.concatenate([needed[must], rest])
+        return tail, head, network.add_arcs(demand[tail], cell[head], capacity, cost)
+    middle = network.add_nodes(len(class_of))
+    network.add_arcs(demand[class_of], middle, needed, -prices.uneven)
+    network.add_arcs(demand[class_of], middle, rest, 0)
     pair = (cells.rack[None, :] == rack_of[:, None]) & usable
     if cells.fine:
         pair &= demands.kept[class_of] == 0

@@ -26,7 +26,8 @@ from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _FINE_ARCS_MAX = 100_000
 _ARCS_MAX = 400_000
-_RACKS_MAX = 62
+_WORD = 62
+"""Racks that one word of bits has room for."""
 
 
 @frozen
@@ -48,7 +49,7 @@ class MovableReplicas:
     """Replicas (`row`, `slot`) that may move, each in class `number`; `size` by class.
 
     `sites[c]`: by cell, how many members of class c may go there. Members of a merged class differ
-    in that: `barred` has the racks that each replica may not go to, as bits.
+    in that: `barred` says which racks each replica may not go to (see `may_go`).
     """
 
     row: Ints
@@ -95,7 +96,7 @@ def cells_of(problem: PoolProblem, *, merge: bool = False) -> Cells:
     racks = range(len(problem.brokers.rack_names))
     members = tuple(eligible[problem.brokers.rack[eligible] == rack] for rack in racks)
     arcs = brokers * math.comb(len(members), slots - 1) * len(members)
-    merged = (merge or arcs > _ARCS_MAX) and len(members) <= _RACKS_MAX
+    merged = merge or arcs > _ARCS_MAX
     return Cells(problem.brokers.rack, members, np.arange(len(members)), False, merged)
 
 
@@ -125,8 +126,7 @@ def movable_replicas(
         sites = sites * size[:, None]
     else:
         free = [
-            np.bincount(number[(barred >> rack & 1) == 0], minlength=len(first))
-            for rack in cells.rack
+            np.bincount(number[may_go(barred, rack)], minlength=len(first)) for rack in cells.rack
         ]
         sites = np.array(free, dtype=np.int64).reshape(len(cells.rack), -1).T
         sites *= np.array([len(members) > 0 for members in cells.members])
@@ -192,26 +192,41 @@ def _sites(opened: OpenSlots, cells: Cells, broker: Ints, spread_of: Ints, other
 def _barred_racks(
     problem: PoolProblem, opened: OpenSlots, lists: Ints, row: Ints, slot: Ints
 ) -> Ints:
-    """By replica, the racks that it may not go to, as bits.
+    """By replica, the racks that it may not go to, as bits: see `may_go`.
 
     If a rack may hold one replica of a partition at most, the racks of its other replicas are
     barred. Otherwise, and if its own rack must keep one, all racks but its own are barred.
     """
-    rack = problem.brokers.rack
-    bits = np.append(np.int64(1) << rack, 0)
+    rack, racks = problem.brokers.rack, len(problem.brokers.rack_names)
+    bits = _rack_bits(racks)
+    bits_of_broker = bits[rack]
     own = rack[lists[row, slot]]
-    taken = np.zeros(len(lists), dtype=np.int64)
+    taken = np.zeros((len(lists), bits.shape[1]), dtype=np.int64)
     for column in lists.T:
-        taken |= np.where(column >= 0, bits[column], 0)
-    taken = taken[row]
-    low, high = bounds_of(opened, np.arange(len(opened.spreads)), len(problem.brokers.rack_names))
-    shut = (high < 1) @ (np.int64(1) << np.arange(high.shape[1]))
+        taken |= np.where(column[:, None] >= 0, bits_of_broker[column], 0)
+    low, high = bounds_of(opened, np.arange(len(opened.spreads)), racks)
+    shut = (high < 1) @ bits
     one: Bools = high.max(axis=1, initial=0) <= 1
-    strict = one[opened.spread_of[row]]
-    bound = low[opened.spread_of[row], own] > 0
-    barred = np.where(strict & ~bound, taken | shut[opened.spread_of[row]], ~np.int64(0))
-    stays: Ints = barred & ~(np.int64(1) << own)
-    return stays
+    spread_of = opened.spread_of[row]
+    may_leave = one[spread_of] & (low[spread_of, own] == 0)
+    barred = np.where(may_leave[:, None], taken[row] | shut[spread_of], ~np.int64(0))
+    others: Ints = barred & ~bits[own]
+    return others
+
+
+def _rack_bits(racks: int) -> Ints:
+    """By (rack, word), the bit of the rack, which is in one of the words."""
+    word, place = np.divmod(np.arange(racks), _WORD)
+    bits = np.zeros((racks, -(-racks // _WORD)), dtype=np.int64)
+    bits[np.arange(racks), word] = np.int64(1) << place
+    return bits
+
+
+def may_go(barred: Ints, rack: int) -> Bools:
+    """By replica, whether it may go to the rack; `barred`: replicas × words of bits."""
+    word, place = divmod(rack, _WORD)
+    free: Bools = (barred[:, word] >> place & 1) == 0
+    return free
 
 
 def bounds_of(opened: OpenSlots, spread_of: Ints, racks: int) -> tuple[Ints, Ints]:

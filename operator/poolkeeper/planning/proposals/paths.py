@@ -12,6 +12,7 @@ better than the last one, if that can be: a later step would make it worse, and 
 """
 
 from collections.abc import Iterable
+from functools import cache
 
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.layout.changes import Badness
@@ -40,11 +41,14 @@ def path(
 
 def _not_below(badness: Badness, source: Replicas, target: Replicas) -> Badness:
     """The same order, with what is better than both source and target behind all others."""
-    end = min(badness(dict.fromkeys(source)), badness(target))
+
+    @cache
+    def end() -> int:  # most paths have no choice between lists
+        return min(badness(dict.fromkeys(source)), badness(target))
 
     def ordered(brokers: Iterable[int]) -> int:
         found = badness(brokers)
-        return found if found >= end else _BEHIND - found
+        return found if found >= end() else _BEHIND - found
 
     return ordered
 
@@ -68,7 +72,8 @@ def _growth(base: Replicas, target: Replicas, badness: Badness) -> list[Replicas
 
 
 def _best(held: list[int], target: Replicas, badness: Badness) -> int:
-    return min((b for b in target if b not in held), key=lambda b: badness([*held, b]))
+    others = [broker for broker in target if broker not in held]
+    return min(others, key=lambda b: badness([*held, b])) if len(others) > 1 else others[0]
 
 
 def _one_by_one(source: Replicas, base: Replicas, badness: Badness) -> list[Replicas]:

@@ -1,3 +1,5 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -27,7 +29,7 @@ def test_an_even_spread(
     ("counts", "excess"), [((2, 1, 1), 0), ((2, 2, 0), 1), ((4, 0, 0), 2), ((3, 1, 0), 1)]
 )
 def test_the_excess_is_the_number_of_replicas_to_move(counts: tuple[int, ...], excess: int) -> None:
-    assert spread(4, (5, 5, 5), (0, 0, 0)).excess(counts) == excess
+    assert spread(4, (5, 5, 5), (0, 0, 0)).excess(Counter(dict(enumerate(counts)))) == excess
 
 
 def test_a_small_rack_carries_more_where_every_rack_must_hold_one() -> None:

@@ -89,7 +89,7 @@ def fits(demand: CapacityDemand) -> bool:
     room = tuple(racks.count(name) for name in names)
 
     def even(chosen: tuple[int, ...]) -> bool:
-        held = [sum(racks[i] == name for i in chosen) for name in names]
+        held = Counter([names.index(racks[i]) for i in chosen])
         return spread(len(chosen), room, (0,) * len(room)).excess(held) == 0
 
     @cache

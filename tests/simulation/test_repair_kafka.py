@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from poolkeeper.model.specs import Remedies
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster, body_of
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.zk.reading import observe
+from poolkeeper.zk.repair import kafka_findings
+from poolkeeper.zk.repair.values import Examined
 from simulation import our_tree
 from simulation.our_tree import OURS, OurTree, Poisons, Repair, poisons
 from simulation.stuck_runs import deleted_in_flight, made
@@ -313,3 +317,30 @@ def test_whatever_kafkas_nodes_hold_it_is_shown_or_mended(
         assert shown.code in (0, 2, 4), (name, shown)
         said = repair(tree, "--yes")
         assert said.code in (0, 4), (name, said)
+
+
+@pytest.mark.parametrize("topics", [1, 300])
+def test_the_states_of_many_topics_are_asked_for_together(topics: int) -> None:
+    nodes = dict(our_tree.OURS)
+    body = json.dumps({"version": 1, "partitions": {"0": [1, 2]}}).encode()
+    for number in range(topics):
+        nodes[f"/brokers/topics/many-{number:03d}"] = body
+        nodes[f"/brokers/topics/many-{number:03d}/partitions/0/state"] = b"{"
+    session = Questioned(OurTree.plant(nodes).session())
+    reading = observe.cluster(session.session, "main")
+    found = list(kafka_findings.findings(Examined(session, reading, None, 0)))  # type: ignore[arg-type]
+    assert [each.path for each in found] == [
+        f"/brokers/topics/many-{number:03d}/partitions/0/state" for number in range(topics)
+    ]
+    assert session.questions < 20
+
+
+class Questioned:
+    """A session that counts how often it is asked anything."""
+
+    def __init__(self, session: FakeSession) -> None:
+        self.session, self.questions = session, 0
+
+    def __getattr__(self, name: str) -> object:
+        self.questions += 1
+        return getattr(self.session, name)

@@ -161,15 +161,21 @@ def _run_guard(
 
     def wanted(run: Run, plan: Plan) -> bool:
         if confirmed_plan is not None:
-            added = {b for move in plan.moves for b in set(move.target) - set(move.source)}
-            added |= {step.broker for step in copies_of(plan)}
-            return run.fingerprint == confirmed_plan.fingerprint and not added & gone()
+            return run.fingerprint == confirmed_plan.fingerprint and not needs(plan, gone())
         records = recorded()
         owned = resolve_conflicts(desired, records)
         lost = lost_log_dirs(records, desired, context.now_ms())
         return run.concern == plan_json.concern(owned, plan.moves, records.cluster_id, gone(), lost)
 
     return RunGuard(wanted, gone, recorded, authority.paused)
+
+
+def needs(plan: Plan, gone: frozenset[int]) -> bool:
+    """Whether the plan puts replicas on any of these brokers."""
+    if not gone:
+        return False
+    moved = any(b in gone and b not in move.source for move in plan.moves for b in move.target)
+    return moved or any(step.broker in gone for step in copies_of(plan))
 
 
 def _observe_only(context: PassContext, desired: Desired) -> Outcome:

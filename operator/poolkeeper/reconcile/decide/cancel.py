@@ -121,8 +121,8 @@ def waits(at: RunSituation) -> tuple[Wait, ...]:
         found.append(failover_wait(at, wanted))
     if back and _is_tried_out(at) and at.view.cluster.reassignment is None:
         found.append(Wait(WaitReason.REQUEST_IGNORED, count=2))
-    others = _go_on_unrequested(at)
-    if back and others and not cancel_candidates.brokers_can(at):
+    forgetful = bool(back) and not cancel_candidates.brokers_can(at)
+    if forgetful and (others := _go_on_unrequested(at)):
         lost = Wait(WaitReason.MOVES_WITHOUT_REQUEST, count=len(others))
         found.append(Wait(WaitReason.FAILOVER_UNSAFE, cause=lost))
     return tuple(found)

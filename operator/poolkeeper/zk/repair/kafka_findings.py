@@ -33,6 +33,8 @@ from poolkeeper.zk.repair import topic_bodies
 from poolkeeper.zk.repair.values import FAILOVER_FLAG, Examined, Finding, Remedy
 
 NAMED_MAX = 5
+TOPICS_AT_ONCE = 1000
+"""Of how many topics the states are asked for together: a question each takes as long as a trip."""
 
 
 def findings(examined: Examined) -> Iterator[Finding]:
@@ -52,19 +54,33 @@ def _topics(examined: Examined) -> Iterator[Finding]:
     session = examined.session
     deleting = examined.reading.cluster.deleting
     names = [name for name in session.children(znodes.TOPICS) or () if name not in deleting]
+    for first in range(0, len(names), TOPICS_AT_ONCE):
+        yield from _some_topics(session, names[first : first + TOPICS_AT_ONCE])
+
+
+def _some_topics(session: Session, names: Sequence[str]) -> Iterator[Finding]:
+    """Yield what is wrong with these topics; the states of all of them are read together."""
     nodes = session.read_many([znodes.topic(name) for name in names])
-    for name, node in zip(names, nodes, strict=True):
-        if node is None:
-            continue
-        found = _topic_problem(node.data)
-        if found:
-            yield _topic(session, name, node, found)
+    there = [
+        (name, node, _decoded(node.data))
+        for name, node in zip(names, nodes, strict=True)
+        if node is not None
+    ]
+    groups = [
+        tuple(znodes.state(name, partition) for partition in topic.partitions)
+        for name, _, topic in there
+        if isinstance(topic, TopicNode)
+    ]
+    states = zip(groups, session.read_bodies(groups), strict=True)
+    for name, node, topic in there:
+        if isinstance(topic, str):
+            yield _topic(session, name, node, topic)
         else:
-            yield from _states(session, name, node)
+            yield from _states(name, node, topic, *next(states))
 
 
-def _topic_problem(data: bytes) -> str:
-    """Say what is wrong with a topic node; nothing for one that every controller can start with."""
+def _decoded(data: bytes) -> TopicNode | str:
+    """Decode a topic node, or say why not every controller can start with it."""
     try:
         node = TopicNode.decode(data)
     except Refused as damage:
@@ -74,7 +90,9 @@ def _topic_problem(data: bytes) -> str:
         for partition, replicas in node.partitions.items()
         if not set(replicas) - set(node.removing.get(partition, ()))
     ]
-    return f"partitions {json_bodies.shown(empty)} are to lose all their replicas" if empty else ""
+    if empty:
+        return f"partitions {json_bodies.shown(empty)} are to lose all their replicas"
+    return node
 
 
 def _topic(session: Session, name: str, node: Node, found: str) -> Finding:
@@ -117,11 +135,15 @@ def _in_sync(session: Session, name: str, partitions: Sequence[str]) -> dict[int
     return dict(sorted(found.items()))
 
 
-def _states(session: Session, name: str, node: Node) -> Iterator[Finding]:
-    topic = TopicNode.decode(node.data)
-    paths = [znodes.state(name, partition) for partition in topic.partitions]
-    nodes = session.read_many(paths)
-    bodies = StateColumns.decode([None if each is None else each.data for each in nodes])
+def _states(
+    name: str,
+    node: Node,
+    topic: TopicNode,
+    paths: Sequence[str],
+    found: Sequence[bytes | None],
+) -> Iterator[Finding]:
+    """Yield what is wrong with the states of a topic, and what its lists lack."""
+    bodies = StateColumns.decode(found)
     yield from _disagreement(name, node, topic, bodies)
     for path, state in zip(paths, bodies, strict=True):
         if isinstance(state, str):

@@ -298,3 +298,22 @@ def test_the_throttles_are_compared_now_and_then(at, topics, keep):
 )
 def test_throttles_of_others_are_named(watch, waits):
     assert decide(throttled(0, **watch)).waits == (arrived(0), *waits)
+
+
+class Walked(tuple):
+    """Moves that count how often somebody walks through all of them."""
+
+    walks = 0
+
+    def __iter__(self):
+        self.walks += 1
+        return super().__iter__()
+
+
+def test_watching_a_request_takes_no_walk_through_the_other_moves():
+    """A plan has hundreds of thousands, and a request is looked at every few seconds."""
+    situation = flying(AT_WORK)
+    plan = replace(situation.plan, moves=Walked(situation.plan.moves))
+    situation = replace(situation, document=replace(situation.document, plan=plan))
+    assert decide(situation).waits == (arrived(0),)
+    assert plan.moves.walks == 0

@@ -11,10 +11,11 @@ from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import journal, pending_plan, records
 
 
-def current_plan(target: Target, words: tuple[str, ...] = ()) -> PlanSeen:
+def current_plan(target: Target, words: tuple[str, ...] = (), *, forecast: bool = True) -> PlanSeen:
     """Read the plan that is stored, or make one; raises Unavailable and what `plan` raises.
 
-    `words`: the options that name the manifests, for lines of a shell.
+    `words`: the options that name the manifests, for lines of a shell. `forecast`: whether a plan
+    that is made gets its stages, which can take longer than the plan itself.
     """
     desired = target.desired
     with cluster_reading.session(target) as session:
@@ -24,7 +25,7 @@ def current_plan(target: Target, words: tuple[str, ...] = ()) -> PlanSeen:
             cluster = cluster_reading.read_cluster(session, target).cluster
             wanted = desired or targets.empty_desired(target)
             return PlanSeen(state, found, wanted, cluster, words, records.read(session))
-    return _made(target, desired, words)
+    return _made(target, desired, words, forecast=forecast)
 
 
 def _stored(session: Session) -> tuple[PlanState, Plan] | None:
@@ -35,10 +36,10 @@ def _stored(session: Session) -> tuple[PlanState, Plan] | None:
     return (PlanState.WAITS, waits) if waits is not None else None
 
 
-def _made(target: Target, desired: Desired, words: tuple[str, ...]) -> PlanSeen:
+def _made(target: Target, desired: Desired, words: tuple[str, ...], *, forecast: bool) -> PlanSeen:
     seen = looks.look_at_cluster(target, desired).observed
     seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
     asked = cluster_reading.config_questions(target)
-    made = planning.audited_plan(desired, seen, prune=False, refused=asked)
+    made = planning.audited_plan(desired, seen, prune=False, refused=asked, forecast=forecast)
     made = planning.with_troubles(made, desired, seen)
     return PlanSeen(PlanState.MADE_NOW, made, desired, seen.cluster, words, seen.records)

@@ -212,8 +212,11 @@ def audited_plan(
     *,
     prune: bool,
     refused: RefusedConfigs = ask_nobody,
+    forecast: bool = True,
 ) -> Plan:
     """Make the plan with stages and parts, and audit it; `refused` asks the brokers about configs.
+
+    Without `forecast` it has no stages.
 
     Raises InvalidInput for problems that only the live cluster shows, Refused for a broken rule.
     """
@@ -230,7 +233,7 @@ def audited_plan(
         made = platform_first(made, at, partial(make_plan, options=PlanOptions(prune)))
     else:
         made = with_parts(made, at)
-    return predicted.with_prediction(made, at)
+    return predicted.with_prediction(made, at) if forecast else made
 
 
 def _lawful(desired: Desired, observed: Observation, *, prune: bool) -> LawfulPlan:

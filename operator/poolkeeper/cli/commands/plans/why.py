@@ -34,7 +34,8 @@ def why(words: tuple[str, ...], output: str, **given: Any) -> None:
     with cluster_reading.session(target) as session:
         status = status_reading.read(session, target)
     in_flight = () if status.run is None else status.run.in_flight
-    found = topic_text.answer(words[-1], current_plan(target), status.waits, in_flight)
+    seen = current_plan(target, forecast=False)
+    found = topic_text.answer(words[-1], seen, status.waits, in_flight)
     if output == printing.JSON:
         printing.emit_json(topic_text.as_data(found))
     else:

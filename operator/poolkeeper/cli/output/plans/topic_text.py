@@ -16,7 +16,7 @@ from poolkeeper.cli.output.plans.plan_page import PlanSeen, PlanState
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.waits import Wait, blocks, in_order
-from poolkeeper.model.plans import ElectLeaders, Move, Step
+from poolkeeper.model.plans import ElectLeaders, Move, Plan, Step
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Partition
@@ -293,7 +293,9 @@ def as_data(found: TopicAnswer) -> dict[str, object]:
             }
             for each in found.partitions
         ],
-        "steps": plan_json.to_json(replace(found.seen.plan, steps=found.steps))["steps"],
+        "steps": plan_json.to_json(Plan(found.seen.plan.cluster, "", "", steps=found.steps))[
+            "steps"
+        ],
         "problems": list(found.problems),
         "waits": list(wording.sentences(found.waits)),
     }

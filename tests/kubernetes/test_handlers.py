@@ -191,30 +191,46 @@ def test_kinds_that_kopf_was_not_told_of_are_not_forgotten(
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        pytest.param("", "listing /api/v1/namespaces is not allowed", id="all"),
+        pytest.param("get,list", "watching /api/v1/namespaces is not allowed", id="watch"),
+    ],
+)
 def test_permissions_that_are_taken_back_are_said_and_waited_for(
-    clean_cluster: ControlPlane, namespace: str, hear: Hear
+    clean_cluster: ControlPlane, namespace: str, hear: Hear, left: str, said: str
 ) -> None:
+    """Where lists are still allowed, they tell what the watch would have told."""
     plane = clean_cluster
     plane.request("POST", POOL, resource_pool("p", 1))
     plane.kubectl("create", "serviceaccount", "listener", "-n", namespace)
     role = f"listener-{namespace}"
-    grant = [
-        *("create", "clusterrole", role, "--verb=get,list,watch"),
+    resources = (
         "--resource=topics.poolkeeper.dev,resourcepools.poolkeeper.dev,"
-        "kafkaclusters.poolkeeper.dev,rebalances.poolkeeper.dev,namespaces",
-    ]
-    plane.kubectl(*grant)
+        "kafkaclusters.poolkeeper.dev,rebalances.poolkeeper.dev,namespaces"
+    )
+    every = "--verb=get,list,watch"
+    plane.kubectl("create", "clusterrole", role, every, resources)
     plane.kubectl(
         *("create", "clusterrolebinding", role, f"--clusterrole={role}"),
         f"--serviceaccount={namespace}:listener",
     )
     hearing = hear(kubeconfig=str(plane.account_kubeconfig(namespace, "listener")))
     until(hearing.ready.is_set, "everything was listed")
+    until(lambda: hearing.failure == "", "the watch is on")
     plane.kubectl("delete", "clusterrole", role)
+    if left:
+        plane.kubectl("create", "clusterrole", role, f"--verb={left}", resources)
     plane.api_server.kill()  # an open watch is judged no more
     plane.api_server.start()
-    until(lambda: "forbidden" in hearing.failure, "what is forbidden is said")
-    plane.kubectl(*grant)
+    until(lambda: hearing.failure.startswith(said), "what is forbidden is said")
+    if left:
+        plane.request("POST", POOL, resource_pool("meanwhile", 3))
+        until(lambda: "ResourcePool meanwhile" in names(hearing), "lists tell of it")
+        plane.request("DELETE", f"{POOL}/meanwhile")
+        plane.kubectl("delete", "clusterrole", role)
+    plane.kubectl("create", "clusterrole", role, every, resources)
     plane.request("POST", POOL, resource_pool("new", 2))
     until(lambda: names(hearing) == ["ResourcePool new", "ResourcePool p"], "all is known again")
     until(lambda: hearing.failure == "", "and nothing is wrong any more")

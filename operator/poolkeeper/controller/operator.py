@@ -30,6 +30,7 @@ from poolkeeper.controller.watch import KINDS, ResourceWatch
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.client import discovery, listing, secrets
 from poolkeeper.kube.client.client import Api
+from poolkeeper.kube.client.listing import NAMESPACES
 from poolkeeper.kube.client.policies import ApproverPolicy
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
 from poolkeeper.kube.leadership.leader_election import DURATION_S, LeaderRole, pace_of
@@ -93,7 +94,7 @@ class OperatorSettings:
 
 @frozen
 class KubernetesSource:
-    """Lists resources and namespaces on the API server, for the resource cache."""
+    """Lists and tries to watch resources and namespaces, for the resource cache."""
 
     api: Api
     watched: tuple[str, ...]
@@ -118,6 +119,11 @@ class KubernetesSource:
     def namespaces(self) -> Iterable[Mapping[str, Any]]:
         """List the namespaces."""
         return listing.namespaces(self.api)
+
+    def try_watches(self) -> None:
+        """Watch each kind that the cache holds for a moment; raises what a watch fails with."""
+        for path in (NAMESPACES, *(p for kind in KINDS for p in listing.paths(kind, self.watched))):
+            self.api.try_watch(path)
 
 
 class Operator:

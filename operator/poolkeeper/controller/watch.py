@@ -9,10 +9,11 @@ kopf discovers the served kinds once, when it starts, and watches no others unti
 that has just started may not serve all of its definitions yet. So the kinds that kopf found are
 checked, and kopf is restarted if one of ours is missing.
 
-kopf also retries silently for minutes where it is not allowed to watch. So a failed request of kopf
-triggers a comparison at once, which finds and reports the reason. Once the cache is filled, an API
-server that is away does not make this process unready: another instance could only wait for it as
-well.
+kopf also retries silently for minutes where it is not allowed to list or to watch. So a failed
+request of kopf triggers a comparison at once, and a short watch of each kind: they find and report
+the reason. Until a watch is allowed again, the cache is compared every ten seconds. Once the cache
+is filled, an API server that is away does not make this process unready: another instance could
+only wait for it as well.
 
 Only low-level handlers are used, and no patches. So kopf writes nothing to the API server, neither
 annotations nor finalizers. It would still look in each event for what it had handled before, and
@@ -40,6 +41,7 @@ from poolkeeper.resources.kinds.custom_resource import key_of
 KINDS = {kind: PLURALS[kind] for kind in discovery.NEEDED}
 COMPARE_EVERY_S = 300.0
 COMPARE_SOON_S = 2.0
+COMPARE_UNWATCHED_S = 10.0
 PAUSES_S = (0.5, 1, 2, 4, 8)
 BACKOFFS_S = (0.2, 0.5, 1, 1, 2, 2, 5, 5) + (10,) * 60
 START_S = 60.0
@@ -64,6 +66,9 @@ class ApiSource(Protocol):
     def namespaces(self) -> Iterable[Mapping[str, Any]]:
         """List the namespaces."""
 
+    def try_watches(self) -> None:
+        """Raise what a watch of resources or namespaces fails with."""
+
 
 @dataclass(slots=True)
 class ResourceWatch:
@@ -82,6 +87,7 @@ class ResourceWatch:
     _stop: Event = field(default_factory=Event)
     _kopf_stop: Event = field(default_factory=Event)
     _relisted: Event = field(default_factory=Event)
+    _request_failed: Event = field(default_factory=Event)
     _watch_failure: str = "starting"
     _compare_failure: str = ""
     _unserved_kinds: str = ""
@@ -146,7 +152,7 @@ class ResourceWatch:
         try:
             await kopf.operator(
                 registry=registry_of(self.cache, self._relisted, self.login),
-                settings=settings(self._relisted.set),
+                settings=settings(self._note_failed_request),
                 clusterwide=not self.namespaces,
                 namespaces=self.namespaces,
                 standalone=True,
@@ -159,6 +165,10 @@ class ResourceWatch:
         finally:
             looking.cancel()
             self._kopf_stop.set()
+
+    def _note_failed_request(self) -> None:
+        self._request_failed.set()
+        self._relisted.set()
 
     async def _check_kinds(self, insights: Insights) -> None:
         """Stop kopf if it did not find all our kinds."""
@@ -174,21 +184,36 @@ class ResourceWatch:
         said = ""
         while not self._stop.is_set():
             self.beat(COMPARE_EVERY_S + START_S)
+            listed = False
             try:
                 self._compare_all()
-                self._compare_failure = said = ""
+                listed = True
                 self.ready.set()
+                self._try_watches()
+                self._compare_failure = said = ""
             except PoolkeeperError as error:
                 if str(error) != said:
-                    logger.warning("resources cannot be listed: %s", error)
+                    doing = "watched" if listed else "listed"
+                    logger.warning("resources cannot be %s: %s", doing, error)
                 said = str(error)
                 if isinstance(error, Forbidden) or not self.ready.is_set():
                     self._compare_failure = said
-                self._stop.wait(COMPARE_SOON_S)
+                self._stop.wait(COMPARE_UNWATCHED_S if listed else COMPARE_SOON_S)
                 continue
             if self._relisted.wait(COMPARE_EVERY_S):
                 self._stop.wait(COMPARE_SOON_S)
                 self._relisted.clear()
+
+    def _try_watches(self) -> None:
+        """Raise what a watch fails with, after a request of kopf failed, until none fails."""
+        if not self._request_failed.is_set():
+            return
+        self._request_failed.clear()
+        try:
+            self.source.try_watches()
+        except PoolkeeperError:
+            self._request_failed.set()
+            raise
 
     def _compare_all(self) -> None:
         for namespace in self.source.namespaces():

@@ -40,13 +40,17 @@ BUSY_ANSWERS_MAX = 5
 APPLY = "application/apply-patch+yaml"
 JSON_PATCH = "application/json-patch+json"
 PLAIN = "application/json"
+NO_NAME = "-"
 
 
-OnRequest = Callable[[str, int | None, float], None]
-"""Called after every request with its verb, its HTTP status or None, and its seconds."""
+OnRequest = Callable[[str, int | None, float | None], None]
+"""Called after every request with its verb, its HTTP status or None, and its seconds.
+
+A watch has no seconds: it takes as long as was asked for.
+"""
 
 
-def _ignore_request(verb: str, status: int | None, seconds: float) -> None:
+def _ignore_request(verb: str, status: int | None, seconds: float | None) -> None:
     """Ignore the request."""
 
 
@@ -130,6 +134,17 @@ class Api:
             if not token:
                 return
 
+    def try_watch(self, path: str) -> None:
+        """Watch a collection for a second; raises what a watch of it fails with.
+
+        It watches an object of a name that none can have, so that nothing is sent.
+        """
+        selected = {"fieldSelector": f"metadata.name={NO_NAME}"}
+        query = urlencode({"watch": "true", "timeoutSeconds": 1} | selected)
+        answer = self._request("watch", "GET", f"{path}?{query}")
+        if not answer.good:
+            raise failures.failure(answer, f"watching {path}", path)
+
     def create(self, path: str, body: Body, *, deadline_s: float | None = None) -> Body:
         """Create an object in the collection `path`; raises `Stale` if it exists."""
         answer = self._request("create", "POST", path, body, PLAIN, deadline_s=deadline_s)
@@ -207,7 +222,7 @@ class Api:
         """Send until the response is more than "come back later", or the deadline is over."""
         end_s = time.monotonic() + (self._deadline_s if deadline_s is None else deadline_s)
         data = None if body is None else compact(body).encode()
-        repeatable = verb in ("get", "list", "apply")
+        repeatable = verb in ("get", "list", "watch", "apply")
         for _ in range(BUSY_ANSWERS_MAX):
             self.requests[verb] += 1
             try:
@@ -233,7 +248,7 @@ class Api:
             status = answer.status
             return answer
         finally:
-            self.on_request(verb, status, time.monotonic() - began_s)
+            self.on_request(verb, status, None if verb == "watch" else time.monotonic() - began_s)
 
     def _send(
         self, method: str, target: str, data: bytes | None, content_type: str, end_s: float

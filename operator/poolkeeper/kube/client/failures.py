@@ -4,6 +4,7 @@
 |---|---|---|
 | 401, 403 | `Forbidden` | a person has to correct RBAC or the token |
 | 404 of a write, 409, 410, a failed test of a JSON patch | `Stale` | another write was first |
+| 403 of a namespace that is being deleted | `Stale` | likewise: there is nothing to correct |
 | 404 that is no Status, 408, 429, 5xx, garbage | `Unavailable` | it may work later |
 | 500 of a field that the kind's definition lacks | `UndeclaredField` | the definition is older |
 | any other | `Refused` | the request is wrong; the server's message says why |
@@ -30,6 +31,7 @@ from poolkeeper.frozen import frozen
 MESSAGE_CHARS_MAX = 500
 MISTYPED = "failed to create typed patch object"
 UNDECLARED = "field not declared in schema"
+TERMINATING = "NamespaceTerminating"
 
 
 @frozen
@@ -74,6 +76,8 @@ def failure(answer: ApiResponse, doing: str, path: str, *, tests: bool = False) 
     match answer.status:
         case 401:
             return Forbidden(f"the API server does not know this identity ({doing}): {said}")
+        case 403 if _is_namespace_terminating(reported):
+            return Stale(f"{doing}: {said}", path)
         case 403:
             return Forbidden(f"{doing} is not allowed: {said}")
         case 404 if reported is None:
@@ -115,7 +119,14 @@ def _message(answer: ApiResponse, reported: dict[str, Any] | None) -> str:
     return text[:MESSAGE_CHARS_MAX] or f"status {answer.status} without a message"
 
 
+def _is_namespace_terminating(reported: dict[str, Any] | None) -> bool:
+    return any(cause.get("reason") == TERMINATING for cause in _causes(reported))
+
+
 def _is_failed_test(reported: dict[str, Any] | None) -> bool:
+    return not any(cause.get("field") for cause in _causes(reported))
+
+
+def _causes(reported: dict[str, Any] | None) -> list[dict[str, Any]]:
     details = (reported or {}).get("details") or {}
-    causes = details.get("causes") or []
-    return not any(cause.get("field") for cause in causes)
+    return details.get("causes") or []

@@ -5,6 +5,8 @@ from typing import Any, Protocol
 
 from poolkeeper.kube.client.references import NAMESPACED, collection
 
+NAMESPACES = "/api/v1/namespaces"
+
 Body = Mapping[str, Any]
 
 
@@ -17,13 +19,17 @@ class ListingApi(Protocol):
 
 def bodies(api: ListingApi, kind: str, watched: Sequence[str]) -> Iterator[Body]:
     """Yield the resources of a kind; those with a namespace in `watched`, or (empty) in all."""
+    for path in paths(kind, watched):
+        yield from api.list(path)
+
+
+def paths(kind: str, watched: Sequence[str]) -> tuple[str, ...]:
+    """Return the paths of the collections of a kind, as `bodies` lists them."""
     if kind not in NAMESPACED or not watched:
-        yield from api.list(collection(kind))
-        return
-    for namespace in watched:
-        yield from api.list(collection(kind, namespace))
+        return (collection(kind),)
+    return tuple(collection(kind, namespace) for namespace in watched)
 
 
 def namespaces(api: ListingApi) -> Iterable[Body]:
     """Return the namespaces."""
-    return api.list("/api/v1/namespaces")
+    return api.list(NAMESPACES)

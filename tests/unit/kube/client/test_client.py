@@ -67,6 +67,10 @@ def remove(api):
     return api.delete("/things/a", "u1")
 
 
+def try_watch(api):
+    return api.try_watch("/things")
+
+
 def enumerate_all(api):
     return list(api.list("/things"))
 
@@ -76,6 +80,14 @@ def enumerate_all(api):
     [
         pytest.param(read, "GET", "/things/a", None, None, id="get"),
         pytest.param(enumerate_all, "GET", "/things?limit=500", None, None, id="list"),
+        pytest.param(
+            try_watch,
+            "GET",
+            "/things?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3D-",
+            None,
+            None,
+            id="watch",
+        ),
         pytest.param(make, "POST", "/things", "application/json", THING, id="create"),
         pytest.param(write, "PUT", "/things/a", "application/json", THING, id="update"),
         pytest.param(
@@ -119,6 +131,20 @@ def test_requests(call, method, target, kind, sent):
     [
         pytest.param(make, status(401), Forbidden, "does not know this", id="401"),
         pytest.param(make, status(403), Forbidden, "not allowed: because", id="403"),
+        pytest.param(
+            make,
+            status(403, causes=[{"reason": "NamespaceTerminating"}]),
+            Stale,
+            "because",
+            id="403-of-a-namespace-that-goes",
+        ),
+        pytest.param(
+            try_watch,
+            status(403),
+            Forbidden,
+            "watching /things is not allowed",
+            id="403-of-a-watch",
+        ),
         pytest.param(write, status(404), Stale, "because", id="404-of-a-write"),
         pytest.param(
             apply, answers(404, "404 page not found"), Unavailable, "not serve", id="404-of-a-kind"

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from threading import Condition, Thread
 from typing import Generic, TypeVar
 
-from poolkeeper.errors import PoolkeeperError
+from poolkeeper.errors import Forbidden, PoolkeeperError
 from poolkeeper.kube.client.references import Reference
+from poolkeeper.kube.objects.rate_limit import LogRateLimit
 from poolkeeper.telemetry.logs import about
 
 logger = logging.getLogger(__name__)
@@ -19,8 +20,9 @@ class BackgroundWriter(Generic[V]):
     """Calls `write` with the latest value of each object, in a thread of its own.
 
     A write that fails is logged and not repeated: who puts a value puts it again as long as it is
-    wanted. `what` names what is written, for the log. An object is written at once, and again
-    `every_s` later at the earliest.
+    wanted. `what` names what is written, for the log. A write that is not allowed is a warning, as
+    a person has to allow it. An object is written at once, and again `every_s` later at the
+    earliest.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class BackgroundWriter(Generic[V]):
         self._values: dict[Reference, V] = {}
         self._not_before_s: dict[Reference, float] = {}
         self._ended = False
+        self._forbidden_log = LogRateLimit()
         self._condition = Condition()
         self._thread = Thread(target=self._work, name=what, daemon=True)
         self._thread.start()
@@ -61,10 +64,15 @@ class BackgroundWriter(Generic[V]):
             try:
                 self._write(reference, value)
             except PoolkeeperError as error:
-                extra = about(reference.kind, reference.name, reference.namespace)
-                logger.info("%s: not written yet: %s", self._what, error, extra=extra)
+                self._log_failure(reference, error)
             except Exception:  # a bug in one object's value must not end the thread
                 logger.exception("%s of %s cannot be written", self._what, reference)
+
+    def _log_failure(self, reference: Reference, error: PoolkeeperError) -> None:
+        forbidden = isinstance(error, Forbidden) and self._forbidden_log.is_due(time.monotonic())
+        level = logging.WARNING if forbidden else logging.INFO
+        extra = about(reference.kind, reference.name, reference.namespace)
+        logger.log(level, "%s: not written yet: %s", self._what, error, extra=extra)
 
     def _take(self) -> tuple[Reference, V] | None:
         with self._condition:

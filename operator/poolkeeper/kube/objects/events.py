@@ -17,7 +17,7 @@ from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.leadership.leader_election import microtime
-from poolkeeper.kube.objects.rate_limit import EventRateLimit
+from poolkeeper.kube.objects.rate_limit import EventRateLimit, LogRateLimit
 from poolkeeper.model.names import API_VERSION
 
 NOTE_BYTES_MAX = 1024
@@ -86,6 +86,7 @@ class EventRecorder:
         self._source = EventSource(component, identity)
         self._pause_s, self._clock, self._now = pause_s, clock, now
         self._filter = EventRateLimit(clock())
+        self._forbidden_log = LogRateLimit()
         self._queue: deque[_PendingEvent] = deque()
         self._busy = False
         self._drop_current = False
@@ -172,7 +173,9 @@ class EventRecorder:
             self._api.create(path, pending.body)
         except (Refused, Stale, Forbidden) as failed:
             self.dropped += 1
-            logger.info("an event of %s was not accepted: %s", pending.reference, failed)
+            forbidden = isinstance(failed, Forbidden) and self._forbidden_log.is_due(self._clock())
+            level = logging.WARNING if forbidden else logging.INFO
+            logger.log(level, "an event of %s was not accepted: %s", pending.reference, failed)
             return False
         except PoolkeeperError:
             if self._clock() - pending.at_s < AGE_S_MAX:

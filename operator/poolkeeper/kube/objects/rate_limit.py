@@ -1,4 +1,4 @@
-"""The rate limit of events: pure.
+"""The rate limits of events and of log lines: pure.
 
 A `TokenBucket` holds up to `burst` tokens and gains one every `refill_s` seconds; an event costs
 one. `EventRateLimit` admits an event on two conditions. The same event was not sent for the object
@@ -9,7 +9,7 @@ being told.
 
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from poolkeeper.frozen import frozen
@@ -19,6 +19,7 @@ OBJECT_BURST, OBJECT_REFILL_S = 25, 300.0
 TOTAL_BURST, TOTAL_REFILL_S = 200, 0.5
 OBJECTS_MAX = 4096
 REPEATS_MAX = 8192
+LOG_EVERY_S = 60.0
 
 Value = TypeVar("Value")
 
@@ -80,3 +81,17 @@ def _remember(memory: OrderedDict[Hashable, Value], key: Hashable, value: Value,
     memory.move_to_end(key)
     while len(memory) > most:
         memory.popitem(last=False)
+
+
+@dataclass(slots=True)
+class LogRateLimit:
+    """Whether a log line that may repeat is due: the first is, and one a minute after that."""
+
+    _logged_s: float = float("-inf")
+
+    def is_due(self, now_s: float) -> bool:
+        """Return whether to log now; a line that is due counts as logged."""
+        if now_s - self._logged_s < LOG_EVERY_S:
+            return False
+        self._logged_s = now_s
+        return True

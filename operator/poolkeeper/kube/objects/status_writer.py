@@ -39,6 +39,7 @@ from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale, Undecl
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.conditions import Status, canonical, with_transitions
+from poolkeeper.kube.objects.rate_limit import LogRateLimit
 from poolkeeper.kube.objects.work_queue import OWN_PAUSE_S, WorkQueue
 from poolkeeper.model.names import API_VERSION
 
@@ -54,7 +55,6 @@ SHORT_WORK = frozenset({"Creating", "Configuring", "Waiting"})
 FOR_PEOPLE = frozenset({"WaitingForApproval", "AdoptionRequired"})
 """What does not pass by itself, as a person is asked."""
 REMEMBERED_MAX = 20_000
-LOG_EVERY_S = 60.0
 
 logger = logging.getLogger(__name__)
 
@@ -115,8 +115,8 @@ class StatusWriter:
         self._queue: WorkQueue[Reference, _PendingStatus] = WorkQueue(clock, pause_s=pause_s)
         self._written: OrderedDict[Reference, _WrittenStatus] = OrderedDict()
         self._reason = ""
-        self._logged_s = float("-inf")
-        self._undeclared_s = float("-inf")
+        self._failures_log = LogRateLimit()
+        self._undeclared_log = LogRateLimit()
         self._threads = [
             Thread(target=self._work, name=f"status-{number}", daemon=True)
             for number in range(workers)
@@ -184,10 +184,7 @@ class StatusWriter:
 
     def _log_failure(self, reference: Reference) -> None:
         """Log why a write failed; the log is rate-limited over all objects."""
-        now_s = self._clock()
-        due = now_s - self._logged_s >= LOG_EVERY_S
-        if due:
-            self._logged_s = now_s
+        due = self._failures_log.is_due(self._clock())
         logger.log(
             logging.WARNING if due else logging.DEBUG,
             "the status of %s is not written yet: %s (%d wait)",
@@ -245,10 +242,8 @@ class StatusWriter:
 
     def _log_undeclared(self, reference: Reference, lacking: UndeclaredField) -> None:
         """Log that definitions are older than this operator; rate-limited over all objects."""
-        now_s = self._clock()
-        if now_s - self._undeclared_s < LOG_EVERY_S:
+        if not self._undeclared_log.is_due(self._clock()):
             return
-        self._undeclared_s = now_s
         logger.warning(
             "the status of %s is written without fields that its definition lacks: apply the CRDs"
             " of this release (%s)",

@@ -1,5 +1,6 @@
 """Who writes in the background: the latest value, and not too often."""
 
+import logging
 import time
 from threading import Event
 
@@ -7,7 +8,7 @@ import pytest
 
 from conditions import until
 from poolkeeper.controller.reporting.background_writer import BackgroundWriter
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import Forbidden, Unavailable
 from poolkeeper.kube.client.references import Reference
 
 A, B = Reference("KafkaCluster", "", "a"), Reference("KafkaCluster", "", "b")
@@ -72,3 +73,20 @@ def test_what_is_forgotten_is_not_written(log: Log) -> None:
     until(lambda: len(log.entries) == 2, "the next leader's is written at once")
     assert log.values() == [(A, 1), (A, 3)]
     writer.close()
+
+
+def test_that_a_write_is_not_allowed_is_a_warning_once_a_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    failures = [Unavailable("away"), Forbidden("RBAC"), Forbidden("RBAC")]
+
+    def write(reference: Reference, value: int) -> None:
+        raise failures[value]
+
+    writer = BackgroundWriter("numbers", write)
+    for value in range(3):
+        writer.put(A, value)
+        until(lambda value=value: len(caplog.records) == value + 1, "the failure is logged")
+    writer.close()
+    assert [record.levelname for record in caplog.records] == ["INFO", "WARNING", "INFO"]

@@ -1,3 +1,4 @@
+import logging
 from datetime import UTC, datetime
 
 import pytest
@@ -108,6 +109,15 @@ def test_what_is_not_taken_is_dropped(recording, failure):
     recorder.record(TOPIC, "InPlace", "in place")
     assert recorder.flush(5)
     assert (recorder.written, recorder.dropped) == (1, 1)
+
+
+def test_that_events_are_not_allowed_is_a_warning_once_a_minute(recording, caplog):
+    caplog.set_level(logging.INFO)
+    recorder = recording(Objects(Refused("no"), Forbidden("RBAC"), Forbidden("RBAC")))
+    for number in range(3):
+        recorder.record(TOPIC, "Moving", f"moving {number}")
+    assert recorder.flush(5)
+    assert [record.levelname for record in caplog.records] == ["INFO", "WARNING", "INFO"]
 
 
 def test_what_comes_while_the_server_is_away_is_told_later_in_order(recording):

@@ -28,6 +28,8 @@ DURATION_S = 9
 DURATION_S_MIN = 3
 DURATION_S_MAX = 60
 """The longest Lease duration that is respected: the journal fences a holder that returns."""
+TRANSITIONS_MAX = 2**31 - 1
+"""The API server refuses a Lease with more: nobody could take it ever again."""
 
 
 @frozen
@@ -150,7 +152,7 @@ def claim(lease: Lease | None, identity: str, duration_s: int, now: datetime) ->
         return Lease(identity, duration_s, moment, moment, 0, "")
     if lease.holder == identity:
         return replace(lease, duration_s=duration_s, renewed=moment)
-    transitions = lease.transitions + 1
+    transitions = min(lease.transitions + 1, TRANSITIONS_MAX)
     return Lease(identity, duration_s, moment, moment, transitions, lease.version)
 
 

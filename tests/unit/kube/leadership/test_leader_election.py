@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -89,6 +90,13 @@ def test_taking_counts_a_transition_and_renewing_does_not():
     assert leader_election.claim(renewed, "b", 9, LATER) == Lease(
         "b", 9, "2026-01-31T12:00:05.000000Z", "2026-01-31T12:00:05.000000Z", 1, ""
     )
+
+
+def test_a_lease_that_was_taken_as_often_as_can_be_counted_can_be_taken():
+    """The API server refuses a larger number, and with it who takes the Lease."""
+    worn = replace(lease("b"), transitions=2**31 - 1)
+    taken = leader_election.claim(worn, "a", 9, NOW)
+    assert (taken.holder, taken.transitions) == ("a", 2**31 - 1)
 
 
 def test_what_is_written_is_read_back():

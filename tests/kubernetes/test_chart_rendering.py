@@ -13,6 +13,7 @@ from chart.rendering import (
     FULLNAME,
     NAMESPACE,
     ROOT,
+    helm,
     names,
     of_kind,
     render,
@@ -296,3 +297,47 @@ def test_templates_look_nothing_up_and_hook_into_nothing():
         assert not re.search(r"\b(lookup|rand\w+|genCA|uuidv4|now|\.Capabilities)\b", text), file
         hooks = re.findall(r"helm\.sh/hook: .*", text)
     assert hooks in ([], ["helm.sh/hook: test"])  # which GitOps controllers leave alone
+
+
+NAMED = {
+    **EVERYTHING,
+    "commonLabels": {"team": "WORD"},
+    "image": {"repository": "WORD", "tag": "59", "pullSecrets": ["WORD"]},
+    "watchNamespaces": ["WORD"],
+    "operator": {"lease": "WORD"},
+    "planner": {
+        "image": "WORD",
+        "priorityClassName": "WORD",
+        "storage": "s3a://plans/one",
+        "storageSecret": "WORD",
+        "serviceAccount": {"name": "WORD"},
+    },
+    "ui": {"enabled": True, "tokenSecret": "WORD"},
+    "credentials": {"secretNames": ["WORD"]},
+    "serviceAccount": {"name": "WORD"},
+    "dashboard": {"enabled": True, "namespace": "WORD"},
+    "priorityClassName": "WORD",
+    "podLabels": {"team": "WORD"},
+    "podAnnotations": {"team": "WORD"},
+    "nodeSelector": {"team": "WORD"},
+}
+
+
+def named(tmp_path, word, **more):
+    """Return what a release of that name becomes, in a namespace of that name, without order."""
+    file = tmp_path / "values.json"
+    file.write_text(json.dumps({**NAMED, **more}).replace("WORD", word), encoding="utf-8")
+    run = helm("template", word, str(CHART), "-n", word, "-f", str(file))
+    assert run.returncode == 0, run.stderr
+    objects = (one for one in yaml.load_all(run.stdout, yaml.CSafeLoader) if one)
+    text = (json.dumps(one, sort_keys=True) for one in objects)
+    checksum = re.compile(r'"checksum/planner": "[0-9a-f]{64}"')
+    return sorted(checksum.sub('"checksum/planner": ""', one) for one in text)
+
+
+@pytest.mark.parametrize("word", ["1e3", "true", "null", "42"])
+def test_a_name_that_yaml_takes_for_something_else_stays_a_name(tmp_path, word):
+    for more in ({}, {"fullnameOverride": "WORD", "nameOverride": "WORD"}):
+        plain = named(tmp_path, "zz", **more)
+        found = named(tmp_path, word, **more)
+        assert found == sorted(re.sub(r"\bzz\b", word, one) for one in plain)

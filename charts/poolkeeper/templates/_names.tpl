@@ -15,17 +15,17 @@
 
 {{/* What selects the pods; never changes within a release. */}}
 {{- define "poolkeeper.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "poolkeeper.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "poolkeeper.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "poolkeeper.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
 {{ include "poolkeeper.selectorLabels" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/component: operator
 app.kubernetes.io/part-of: poolkeeper
-app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
@@ -33,16 +33,16 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{/* Of the pod of `helm test`: not the operator's, whose budget and Deployment do not count it. */}}
 {{- define "poolkeeper.testLabels" -}}
-app.kubernetes.io/name: {{ printf "%s-test" (include "poolkeeper.name" .) | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ printf "%s-test" (include "poolkeeper.name" .) | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/part-of: poolkeeper
-app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- end }}
 
 {{/* Of the pod of live pages: not the operator's, whose Deployment does not count it. */}}
 {{- define "poolkeeper.uiLabels" -}}
-app.kubernetes.io/name: {{ printf "%s-ui" (include "poolkeeper.name" .) | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ printf "%s-ui" (include "poolkeeper.name" .) | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "poolkeeper.serviceAccountName" -}}

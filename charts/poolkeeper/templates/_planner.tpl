@@ -12,8 +12,8 @@
 
 {{/* Of pods that plan. Not the operator's: its budget and its Deployment do not count them. */}}
 {{- define "poolkeeper.plannerLabels" -}}
-app.kubernetes.io/name: {{ printf "%s-planner" (include "poolkeeper.name" .) | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ printf "%s-planner" (include "poolkeeper.name" .) | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{/* Whom the operator and planning pods talk to, beside name servers. */}}

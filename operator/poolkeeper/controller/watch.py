@@ -15,6 +15,10 @@ the reason. Until a watch is allowed again, the cache is compared every ten seco
 is filled, an API server that is away does not make this process unready: another instance could
 only wait for it as well.
 
+When kopf ends, one of its watchers may take its cancellation for a pause, if it is in the middle of
+a request. It goes on, without credentials, and kopf waits for it for ever. So what is left some
+seconds after kopf began to end is cancelled until it is gone.
+
 Only low-level handlers are used, and no patches. So kopf writes nothing to the API server, neither
 annotations nor finalizers. It would still look in each event for what it had handled before, and
 copy the object for that: `NothingHandled` and `NoProgress` save it the work.
@@ -22,7 +26,7 @@ copy the object for that: `NothingHandled` and `NoProgress` save it the work.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import Any, Protocol, cast
@@ -46,6 +50,8 @@ PAUSES_S = (0.5, 1, 2, 4, 8)
 BACKOFFS_S = (0.2, 0.5, 1, 1, 2, 2, 5, 5) + (10,) * 60
 START_S = 60.0
 STOP_S = 10.0
+END_S = 7.0
+"""kopf gives what it started five seconds to end, and cancels it once after that."""
 
 logger = logging.getLogger(__name__)
 
@@ -149,8 +155,9 @@ class ResourceWatch:
             self._kopf_stop.set()
         insights = Insights()
         looking = asyncio.create_task(self._check_kinds(insights))
+        ours = asyncio.all_tasks()
         try:
-            await kopf.operator(
+            parts = await kopf.spawn_tasks(
                 registry=registry_of(self.cache, self._relisted, self.login),
                 settings=settings(self._note_failed_request),
                 clusterwide=not self.namespaces,
@@ -162,6 +169,8 @@ class ResourceWatch:
                 ready_flag=ready,
                 insights=insights,
             )
+            ending = asyncio.create_task(_end_rest(parts, ours))
+            await kopf.run_tasks(parts, ignored={*ours, ending})
         finally:
             looking.cancel()
             self._kopf_stop.set()
@@ -223,6 +232,16 @@ class ResourceWatch:
             missed = self.cache.compare(kind, self.source.bodies(kind), known)
             if missed and self.ready.is_set():
                 logger.info("the watch missed %d changes of %s", missed, KINDS[kind])
+
+
+async def _end_rest(parts: Collection[asyncio.Task[Any]], ours: set[asyncio.Task[Any]]) -> None:
+    """Cancel what kopf's parts have started, again and again, once one of them has ended."""
+    await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+    kept = {*ours, *parts, asyncio.current_task()}
+    while True:
+        await asyncio.sleep(END_S)
+        for task in asyncio.all_tasks() - kept:
+            task.cancel()
 
 
 def registry_of(cache: ResourceCache, relisted: Event, login: Login) -> kopf.OperatorRegistry:

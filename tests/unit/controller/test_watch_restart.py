@@ -1,0 +1,160 @@
+"""kopf ends as a whole when one watch fails for good; it is then started anew, however it ended."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+
+import kopf
+import pytest
+
+from conditions import until
+from manifests import topic
+from poolkeeper.controller.resource_cache import ResourceCache
+from poolkeeper.controller.watch import KINDS, ResourceWatch
+from poolkeeper.model.names import GROUP, VERSION
+
+pytestmark = pytest.mark.long
+
+OURS = f"/apis/{GROUP}/{VERSION}"
+VERBS = ["get", "list", "watch", "patch", "create"]
+HOLD_S = 60.0
+
+
+class Nothing:
+    """An API server that is asked for lists and has nothing to list."""
+
+    def missing(self) -> str:
+        return ""
+
+    def bodies(self, kind: str) -> tuple[()]:
+        return ()
+
+    def namespaces(self) -> tuple[()]:
+        return ()
+
+    def try_watches(self) -> None:
+        pass
+
+
+@dataclass
+class Served:
+    """What a server serves: `topics` when they are listed; watches are open until `cut`.
+
+    After that, and until `healed`, a watch of Topics is refused as by a server that does not know
+    the token, and all others wait for an answer.
+    """
+
+    topics: list[dict[str, object]] = field(default_factory=list)
+    cut: Event = field(default_factory=Event)
+    healed: Event = field(default_factory=Event)
+    watched: set[str] = field(default_factory=set)
+
+    def discovered(self, path: str) -> dict[str, object] | None:
+        if path == "/api":
+            return {"versions": ["v1"]}
+        if path == "/apis":
+            version = {"groupVersion": f"{GROUP}/{VERSION}", "version": VERSION}
+            group = {"name": GROUP, "versions": [version], "preferredVersion": version}
+            return {"groups": [group]}
+        kinds = {"/api/v1": {"Namespace": "namespaces"}, OURS: KINDS}.get(path)
+        if kinds is None:
+            return None
+        return {
+            "resources": [
+                {
+                    "name": plural,
+                    "singularName": kind.lower(),
+                    "kind": kind,
+                    "namespaced": kind == "Topic",
+                    "verbs": VERBS,
+                }
+                for kind, plural in kinds.items()
+            ]
+        }
+
+
+@contextmanager
+def serving(served: Served) -> Iterator[str]:
+    class Answers(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            path, _, query = self.path.partition("?")
+            plural = path.rpartition("/")[2]
+            if "watch=true" in query:
+                self.answer_watch(plural)
+            elif (found := served.discovered(path)) is not None:
+                self.say(200, found)
+            else:
+                items = served.topics if plural == "topics" else []
+                self.say(200, {"metadata": {"resourceVersion": "1"}, "items": items})
+
+        def answer_watch(self, plural: str) -> None:
+            if served.healed.is_set():
+                self.hold(served.healed, plural)
+            elif not served.cut.is_set():
+                self.hold(served.cut, plural)
+            elif plural == "topics":
+                self.say(401, {"kind": "Status", "status": "Failure", "code": 401})
+            else:
+                served.healed.wait(HOLD_S)
+            self.close_connection = True
+
+        def hold(self, until_set: Event, plural: str) -> None:
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            served.watched.add(plural)
+            if until_set is served.cut:
+                until_set.wait(HOLD_S)
+
+        def say(self, status: int, body: dict[str, object]) -> None:
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    server.daemon_threads = True
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        served.cut.set()
+        served.healed.set()
+        server.shutdown()
+        server.server_close()
+
+
+def test_watches_that_go_on_while_kopf_ends_keep_nobody_waiting() -> None:
+    """Those in the middle of a request may take their cancellation for a pause, and go on."""
+    served = Served()
+    with serving(served) as url:
+        login = lambda **_: kopf.ConnectionInfo(server=url, token="t")  # noqa: E731
+        watch = ResourceWatch(ResourceCache(), Nothing(), login=login)
+        watch.start()
+        try:
+            every = {"namespaces", *KINDS.values()}
+            until(lambda: served.watched == every, "all kinds are watched", 30)
+            served.cut.set()
+            until(lambda: "credentials" in watch.failure, "kopf has ended, and why is said", 40)
+            body = topic("new", "p", "shop")
+            served.topics.append({**body, "metadata": {**body["metadata"], "uid": "u1"}})
+            served.healed.set()
+
+            def known() -> bool:
+                objects, _ = watch.cache.contents()
+                return [each.name for each in objects] == ["new"]
+
+            until(known, "kopf was started anew", 30)
+        finally:
+            served.healed.set()
+            watch.stop()

@@ -44,6 +44,22 @@ def test_values_that_lack_what_is_new_are_refused():
 
 
 @pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param({"dashboard": {"labels": {"grafana_dashboard": None}}}, id="all-of-a-map"),
+        pytest.param({"commonLabels": None}, id="an-empty-map"),
+    ],
+)
+def test_what_null_takes_away_is_left_out(values):
+    """As helm has it: null removes a default."""
+    everything = {**EVERYTHING, "planner": {"image": "registry.example.com/planner:1"}}
+    on = {**everything, **values, "dashboard": {"enabled": True, **values.get("dashboard", {})}}
+    labels = [one["metadata"]["labels"] for one in of_kind(render(on), "ConfigMap")]
+    assert len(labels) == 2
+    assert not any("grafana_dashboard" in each for each in labels if "dashboard" in values)
+
+
+@pytest.mark.parametrize(
     ("values", "place", "complaint"),
     [
         pytest.param({"replcas": 3}, "", "additional properties 'replcas' not allowed", id="typo"),
@@ -52,6 +68,12 @@ def test_values_that_lack_what_is_new_are_refused():
             "/operator",
             "additional properties 'logFromat' not allowed",
             id="typo-further-down",
+        ),
+        pytest.param(
+            {"image": {"pullSecrets": ["registry", "registry"]}},
+            "/image/pullSecrets",
+            "items at 0 and 1 are equal",
+            id="twice",
         ),
         pytest.param({"replicas": "two"}, "/replicas", "got string, want integer", id="type"),
         pytest.param({"replicas": 11}, "/replicas", "maximum: got 11, want 10", id="too-many"),

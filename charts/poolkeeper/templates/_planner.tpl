@@ -27,7 +27,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 
 {{/* Settings of planning pods, as the operator reads them. */}}
 {{- define "poolkeeper.plannerSettings" -}}
-{{- $labels := merge (include "poolkeeper.plannerLabels" . | fromYaml) .Values.commonLabels }}
+{{- $labels := merge (include "poolkeeper.plannerLabels" . | fromYaml) (default dict .Values.commonLabels) }}
 {{- $planner := .Values.planner }}
 {{- dict
   "image" $planner.image

@@ -1,4 +1,7 @@
-"""The plan of a file, which somebody has reviewed: carried out as it stands, or not at all."""
+"""The plan of a file, which somebody has reviewed: carried out as it stands, or not at all.
+
+A part of it may be done already, by an `apply` that was interrupted or by hand; the rest is judged.
+"""
 
 from pathlib import Path
 
@@ -9,6 +12,7 @@ from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.reconcile.observe.observation import Observation
+from poolkeeper.reconcile.plans.lawful_plans import violations_of_rest
 
 
 def read(file: Path) -> Plan:
@@ -35,4 +39,5 @@ def require_fit(
         )
     if drifts := step_progress.staleness(plan, observed.cluster):
         raise StalePlan("the cluster changed since the plan was made", facts=drifts)
-    audit.enforce(plan, desired, observed.cluster, observed.records, observed.gone)
+    if violations := violations_of_rest(plan, desired, observed):
+        raise audit.refusal(violations)

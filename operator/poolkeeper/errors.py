@@ -9,7 +9,7 @@ PoolkeeperError
 │   └── OtherCluster    … because the cluster at that address is not the one that is declared
 ├── Stale           us, at once: a versioned write lost against another one; observe again
 ├── Internal        us, by fixing a bug: any exception that is none of the other errors
-├── Fenced          us, never again: another instance took the journal over; stop writing
+├── Fenced          us, never again: the journal was taken over or deleted; stop writing
 └── Unavailable     us, later: a system could not be reached (exit code 3)
     ├── Forbidden       … as it will be until a person changes credentials or ACLs
     │   └── SecretForbidden … or lets the operator read a Secret
@@ -20,6 +20,7 @@ PoolkeeperError
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -184,7 +185,7 @@ class Stale(PoolkeeperError):
 
 
 class Fenced(PoolkeeperError):
-    """The journal epoch moved on: another instance took over. Nothing was written; stop."""
+    """The journal epoch moved on, or is gone: another holds it now. Nothing was written; stop."""
 
 
 class Internal(PoolkeeperError):
@@ -199,6 +200,10 @@ class Unavailable(PoolkeeperError):
 
 class Forbidden(Unavailable):
     """A system answers, but rejects this identity: a retry does not help."""
+
+
+WhyUnwritten: TypeAlias = Refused | Stale | Forbidden
+"""Why one transaction wrote nothing, where the next one may still write."""
 
 
 class SecretForbidden(Forbidden):

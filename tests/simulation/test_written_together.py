@@ -3,11 +3,16 @@
 from collections.abc import Sequence
 
 import pytest
+from kazoo.security import make_acl, make_digest_acl
 
-from poolkeeper.errors import Fenced, Stale, Unavailable
+from builders import desired, pool_spec, topic_spec
+from poolkeeper.errors import Fenced, Forbidden, Stale, Unavailable
+from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.records import TopicRecord
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
 from poolkeeper.model.plans import CreateTopic, SetConfig
-from poolkeeper.model.specs import DeletionPolicy
+from poolkeeper.model.specs import DeletionPolicy, Execution, Throttle, ThrottleMode
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, Faults, faults
@@ -15,6 +20,7 @@ from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import apply, znodes
 from poolkeeper.zk.client.operations import Create, Operation
 from poolkeeper.zk.journal import journal
+from simulation.executors import Executor
 
 NAMES = ("a", "b", "c", "d")
 RECORD = TopicRecord("shop/orders", ("retention.ms",), DeletionPolicy.RETAIN)
@@ -89,13 +95,65 @@ def test_what_lost_against_others_is_told_and_the_rest_is_written(
     assert not cluster.exists("/config/topics/c")
 
 
+def test_what_an_acl_forbids_is_told_and_the_rest_is_written(cluster: SimulatedCluster) -> None:
+    for name in NAMES:
+        cluster.create(znodes.topic_config(name), {"version": 1, "config": {}})
+        cluster.create_topic(name, [1, 2])
+    acl = [make_digest_acl("alice", "right", all=True), make_acl("world", "anyone", read=True)]
+    cluster.client.set_acl("/config/topics/b", acl)
+    with held_by(cluster) as held:
+        found = apply.write_topics(held, [config(name) for name in NAMES])
+    assert [type(error) for error in found] == [type(None), Forbidden, type(None), type(None)]
+    assert "setting /config/topics/b is not allowed" in str(found[1])
+    written = [cluster.read(f"/config/topics/{name}")["config"] for name in NAMES]
+    assert written == [{"retention.ms": "2"}, {}, {"retention.ms": "2"}, {"retention.ms": "2"}]
+
+
+def test_a_config_that_an_acl_forbids_keeps_no_topic_from_moving(
+    cluster: SimulatedCluster,
+) -> None:
+    for name in ("a", "b"):
+        cluster.create(znodes.topic_config(name), {"version": 1, "config": {}})
+        cluster.create_topic(name, [1])
+    acl = [make_digest_acl("alice", "right", all=True), make_acl("world", "anyone", read=True)]
+    cluster.client.set_acl("/config/topics/b", acl)
+    wanted = desired(
+        (pool_spec("p", 1, 2, cluster="c"), pool_spec("q", 3, cluster="c")),
+        topic_spec("a", "q", partitions=1, replication_factor=1),
+        topic_spec("b", partitions=1, replication_factor=1, config={"retention.ms": "2"}),
+        name="c",
+        execution=Execution(throttle=Throttle(ThrottleMode.NONE)),
+    )
+
+    def told(outcome: Outcome) -> bool:
+        return outcome.progress is None and has(outcome.waits, WaitReason.UNAVAILABLE)
+
+    executor = Executor(cluster, wanted, at_rest=lambda o: told(o) and moved(cluster))
+    assert executor.finish(passes_max=60, processes_max=1) == 1
+    (wait,) = executor.seen[-1].waits
+    assert wait.detail == "setting /config/topics/b is not allowed for this ZooKeeper identity"
+
+
+def moved(cluster: SimulatedCluster) -> bool:
+    return set(cluster.replicas("a")["0"]) == {3}
+
+
+def test_nothing_is_written_without_a_journal(cluster: SimulatedCluster) -> None:
+    with held_by(cluster) as held:
+        for path in (znodes.HOLDER, znodes.EPOCH):
+            cluster.delete(path)
+        with pytest.raises(Fenced, match=r"the journal was deleted .*poolkeeper status"):
+            apply.write_topics(held, [creation(name) for name in NAMES])
+    assert exist(cluster) == []
+
+
 def test_nothing_of_them_is_written_by_who_is_not_the_holder(cluster: SimulatedCluster) -> None:
     trail = Trail()
     with held_by(cluster) as dethroned:
         dethroned.on_commit = trail.note
         epoch = int(cluster.client.get(znodes.EPOCH)[0])
         cluster.set(znodes.EPOCH, str(epoch + 1).encode())
-        with pytest.raises(Fenced):
+        with pytest.raises(Fenced, match="another Poolkeeper took"):
             apply.write_topics(dethroned, [creation(name) for name in NAMES])
     assert exist(cluster) == []
     assert trail == []

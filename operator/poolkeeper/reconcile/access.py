@@ -9,7 +9,7 @@ observation tells.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from poolkeeper.errors import Refused, Stale
+from poolkeeper.errors import WhyUnwritten
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.records import BalanceRecord, Records, RequestRecord, TopicRecord
 from poolkeeper.model.execution.runs import (
@@ -124,7 +124,7 @@ class ClusterAccess(ClusterView, Protocol):
 
     def write_topics(
         self, steps: Sequence[tuple[CreateTopic | SetConfig, TopicRecord | None]]
-    ) -> list[Refused | Stale | None]:
+    ) -> list[WhyUnwritten | None]:
         """Create topics with their configs, set configs, and record the owners: each by itself.
 
         Returns of each why nothing of it was written, or None.

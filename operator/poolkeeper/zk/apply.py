@@ -16,7 +16,7 @@ Orders that matter, and why:
 
 from collections.abc import Collection, Mapping, Sequence
 
-from poolkeeper.errors import RefusalReason, Refused, Stale
+from poolkeeper.errors import Forbidden, RefusalReason, Refused, Stale, WhyUnwritten
 from poolkeeper.model.execution.records import RequestRecord, TopicRecord
 from poolkeeper.model.execution.runs import Run
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
@@ -38,13 +38,13 @@ from poolkeeper.zk.journal.journal import Journal, topic_record
 
 def write_topics(
     journal: Journal, steps: Sequence[tuple[CreateTopic | SetConfig, TopicRecord | None]]
-) -> list[Refused | Stale | None]:
+) -> list[WhyUnwritten | None]:
     """Create topics and set configs, and record the owners: a transaction each.
 
     Returns of each why it was not written, or None. All are read in one round trip and sent in
     another. Raises `Fenced` or `Unavailable`.
     """
-    found: list[Refused | Stale | None] = [None] * len(steps)
+    found: list[WhyUnwritten | None] = [None] * len(steps)
     due: list[tuple[int, tuple[Operation, ...]]] = []
     nodes = iter(journal.session.read_many([p for s, _ in steps for p in _paths_of(s)]))
     for position, (step, record) in enumerate(steps):
@@ -57,7 +57,7 @@ def write_topics(
             else:
                 writing = _creation(step, config, deletion)
             due.append((position, (*writing, *recording)))
-        except (Refused, Stale) as error:
+        except (Refused, Stale, Forbidden) as error:
             found[position] = error
     answers = journal.commit_each([operations for _, operations in due])
     for (position, _), answer in zip(due, answers, strict=True):

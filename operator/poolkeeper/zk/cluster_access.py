@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from poolkeeper.errors import Refused, Stale
+from poolkeeper.errors import WhyUnwritten
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.records import BalanceRecord, Records, RequestRecord, TopicRecord
 from poolkeeper.model.execution.runs import (
@@ -188,7 +188,7 @@ class ZooKeeperAccess(ZooKeeperView):
 
     def write_topics(
         self, steps: Sequence[tuple[CreateTopic | SetConfig, TopicRecord | None]]
-    ) -> list[Refused | Stale | None]:
+    ) -> list[WhyUnwritten | None]:
         """Create topics with their configs, set configs, and record the owners."""
         return apply.write_topics(self._journal, steps)
 

@@ -29,6 +29,7 @@ from poolkeeper.errors import (
     Refused,
     Stale,
     Unavailable,
+    WhyUnwritten,
 )
 from poolkeeper.frozen import frozen
 from poolkeeper.zk import znodes
@@ -88,22 +89,20 @@ class FencedSession:
         """
         return self._answer(self.session.send((self._epoch, *operations)))
 
-    def commit_each(
-        self, transactions: Sequence[Sequence[Operation]]
-    ) -> list[Refused | Stale | None]:
+    def commit_each(self, transactions: Sequence[Sequence[Operation]]) -> list[WhyUnwritten | None]:
         """Commit each as a transaction of its own, all of them on their way at the same time.
 
         Returns of each why nothing was written, or None. Raises `Fenced` or `Unavailable` when all
         that was sent has been answered: `on_commit` is told of each.
         """
-        found: list[Refused | Stale | None] = []
+        found: list[WhyUnwritten | None] = []
         sent: list[SentTransaction | None] = []
         failure: PoolkeeperError | None = None
         for operations in transactions:
             try:
                 sent.append(self.session.send((self._epoch, *operations)))
                 found.append(None)
-            except (Refused, Stale) as error:
+            except (Refused, Stale, Forbidden) as error:
                 sent.append(None)
                 found.append(error)
             except Unavailable as error:
@@ -113,7 +112,7 @@ class FencedSession:
             try:
                 if each is not None:
                     self._answer(each)
-            except Stale as error:
+            except (Stale, Forbidden) as error:
                 found[position] = error
             except (Fenced, Unavailable) as error:
                 failure = failure or error
@@ -126,10 +125,17 @@ class FencedSession:
             return _noted(self.session, sent, self.on_commit)[1:]
         except Stale as stale:
             if stale.path == znodes.EPOCH:
-                raise Fenced(
-                    "another Poolkeeper took this cluster over; nothing more is written"
-                ) from stale
+                raise Fenced(self._why_fenced()) from stale
             raise
+
+    def _why_fenced(self) -> str:
+        if self.session.exists(znodes.EPOCH):
+            return "another Poolkeeper took this cluster over; nothing more is written"
+        return (
+            f"the journal was deleted ({znodes.EPOCH} is gone); nothing more is written: what is in"
+            " flight goes on and throttles stay; start again, and `poolkeeper status` names what is"
+            " left"
+        )
 
 
 def commit_noted(

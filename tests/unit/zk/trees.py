@@ -94,6 +94,8 @@ NODES: dict[str, object] = {
     "/cluster/id": {"version": "1", "id": "NbXc"},
     "/controller": {"version": 1, "brokerid": 1, "timestamp": "1"},
     "/controller_epoch": b"7",
+    "/brokers/ids": b"",
+    "/brokers/topics": b"",
     "/brokers/ids/1": registration("a"),
     "/brokers/ids/2": registration("b"),
     "/config/brokers/1": {"version": 1, "config": {"x": "1"}},

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from poolkeeper.errors import Refused, Stale
+from poolkeeper.errors import Forbidden, Refused, Stale, WhyUnwritten
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, Deletion
 from poolkeeper.model.execution.outcomes import Result
@@ -73,7 +73,7 @@ def _together(due: Iterable[Step], most: int) -> Iterator[list[Step]]:
 
 def _write_together(
     context: PassContext, desired: Desired, cluster: Cluster, together: Sequence[Step]
-) -> Sequence[Refused | Stale | None]:
+) -> Sequence[WhyUnwritten | None]:
     """Write a list of `_together`; return of each step why it was not written, or None."""
     of_topics = [each for each in together if isinstance(each, CreateTopic | SetConfig)]
     if of_topics:
@@ -81,7 +81,7 @@ def _write_together(
         return context.access.write_topics(list(zip(of_topics, records, strict=True)))
     try:
         _write_step(context, cluster, desired, together[0])
-    except (Refused, Stale) as error:
+    except (Refused, Stale, Forbidden) as error:
         return [error]
     return [None]
 

@@ -17,11 +17,13 @@ until two readings of A in a row are equal, at most `CLOSINGS_MAX` times.
 * States move on while they are read, each by itself; a leader or an ISR was true at some moment.
   A state that is not there (yet) leaves leader and ISR unknown.
 
-Nothing here raises because a node vanished, changed, or makes no sense: `readings` reports it.
+Nothing here raises because a node vanished, changed, or makes no sense: `readings` reports it. Only
+a tree without the parent of all brokers or of all topics is no empty cluster: it was deleted.
 """
 
 from collections.abc import Collection, Sequence
 
+from poolkeeper.errors import Unavailable
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client import gc_pause
@@ -72,7 +74,7 @@ def _read(
 ) -> ZnodeReading:
     session.sync()
     admin = _read_admin(session)
-    listed = session.children(znodes.TOPICS) or ()
+    listed = _children_of_kafka(session, znodes.TOPICS)
     names = listed if topics is None else tuple(sorted(set(topics).intersection(listed)))
     paths = [znodes.topic(topic) for topic in names]
     before = session.read_many(paths)
@@ -105,9 +107,20 @@ def _read(
 def _read_admin(session: Session) -> Admin:
     """Read A. Topics marked for deletion first: their markers go last."""
     deleting = session.children(znodes.DELETED_TOPICS) or ()
-    brokers = session.children(znodes.BROKER_IDS) or ()
+    brokers = _children_of_kafka(session, znodes.BROKER_IDS)
     nodes = session.read_many(ADMIN_PATHS)
     return Admin(dict(zip(ADMIN_PATHS, nodes, strict=True)), frozenset(deleting), brokers)
+
+
+def _children_of_kafka(session: Session, path: str) -> tuple[str, ...]:
+    """List a node that every Kafka cluster has; raises `Unavailable` where it was deleted."""
+    found = session.children(path)
+    if found is None:
+        raise Unavailable(
+            f"the nodes of the Kafka cluster are gone from ZooKeeper: there is no {path} any more"
+            " (was its chroot deleted, or ZooKeeper emptied?)"
+        )
+    return found
 
 
 def _read_configs(session: Session, names: Sequence[str]) -> list[Node | None]:

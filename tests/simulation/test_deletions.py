@@ -1,17 +1,24 @@
 """Topics that are deleted and made again under their name."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from builders import desired, pool_spec, topic_spec
-from poolkeeper.errors import Refused
+from poolkeeper.errors import Refused, Stale
 from poolkeeper.model.desired import Claim
 from poolkeeper.model.plans import DeleteTopic
 from poolkeeper.model.specs import DeletionPolicy
+from poolkeeper.model.topology import Cluster, ReassignmentEntry
 from poolkeeper.reconcile.authority import Authority
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.zk import apply, znodes
+from poolkeeper.zk.journal import journal
+from poolkeeper.zk.journal.journal import Journal
+from poolkeeper.zk.reading import observe
 from simulation.executors import Executor
 
 TOPIC = topic_spec(
@@ -99,3 +106,37 @@ def test_a_topic_made_again_since_the_plan_is_not_deleted(kafka: str) -> None:
         Executor(cluster, gone, agreed=plan).finish(passes_max=20)
     cluster.settle()
     assert cluster.exists("/brokers/topics/t")
+
+
+def ask_for_deletion(held: Journal, observed: Cluster) -> None:
+    apply.delete_topic(held, DeleteTopic("t", None), observed)
+
+
+def ask_for_move(held: Journal, observed: Cluster) -> None:
+    apply.request_moves(held, [ReassignmentEntry("t", 0, (2, 3))], observed)
+
+
+@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
+@pytest.mark.parametrize("write", [ask_for_deletion, ask_for_move])
+def test_nothing_is_asked_of_a_topic_made_again_since_it_was_observed(
+    kafka: str, write: Callable[[Journal, Cluster], None]
+) -> None:
+    """Its node has the version of the node before, which is all that a transaction checks."""
+    cluster = SimulatedCluster(SimulationSpec(spread(3), kafka=kafka))
+    cluster.start()
+    cluster.create_topic("t", [1, 2])
+    cluster.settle()
+    session = FakeSession(cluster.server, cluster.clock)
+    observed = observe.cluster(session, "c").cluster
+    cluster.create(znodes.deletion("t"), b"")
+    assert cluster.clock.run_until(lambda: not cluster.exists(znodes.deletion("t")), 20_000)
+    cluster.create_topic("t", [1, 2])
+    cluster.settle()
+    assert cluster.version(znodes.topic("t")) == observed.topics["t"].version
+    with (
+        journal.hold(session, "apply", 0, patience_s=30) as held,
+        pytest.raises(Stale, match="topic t was deleted since it was observed"),
+    ):
+        write(held, observed)
+    assert not cluster.exists(znodes.deletion("t"))
+    assert not cluster.exists(znodes.REASSIGNMENT)

@@ -14,7 +14,7 @@ Orders that matter, and why:
 * A config and its notification go together: brokers read the config again when notified.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from poolkeeper.errors import Forbidden, RefusalReason, Refused, Stale, WhyUnwritten
 from poolkeeper.model.execution.records import RequestRecord, TopicRecord
@@ -130,11 +130,8 @@ def config_write(
 
 def delete_topic(journal: Journal, step: DeleteTopic, cluster: Cluster) -> None:
     """Ask Kafka to delete a topic, if its node is still the one that was observed."""
-    version = cluster.topics[step.topic].version
-    assert version is not None, "observed, so versioned"
-    journal.commit(
-        Check(znodes.topic(step.topic), version), Create(znodes.deletion(step.topic), b"")
-    )
+    unchanged = _unchanged_topics(journal, (step.topic,), cluster)
+    journal.commit(*unchanged, Create(znodes.deletion(step.topic), b""))
 
 
 def election(partitions: Sequence[TopicPartition]) -> Operation:
@@ -153,7 +150,7 @@ def request(journal: Journal, before: Run, after: Run, plan: Plan, cluster: Clus
     _refuse_traps(requested, cluster)
     create = Create(znodes.REASSIGNMENT, ReassignmentNode.encode(requested))
     _record(journal, after, plan)
-    return journal.rewrite(before, after, *_unchanged(requested, cluster), create)
+    return journal.rewrite(before, after, *_unchanged(journal, requested, cluster), create)
 
 
 def request_moves(
@@ -162,7 +159,7 @@ def request_moves(
     """Create a reassignment request that belongs to no run, with the checks of `request`."""
     _refuse_traps(requested, cluster)
     create = Create(znodes.REASSIGNMENT, ReassignmentNode.encode(requested))
-    journal.commit(*_unchanged(requested, cluster), create)
+    journal.commit(*_unchanged(journal, requested, cluster), create)
 
 
 def replace_request(
@@ -187,7 +184,7 @@ def replace_request(
     return journal.rewrite(
         before,
         after,
-        *_unchanged(requested, cluster),
+        *_unchanged(journal, requested, cluster),
         *removed,
         *((Create(znodes.REASSIGNMENT, ReassignmentNode.encode(requested)),) if requested else ()),
         Delete(znodes.CONTROLLER, controller.version),
@@ -203,16 +200,33 @@ def _record(journal: Journal, run: Run, plan: Plan) -> None:
     journal.record_request(RequestRecord(plans, run.fingerprint, moves, run.approved_by))
 
 
-def _unchanged(requested: Sequence[ReassignmentEntry], cluster: Cluster) -> list[Operation]:
+def _unchanged(
+    journal: Journal, requested: Sequence[ReassignmentEntry], cluster: Cluster
+) -> list[Operation]:
     """Return the checks that the controller and the topics named are those that were observed."""
     epoch_version = cluster.controller.epoch_version
     assert epoch_version is not None, "the gates demand a controller"
-    checks: list[Operation] = [Check(znodes.CONTROLLER_EPOCH, epoch_version)]
-    for topic in sorted({entry.topic for entry in requested}):
-        version = cluster.topics[topic].version
-        assert version is not None, "observed, so versioned"
-        checks.append(Check(znodes.topic(topic), version))
-    return checks
+    names = sorted({entry.topic for entry in requested})
+    controller = Check(znodes.CONTROLLER_EPOCH, epoch_version)
+    return [controller, *_unchanged_topics(journal, names, cluster)]
+
+
+def _unchanged_topics(
+    journal: Journal, names: Sequence[str], cluster: Cluster
+) -> Iterator[Operation]:
+    """Yield the checks that topics are those that were observed.
+
+    A transaction can check a node's version alone, and a topic that was deleted and made again
+    soon has the version of the one before. So the creation of each node is compared here, right
+    before the transaction. Raises `Stale`.
+    """
+    paths = [znodes.topic(name) for name in names]
+    for name, path, node in zip(names, paths, journal.session.read_many(paths), strict=True):
+        observed = cluster.topics[name]
+        assert observed.version is not None, "observed, so versioned"
+        if node is None or node.czxid != observed.created_zxid:
+            raise Stale(f"topic {name} was deleted since it was observed", path)
+        yield Check(path, observed.version)
 
 
 def _refuse_traps(requested: Sequence[ReassignmentEntry], cluster: Cluster) -> None:

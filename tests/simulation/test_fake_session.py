@@ -126,6 +126,19 @@ def test_a_write_that_fails_has_an_unknown_outcome(
         assert node.data == (b"2" if done else b"1")
 
 
+@pytest.mark.parametrize(
+    ("size", "named"),
+    [pytest.param(40_000, True, id="large"), pytest.param(3_000, False, id="small")],
+)
+def test_the_limit_of_servers_is_named_where_a_large_transaction_costs_the_connection(
+    world: FakeWorld, size: int, named: bool
+) -> None:
+    world.server.request_bytes_max = 2_000
+    with pytest.raises(Unavailable) as told:
+        world.open().commit((SetData("/admin", bytes(size), 0),))
+    assert ("jute.maxbuffer of the servers is below its 4" in str(told.value)) is named
+
+
 def test_a_late_answer_in_time_is_one_and_time_has_passed(world: FakeWorld) -> None:
     session = world.open(plan=faults.at_writes({1: Fault(FaultKind.DELAYED, delay_ms=700)}))
     began_s = world.now_s()

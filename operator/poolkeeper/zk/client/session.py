@@ -35,6 +35,8 @@ from poolkeeper.zk.client.watches import Watches
 
 READ_ATTEMPTS = 3
 """A read is asked again after a lost connection; but it might be the read that costs it."""
+LARGE_BYTES = 32 * 1024
+"""From this size on a transaction may be too large for a server whose limit was set lower."""
 
 
 Moment: TypeAlias = tuple[int, int]
@@ -213,7 +215,8 @@ class Session:
                 f"outcome unknown: no answer in {self._deadline_s:g} s ({doing})"
             ) from late
         except KazooException as failed:
-            raise Unavailable(f"outcome unknown: {failures.unavailable(failed, doing)}") from failed
+            why = f"{failures.unavailable(failed, doing)}{_remark_on_size(failed, transaction)}"
+            raise Unavailable(f"outcome unknown: {why}") from failed
         return transactions.created_paths(transaction, answers)
 
     def wait(self, paths: Sequence[str], deadline_s: float, wake: Event | None = None) -> bool:
@@ -248,3 +251,13 @@ class Session:
                 except ConnectionLoss:
                     continue
             return ask().get(True, self._deadline_s)
+
+
+def _remark_on_size(failed: KazooException, transaction: Sequence[Operation]) -> str:
+    """Name what else may have cost the connection: servers hang up on requests above a limit."""
+    size = operations.size_bytes(transaction)
+    if not isinstance(failed, ConnectionLoss) or size < LARGE_BYTES:
+        return ""
+    return (
+        f"; if this comes again, jute.maxbuffer of the servers is below its {size} bytes: raise it"
+    )

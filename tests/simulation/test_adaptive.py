@@ -100,6 +100,23 @@ def test_it_halves_while_another_partition_is_out_of_sync_and_rises_after() -> N
     assert [rate_of(cluster, broker) for broker in BROKERS] == [0, 0, 0, 0]
 
 
+def test_what_arrives_early_in_a_stage_lowers_no_rate() -> None:
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka="3.9.2"))
+    cluster.start()
+    cluster.create_topic("t", [1, 2], [2, 1], [1, 2])
+    for number, size in enumerate((SIZE, SIZE // 10, SIZE // 100)):
+        cluster.simulation.set_size("t", number, size)
+    execution = Execution(throttle=Throttle(ThrottleMode.ADAPTIVE, RATE))
+    topic = topic_spec("t", "p", partitions=3, replication_factor=2)
+    wanted = desired(pool_spec("p", 3, 4, cluster="c"), topic, name="c", execution=execution)
+    executor = Executor(cluster, wanted, pause_s=lambda: PAUSE_S)
+    rates: list[int] = []
+    executor.at_rest = when_in_flight(cluster, lambda seconds: rates.append(rate_of(cluster, 3)))
+    executor.finish()
+    assert rates == sorted(rates)
+    assert rates[0] == RATE < rates[-1]
+
+
 def test_its_changes_are_bounded_and_no_more_often_than_looks() -> None:
     cluster, executor = made()
     cluster.simulation.set_size("t", 0, 20 * SIZE)

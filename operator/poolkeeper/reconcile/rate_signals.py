@@ -5,11 +5,13 @@ of their logs, where they can be asked. So the next measurement waits ten times 
 took.
 """
 
-from poolkeeper.frozen import frozen
+from collections.abc import Mapping
+from itertools import chain
+
 from poolkeeper.model.columns.partition_queries import leaders_of, numbers_of
-from poolkeeper.model.topology import Cluster, Replicas, TopicPartition
+from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state.throttling import adaptive_rate
-from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals, SizeLook
+from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals, SizeLook, Step
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.decisions import RunSituation
 
@@ -24,12 +26,9 @@ def measure(context: PassContext, at: RunSituation) -> RateSignals:
     seen = context.access.observe(at.view.cluster.name, want_configs=False)
     cluster = context.with_load(seen.cluster)
     moves = tuple((at.plan.moves[m], index) for m, index in at.run.step)
-    origins = {move.name: move.path[index - 1] for move, index in moves}
-    arriving = {
-        move.name: frozenset(move.path[index]) - frozenset(move.path[index - 1])
-        for move, index in moves
-    }
-    look = _look(context, cluster, _Request(origins, arriving), began_ms)
+    steps = {move.name: (move.path[index - 1], move.path[index]) for move, index in moves}
+    arriving = {name: frozenset(after) - {*before} for name, (before, after) in steps.items()}
+    look = _look(context, cluster, steps, began_ms)
     looks = memory.looks
     if look is not None:
         looks.append(look)
@@ -38,34 +37,20 @@ def measure(context: PassContext, at: RunSituation) -> RateSignals:
     brokers = at.document.saved.brokers.keys()
     before = at.document.baseline.under_replicated
     return RateSignals(
-        out_of_sync=adaptive_rate.out_of_sync(cluster, origins, before, brokers),
+        out_of_sync=adaptive_rate.out_of_sync(cluster, steps, before, brokers),
         behind=adaptive_rate.fallen_behind(tuple(looks), cluster),
         ingest_bytes_per_s=adaptive_rate.ingest(moves, cluster),
         copied_bytes_per_s=adaptive_rate.copied_rate(tuple(looks), arriving),
     )
 
 
-@frozen
-class _Request:
-    """The partitions in flight: the replicas that they had, and those that are arriving."""
-
-    origins: dict[TopicPartition, Replicas]
-    arriving: dict[TopicPartition, frozenset[int]]
-
-    @property
-    def brokers(self) -> frozenset[int]:
-        """All brokers that take part."""
-        lists = (*self.origins.values(), *self.arriving.values())
-        return frozenset(broker for ids in lists for broker in ids)
-
-
 def _look(
-    context: PassContext, cluster: Cluster, request: _Request, now_ms: int
+    context: PassContext, cluster: Cluster, steps: Mapping[TopicPartition, Step], now_ms: int
 ) -> SizeLook | None:
     """Ask the brokers of the request for the sizes of the logs that they lead or receive."""
     if context.brokers is None:
         return None
-    asked = request.brokers & cluster.brokers.keys()
+    asked = set(chain(*chain(*steps.values()))) & cluster.brokers.keys()
     logs = context.brokers.sizes(asked).logs
     leaders = {
         TopicPartition(topic.name, number): leader
@@ -75,7 +60,7 @@ def _look(
         )
         if leader in asked
     }
-    first = [name for name in request.origins if name in leaders]
+    first = [name for name in steps if name in leaders]
     names = dict.fromkeys((*first, *leaders))
     chosen = list(names)[:LOOK_PARTITIONS_MAX]
     sizes = {

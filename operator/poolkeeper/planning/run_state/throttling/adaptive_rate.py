@@ -3,7 +3,8 @@
 The rate rises by a constant step while the cluster keeps up, and halves when it does not (additive
 increase, multiplicative decrease: small steps up, and a quick way down). In order of importance:
 
-* A replica that was in sync before the run, on a live broker, left the ISR: half.
+* A replica that was in sync before the run, on a live broker, left the ISR, though it is none that
+  leaves because others have arrived: half.
 * In-sync replicas fell further and further behind their leaders, look after look: half. They leave
   the ISR only after `replica.lag.time.max.ms`; the sizes of the logs tell sooner.
 * The partitions that move receive more than the rate lets through: up to what they receive, with a
@@ -90,35 +91,45 @@ def _least(start: int, ingest_bytes_per_s: float | None) -> int:
     return min(needed, throttles.ADAPTIVE_RISE_MAX * start)
 
 
+Step = tuple[Replicas, Replicas]
+"""The lists between which a request takes a partition."""
+
+
 def out_of_sync(
     cluster: Cluster,
-    origins: Mapping[TopicPartition, Replicas],
+    steps: Mapping[TopicPartition, Step],
     before: Collection[TopicPartition],
     brokers: Collection[int],
 ) -> frozenset[TopicPartition]:
     """Return the partitions that lost a live replica from the ISR.
 
-    `origins`: the replicas of partitions that move, without those that are arriving. `before`: the
-    partitions that were under-replicated when the run began. Only replicas that one of the
-    `brokers` holds, or whose leader is one, count.
+    `steps`: of partitions that move. `before`: the partitions that were under-replicated when the
+    run began. Only replicas that one of the `brokers` holds, or whose leader is one, count.
     """
     found = set()
-    moving = {name.topic for name in origins}
+    moving = {name.topic for name in steps}
     for topic in cluster.topics.values():
         parts = topic.partitions if topic.name in moving else not_whole(topic.partitions)
         for partition in parts:
             name = TopicPartition(topic.name, partition.partition)
             if partition.isr is None or name in before:
                 continue
-            held = origins.get(name) or _origin(partition)
-            missing = set(held) & cluster.brokers.keys() - set(partition.isr)
+            isr = set(partition.isr)
+            held = _held(partition, isr, steps.get(name))
+            missing = held & cluster.brokers.keys() - isr
             if missing and (partition.leader in brokers or not missing.isdisjoint(brokers)):
                 found.add(name)
     return frozenset(found)
 
 
-def _origin(partition: Partition) -> Replicas:
-    return tuple(id_ for id_ in partition.replicas if id_ not in partition.adding)
+def _held(partition: Partition, isr: set[int], step: Step | None) -> set[int]:
+    """The replicas that ought to be in sync: those of before, or the new ones once they arrived."""
+    if step is None:
+        return set(partition.replicas) - set(partition.adding)
+    origin, target = map(set, step)
+    leaving = origin - target
+    arrived = target - origin <= isr or (leaving and leaving.isdisjoint(partition.replicas))
+    return target if arrived else origin
 
 
 def fallen_behind(looks: Sequence[SizeLook], cluster: Cluster) -> frozenset[TopicPartition]:

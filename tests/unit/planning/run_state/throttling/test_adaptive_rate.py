@@ -105,7 +105,7 @@ def cluster(*partitions, live=(1, 2, 3, 4)):
 
 
 @pytest.mark.parametrize(
-    ("seen", "origins", "before", "expected"),
+    ("seen", "steps", "before", "expected"),
     [
         pytest.param(cluster(partition(0, 1, 2)), {}, (), set(), id="in-sync"),
         pytest.param(cluster(partition(0, 1, 2, isr=(1,))), {}, (), {T0}, id="one-fell-out"),
@@ -122,22 +122,64 @@ def cluster(*partitions, live=(1, 2, 3, 4)):
         ),
         pytest.param(
             cluster(partition(0, 3, 1, 2, isr=(1, 2), leader=1)),
-            {T0: (1, 2)},
+            {T0: ((1, 2), (3, 2))},
             (),
             set(),
             id="a-new-replica-is-not-yet-in-sync",
         ),
         pytest.param(
             cluster(partition(0, 3, 1, 2, isr=(1,), leader=1)),
-            {T0: (1, 2)},
+            {T0: ((1, 2), (3, 2))},
             (),
             {T0},
             id="a-moving-partition-lost-an-old-one",
         ),
+        pytest.param(
+            cluster(partition(0, 3, 4, leader=3)),
+            {T0: ((1, 2), (3, 4))},
+            (),
+            set(),
+            id="it-arrived",
+        ),
+        pytest.param(
+            cluster(partition(0, 3, 2, leader=2)),
+            {T0: ((1, 2), (3, 2))},
+            (),
+            set(),
+            id="it-arrived-beside-one-that-stays",
+        ),
+        pytest.param(
+            cluster(partition(0, 3, 4, 1, 2, isr=(3, 4), leader=3)),
+            {T0: ((1, 2), (3, 4))},
+            (),
+            set(),
+            id="it-arrived-and-the-old-ones-are-about-to-go",
+        ),
+        pytest.param(
+            cluster(partition(0, 1, 3, isr=(1,), leader=1)),
+            {T0: ((2, 4), (1, 3))},
+            (),
+            {T0},
+            id="it-arrived-and-lost-a-new-one",
+        ),
+        pytest.param(
+            cluster(partition(0, 1, 2, 3, isr=(1, 2), leader=1)),
+            {T0: ((1, 2, 3), (1, 2))},
+            (),
+            set(),
+            id="one-that-goes-left",
+        ),
+        pytest.param(
+            cluster(partition(0, 1, 2, 3, isr=(1, 3), leader=1)),
+            {T0: ((1, 2, 3), (1, 2))},
+            (),
+            {T0},
+            id="one-that-stays-fell-out-while-another-goes",
+        ),
     ],
 )
-def test_partitions_that_lost_a_live_replica(seen, origins, before, expected):
-    assert adaptive_rate.out_of_sync(seen, origins, before, (1, 2)) == expected
+def test_partitions_that_lost_a_live_replica(seen, steps, before, expected):
+    assert adaptive_rate.out_of_sync(seen, steps, before, (1, 2)) == expected
 
 
 def looks(*lags, leaders=(1, 1, 1)):

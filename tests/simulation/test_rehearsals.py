@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import pytest
 from hypothesis import given
@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 from builders import GIB, MIB
 from laws import examples
+from poolkeeper.cli.commands.plans.plan import audited_plan
 from poolkeeper.cli.output.plans import rehearsal_text
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
+from poolkeeper.model.topology import LogDir
 from poolkeeper.rehearsal.cluster_copy.loading import THROTTLED_PART
 from poolkeeper.rehearsal.results import document
-from poolkeeper.rehearsal.results.outcomes import Rehearsed
+from poolkeeper.rehearsal.results.outcomes import Rehearsed, Subject
 from poolkeeper.rehearsal.values import End, Hardware, Rehearsal
-from rehearsed import FIXED, SETTINGS, subject, wanted
+from rehearsed import FIXED, SETTINGS, seven, subject, wanted
 
 USUAL_WAITS = {"StageInFlight", "ThrottleSettling", "ElectionInProgress"}
 
@@ -50,6 +52,25 @@ def test_it_ends_and_takes_what_the_plan_predicts_and_the_throttle_s_settling():
     assert found.plan.makespan is not None
     beside_s = found.seconds - found.plan.makespan.seconds / THROTTLED_PART
     assert 5 < beside_s < 5 + 10 * len(found.stages)
+
+
+def test_short_stages_after_a_long_one_take_no_longer_for_that():
+    seen = seven(partitions=240)
+    parts = seen.topics["orders"].partitions
+    sizes = [200 * GIB if p.partition == 0 else 100 * MIB for p in parts]
+    sized = tuple(p._replace(size_bytes=size) for p, size in zip(parts, sizes, strict=True))
+    orders = replace(seen.topics["orders"], partitions=sized)
+    large = {"/d1": LogDir(1024 * GIB, 1024 * GIB)}
+    brokers = {b.id: replace(b, log_dirs=large) for b in seen.brokers.values()}
+    seen = replace(seen, topics={"orders": orders}, brokers=brokers)
+    moved = wanted(replace(FIXED, max_moves=3), drain=frozenset({1}))
+    found = Subject(seen, moved, partial(audited_plan, prune=False)).rehearse(SETTINGS)
+    assert found.end is End.FINISHED
+    longest, *others = sorted((s.end_s - s.begin_s for s in found.stages), reverse=True)
+    assert longest > 100 * max(others)
+    assert found.plan.makespan is not None
+    planned_s = found.plan.makespan.seconds / THROTTLED_PART
+    assert found.seconds < planned_s + 5 + 2 * len(found.stages)
 
 
 def test_each_broker_copies_in_what_the_plan_says():

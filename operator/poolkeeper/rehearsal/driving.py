@@ -14,6 +14,7 @@ from typing import Any
 from poolkeeper import wording
 from poolkeeper.controller.loops.news import NewsBudget
 from poolkeeper.errors import PoolkeeperError
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import Phase
@@ -26,6 +27,10 @@ from poolkeeper.text import duration
 from poolkeeper.zk.client.nodes import Node
 
 PAUSE_S = 1.0
+QUANTA = 600
+"""How many times in a run of a few stages the network is divided anew among those that copy."""
+STAGE_QUANTA = 25
+"""The same for each stage, where that is more: a stage ends at such a time."""
 READ_NODE_MS = 0.005
 """What each node of a bulk read adds to one round trip."""
 
@@ -96,12 +101,29 @@ class StageTimes:
     end_s: float | None = None
 
 
+@frozen
+class Quanta:
+    """How often the network is divided anew, by the predicted seconds of a run and of its stages.
+
+    A run of hundreds of stages would otherwise last as many times as long as its short ones do.
+    """
+
+    run_s: float
+    stages_s: tuple[float, ...]
+
+    def of_stage_ms(self, number: int) -> float:
+        """Return the time between two divisions in a stage, counted from 1."""
+        stage_s = self.stages_s[number - 1] if number <= len(self.stages_s) else self.run_s
+        return max(10.0, 1000 * min(self.run_s / QUANTA, stage_s / STAGE_QUANTA))
+
+
 @dataclass(slots=True)
 class Driver(Executor):
     """Works until the plan is carried out; keeps what the passes did and waited for."""
 
     recorder: Recorder = field(kw_only=True)
     open_session: Callable[[Faults], FakeSession] = field(kw_only=True)
+    quanta: Quanta = field(kw_only=True)
     first_pause_s: float = PAUSE_S
     longest_pause_s: float = 30.0
     calm_pause_s: float = 0.0
@@ -124,6 +146,8 @@ class Driver(Executor):
         for action in outcome.did:
             if action.kind is ActionKind.STAGE_REQUESTED:
                 self.stages.append(StageTimes(action.stage, now_s))
+                transfers = self.cluster.simulation.transfers
+                transfers.quantum_ms = self.quanta.of_stage_ms(action.stage)
             elif action.kind is ActionKind.STAGE_FINISHED and self.stages:
                 self.stages[-1].end_s = now_s
             self.recorder.tell(action.kind.value, wording.sentence(action))

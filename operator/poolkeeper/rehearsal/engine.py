@@ -27,6 +27,7 @@ from poolkeeper.rehearsal.cluster_copy.snapshot_sizes import SnapshotSizes
 from poolkeeper.rehearsal.driving import (
     PAUSE_S,
     Driver,
+    Quanta,
     RehearsedSession,
     StageTimes,
     error_message,
@@ -50,8 +51,6 @@ START_MS = 3_600_000.0
 REST_MS = 600_000.0
 MakePlan = Callable[[Observation], Plan]
 """Makes the plan of what was observed, with its stages, as `poolkeeper plan` does."""
-QUANTA = 600
-"""How many times in a run, at most, the network is divided anew among those that copy."""
 PASSES_MAX = 1_000_000
 PROCESSES_MAX = 200
 YOUNG_OBJECTS = 200_000
@@ -184,7 +183,6 @@ def _driver(copy: RehearsedCluster, desired: Desired, plan: Plan, settings: Sett
     predicted_s = plan.makespan.seconds if plan.makespan is not None else 60.0
     longest_stage_s = max((stage.seconds for stage in plan.stages), default=60.0)
     adapts = desired.cluster.execution.throttle.mode is ThrottleMode.ADAPTIVE
-    copy.cluster.simulation.transfers.quantum_ms = max(10.0, 1000 * predicted_s / QUANTA)
     return Driver(
         copy.cluster,
         desired,
@@ -199,6 +197,7 @@ def _driver(copy: RehearsedCluster, desired: Desired, plan: Plan, settings: Sett
         calm_pause_s=0.0 if settings.faults or adapts else 2 * longest_stage_s,
         quiet_max_s=max(3 * 3600.0, 10 * longest_stage_s),
         longest_s=settings.longest_s,
+        quanta=Quanta(predicted_s, tuple(stage.seconds for stage in plan.stages)),
         open_session=copy.injection.open_session,
     )
 

@@ -28,7 +28,9 @@ from poolkeeper.planning.run_state.gates.disks import SeenDisks
 from poolkeeper.planning.run_state.progress.copied_bytes import bytes_done
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyProgress, CopyState, copies_of
 from poolkeeper.planning.run_state.progress.move_progress import (
+    DONE_IN_ONE,
     GIVEN_UP_STATES,
+    NOT_BEGUN,
     MoveProgress,
     MoveState,
 )
@@ -229,12 +231,17 @@ class PassMemory:
         self, plan: Plan, progress: Sequence[MoveProgress], cluster: Cluster
     ) -> None:
         """Record the progress of every move of the run; a damaged topic is not waited for."""
+        unknown = []
         for m, each in enumerate(progress):
-            self.note_progress(plan, m, each, cluster)
-        self.all_moves_seen = not any(
-            each.state is MoveState.UNKNOWN and move.topic not in cluster.damaged
-            for move, each in zip(plan.moves, progress, strict=True)
-        )
+            # Most moves of a large plan have not begun, or are noted as arrived.
+            is_noted = each is DONE_IN_ONE and m in self.arrived and m not in self.given_up
+            if each is NOT_BEGUN:
+                self.given_up.discard(m)
+            elif not is_noted:
+                self.note_progress(plan, m, each, cluster)
+            if each.state is MoveState.UNKNOWN:
+                unknown.append(m)
+        self.all_moves_seen = all(plan.moves[m].topic in cluster.damaged for m in unknown)
 
     def note_copies(self, progress: tuple[CopyProgress, ...]) -> None:
         """Record the progress of the run's moves between log directories.

@@ -136,6 +136,18 @@ class SessionContract:
         assert (second.data, second.version, second.czxid) == (b"2", 1, first.czxid)
         assert second.mzxid > first.mzxid
 
+    def test_a_node_tells_when_it_was_written_by_the_servers_clock(
+        self, world: World, session: Session
+    ) -> None:
+        assert session.modified_ms("/a") is None
+        session.commit((Create("/a", b"1"),))
+        first = session.modified_ms("/a")
+        session.commit((SetData("/a", b"2", 0), Create("/b", b"")))
+        second = session.modified_ms("/a")
+        assert first is not None
+        assert second is not None
+        assert first <= second == session.modified_ms("/b")
+
     def test_what_is_absent_reads_as_none(self, session: Session) -> None:
         assert session.read("/absent") is None
         assert session.children("/absent") is None

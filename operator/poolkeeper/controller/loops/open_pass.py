@@ -23,6 +23,7 @@ from poolkeeper.reconcile.context import (
 )
 from poolkeeper.reconcile.observe.observation import check_id
 from poolkeeper.telemetry.audit import AuditTrail
+from poolkeeper.zk import server_clock
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperAccess
 from poolkeeper.zk.journal import journal
@@ -65,10 +66,10 @@ def open_pass(
             enrich = enrich_for(connections, link)
             memory = PassMemory(pending=pending or PendingPlan())
             held.on_commit = note_commits(trail)
-            reached = ZooKeeperAccess(held)
+            reached, clock = ZooKeeperAccess(held), server_clock.of_holder(session)
             load = connections.with_load
             context = PassContext(
-                reached, now_ms, link.client, enrich, memory, planner, timed, trail, load
+                reached, clock, link.client, enrich, memory, planner, timed, trail, load
             )
             context = replace(context, enrich_waiting=KeptSizes(enrich, link))
             yield session, context, link

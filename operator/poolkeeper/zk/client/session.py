@@ -137,6 +137,14 @@ class Session:
         stat = self._read(f"looking for {path}", lambda: self._client.exists_async(path))
         return stat is not None
 
+    def modified_ms(self, path: str) -> int | None:
+        """Return when the node was written last, by the clock of ZooKeeper's leader then.
+
+        Milliseconds since 1970; `None` if there is no such node.
+        """
+        stat = self._read(f"looking for {path}", lambda: self._client.exists_async(path))
+        return None if stat is None else int(stat.mtime)
+
     def children(self, path: str) -> tuple[str, ...] | None:
         """Return the names of the node's children, sorted, or `None` if there is no such node."""
         try:

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kazoo.security import make_digest_acl
 
 from poolkeeper.zk import znodes
 from simulation import our_tree
 from simulation.damage import DEFAULT, JSON, Say, declared_as_is
-from simulation.our_tree import OURS, OurTree, Poisons, poisons
+from simulation.our_tree import KEPT, OURS, OurTree, Poisons, poisons
 
 RATE_OF_ALL = b'{"version":1,"config":{"follower.replication.throttled.rate":"9"}}'
 
@@ -63,6 +64,22 @@ def test_a_list_as_no_cluster_has_is_named_and_spoils_nothing_else(say: Say, com
     said = say(tree, command)
     assert "names 10,001 brokers" in " ".join(said.out.split()), said
     assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("below", ["", "/partitions/0/state"], ids=["list", "state"])
+def test_a_topic_that_nobody_may_read_is_named_and_the_rest_goes_on(say: Say, below: str) -> None:
+    tree = OurTree.plant(OURS)
+    say(tree, "apply", "--yes")
+    path = f"{znodes.topic('t')}{below}"
+    tree.client.set_acl(path, [make_digest_acl("alice", "right", all=True)])
+    for command, code in (("status", 0), ("plan", 4), ("repair", 4)):
+        said = say(tree, command)
+        wrong = " wrong" if command == "repair" else ":"
+        assert f"{path}{wrong} its ACL does not let us read it" in " ".join(said.out.split()), said
+        assert (said.code, said.err) == (code, "")
+    tree.put("/config/topics/u", b'{"version":1,"config":{}}')
+    said = say(tree, "apply", "--yes")
+    assert (said.code, json.loads(tree.read("/config/topics/u") or b"")["config"]) == (4, KEPT)
 
 
 KAFKA = [path for path, data in our_tree.KAFKA.items() if data]

@@ -54,7 +54,9 @@ class RehearsedSession(FakeSession):
         self.clock.advance(READ_NODE_MS * len(paths))
         return self._read_now(paths)
 
-    def read_bodies(self, groups: Sequence[tuple[str, ...]]) -> list[tuple[bytes | None, ...]]:
+    def read_bodies(
+        self, groups: Sequence[tuple[str, ...]], *, unreadable: bytes | None = None
+    ) -> list[tuple[bytes | None, ...]]:
         """Return the data of each group, whose paths belong to one topic.
 
         A group of which nothing was written since is the same tuple.

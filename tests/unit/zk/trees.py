@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from poolkeeper.errors import Forbidden
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import (
     Broker,
@@ -59,9 +60,14 @@ class Tree:
         }
         return tuple(sorted(below)) if below or path in self.nodes else None
 
-    def read_bodies(self, groups: Sequence[tuple[str, ...]]) -> list[tuple[bytes | None, ...]]:
+    def read_bodies(
+        self, groups: Sequence[tuple[str, ...]], *, unreadable: bytes | None = None
+    ) -> list[tuple[bytes | None, ...]]:
         """Read as a session does: all in one go."""
-        found = iter(self.read_many([path for group in groups for path in group]))
+        hidden = None if unreadable is None else Node(unreadable, -1, 0, 0, 0, 0)
+        found = iter(
+            self.read_many([path for group in groups for path in group], unreadable=hidden)
+        )
         nodes = [[next(found) for _ in group] for group in groups]
         return [tuple(None if each is None else each.data for each in group) for group in nodes]
 
@@ -69,6 +75,8 @@ class Tree:
         self, paths: Sequence[str], *, unreadable: Node | None = None
     ) -> list[Node | None]:
         self._called(f"read {' '.join(paths)}")
+        if unreadable is None and (hidden := self.hidden.intersection(paths)):
+            raise Forbidden(f"reading {min(hidden)}: ZooKeeper refuses our rights")
         return [unreadable if p in self.hidden else self.nodes.get(p) for p in paths]
 
     def _called(self, what: str) -> None:

@@ -22,3 +22,7 @@ class Node(NamedTuple):
 
 UNREADABLE = Node(b"", -1, 0, 0, 0, 0)
 """Stands for a node whose ACL does not let us read it, where the reader can live with that."""
+UNREADABLE_BODY = b"?"
+"""The same, for the data of such a node; no node that Kafka or we write holds it."""
+HIDDEN = "its ACL does not let us read it"
+"""What is wrong with such a node, for people."""

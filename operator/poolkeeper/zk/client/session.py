@@ -165,7 +165,9 @@ class Session:
             return found
         return [multiread.known(p, n, unreadable) for p, n in zip(paths, found, strict=True)]
 
-    def read_bodies(self, groups: Sequence[tuple[str, ...]]) -> list[tuple[bytes | None, ...]]:
+    def read_bodies(
+        self, groups: Sequence[tuple[str, ...]], *, unreadable: bytes | None = None
+    ) -> list[tuple[bytes | None, ...]]:
         """Return the data of the nodes of each group of paths, all read as by `read_many`.
 
         Cheaper than nodes, for those of which nobody wants to know how old they are.
@@ -174,7 +176,7 @@ class Session:
         found = self._read_many(paths, multiread.BODIES)
         if not multiread.all_there(found):
             answers = zip(paths, found, strict=True)
-            there = iter([multiread.known(path, answer, None) for path, answer in answers])
+            there = iter([multiread.known(path, answer, unreadable) for path, answer in answers])
         else:
             there = iter(found)
         return [tuple(islice(there, len(group))) for group in groups]

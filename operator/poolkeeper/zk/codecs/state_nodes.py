@@ -16,6 +16,7 @@ from poolkeeper.errors import Refused
 from poolkeeper.model.columns.partition_columns import UNKNOWN
 from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists
 from poolkeeper.model.topology import Replicas
+from poolkeeper.zk.client.nodes import HIDDEN, UNREADABLE_BODY
 from poolkeeper.zk.codecs import json_bodies
 
 STATES_AT_ONCE = 1000
@@ -147,7 +148,9 @@ def _one_by_one(
     left = iter(plain)
     for row, data in enumerate(found, start):
         state: _PlainState | StateNode = _NO_STATE
-        if data is not None:
+        if data == UNREADABLE_BODY:
+            damage[row] = HIDDEN
+        elif data is not None:
             try:
                 state = next(left) if plain else StateNode.decode(data)
             except Refused as why:

@@ -21,7 +21,7 @@ from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Topic
 from poolkeeper.zk import znodes
-from poolkeeper.zk.client.nodes import Node
+from poolkeeper.zk.client.nodes import HIDDEN, UNREADABLE, Node
 from poolkeeper.zk.client.session import Moment, Session
 from poolkeeper.zk.codecs.assignments import TopicAssignment
 
@@ -112,6 +112,8 @@ class DecodedTopics:
 
 
 def _decoded(name: str, node: Node) -> _DecodedNode:
+    if node is UNREADABLE:
+        return _DecodedNode(node, f"{znodes.topic(name)}: {HIDDEN}", ())
     try:
         found = TopicAssignment.decode(node.data)
     except Refused as damage:

@@ -27,7 +27,7 @@ from poolkeeper.errors import Unavailable
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client import gc_pause
-from poolkeeper.zk.client.nodes import UNREADABLE, Node
+from poolkeeper.zk.client.nodes import UNREADABLE, UNREADABLE_BODY, Node
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.reading import readings
 from poolkeeper.zk.reading.kept_readings import DecodedTopics
@@ -77,7 +77,7 @@ def _read(
     listed = _children_of_kafka(session, znodes.TOPICS)
     names = listed if topics is None else tuple(sorted(set(topics).intersection(listed)))
     paths = [znodes.topic(topic) for topic in names]
-    before = session.read_many(paths)
+    before = _read_topics(session, paths, every=topics is None)
     nodes = decoded.decode(names, before)
     configs = _read_configs(session, names) if want_configs else [UNREADABLE] * len(names)
     registrations = session.read_many([znodes.broker(id_) for id_ in admin.brokers])
@@ -86,7 +86,7 @@ def _read(
     )
     traces = session.read_many(TRACE_PATHS, unreadable=UNREADABLE)
     locked = lock is not None and session.exists(lock)
-    states = session.read_bodies(decoded.state_paths(nodes))
+    states = session.read_bodies(decoded.state_paths(nodes), unreadable=UNREADABLE_BODY)
     after, admins = _close(session, paths, admin)
     return ZnodeReading(
         topics=names,
@@ -123,6 +123,17 @@ def _children_of_kafka(session: Session, path: str) -> tuple[str, ...]:
     return found
 
 
+def _read_topics(session: Session, paths: Sequence[str], *, every: bool) -> list[Node | None]:
+    """Read topic nodes; raises `Forbidden` where we may read none of `every` topic.
+
+    One that we may not read is damaged, as all others are that tell nothing.
+    """
+    found = session.read_many(paths, unreadable=UNREADABLE)
+    if every and found and all(node is UNREADABLE for node in found):
+        return session.read_many(paths)
+    return found
+
+
 def _read_configs(session: Session, names: Sequence[str]) -> list[Node | None]:
     """Read topics' configs. Few topics have one, but only reading tells which."""
     paths = [znodes.topic_config(name) for name in names]
@@ -134,7 +145,7 @@ def _close(
 ) -> tuple[list[Node | None], tuple[Admin, Admin]]:
     """Read T and A again until A rests; return the last T, and the A before and after it."""
     for closing in range(1, CLOSINGS_MAX + 1):
-        nodes = session.read_many(paths)
+        nodes = session.read_many(paths, unreadable=UNREADABLE)
         earlier, admin = admin, _read_admin(session)
         if admin == earlier or closing == CLOSINGS_MAX:
             break

@@ -17,7 +17,7 @@ from poolkeeper.planning.run_state.reassignments import requests, stalls
 from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, Stall
 from poolkeeper.text import count
 from poolkeeper.zk import znodes
-from poolkeeper.zk.client.nodes import UNREADABLE, Node
+from poolkeeper.zk.client.nodes import HIDDEN, UNREADABLE, UNREADABLE_BODY, Node
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import json_bodies
 from poolkeeper.zk.codecs.kafka_nodes import (
@@ -60,18 +60,20 @@ def _topics(examined: Examined) -> Iterator[Finding]:
 
 def _some_topics(session: Session, names: Sequence[str]) -> Iterator[Finding]:
     """Yield what is wrong with these topics; the states of all of them are read together."""
-    nodes = session.read_many([znodes.topic(name) for name in names])
+    paths = [znodes.topic(name) for name in names]
+    nodes = session.read_many(paths, unreadable=UNREADABLE)
+    yield from (_hidden(p) for p, n in zip(paths, nodes, strict=True) if n is UNREADABLE)
     there = [
         (name, node, _decoded(node.data))
         for name, node in zip(names, nodes, strict=True)
-        if node is not None
+        if node is not None and node is not UNREADABLE
     ]
     groups = [
         tuple(znodes.state(name, partition) for partition in topic.partitions)
         for name, _, topic in there
         if isinstance(topic, TopicNode)
     ]
-    states = zip(groups, session.read_bodies(groups), strict=True)
+    states = zip(groups, session.read_bodies(groups, unreadable=UNREADABLE_BODY), strict=True)
     for name, node, topic in there:
         if isinstance(topic, str):
             yield _topic(session, name, node, topic)
@@ -122,7 +124,8 @@ def _has_lists(data: bytes) -> bool:
 def _in_sync(session: Session, name: str, partitions: Sequence[str]) -> dict[int, Replicas]:
     """Return the in-sync replicas of each partition whose state can be read, the leader first."""
     known = [p for p in partitions if p.isascii() and p.isdecimal() and len(p) <= 9]
-    nodes = session.read_many([znodes.state(name, int(p)) for p in known])
+    paths = [znodes.state(name, int(p)) for p in known]
+    nodes = session.read_many(paths, unreadable=UNREADABLE)
     found = {}
     for partition, node in zip(known, nodes, strict=True):
         try:
@@ -145,13 +148,20 @@ def _states(
     """Yield what is wrong with the states of a topic, and what its lists lack."""
     bodies = StateColumns.decode(found)
     yield from _disagreement(name, node, topic, bodies)
-    for path, state in zip(paths, bodies, strict=True):
-        if isinstance(state, str):
+    for path, data, state in zip(paths, found, bodies, strict=True):
+        if data == UNREADABLE_BODY:
+            yield _hidden(path)
+        elif isinstance(state, str):
             effect = (
                 "which replicas are in sync is known to the controller alone: it writes the node"
                 " when a follower of the partition is restarted"
             )
             yield Finding(path, state, Remedy.NONE, effect)
+
+
+def _hidden(path: str) -> Finding:
+    effect = "the topic is left alone until who runs this command may read the node"
+    return Finding(path, HIDDEN, Remedy.NONE, effect)
 
 
 def _disagreement(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from poolkeeper.errors import Forbidden
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import (
     Broker,
@@ -109,6 +110,23 @@ def test_configs_that_nobody_wants_or_may_read_are_unknown() -> None:
     assert without.config is None
     broker = seen(hidden=["/config/brokers/1"]).cluster.brokers[1]
     assert broker.config is None
+
+
+@pytest.mark.parametrize(
+    "path", ["/brokers/topics/u", "/brokers/topics/u/partitions/0/state"], ids=["list", "state"]
+)
+def test_a_topic_that_nobody_may_read_is_damaged_and_the_others_are_read(path: str) -> None:
+    found = seen(hidden=[path]).cluster
+    assert found.topics == {"t": T}
+    assert found.damaged == {"u": f"{path}: its ACL does not let us read it"}
+    assert (found.torn, found.deleting) == (frozenset(), frozenset())
+
+
+def test_who_may_read_no_topic_at_all_has_the_wrong_rights() -> None:
+    topics = ["/brokers/topics/t", "/brokers/topics/u"]
+    with pytest.raises(Forbidden, match="/brokers/topics/t"):
+        seen(hidden=topics)
+    assert set(seen(hidden=topics, topics=["u"]).cluster.damaged) == {"u"}
 
 
 @pytest.mark.parametrize(

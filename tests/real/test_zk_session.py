@@ -415,5 +415,5 @@ def test_tls_encrypts_everything_and_knows_the_server(
     by_name = server.secure.replace("127.0.0.1", "localhost")
     with pytest.raises(Unavailable, match="its certificate is not trusted: Hostname mismatch"):
         Session.open(by_name, tls=Tls(ca=str(pem)), deadline_s=2)
-    with pytest.raises(Unavailable, match="it closes connections, as servers do that require TLS"):
+    with pytest.raises(Unavailable, match=r"it closes connections, .* that require TLS"):
         Session.open(server.secure, deadline_s=2, timeout_s=4)

@@ -55,6 +55,23 @@ def test_throttles_of_the_default_of_all_brokers_are_named_and_removed_on_reques
     assert notices[-1] == {"version": 2, "entity_path": "brokers/<default>"}
 
 
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_throttles_that_no_run_accounts_for_are_named_at_the_end(say: Say, output: str) -> None:
+    tree = OurTree.plant(OURS)
+    say(tree, "apply", "--yes")
+    throttled = {**KEPT, "leader.replication.throttled.replicas": "0:1"}
+    tree.put("/config/topics/t", json.dumps({"version": 1, "config": throttled}).encode())
+    tree.put("/config/topics/u", b'{"version":1,"config":{}}')
+    said = say(tree, "apply", "--yes", "--output", output)
+    told = "no run accounts for the throttles on topic t"
+    if output == "text":
+        assert (said.code, told in said.err) == (0, True), said
+    else:
+        body = json.loads(said.out)
+        assert (said.code, body["undone"]) == (0, [])
+        assert any(told in wait for wait in body["waits"]), body
+
+
 @pytest.mark.parametrize("command", ["status", "plan", "repair"])
 def test_a_list_as_no_cluster_has_is_named_and_spoils_nothing_else(say: Say, command: str) -> None:
     tree = OurTree.plant(OURS)

@@ -18,9 +18,10 @@ from kazoo.protocol.serialization import SASL
 NO_SASL = "it offers no SASL"
 UNKNOWN_NAME = "its name cannot be resolved"
 SILENT = "it accepts connections, but does not answer in time"
-HUNG_UP = "it closes connections"
+HUNG_UP = "it closes connections, as servers do that have no quorum"
 HUNG_UP_WITHOUT_TLS = (
-    "it closes connections, as servers do that require TLS, or that have too many of this machine"
+    "it closes connections, as servers do that have no quorum, that require TLS, or that have too"
+    " many of this machine"
 )
 CERTIFICATE_ALERTS = frozenset(
     {

@@ -324,11 +324,13 @@ def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
         )
         raise
     last = outcome.last_observation
-    damage = left_undone.of_damage(() if last is None else last.unaccounted)
+    unaccounted = () if last is None else last.unaccounted
+    throttled = tuple(w for w in unaccounted if w.reason is WaitReason.THROTTLES_UNACCOUNTED)
+    damage = left_undone.of_damage(unaccounted)
     by_run, by_plan = left_undone.of_actions(given_up), left_undone.of_plan(plan)
     undone = (*by_run, *by_plan, *damage)
     if command.output == printing.JSON:
-        _result(plan, outcome, undone)
+        _result(plan, replace(outcome, waits=(*outcome.waits, *throttled)), undone)
     elif outcome.state is State.STOPPED:
         printing.warn(["stopped before its end: `poolkeeper apply` plans what is left"])
     elif undone:
@@ -338,6 +340,8 @@ def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
         printing.emit(f"done, and {count(len(undone), 'thing')} left undone: {plan.hash}")
     else:
         printing.emit(f"done: {plan.hash}")
+    if command.output == printing.TEXT and throttled:
+        printing.warn(wording.sentences(throttled))
     if outcome.state is State.STOPPED:
         return 1
     return left_undone.EXIT_CODE if undone else 0

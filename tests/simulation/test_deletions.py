@@ -14,6 +14,8 @@ from poolkeeper.model.topology import Cluster, ReassignmentEntry
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
+from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind
+from poolkeeper.sandbox.fake_zookeeper.faults import Call
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import apply, znodes
 from poolkeeper.zk.journal import journal
@@ -118,25 +120,30 @@ def ask_for_move(held: Journal, observed: Cluster) -> None:
 
 @pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
 @pytest.mark.parametrize("write", [ask_for_deletion, ask_for_move])
+@pytest.mark.parametrize("lag", [0, 1000], ids=["in-time", "lagging"])
 def test_nothing_is_asked_of_a_topic_made_again_since_it_was_observed(
-    kafka: str, write: Callable[[Journal, Cluster], None]
+    kafka: str, write: Callable[[Journal, Cluster], None], lag: int
 ) -> None:
     """Its node has the version of the node before, which is all that a transaction checks."""
     cluster = SimulatedCluster(SimulationSpec(spread(3), kafka=kafka))
     cluster.start()
     cluster.create_topic("t", [1, 2])
     cluster.settle()
-    session = FakeSession(cluster.server, cluster.clock)
-    observed = observe.cluster(session, "c").cluster
-    cluster.create(znodes.deletion("t"), b"")
-    assert cluster.clock.run_until(lambda: not cluster.exists(znodes.deletion("t")), 20_000)
-    cluster.create_topic("t", [1, 2])
-    cluster.settle()
-    assert cluster.version(znodes.topic("t")) == observed.topics["t"].version
-    with (
-        journal.hold(session, "apply", 0, patience_s=30) as held,
-        pytest.raises(Stale, match="topic t was deleted since it was observed"),
-    ):
-        write(held, observed)
+    lags = [0]
+
+    def trouble(call: Call) -> Fault | None:
+        return Fault(FaultKind.STALE, lag=lags[0]) if call.what != "sync" else None
+
+    session = FakeSession(cluster.server, cluster.clock, plan=trouble)
+    with journal.hold(session, "apply", 0, patience_s=30) as held:
+        observed = observe.cluster(session, "c").cluster
+        cluster.create(znodes.deletion("t"), b"")
+        assert cluster.clock.run_until(lambda: not cluster.exists(znodes.deletion("t")), 20_000)
+        cluster.create_topic("t", [1, 2])
+        cluster.settle()
+        assert cluster.version(znodes.topic("t")) == observed.topics["t"].version
+        lags[0] = lag
+        with pytest.raises(Stale, match="topic t was deleted since it was observed"):
+            write(held, observed)
     assert not cluster.exists(znodes.deletion("t"))
     assert not cluster.exists(znodes.REASSIGNMENT)

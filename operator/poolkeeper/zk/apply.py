@@ -218,8 +218,10 @@ def _unchanged_topics(
 
     A transaction can check a node's version alone, and a topic that was deleted and made again
     soon has the version of the one before. So the creation of each node is compared here, right
-    before the transaction. Raises `Stale`.
+    before the transaction, on a server that was not behind its leader when it was asked. Raises
+    `Stale`.
     """
+    journal.session.sync()
     paths = [znodes.topic(name) for name in names]
     for name, path, node in zip(names, paths, journal.session.read_many(paths), strict=True):
         observed = cluster.topics[name]

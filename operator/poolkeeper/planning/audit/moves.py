@@ -103,10 +103,25 @@ def _wrong_end(rules: Rules, move: Move) -> Wrong:
         yield "replicas", f"it ends with {counted(aim, 'replica')}, expected {_either(usual)}"
     if aim < len(found) and is_internal(move.topic):
         yield "internal", "an internal topic of Kafka must not lose replicas"
+    if _brings_together(rules, move):
+        yield "racks", f"{list(move.target)} share more racks than {list(move.source)} do"
     if rules.home(move.topic).evacuate:
         left = found - set(move.target)
         if aim != len(found) or not left or left - rules.to_empty:
             yield "untouched", "an unmanaged topic may only leave drained and gone brokers"
+
+
+def _brings_together(rules: Rules, move: Move) -> bool:
+    """Whether replicas of racks of their own come to share one, and the pool has more racks.
+
+    A move into a pool may do so by the order of the laws, and the planner never does. But racks may
+    have been declared, or registered, after it planned.
+    """
+    home = rules.home(move.topic)
+    was, becomes = (partition_excess(rules, home, r) for r in (move.source, move.target))
+    uneven = becomes[-1] if becomes < was else 0  # else one of its steps is worse
+    before = [rules.racks.get(broker, f"broker {broker}") for broker in set(move.source)]
+    return uneven > len(before) - len(set(before))
 
 
 def _usual_factors(rules: Rules, move: Move, spec: TopicSpec | None) -> set[int]:

@@ -237,6 +237,11 @@ def test_a_lawful_plan_passes(one, desired) -> None:
             id="two-replicas-into-one-rack",
         ),
         pytest.param(
+            plan(move("stray", 0, (7, 8), (2, 5))),
+            ["racks: stray-0: [2, 5] share more racks than [7, 8] do"],
+            id="into-its-pool-and-one-rack",
+        ),
+        pytest.param(
             plan(move("paused", 0, (7, 2, 3), (1, 2, 3))),
             ["untouched: paused-0: it is paused"],
             id="a-paused-topic",

@@ -15,7 +15,7 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.specs import Heal
 from poolkeeper.resources.checks import folder
 from poolkeeper.zk import znodes
-from simulation.our_tree import OURS, OurTree
+from simulation.our_tree import OURS, OurTree, write_manifests
 
 AFTER_S = 1800
 MISSING = 3
@@ -78,6 +78,19 @@ def test_a_broker_is_gone_when_it_is_missing_for_so_long_by_zookeepers_clock(
     outcomes = pass_over(tree, declared)
     assert any(outcome.plan is not None and outcome.plan.moves for outcome in outcomes) == rebuilt
     assert missing_since_s(tree) == since_s
+
+
+def test_a_plan_made_by_a_wrong_clock_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = tree_without_a_broker(60)
+    set_clock(monkeypatch, tree, 7200)
+    heal = {"enabled": True, "after": f"{AFTER_S}s"}
+    file = write_manifests(tmp_path, heal=heal, approval={"policy": "Auto"})
+    said = tree.said(capsys, "apply", "--yes", "-f", str(file))
+    assert "replicas" in said.out
+    assert (said.code, "plan again" in said.err) == (1, True), said
+    assert tree.read(znodes.RUN) is None
 
 
 @MACHINES

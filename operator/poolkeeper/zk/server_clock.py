@@ -6,7 +6,7 @@ own clock, one that is hours ahead would take a broker that just restarted for g
 
 ZooKeeper stamps each write with the clock of its leader. So the executor takes the time at which
 its `holder` node was created, and counts from there by what no correction of its machine's clock
-changes. The servers' clocks may differ as well: whoever takes the journal over counts anew.
+changes. Where the servers' own clocks differ, it is as good as that of the leader of the moment.
 """
 
 import logging

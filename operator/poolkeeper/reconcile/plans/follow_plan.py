@@ -11,7 +11,8 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import Plan, Urgency
+from poolkeeper.planning.constraints import outages
 from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.proposals.cool_down import Cooled
 from poolkeeper.planning.run_state.gates import gates
@@ -27,6 +28,7 @@ from poolkeeper.reconcile.known_answers import Question
 from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.reconcile.plans.carry_out import DuePlan, carry_out
 from poolkeeper.reconcile.plans.lawful_plans import enforce_rest, lawful
+from poolkeeper.text import named
 
 
 def follow_plan(
@@ -113,7 +115,25 @@ def _confirm(
         drifts = step_progress.staleness(confirmed_plan, observed.cluster)
         if drifts:
             raise StalePlan("the cluster changed since the plan was made", facts=drifts)
+        if awaited := _awaited(confirmed_plan, desired, observed):
+            raise StalePlan(
+                f"{named('broker', awaited)} would be rebuilt, and is not gone by spec.heal and the"
+                " clock of ZooKeeper: plan again"
+            )
     return _Due(Cooled(confirmed_plan), desired, authority)
+
+
+def _awaited(plan: Plan, desired: Desired, observed: Observation) -> list[int]:
+    """Return the missing brokers that the plan takes for gone, and that do not count as gone.
+
+    The plan was made by the clock of another process, or before an outage of several brokers.
+    """
+    drained = {broker for pool in desired.pools for broker in pool.drain}
+    missing = outages.missing_since_s(observed.records, desired).keys() - observed.gone - drained
+    if not missing:
+        return []
+    healed = (m for m in plan.moves if m.urgency == Urgency.HEAL)
+    return sorted(missing & {b for m in healed for b in set(m.source) - set(m.target)})
 
 
 def _carry_out(

@@ -163,16 +163,17 @@ def test_throttles_of_a_lost_run_are_named_and_taken_off(kafka, topic_name, vers
 
 @pytest.mark.soak
 @pytest.mark.parametrize("version", ["3.9.2", "2.8.2", "2.0.1"])
-def test_an_adaptive_throttle_rises_while_all_replicas_keep_up(
+def test_an_adaptive_throttle_rises_while_all_replicas_keep_up_and_others_have_arrived(
     kafka, topic_name, version, monkeypatch
 ):
     monkeypatch.setattr(throttle_rate, "ADAPT_EVERY_MS", 2000)
     sandbox = kafka(version)
-    create(sandbox, topic_name, (1, 2))
+    create(sandbox, topic_name, (1, 2), (1, 2))  # the second is empty, and arrives at once
     traffic.fill(sandbox.bootstrap, {topic_name: 1}, 2 * SIZE)
     execution = Execution(throttle=Throttle(ThrottleMode.ADAPTIVE, RATE))
     wanted = desired(topic_name, execution=execution)
-    plan = plan_of(wanted, sandbox, moves=[move(sandbox, topic_name, 0, (1, 2), (3, 2))])
+    moves = [move(sandbox, topic_name, n, (1, 2), (3, 2)) for n in range(2)]
+    plan = plan_of(wanted, sandbox, moves=moves)
     told: list[tuple[int | None, RateReason | None]] = []
 
     def watch(_: Outcome) -> None:

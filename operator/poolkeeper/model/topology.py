@@ -9,7 +9,7 @@ until somebody looks at them (`partition_columns`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -242,3 +242,15 @@ class Cluster:
     traced_version: str | None = None
     refused_configs: Mapping[str, RefusedConfig] = field(default_factory=dict)
     read_ms: int | None = None
+
+
+def with_torn_as_before(cluster: Cluster, before: Cluster) -> Cluster:
+    """The cluster with the topics that changed while they were read as they were read before.
+
+    It is for telling how things stand: as it is left out, such a topic would seem to be nowhere.
+    """
+    known = {name: before.topics[name] for name in cluster.torn if name in before.topics}
+    if not known:
+        return cluster
+    topics = {**cluster.topics, **known}
+    return replace(cluster, topics=topics, torn=cluster.torn - known.keys())

@@ -183,4 +183,4 @@ def _observe_only(context: PassContext, desired: Desired) -> Outcome:
     outcome = preview_cluster(context.preview, desired, WaitReason.PAUSED)
     if outcome.last_observation is not None:
         context.memory.observe(outcome.last_observation)
-    return outcome
+    return replace(outcome, last_observation=context.memory.last_observation)

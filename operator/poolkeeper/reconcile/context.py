@@ -20,7 +20,7 @@ from poolkeeper.model.execution.runs import Phase, Run, RunDocument
 from poolkeeper.model.execution.waits import Wait, holds_up
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topic_config.config_check import ConfigCheck
-from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.topology import Cluster, TopicPartition, with_torn_as_before
 from poolkeeper.planning.layout.known_layouts import KnownLayouts
 from poolkeeper.planning.planner import Planner, PlanOptions, make_plan
 from poolkeeper.planning.run_state import unclean_elections
@@ -185,6 +185,9 @@ class PassMemory:
     def observe(self, seen: LastObservation) -> None:
         """Remember what was observed, and note what leaders were elected uncleanly since."""
         self._note_elections(seen.cluster)
+        if self.last_observation is not None:
+            whole = with_torn_as_before(seen.cluster, self.last_observation.cluster)
+            seen = replace(seen, cluster=whole)
         self.last_observation = seen
 
     def note_leaders(self, cluster: Cluster) -> None:
@@ -209,9 +212,10 @@ class PassMemory:
         """Replace the remembered cluster; the Kafka version that the brokers reported is kept."""
         if self.last_observation is not None:
             now = replace(cluster, kafka_version=self.last_observation.cluster.kafka_version)
-            if now != self.last_observation.cluster:
+            whole = with_torn_as_before(now, self.last_observation.cluster)
+            if whole != self.last_observation.cluster:
                 self._note_elections(now)
-                self.last_observation = replace(self.last_observation, cluster=now)
+                self.last_observation = replace(self.last_observation, cluster=whole)
 
     def note_progress(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
         """Record the progress of one move of the run; it never goes back.

@@ -32,10 +32,17 @@ from poolkeeper.errors import (
     PoolkeeperError,
     Stale,
 )
+from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.history import FinishedRun
-from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome, Report, State
+from poolkeeper.model.execution.outcomes import (
+    ExternalPlanState,
+    LastObservation,
+    Outcome,
+    Report,
+    State,
+)
 from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, after_error, damage_wait
@@ -107,6 +114,37 @@ class LoopConfig:
         """Ask the loop to end; the next executor resumes the recorded run."""
         self.stop.set()
         self.wake.set()
+
+
+@frozen
+class ToldPass:
+    """What the pass before told, and what it worked towards; nothing before the first pass."""
+
+    outcome: Outcome | None = None
+    desired: Desired | None = None
+
+    def after_lost_write(
+        self, stale: Stale, desired: Desired, seen: LastObservation | None
+    ) -> Outcome:
+        """The outcome of a pass whose write was lost to another one.
+
+        How far the run is, and its plan, stand as they were told last. A first pass tells nothing
+        of the cluster: it does not know whether a run is recorded.
+        """
+        waits, before = (after_error(stale),), self.outcome
+        if before is None:
+            return Outcome(State.WAITING, waits=waits)
+        if not before.in_mid_run:
+            return Outcome(State.WAITING, waits=waits, last_observation=seen)
+        return replace(
+            before,
+            state=State.WAITING,
+            did=(),
+            waits=waits,
+            fresh=before.fresh if desired is self.desired else None,
+            last_observation=seen,
+            external=None,
+        )
 
 
 def desired_when_leaving(desired: Desired) -> Desired:
@@ -184,7 +222,7 @@ def _run_passes(config: LoopConfig) -> None:
         config.connections, declared, holding, config.planner, config.timed, config.pending, trail
     )
     with opened as (session, context, link):
-        ended_runs = _history(session)
+        ended_runs, told = _history(session), ToldPass()
         while not config.stop.is_set() and config.desired().cluster.mode is not Mode.PLAN_ONLY:
             config.beat(PASS_S)
             config.wake.clear()
@@ -207,16 +245,14 @@ def _run_passes(config: LoopConfig) -> None:
                 context = with_brokers(context, link)
                 outcome = reconcile_cluster(context, desired, authority, external=external_plan)
             except Stale as stale:
-                waits = (after_error(stale),)
-                outcome = Outcome(
-                    State.WAITING, waits=waits, last_observation=context.memory.last_observation
-                )
+                outcome = told.after_lost_write(stale, desired, context.memory.last_observation)
             if any(action.kind is ActionKind.RUN_ENDED for action in outcome.did):
                 ended_runs = _history(session)
             outcome = replace(outcome, waits=(*damage, *outcome.waits), history=ended_runs)
             note_decisions(context.trail, outcome)
-            told = replace(outcome, waits=(*outcome.waits, *link.waits()))
-            config.report(pace.with_rate(told, time.monotonic()))
+            told = ToldPass(outcome, desired)
+            with_link = replace(outcome, waits=(*outcome.waits, *link.waits()))
+            config.report(pace.with_rate(with_link, time.monotonic()))
             if outcome.progress is None:
                 config.stop.wait(rest_s(time.monotonic() - began_s))
             if outcome.state is not State.PROGRESSED:

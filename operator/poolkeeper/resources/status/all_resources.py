@@ -37,7 +37,7 @@ def statuses(
     found = inputs or status_inputs_of(assembly, observation)
     work = None
     if found.desired is not None and found.observation is not None:
-        work = work_of(found.desired, outcome, found.standings.homes, delay_text(outcome))
+        work = work_of(found.desired, outcome, found.standings, delay_text(outcome))
 
     pools = {
         key: pool_status(found, work, outcome, each, now_ms)

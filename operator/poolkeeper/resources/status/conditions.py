@@ -81,6 +81,17 @@ def is_stalled(status: Mapping[str, Any]) -> bool:
     return condition_of(status, "Stalled").get("status") == "True"
 
 
+def ready_before(status: Mapping[str, Any] | None, generation: int) -> ReadyCondition | None:
+    """What a live status says of that generation, to be told again; None if it says nothing."""
+    ready = condition_of(status, "Ready")
+    if status is None or ready.get("observedGeneration") != generation:
+        return None
+    known = {each.value[0]: each for each in (ReadyStatus.READY, ReadyStatus.UNKNOWN)}
+    found = known.get(str(ready.get("status")), ReadyStatus.RECONCILING)
+    found = ReadyStatus.STALLED if is_stalled(status) else found
+    return ReadyCondition(found, str(ready.get("reason")), str(ready.get("message")))
+
+
 def _since(before: Mapping[str, Any], status: str) -> str:
     found: str = before.get("lastTransitionTime", "") if before.get("status") == status else ""
     return found

@@ -9,7 +9,12 @@ from poolkeeper.model.specs import Mode, ResourcePoolSpec
 from poolkeeper.planning.run_state.progress.convergence import PoolStanding
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.cluster_conditions import run_delay
-from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, conditions
+from poolkeeper.resources.status.conditions import (
+    ReadyCondition,
+    ReadyStatus,
+    conditions,
+    ready_before,
+)
 from poolkeeper.resources.status.health import in_place_condition
 from poolkeeper.resources.status.status_inputs import (
     PlannedWork,
@@ -40,7 +45,8 @@ def pool_status(
     }
     spec = resource.spec
     standing = inputs.standings.pools.get(resource.name)
-    if isinstance(spec, ResourcePoolSpec) and standing is not None:
+    changing = standing is not None and standing.changing
+    if isinstance(spec, ResourcePoolSpec) and standing is not None and not (changing and facts):
         facts = _facts(spec, standing)
     condition = _ready_condition(inputs, work, outcome, resource, standing)
     return {
@@ -103,6 +109,10 @@ def _ready_condition(
             )
         message = f"{name} cannot be read; see its status"
         return ReadyCondition(ReadyStatus.UNKNOWN, "Unreachable", message)
+    if standing.changing:
+        message = "topics change while they are being read"
+        waiting = ReadyCondition(ReadyStatus.RECONCILING, "Waiting", message)
+        return ready_before(resource.status, resource.generation) or waiting
     return _progress_condition(inputs, work, outcome, resource.name, standing)
 
 
@@ -112,19 +122,20 @@ def _progress_condition(
     running = work.run_of_pools.get(pool, _NOTHING)
     planned = work.plan_of_pools.get(pool, _NOTHING)
     emptying = [f"broker {b} holds {count(n, 'replica')}" for b, n in standing.draining.items()]
-    if running.needed and running.arrived < running.moves:
+    if running.needed and (running.arrived < running.moves or pool in work.pools_behind):
         done = coarse(running.arrived, running.moves, STEPS)
         message = f"moving: {done} of {count(running.moves, 'partition')}"
         why = run_delay(outcome, running.waits)
         said = [message, *emptying, *([why] if why else ())]
         return ReadyCondition(ReadyStatus.RECONCILING, "Moving", "; ".join(said))
-    if not emptying and not planned.needed:
+    unplanned = 0 if work.planned else standing.misplaced
+    if not emptying and not planned.needed and not unplanned:
         problems = [*inputs.health.pools.get(pool, ()), *_pool_problems(outcome, pool)]
         return in_place_condition(["in place"], problems)
-    what = "; ".join(emptying) or f"{count(planned.needed, 'partition')} to move"
+    what = "; ".join(emptying) or f"{count(planned.needed or unplanned, 'partition')} to move"
     leaving = any(work.leaving.get(broker) for broker in standing.draining)
     paused = work.mode in (Mode.PAUSED, Mode.ROLL_BACK)
-    if not (paused or leaving or planned.needed or work.plan is None):
+    if work.planned and not (paused or leaving or planned.needed):
         return ReadyCondition(
             ReadyStatus.STALLED, "Impossible", _drain_problem(outcome, pool, standing)
         )

@@ -143,8 +143,10 @@ class TopicWork:
 class PlannedWork:
     """The work of the run under way (`run_work`) and of the latest plan (`plan_work`), by topic.
 
-    `run_of_pools`, `plan_of_pools`: the same by pool that the topics are, or will be, in. `delay`:
-    what the pass waits for, as a text that thousands of Topics share.
+    `run_of_pools`, `plan_of_pools`: the same by pool that the topics are, or will be, in.
+    `pools_behind`: those with topics of the run that are not where they are declared, as last seen.
+    `planned`: whether the pass came to a plan of what is declared. `delay`: what the pass waits
+    for, as a text that thousands of Topics share.
     `leaving`: the partitions still to leave each broker. `waiting`: the plan needs a person's
     approval and does not have it; under `auto` only many deletions at once need it. `needed`: the
     plan does more than balance and elections.
@@ -156,6 +158,8 @@ class PlannedWork:
     plan_work: dict[str, TopicWork] = field(default_factory=dict)
     run_of_pools: dict[str, TopicWork] = field(default_factory=dict)
     plan_of_pools: dict[str, TopicWork] = field(default_factory=dict)
+    pools_behind: frozenset[str] = frozenset()
+    planned: bool = False
     delay: str = ""
     plan: Plan | None = None
     approval: PlanApproval = PlanApproval.NOT_NEEDED
@@ -168,19 +172,24 @@ class PlannedWork:
         return self.approval is PlanApproval.WAITING and self.mode is not Mode.PLAN_ONLY
 
 
-def work_of(
-    desired: Desired, outcome: Outcome, homes: Mapping[str, str], delay: str
-) -> PlannedWork:
-    """Sort the plans of one pass by topic and by pool; `homes`: the pool of each topic."""
+def work_of(desired: Desired, outcome: Outcome, standing: Standings, delay: str) -> PlannedWork:
+    """Sort the plans of one pass by topic and by pool."""
+    homes = standing.homes
     running = outcome.progress is not None
     latest = outcome.fresh if running else outcome.plan
     work = PlannedWork(desired.cluster.mode, plan=outcome.plan, delay=delay)
+    work.planned = latest is not None
     work.auto = desired.cluster.approval.policy is ApprovalPolicy.AUTO
     if outcome.plan is not None:
         work.approval = _approval(desired, outcome, outcome.plan, running=running)
     if outcome.plan is not None and outcome.progress is not None:
         work.run_work = _work_of_run(outcome.plan, outcome.progress.arrived)
         work.run_of_pools = _by_pool(work.run_work, homes)
+        work.pools_behind = frozenset(
+            homes[name]
+            for name in work.run_work
+            if name in homes and name in standing.topics and standing.topics[name].misplaced
+        )
         blocking = [*filter(waits.blocks, outcome.waits)]
         _add_waits(work.run_work, blocking, {name: name for name in work.run_work})
         _add_waits(work.run_of_pools, blocking, homes)

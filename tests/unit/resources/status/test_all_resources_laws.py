@@ -23,7 +23,7 @@ from poolkeeper.model.execution.outcomes import LastObservation, Outcome, State
 from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.model.specs import Approval, ApprovalPolicy, DeletionPolicy, Mode
+from poolkeeper.model.specs import Approval, ApprovalPolicy, DeletionPolicy, Mode, TopicSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
@@ -101,16 +101,19 @@ def situations(draw: st.DrawFn) -> tuple[list[CustomResource], LastObservation |
 def _outcomes(
     draw: st.DrawFn, assembly: Assembly, seen: LastObservation
 ) -> tuple[LastObservation | None, Outcome]:
-    kind = draw(st.sampled_from(["away", "rest", "run"]))
+    kind = draw(st.sampled_from(["away", "rest", "run", "no plan"]))
     if kind == "away" or assembly.desired is None:
         errors = [Unavailable("x"), OtherCluster("y"), HolderActive("z"), Refused("w"), None]
         error = draw(st.sampled_from(errors))
         return draw(st.sampled_from([None, seen])), Outcome(State.WAITING, error=error)
     waits = draw(st.sampled_from([(), (Wait(WaitReason.OUTSIDE_WINDOW, until="tomorrow"),)]))
+    if kind == "no plan":
+        return seen, Outcome(State.WAITING, waits=waits, last_observation=seen)
     if kind == "rest":
         return seen, at_rest(assembly, seen, *waits)
     whole = len(planned(assembly, seen).moves)
-    return seen, running(assembly, seen, draw(st.integers(0, whole)))
+    found = running(assembly, seen, draw(st.integers(0, whole)))
+    return seen, replace(found, fresh=draw(st.sampled_from([found.fresh, None])))
 
 
 @examples(8)
@@ -133,6 +136,26 @@ def test_statuses_are_sound_and_a_fixpoint(
         assert changed(after, again) == {}
         for key, status in found.items():
             assert status_events(key, status, again[key]) == ()
+
+
+@examples(8)
+@given(situations())
+def test_no_pool_is_in_place_while_its_topics_move_or_wait_for_a_plan(
+    situation: tuple[list[CustomResource], LastObservation | None, Outcome],
+) -> None:
+    objects, what, outcome = situation
+    place = assemble(objects)["main"]
+    found = statuses(place, what, outcome, NOW_MS)
+    ready = {key: each["conditions"][0] for key, each in found.items()}
+    done = {key.name for key, each in ready.items() if each["status"] == "True"}
+    planned_now = outcome.plan if outcome.progress is None else outcome.fresh
+    for each in objects:
+        told = ready.get(each.key, {"reason": ""})["reason"]
+        if isinstance(each.spec, TopicSpec) and told == "Moving":
+            assert each.spec.pool not in done
+        if isinstance(each.spec, TopicSpec) and planned_now is None and told == "Waiting":
+            standing = status_inputs_of(place, what).standings.topics.get(each.spec.topic)
+            assert standing is None or not standing.misplaced or each.spec.pool not in done
 
 
 @functools.cache

@@ -1,16 +1,24 @@
 """Whole statuses of ResourcePools in every situation."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.topology import Topic
+from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
-from unit.resources.bodies import kafka_topic, pool, topic
+from unit.resources.bodies import kafka, kafka_topic, pool, topic
 from unit.resources.situations import (
     AUTO,
     FAST,
     IN_FAST,
+    IN_SLOW,
     MANUAL,
+    ORDERS,
     POOLS,
     WANTED,
     hash_of,
@@ -18,7 +26,12 @@ from unit.resources.situations import (
     topic_status,
 )
 from unit.resources.stages import (
+    at_rest,
     conditions,
+    running,
+    seen,
+    told,
+    with_statuses,
 )
 
 
@@ -108,16 +121,77 @@ def test_a_drained_broker_is_listed_once_it_is_empty() -> None:
     assert found["conditions"][0]["status"] == "True"
 
 
+MOVING_IN = topic("orders", "fast", partitions=4, replicationFactor=2)
+
+
+def _told_again(
+    objects: tuple[CustomResource, ...], *topics: Topic, **fields: Any
+) -> dict[str, Any]:
+    """What is told of `fast` after a pass in mid-run, and after one that saw and knew only this."""
+    before = seen(kafka([IN_SLOW]))
+    run = running(assemble(objects)["main"], before, 1)
+    written = with_statuses(objects, told(objects, before, run))
+    assert written[1].status["conditions"][0]["reason"] == "Moving"
+    now = seen(replace(kafka(topics), torn=fields.pop("torn", frozenset())))
+    return told(written, now, replace(run, last_observation=now, **fields))[FAST]
+
+
+def test_a_pool_is_not_in_place_while_the_topic_that_moves_there_changes_under_the_reader() -> None:
+    found = _told_again((AUTO, *POOLS, MOVING_IN), torn=frozenset({"orders"}))
+    assert found["conditions"] == conditions("Busy", "Moving", "moving: 1 of 4 partitions")
+
+
+def test_a_drained_broker_is_not_empty_because_a_topic_changes_under_the_reader() -> None:
+    fast = pool("fast", 1, 2, 3, drain=[1])
+    objects = (AUTO, fast, topic("orders", "fast"))
+    before = seen(kafka([IN_FAST]))
+    plan = at_rest(assemble(objects)["main"], before)
+    written = with_statuses(objects, told(objects, before, plan))
+    torn = seen(replace(kafka(), torn=frozenset({"orders"})))
+    found = told(written, torn, replace(plan, last_observation=torn))[FAST]
+    assert found == written[1].status
+    fresh = told(objects, torn, replace(plan, last_observation=torn))[FAST]
+    assert fresh["conditions"] == conditions(
+        "Busy", "Waiting", "topics change while they are being read"
+    )
+
+
+def test_a_pool_is_not_in_place_while_no_plan_of_it_is_known() -> None:
+    objects = (AUTO, *POOLS, MOVING_IN)
+    what = seen(kafka([IN_SLOW]))
+    blind = Outcome(State.WAITING, waits=(Wait(WaitReason.NO_CONTROLLER),), last_observation=what)
+    found = told(objects, what, blind)[FAST]
+    assert found["conditions"][0]["reason"] == "Waiting"
+    assert found["conditions"][0]["message"].startswith("4 partitions to move: ")
+    in_run = replace(
+        running(assemble((AUTO, *POOLS))["main"], what, 0), fresh=None, last_observation=what
+    )
+    found = told(objects, what, in_run)[FAST]
+    assert found["conditions"] == conditions(
+        "Busy", "Queued", "4 partitions to move; a run is under way"
+    )
+
+
+def test_a_pool_moves_until_what_arrived_is_seen_there() -> None:
+    found = _told_again((AUTO, *POOLS, MOVING_IN), IN_SLOW)
+    assert found["conditions"][0]["reason"] == "Moving"
+    objects = (AUTO, *POOLS, MOVING_IN)
+    what = seen(kafka([IN_SLOW]))
+    arrived = running(assemble(objects)["main"], what, 4)
+    statuses = told(objects, what, arrived)
+    assert [statuses[key]["conditions"][0]["reason"] for key in (FAST, ORDERS)] == ["Moving"] * 2
+
+
 def test_who_else_keeps_a_pool_is_told() -> None:
     fast = pool("fast", 1, 2, 3, deleting=True)
-    for finalizers, told in (
+    for finalizers, by_whom in (
         ((), ""),
         (("foregroundDeletion",), "; finalizer foregroundDeletion of somebody else still keeps it"),
         (("a/b", "c/d"), "; finalizers a/b, c/d of somebody else still keep it"),
     ):
         held = replace(fast, finalizers=finalizers)
         message = of(FAST, (AUTO, held))["conditions"][0]["message"]
-        assert message == f"no Topic needs it any more{told}"
+        assert message == f"no Topic needs it any more{by_whom}"
 
 
 def test_a_pool_is_kept_while_topics_name_it() -> None:

@@ -11,7 +11,7 @@ does a broker that is only down, because it comes back.
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from operator import ne
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import ResourcePoolSpec, TopicSpec
 from poolkeeper.model.topic_config import validation
+from poolkeeper.model.topic_patterns import matches
 from poolkeeper.model.topology import Cluster, Replicas, Topic
 from poolkeeper.planning.problem.pool_membership import plan_scope
 from poolkeeper.planning.problem.topic_ownership import topic_owners
@@ -66,13 +67,20 @@ class TopicStanding:
     @property
     def misplaced(self) -> bool:
         """Whether replicas must move, or be added or removed."""
-        return bool(self.resized or self.outside or self.drained or self.lost or self.unpinned)
+        return self.partitions_misplaced > 0
+
+    @property
+    def partitions_misplaced(self) -> int:
+        """At least as many partitions have replicas to move, to add or to remove."""
+        return max(self.resized, self.outside, self.drained, self.lost, self.unpinned)
 
 
 @frozen
 class PoolStanding:
     """One pool: its `live` brokers, its topics, and the replicas on its brokers.
 
+    `misplaced`: partitions of Topics of the pool that are not where they are declared.
+    `changing`: a topic that may have replicas here changed while it was read, and is not counted.
     `draining`: replicas on each drained broker that still holds some.
     `left`: some of the topics of these replicas.
     `drained`: drained brokers that are empty.
@@ -82,6 +90,8 @@ class PoolStanding:
     topics: int = 0
     partitions: int = 0
     replicas: int = 0
+    misplaced: int = 0
+    changing: bool = False
     drained: tuple[int, ...] = ()
     draining: Mapping[int, int] = field(default_factory=dict)
     left: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
@@ -143,7 +153,39 @@ def standings(
     }
     scope = plan_scope(desired, cluster, records, prune=False, owners=owners)
     homes = {name: home.pool for name, home in scope.homes.items()}
-    return Standings(topics, _pools(desired, cluster, homes, lists.drain), homes)
+    pools = _pools(desired, cluster, homes, lists.drain)
+    misplaced = Counter[str]()
+    for spec in desired.topics:
+        if owners.specs.get(spec.topic) is spec and not spec.paused:
+            misplaced[spec.pool] += topics[spec.topic].partitions_misplaced
+    changing = _changing_pools(desired, cluster, owners.specs)
+    return Standings(
+        topics,
+        {
+            name: replace(pool, misplaced=misplaced[name], changing=name in changing)
+            for name, pool in pools.items()
+        },
+        homes,
+    )
+
+
+def _changing_pools(
+    desired: Desired, cluster: Cluster, specs: Mapping[str, TopicSpec]
+) -> frozenset[str]:
+    """The pools that topics which changed while they were read may have replicas in.
+
+    Where such a topic has replicas is not known: it may be on any broker that is to be empty.
+    """
+    if not cluster.torn:
+        return frozenset()
+    declared = {specs[name].pool for name in cluster.torn if name in specs}
+    return frozenset(
+        pool.name
+        for pool in desired.pools
+        if pool.name in declared
+        or pool.drain
+        or any(matches(pool.claims, name) for name in cluster.torn)
+    )
 
 
 def _topic(spec: TopicSpec, found: Topic | None, records: Records, lists: _Lists) -> TopicStanding:

@@ -42,9 +42,7 @@ def _creation_text(at: TopicSituation) -> str:
 
 def _moves_text(at: TopicSituation) -> str:
     standing, spec = at.standing, at.spec
-    moves = at.plan_work.moves or max(
-        standing.outside, standing.resized, standing.drained, standing.lost, standing.unpinned
-    )
+    moves = at.plan_work.moves or standing.partitions_misplaced
     where = f"into pool {spec.pool}" if standing.outside else f"in pool {spec.pool}"
     why = f" off drained brokers {where}" if standing.drained else f" {where}"
     factor = f" to {count(spec.replication_factor or 0, 'replica')}" if standing.resized else ""

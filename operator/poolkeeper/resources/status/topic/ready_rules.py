@@ -15,7 +15,7 @@ from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.resources.kinds import resource_pool
 from poolkeeper.resources.kinds.custom_resource import ObjectKey
 from poolkeeper.resources.status.cluster_conditions import DELAYS_MAX, run_delay
-from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, condition_of
+from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus, ready_before
 from poolkeeper.resources.status.health import in_place_condition
 from poolkeeper.resources.status.status_inputs import blocking_problem
 from poolkeeper.resources.status.topic.claim_rules import (
@@ -50,14 +50,10 @@ def _if_torn(at: TopicSituation) -> ReadyCondition | None:
     assert at.inputs.observation is not None
     if at.spec.topic not in at.inputs.observation.cluster.torn:
         return None
-    before = condition_of(at.resource.status, "Ready")
-    if before.get("observedGeneration") == at.resource.generation:
-        status = next(m for m in ReadyStatus if m.value[0] == before["status"])
-        stalled = bool(condition_of(at.resource.status, "Stalled"))
-        return ReadyCondition(
-            ReadyStatus.STALLED if stalled else status, before["reason"], before["message"]
-        )
-    return ReadyCondition(ReadyStatus.RECONCILING, "Waiting", "it changes while it is being read")
+    waiting = ReadyCondition(
+        ReadyStatus.RECONCILING, "Waiting", "it changes while it is being read"
+    )
+    return ready_before(at.resource.status, at.resource.generation) or waiting
 
 
 def _if_in_place(at: TopicSituation) -> ReadyCondition | None:

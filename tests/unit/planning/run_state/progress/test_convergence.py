@@ -121,11 +121,20 @@ def test_pools_stand() -> None:
             topics=1,
             partitions=2,
             replicas=5,
+            misplaced=1,
             draining={3: 2},
             left={3: ("orders", "stray")},
         ),
         "slow": PoolStanding(live=(4,), replicas=1),
     }
+
+
+def test_pools_that_a_topic_changed_in_while_it_was_read_are_known_as_that() -> None:
+    spec = replace(SPEC, pool="slow")
+    for name, pools in (("orders", {"fast", "slow"}), ("stray", {"fast"})):
+        torn = replace(cluster(), torn=frozenset({name}))  # who drains may have anything
+        found = standings(desired(spec), torn, OURS).pools
+        assert {each for each, pool in found.items() if pool.changing} == pools
 
 
 def test_a_drained_broker_is_empty() -> None:

@@ -21,8 +21,8 @@ class BackgroundWriter(Generic[V]):
 
     A write that fails is logged and not repeated: who puts a value puts it again as long as it is
     wanted. `what` names what is written, for the log. A write that is not allowed is a warning, as
-    a person has to allow it. An object is written at once, and again `every_s` later at the
-    earliest.
+    a person has to allow it; `is_forbidden` tells of an object. An object is written at once, and
+    again `every_s` later at the earliest.
     """
 
     def __init__(
@@ -33,6 +33,7 @@ class BackgroundWriter(Generic[V]):
         self._every_s = every_s
         self._values: dict[Reference, V] = {}
         self._not_before_s: dict[Reference, float] = {}
+        self._forbidden: set[Reference] = set()
         self._ended = False
         self._forbidden_log = LogRateLimit()
         self._condition = Condition()
@@ -45,11 +46,22 @@ class BackgroundWriter(Generic[V]):
             self._values[reference] = value
             self._condition.notify_all()
 
+    def is_forbidden(self, reference: Reference) -> bool:
+        """Whether the last write of the object was not allowed."""
+        with self._condition:
+            return reference in self._forbidden
+
     def forget(self) -> None:
-        """Drop what is not yet written."""
+        """Drop what is not yet written, and what is known of writes."""
         with self._condition:
             self._values.clear()
             self._not_before_s.clear()
+            self._forbidden.clear()
+
+    def forget_object(self, reference: Reference) -> None:
+        """Drop what is known of an object that is gone."""
+        with self._condition:
+            self._forbidden.discard(reference)
 
     def close(self) -> None:
         """Stop the thread; the next leader requests again what is left."""
@@ -63,10 +75,19 @@ class BackgroundWriter(Generic[V]):
             reference, value = taken
             try:
                 self._write(reference, value)
+                self._note(reference, forbidden=False)
             except PoolkeeperError as error:
+                self._note(reference, forbidden=isinstance(error, Forbidden))
                 self._log_failure(reference, error)
             except Exception:  # a bug in one object's value must not end the thread
                 logger.exception("%s of %s cannot be written", self._what, reference)
+
+    def _note(self, reference: Reference, *, forbidden: bool) -> None:
+        with self._condition:
+            if forbidden:
+                self._forbidden.add(reference)
+            else:
+                self._forbidden.discard(reference)
 
     def _log_failure(self, reference: Reference, error: PoolkeeperError) -> None:
         forbidden = isinstance(error, Forbidden) and self._forbidden_log.is_due(time.monotonic())

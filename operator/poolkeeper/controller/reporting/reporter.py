@@ -41,7 +41,7 @@ from poolkeeper.resources.status.decision_events import (
     decision_events,
 )
 from poolkeeper.resources.status.events import StatusEvent, status_events
-from poolkeeper.resources.status.finalizers import finalizer_changes
+from poolkeeper.resources.status.finalizers import finalizer_changes, forbidden_condition
 from poolkeeper.resources.status.status_inputs import StatusInputs, status_inputs_of
 from poolkeeper.telemetry.logs import about
 from poolkeeper.telemetry.metrics import Metrics
@@ -124,10 +124,12 @@ class Reporter:
         statuses_of = self._statuses(found, outcome, dependents_outcome)
         self._keep_plan(assembly, outcome, statuses_of)
         statuses_of = self._with_operators(assembly, outcome, statuses_of)
+        changes = finalizer_changes(found, is_run_possible(assembly, outcome))
+        self._tell_of_forbidden_finalizers(assembly, changes, statuses_of)
         self._report_decisions(assembly, outcome)
         for key, status in statuses_of.items():
             self._report_status(assembly.objects[key], status)
-        for key, wanted in finalizer_changes(found, is_run_possible(assembly, outcome)).items():
+        for key, wanted in changes.items():
             self._finalizers.put(_reference(assembly.objects[key]), wanted)
         self._count_ready(assembly, statuses_of)
 
@@ -150,7 +152,9 @@ class Reporter:
         if self._plans is not None:
             self._plans.retain(clusters)
         for key, reported in gone:
-            self._writer.forget(Reference(key.kind, key.namespace, key.name, reported.uid))
+            reference = Reference(key.kind, key.namespace, key.name, reported.uid)
+            self._writer.forget(reference)
+            self._finalizers.forget_object(reference)
 
     def drop_pending(self) -> None:
         """Drop all reports not yet written, because another instance leads now."""
@@ -211,6 +215,25 @@ class Reporter:
         if is_ours:
             return {**statuses_of, cluster.key: status}
         return {} if canonical(status) == canonical(dict(live)) else {cluster.key: status}
+
+    def _tell_of_forbidden_finalizers(
+        self,
+        assembly: Assembly,
+        changes: Mapping[ObjectKey, bool],
+        statuses_of: dict[ObjectKey, Mapping[str, Any]],
+    ) -> None:
+        """Say of what is as declared that it lacks the finalizer, if it may not be added."""
+        now_ms = time.time_ns() // 1_000_000
+        for key, wanted in changes.items():
+            resource, status = assembly.objects[key], statuses_of.get(key)
+            ready = condition_of(status, "Ready")
+            if status is None or not wanted or ready.get("status") != "True":
+                continue
+            if self._finalizers.is_forbidden(_reference(resource)):
+                condition = forbidden_condition(key.kind, ready["message"])
+                before = self._reported_status(resource)
+                told = conditions(condition, resource.generation, before, now_ms)
+                statuses_of[key] = {**status, "conditions": told}
 
     def _reported_status(self, resource: CustomResource) -> Mapping[str, Any] | None:
         with self._lock:

@@ -14,8 +14,9 @@ data cannot be restored. While a cluster cannot be read, or is on hold, finalize
 from collections.abc import Mapping
 
 from poolkeeper.model.specs import DeletionPolicy, TopicSpec
-from poolkeeper.resources.kinds import kafka_cluster, resource_pool
+from poolkeeper.resources.kinds import kafka_cluster, resource_pool, topic
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
+from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
 from poolkeeper.resources.status.status_inputs import StatusInputs, is_owned
 
 
@@ -44,6 +45,22 @@ def finalizer_changes(inputs: StatusInputs, run_possible: bool | None) -> Mappin
         if wanted != inputs.assembly.objects[key].has_finalizer
         and not (wanted and inputs.assembly.objects[key].deleting)
     }
+
+
+_UNGUARDED: Mapping[str, str] = {
+    topic.KIND: "if it is deleted, its Kafka topic is kept, although spec.deletionPolicy is Delete",
+    resource_pool.KIND: "if it is deleted, it is gone at once, although Topics name it",
+    kafka_cluster.KIND: "if it is deleted in mid-run, the run and its throttles are left behind",
+}
+
+
+def forbidden_condition(kind: str, message: str) -> ReadyCondition:
+    """The condition of a resource as declared that needs our finalizer, which may not be added.
+
+    `message`: what is told of it with the finalizer.
+    """
+    what = f"the operator may not add its finalizer (patch of {kind}s): {_UNGUARDED[kind]}"
+    return ReadyCondition(ReadyStatus.STALLED, "FinalizerForbidden", f"{what}; {message}")
 
 
 def _topic_needs_finalizer(inputs: StatusInputs, resource: CustomResource) -> bool:

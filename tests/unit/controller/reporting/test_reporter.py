@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
+from conditions import until
 from poolkeeper.controller.reporting.reporter import (
     LOOK_AGAIN_S,
     Reporter,
     is_run_possible,
 )
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import Forbidden, Unavailable
 from poolkeeper.kube.client.references import Reference
+from poolkeeper.kube.objects.finalizers import FinalizerApi
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import (
     ExternalPlanState,
@@ -29,7 +31,7 @@ from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import condition_of
 from poolkeeper.telemetry.metrics import Metrics
 from unit.resources.bodies import kafka, kafka_cluster, kafka_topic, pool, topic
-from unit.resources.stages import running, seen, told, with_statuses
+from unit.resources.stages import at_rest, running, seen, told, with_statuses
 
 AUTO = kafka_cluster(mode="Apply", approval={"policy": "Auto"})
 WANTED = topic("orders", "fast", partitions=2, replicationFactor=1)
@@ -76,13 +78,30 @@ class NoServer:
         raise AssertionError("nothing is there to be patched")
 
 
+class Guarded:
+    """A server that has every object, and lets them be patched only if that is allowed."""
+
+    def __init__(self) -> None:
+        self.allowed = False
+        self.asked: Counter[str] = Counter()
+
+    def get(self, path: str) -> dict[str, Any]:
+        return {"metadata": {"uid": "", "resourceVersion": "1"}}
+
+    def patch_json(self, path: str, operations: list[dict[str, Any]]) -> dict[str, Any]:
+        self.asked[path.rpartition("/")[2]] += 1
+        if not self.allowed:
+            raise Forbidden(f"PATCH {path} is not allowed")
+        return {}
+
+
 class Room:
     """A reporter, what it reports to, and a clock."""
 
-    def __init__(self, operator: str = "") -> None:
+    def __init__(self, operator: str = "", api: FinalizerApi | None = None) -> None:
         self.writer, self.recorder, self.now_s = Writer(), Recorder(), 1000.0
         self.reporter = Reporter(
-            NoServer(),
+            api or NoServer(),
             self.writer,  # type: ignore[arg-type]
             self.recorder,  # type: ignore[arg-type]
             Metrics(),
@@ -126,6 +145,39 @@ def test_a_short_outage_in_mid_run_shows_on_the_cluster_alone(room: Room) -> Non
     assert room.recorder.events == [("main", "Unreachable")]
     room.now_s += 1
     assert room.report(main(), running(main(), SEEN, 1)) == {"main": MOVING}
+
+
+def test_who_lacks_a_finalizer_that_may_not_be_added_is_not_called_ready() -> None:
+    api = Guarded()
+    room = Room(api=api)
+    deletes = replace(
+        topic("orders", "fast", partitions=2, replicationFactor=1, deletionPolicy="Delete"), uid=""
+    )
+    objects = (AUTO, replace(pool("fast", 4, 5), uid=""), deletes)
+    at_rest_now = at_rest(main(objects), SEEN)
+    expected = {"fast": ("False", "FinalizerForbidden"), "orders": ("False", "FinalizerForbidden")}
+    with room.reporter:
+        found = room.report(main(objects), at_rest_now)
+        assert {found[name] for name in expected} == {("True", "InPlace")}, "not tried yet"
+        until(lambda: api.asked == {"fast": 1, "orders": 1}, "both were tried")
+
+        def told_of_both() -> dict[str, Any] | None:
+            room.reporter.report(main(objects), at_rest_now)
+            written = room.writer.written
+            return written if room.writer.said() == expected else None
+
+        written = until(told_of_both, "both are told")
+        assert condition_of(written["orders"], "Ready")["message"] == (
+            "the operator may not add its finalizer (patch of Topics): if it is deleted, its Kafka"
+            " topic is kept, although spec.deletionPolicy is Delete; in place in pool fast:"
+            " 2 partitions of 1 replica"
+        )
+        warned = [each for each in room.recorder.events if each[1] == "FinalizerForbidden"]
+        assert sorted(warned) == [("fast", "FinalizerForbidden"), ("orders", "FinalizerForbidden")]
+        assert room.report(main(objects), at_rest_now) == {}, "nothing changed"
+        api.allowed = True
+        ready = dict.fromkeys(expected, ("True", "InPlace"))
+        until(lambda: room.report(main(objects), at_rest_now) == ready, "they have it now")
 
 
 def test_a_long_outage_shows_on_everything(room: Room) -> None:

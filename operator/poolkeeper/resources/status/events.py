@@ -107,7 +107,8 @@ def _cluster(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[St
             note = f"{asked}: to let it, kubectl poolkeeper approve adoption/{namespace}"
             yield StatusEvent("Normal", "AdoptionRequired", note)
     if "stage" in was and "stage" not in now and ready["status"] != "Unknown":
-        note = f"the run of plan {was['hash']} has ended after stage {was['stage']}"
+        plan = f" of plan {was['hash']}" if "hash" in was else ""
+        note = f"the run{plan} has ended after stage {was['stage']}"
         yield StatusEvent("Normal", "RunEnded", note)
 
 

@@ -158,11 +158,53 @@ def test_no_pool_is_in_place_while_its_topics_move_or_wait_for_a_plan(
             assert standing is None or not standing.misplaced or each.spec.pool not in done
 
 
+@examples(4)
+@given(situations(), st.data())
+def test_what_somebody_else_wrote_into_a_status_stops_nothing(
+    situation: tuple[list[CustomResource], LastObservation | None, Outcome], data: st.DataObject
+) -> None:
+    """All that a definition takes is possible: others may have the right to write statuses."""
+    objects, what, outcome = situation
+    live = [replace(each, status=data.draw(_foreign(_status_of(each.kind)))) for each in objects]
+    found = statuses(assemble(live)["main"], what, outcome, NOW_MS)
+    for each in live:
+        if each.key in found:
+            _check(found[each.key])
+            status_events(each.key, each.status, found[each.key])
+
+
+def _status_of(kind: str) -> dict[str, Any]:
+    whole = schemas.definition(f"{kind.lower()}s")["spec"]["versions"][0]["schema"]
+    found: dict[str, Any] = whole["openAPIV3Schema"]["properties"]["status"]
+    return found
+
+
+def _foreign(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """Values of a schema of ours: every field may be missing that is not required."""
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    match schema.get("type"):
+        case "object":
+            fields = {name: _foreign(each) for name, each in schema.get("properties", {}).items()}
+            needed = {name: fields.pop(name) for name in schema.get("required", ())}
+            return st.fixed_dictionaries(needed, optional=fields)
+        case "array":
+            key = schema.get("x-kubernetes-list-map-keys")
+            one = (lambda item: tuple(item.get(name) for name in key)) if key else None
+            return st.lists(_foreign(schema["items"]), max_size=2, unique_by=one)
+        case "string":
+            words = ["Ready", "Stalled", "Moving", "InPlace", "2023-11-14T22:13:20Z"]
+            return st.sampled_from(words)
+        case "boolean":
+            return st.booleans()
+        case _:
+            return st.integers(schema.get("minimum", 0), 5)
+
+
 @functools.cache
 def _schema(kind: str) -> Draft4Validator:
     """What the API server would take: closed, as it drops what it does not know."""
-    whole = schemas.definition(f"{kind.lower()}s")["spec"]["versions"][0]["schema"]
-    return Draft4Validator(schemas.prepare_schema(whole["openAPIV3Schema"]["properties"]["status"]))
+    return Draft4Validator(schemas.prepare_schema(_status_of(kind)))
 
 
 def _check(status: dict[str, Any]) -> None:

@@ -229,6 +229,13 @@ WAITS = {"hash": "sha256:aa", "approval": "Waiting"}
         ),
         pytest.param(
             CLUSTER,
+            status("Busy", "Moving", plan={"stage": 3}),
+            IN_PLACE,
+            [("Normal", "Moved"), ("Normal", "RunEnded")],
+            id="the-plan-was-written-by-somebody-else-without-a-hash",
+        ),
+        pytest.param(
+            CLUSTER,
             IN_PLACE,
             status("Unsure", "Unreachable"),
             [("Warning", "Unreachable")],

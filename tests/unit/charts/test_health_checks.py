@@ -8,6 +8,8 @@ import pytest
 import yaml
 from lupa import lua51  # Argo CD's interpreter speaks Lua 5.1
 
+from poolkeeper.kube.objects.status_writer import FOR_PEOPLE
+
 EXAMPLES = Path(__file__).parents[3] / "examples"
 KINDS = ("KafkaCluster", "ResourcePool", "Topic", "Rebalance")
 SCRIPTS = yaml.safe_load((EXAMPLES / "argocd/argocd-cm.yaml").read_text(encoding="utf-8"))["data"]
@@ -118,7 +120,7 @@ TABLE = [
             "Current",
             id=f"waits-for-a-person-{reason}",
         )
-        for reason in ("PlanOnly", "Paused", "WaitingForApproval")
+        for reason in sorted({"PlanOnly", "Paused"} | FOR_PEOPLE)
     ),
 ]
 

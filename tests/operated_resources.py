@@ -29,6 +29,7 @@ from typing import Any, TypeVar
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
+from kazoo.security import ACL, make_acl
 
 import manifests
 from apirequests import GROUP
@@ -322,6 +323,11 @@ class Scene:
     def write(self, path: str, data: bytes) -> None:
         """Create a node, as somebody else."""
         self._client.create(path, data)
+
+    def protect(self, path: str, owner: ACL) -> None:
+        """Let nobody but the owner write a node; all may read it."""
+        readers = make_acl("world", "anyone", read=True)
+        self._client.set_acls(path, [readers, owner])
 
     def rename_cluster(self, id_: str) -> None:
         """Give the Kafka cluster another id; all simulated ones have the same."""

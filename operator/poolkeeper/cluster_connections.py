@@ -48,11 +48,13 @@ class ClusterConnections:
 
     `brokers` returns None where none are declared, and raises `BrokersUnreachable`: a cluster can
     be kept without them. `with_load` adds the load history to an observation, if one is declared.
+    `identity` returns who a session would be now, to be compared; it raises what `session` does.
     """
 
     session: Callable[[], Session]
     brokers: Callable[[], BrokerClient | None] = lambda: None
     with_load: Callable[[Cluster], Cluster] = lambda cluster: cluster
+    identity: Callable[[], object] = lambda: None
 
 
 @frozen
@@ -72,7 +74,10 @@ class ClusterConnector:
     def connections(self, spec: KafkaClusterSpec) -> ClusterConnections:
         """Return the connections to the cluster."""
         return ClusterConnections(
-            lambda: self._session(spec), lambda: self._brokers(spec), LoadHistory(lambda: spec.load)
+            lambda: self._session(spec),
+            lambda: self._brokers(spec),
+            LoadHistory(lambda: spec.load),
+            lambda: self._identity(spec),
         )
 
     def client_config(self, spec: KafkaClusterSpec) -> ClientConfig:
@@ -97,6 +102,11 @@ class ClusterConnector:
             timeout_s=self.timeout_s,
             deadline_s=self.deadline_s,
         )
+
+    def _identity(self, spec: KafkaClusterSpec) -> object:
+        name = None if spec.zookeeper.tls is None else spec.zookeeper.tls.secret
+        files = None if name is None else secret_config.tls_files(name, self.read_secret(name))
+        return self._zookeeper_credentials(spec), files
 
     def _brokers(self, spec: KafkaClusterSpec) -> BrokerClient | None:
         """Connect to the brokers; `None` if none are declared.

@@ -3,6 +3,7 @@
 import base64
 
 import pytest
+from kazoo.security import make_digest_acl
 
 from conditions import SERVER_POLL_S, until
 
@@ -74,3 +75,29 @@ def test_a_secret_of_zookeeper_is_awaited_and_no_password_is_told(scene, secret)
     assert scene.name in said
     assert PASSWORD not in said
     assert base64.b64encode(PASSWORD.encode()).decode() not in said
+
+
+def test_a_rotated_secret_is_used_once_the_old_user_may_not_write(scene, secret):
+    """ZooKeeper tells of it at a write alone, and each write of a topic is told by itself."""
+    name = f"{scene.name}-zookeeper"
+    cluster = scene.cluster(mode="Apply", approval={"policy": "Auto"})
+    cluster["spec"]["zookeeper"]["credentialsSecretRef"] = {"name": name}
+    secret(name, {"username": "poolkeeper", "password": PASSWORD})
+    topic = scene.topic("orders", "fast", partitions=1, replicationFactor=1)
+    scene.apply(cluster, scene.pool("fast", 1, 2, 3), topic)
+    scene.says("topic", "orders")
+    rotated = make_digest_acl("poolkeeper", "another-glass-9", all=True)
+    scene.protect("/config/topics/orders", rotated)
+    scene.patch("topic", "orders", config={"retention.ms": "900000000"})
+    scene.says("topic", "orders", "Configuring")
+    scene.wait(
+        lambda: "is not allowed" in scene.condition("cluster").get("message", ""),
+        "what is not allowed is said",
+        instead=lambda: scene.status("cluster"),
+    )
+    secret(name, {"username": "poolkeeper", "password": "not-yet-right-1"})
+    session = scene.node("/poolkeeper/holder")
+    scene.wait(lambda: scene.node("/poolkeeper/holder") != session, "the new Secret is tried")
+    secret(name, {"username": "poolkeeper", "password": "another-glass-9"})
+    scene.says("topic", "orders")
+    assert scene.config("orders") == {"retention.ms": "900000000"}

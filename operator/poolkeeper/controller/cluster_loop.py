@@ -176,7 +176,7 @@ class ClusterLoop:
             self._session = access.session()
             return self._session
 
-        return ClusterConnections(session, access.brokers, access.with_load)
+        return replace(access, session=session)
 
     def _request(self) -> str:
         """Return what a person asks for and was not answered; a watch may still show the last.

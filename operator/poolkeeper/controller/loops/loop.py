@@ -23,6 +23,7 @@ from poolkeeper.controller.loops.open_pass import (
     open_pass,
     with_brokers,
 )
+from poolkeeper.controller.loops.session_identity import SessionIdentity
 from poolkeeper.controller.loops.transfer_rate import TransferRate
 from poolkeeper.errors import (
     DamagedNode,
@@ -218,6 +219,7 @@ def _run_passes(config: LoopConfig) -> None:
     holding = _journal_for_run(config)
     declared = config.desired()
     trail = AuditTrail(config.emit, declared.cluster.name, "run")
+    identity = SessionIdentity(config.connections.identity)
     opened = open_pass(
         config.connections, declared, holding, config.planner, config.timed, config.pending, trail
     )
@@ -253,6 +255,9 @@ def _run_passes(config: LoopConfig) -> None:
             told = ToldPass(outcome, desired)
             with_link = replace(outcome, waits=(*outcome.waits, *link.waits()))
             config.report(pace.with_rate(with_link, time.monotonic()))
+            if identity.is_outdated(outcome):
+                logger.info("the session is opened again: it had other credentials")
+                return
             if outcome.progress is None:
                 config.stop.wait(rest_s(time.monotonic() - began_s))
             if outcome.state is not State.PROGRESSED:

@@ -120,6 +120,10 @@ class KubernetesSource:
         """List the namespaces."""
         return listing.namespaces(self.api)
 
+    def revision(self) -> int | None:
+        """Return the revision of the API server's store; None if it is no number."""
+        return self.api.revision(NAMESPACES)
+
     def try_watches(self) -> None:
         """Watch each kind that the cache holds for a moment; raises what a watch fails with."""
         for path in (NAMESPACES, *(p for kind in KINDS for p in listing.paths(kind, self.watched))):

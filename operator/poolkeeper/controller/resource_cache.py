@@ -69,49 +69,52 @@ class ResourceCache:
             self.changed.set()
 
     def compare(
-        self, kind: str, bodies: Iterable[Mapping[str, Any]], known_uids: Collection[str]
+        self, kind: str, bodies: Iterable[Mapping[str, Any]], known: Mapping[str, int]
     ) -> int:
         """Align one kind with a fresh list: add what is missing, drop what is gone; count both.
 
-        `known` are the uids that were cached before the list was requested. Resources cached since
-        then are not dropped. A resource cached in a later generation than the list's stays as it
-        is.
+        `known` are the generations by uid that were cached before the list was requested. Resources
+        cached since then are not dropped. A resource cached since then in a later generation than
+        the list's stays as it is. One that had a later generation before was restored.
         """
         with self._lock:
             before = dict(self._objects)
         read = (read_object(body, before.get(key_of(body))) for body in bodies)
         listed = {each.key: each for each in read}
         with self._lock:
-            gone = self._drop_unlisted(kind, listed.values(), set(known_uids))
-            missed = [each for key, each in listed.items() if self._is_newer(key, each)]
+            gone = self._drop_unlisted(kind, listed.values(), known)
+            missed = [each for key, each in listed.items() if self._is_newer(key, each, known)]
             self._objects.update((each.key, each) for each in missed)
         if gone or missed:
             self.changed.set()
         return gone + len(missed)
 
     def _drop_unlisted(
-        self, kind: str, listed: Collection[CustomResource], known_uids: Collection[str]
+        self, kind: str, listed: Collection[CustomResource], known: Mapping[str, int]
     ) -> int:
         shown = {each.uid for each in listed}
         gone = [
             key
             for key, each in self._objects.items()
-            if key.kind == kind and each.uid in known_uids and each.uid not in shown
+            if key.kind == kind and each.uid in known and each.uid not in shown
         ]
         for key in gone:
             del self._objects[key]
         return len(gone)
 
-    def _is_newer(self, key: ObjectKey, listed: CustomResource) -> bool:
+    def _is_newer(self, key: ObjectKey, listed: CustomResource, known: Mapping[str, int]) -> bool:
         old = self._objects.get(key)
         if old is None:
             return True
-        return old.uid == listed.uid and old.generation < listed.generation
+        was_restored = listed.generation < old.generation == known.get(old.uid)
+        return old.uid == listed.uid and (old.generation < listed.generation or was_restored)
 
-    def uids(self, kind: str) -> tuple[str, ...]:
-        """Return the uids of the cached resources of a kind."""
+    def generations(self, kind: str) -> Mapping[str, int]:
+        """Return the generations of the cached resources of a kind, by uid."""
         with self._lock:
-            return tuple(each.uid for key, each in self._objects.items() if key.kind == kind)
+            return {
+                each.uid: each.generation for key, each in self._objects.items() if key.kind == kind
+            }
 
     def contents(self) -> tuple[tuple[CustomResource, ...], Mapping[str, Labels]]:
         """Return a copy of the cache: the resources, and the labels by namespace."""

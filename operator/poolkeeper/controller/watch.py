@@ -15,6 +15,10 @@ the reason. Until a watch is allowed again, the cache is compared every ten seco
 is filled, an API server that is away does not make this process unready: another instance could
 only wait for it as well.
 
+An API server whose store was restored from a backup counts its revisions from an earlier one. A
+watch from a later one is open and tells nothing. So kopf is started anew when the revision is lower
+than it was.
+
 When kopf ends, one of its watchers may take its cancellation for a pause, if it is in the middle of
 a request. It goes on, without credentials, and kopf waits for it for ever. So what is left some
 seconds after kopf began to end is cancelled until it is gone.
@@ -72,6 +76,9 @@ class ApiSource(Protocol):
     def namespaces(self) -> Iterable[Mapping[str, Any]]:
         """List the namespaces."""
 
+    def revision(self) -> int | None:
+        """Return the revision of the API server's store; None if it is no number."""
+
     def try_watches(self) -> None:
         """Raise what a watch of resources or namespaces fails with."""
 
@@ -97,6 +104,7 @@ class ResourceWatch:
     _watch_failure: str = "starting"
     _compare_failure: str = ""
     _unserved_kinds: str = ""
+    _revision: int | None = None
     _threads: list[Thread] = field(default_factory=list)
 
     @property
@@ -224,11 +232,28 @@ class ResourceWatch:
             self._request_failed.set()
             raise
 
+    def _restart_if_restored(self) -> None:
+        """Start kopf anew if the store of the API server was restored from a backup.
+
+        A watch goes on from the revision that it has come to. It would tell nothing until the store
+        has come to that again.
+        """
+        before, self._revision = self._revision, self.source.revision()
+        if before is not None and self._revision is not None and self._revision < before:
+            logger.warning(
+                "the API server's data was restored from a backup (revision %d after %d):"
+                " everything is read again",
+                self._revision,
+                before,
+            )
+            self._kopf_stop.set()
+
     def _compare_all(self) -> None:
+        self._restart_if_restored()
         for namespace in self.source.namespaces():
             self.cache.put_namespace(namespace["metadata"]["name"], _labels(namespace))
         for kind in KINDS:
-            known = self.cache.uids(kind)
+            known = self.cache.generations(kind)
             missed = self.cache.compare(kind, self.source.bodies(kind), known)
             if missed and self.ready.is_set():
                 logger.info("the watch missed %d changes of %s", missed, KINDS[kind])

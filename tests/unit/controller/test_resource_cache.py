@@ -44,9 +44,9 @@ def declared() -> ResourceCache:
         pytest.param(lambda d: d.put_namespace("shop", {}), id="other labels"),
         pytest.param(lambda d: d.put_namespace("new", {}), id="another namespace"),
         pytest.param(lambda d: d.drop_namespace("shop"), id="a namespace is gone"),
-        pytest.param(lambda d: d.compare("ResourcePool", [], ["u1"]), id="a list lacks it"),
+        pytest.param(lambda d: d.compare("ResourcePool", [], {"u1": 1}), id="a list lacks it"),
         pytest.param(
-            lambda d: d.compare("ResourcePool", [pool(), pool("q", "u3")], ["u1"]),
+            lambda d: d.compare("ResourcePool", [pool(), pool("q", "u3")], {"u1": 1}),
             id="a list has more",
         ),
     ],
@@ -65,8 +65,8 @@ def test_these_wake(declared: ResourceCache, change: Callable[[ResourceCache], o
         pytest.param(lambda d: d.drop(ObjectKey("Topic", "a", "p"), "u1"), id="another is gone"),
         pytest.param(lambda d: d.put_namespace("shop", {"team": "a"}), id="the same labels"),
         pytest.param(lambda d: d.drop_namespace("other"), id="an unknown namespace is gone"),
-        pytest.param(lambda d: d.compare("ResourcePool", [pool()], ["u1"]), id="an equal list"),
-        pytest.param(lambda d: d.compare("Topic", [], ["u1"]), id="a list of another kind"),
+        pytest.param(lambda d: d.compare("ResourcePool", [pool()], {"u1": 1}), id="an equal list"),
+        pytest.param(lambda d: d.compare("Topic", [], {"u1": 1}), id="a list of another kind"),
     ],
 )
 def test_these_do_not(declared: ResourceCache, change: Callable[[ResourceCache], object]) -> None:
@@ -82,13 +82,23 @@ def test_a_status_is_known_all_the_same(declared: ResourceCache) -> None:
 def test_a_list_that_is_older_than_what_was_heard_changes_nothing(declared: ResourceCache) -> None:
     declared.put(pool(generation=3))
     declared.put(pool("new", "u9"))
-    assert declared.compare("ResourcePool", [pool(generation=2)], ["u1"]) == 0
+    assert declared.compare("ResourcePool", [pool(generation=2)], {"u1": 1}) == 0
     assert known(declared) == {"p": ("u1", 3), "new": ("u9", 1)}
+
+
+def test_a_list_that_is_older_than_what_was_known_before_it_is_of_a_restored_store(
+    declared: ResourceCache,
+) -> None:
+    declared.put(pool(generation=3))
+    assert declared.compare("ResourcePool", [pool(generation=2)], {"u1": 3}) == 1
+    assert known(declared) == {"p": ("u1", 2)}
 
 
 def test_a_list_tells_of_what_was_missed_and_counts_it(declared: ResourceCache) -> None:
     declared.put(pool("gone", "u2"))
-    found = declared.compare("ResourcePool", [pool(generation=2), pool("q", "u3")], ["u1", "u2"])
+    found = declared.compare(
+        "ResourcePool", [pool(generation=2), pool("q", "u3")], {"u1": 1, "u2": 1}
+    )
     assert found == 3
     assert known(declared) == {"p": ("u1", 2), "q": ("u3", 1)}
 
@@ -105,6 +115,6 @@ def test_a_topic_is_parsed_again_only_if_its_spec_is_another_one() -> None:
 
     first = spec_after(body())
     assert spec_after({**body(), "status": {"partitions": 3}}) is first
-    declared.compare("Topic", [body()], ())
+    declared.compare("Topic", [body()], {})
     assert spec_after(body()) is first
     assert spec_after(body(partitions=7)).partitions == 7, "whatever its generation"

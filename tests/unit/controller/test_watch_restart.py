@@ -26,6 +26,13 @@ HOLD_S = 60.0
 class Nothing:
     """An API server that is asked for lists and has nothing to list."""
 
+    def __init__(self) -> None:
+        self.now = 100
+
+    def revision(self) -> int:
+        self.now += 1
+        return self.now
+
     def missing(self) -> str:
         return ""
 
@@ -155,6 +162,32 @@ def test_watches_that_go_on_while_kopf_ends_keep_nobody_waiting() -> None:
                 return [each.name for each in objects] == ["new"]
 
             until(known, "kopf was started anew", 30)
+        finally:
+            served.healed.set()
+            watch.stop()
+
+
+def test_a_store_that_was_restored_is_read_again() -> None:
+    """A watch of a later revision than the store's is open, and tells nothing."""
+    served, source = Served(), Nothing()
+    with serving(served) as url:
+        login = lambda **_: kopf.ConnectionInfo(server=url, token="t")  # noqa: E731
+        watch = ResourceWatch(ResourceCache(), source, login=login)
+
+        def known() -> list[str]:
+            return [each.name for each in watch.cache.contents()[0]]
+
+        watch.start()
+        try:
+            until(lambda: served.watched == {"namespaces", *KINDS.values()}, "all is watched", 30)
+            body = topic("restored", "p", "shop")
+            served.topics.append({**body, "metadata": {**body["metadata"], "uid": "u1"}})
+            watch._relisted.set()
+            until(lambda: source.now > 101, "it has compared", 30)
+            assert known() == []
+            source.now = 50
+            watch._relisted.set()
+            until(lambda: known() == ["restored"], "everything was listed again", 30)
         finally:
             served.healed.set()
             watch.stop()

@@ -134,6 +134,16 @@ class Api:
             if not token:
                 return
 
+    def revision(self, path: str) -> int | None:
+        """Return the revision of the API server's store, by a list of a collection.
+
+        It only grows, unless the store was restored from a backup. None if it is no number.
+        """
+        answer = self._request("list", "GET", f"{path}?{urlencode({'limit': 1})}")
+        found = self._content(answer, f"listing {path}", path)
+        version = str((found.get("metadata") or {}).get("resourceVersion", ""))
+        return int(version) if version.isascii() and version.isdecimal() else None
+
     def try_watch(self, path: str) -> None:
         """Watch a collection for a second; raises what a watch of it fails with.
 

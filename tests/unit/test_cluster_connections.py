@@ -68,6 +68,20 @@ def test_a_secret_of_the_brokers_is_in_the_way_of_nothing_but_the_brokers(
         connections.brokers()
 
 
+@pytest.mark.parametrize("rotated", ["password", "tls.crt"])
+def test_a_session_would_be_somebody_else_once_its_secret_was_rotated(
+    tmp_path: Path, rotated: str
+) -> None:
+    secret = {"username": b"u", "password": b"p", "tls.crt": b"c", "tls.key": b"k"}
+    zookeeper = replace(SPEC.zookeeper, credentials_secret="zookeeper")
+    connector = ClusterConnector(lambda _: secret, tmp_path, 1, 1)
+    connections = connector.connections(replace(SPEC, zookeeper=zookeeper))
+    before = connections.identity()
+    assert connections.identity() == before
+    secret[rotated] = b"another"
+    assert connections.identity() != before
+
+
 def test_what_nobody_may_see_of_a_secret_is_masked_from_when_it_is_read() -> None:
     masked = Secrets()
     secret = {"username": b"kafka", "password": b"looking-glass-8\n", "scheme": b"sasl"} | SECRET

@@ -8,7 +8,7 @@ goes on. Then the Secret is looked at, from time to time.
 import time
 from collections.abc import Callable
 
-from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.errors import PoolkeeperError
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import has
@@ -37,5 +37,5 @@ class SessionIdentity:
         self._next_s = self._clock() + LOOK_EVERY_S
         try:
             return self._read() != self._own
-        except (Unavailable, Refused):
+        except PoolkeeperError:
             return False

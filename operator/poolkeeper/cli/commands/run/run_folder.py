@@ -231,6 +231,7 @@ class FolderWatch:
                 lambda: cluster_reading.open_session(self._target(name, found.desired)),
                 lambda: cluster_reading.brokers(self._target(name, found.desired)),
                 LoadHistory(lambda: found.desired.cluster.load),
+                lambda: self._target(name, found.desired).client.zookeeper,
             ),
             desired=lambda: found.desired,
             report=report,

@@ -187,8 +187,10 @@ def copied_rate(
 def ingest(moves: Sequence[tuple[Move, int]], cluster: Cluster) -> float | None:
     """Return the most that one broker must copy per second only to keep up; None if unknown.
 
-    `moves`: the moves in flight, each with the index of the list that it goes to. A leader sends to
-    every new replica, and a new replica receives what the partition receives.
+    `moves`: the moves of the request, each with the index of the list that it goes to. A leader
+    sends to every new replica, and a new replica receives what the partition receives. One that is
+    in sync counts as well: a throttle does not hold it back, but what it fetches is counted, and
+    leaves less to the others (`KafkaApis.handleFetchRequest`, `ReplicaFetcherThread`).
     """
     needed: dict[tuple[str, int], float] = {}
     for move, index in moves:
@@ -196,10 +198,11 @@ def ingest(moves: Sequence[tuple[Move, int]], cluster: Cluster) -> float | None:
         partition = None if topic is None else topic.partition(move.partition)
         if partition is None or partition.in_bytes_per_s is None:
             continue
-        added = set(move.path[index]) - set(move.path[index - 1]) - set(partition.isr or ())
-        sent = len(added) * partition.in_bytes_per_s
-        leader = -1 if partition.leader is None else partition.leader
-        needed["sends", leader] = needed.get(("sends", leader), 0) + sent
+        before, leader = move.path[index - 1], partition.leader
+        added = set(move.path[index]) - {*before, leader}
+        if leader in before:  # a new one is no throttled leader
+            sent = needed.get(("sends", leader), 0) + len(added) * partition.in_bytes_per_s
+            needed["sends", leader] = sent
         for broker in added:
             received = needed.get(("receives", broker), 0) + partition.in_bytes_per_s
             needed["receives", broker] = received

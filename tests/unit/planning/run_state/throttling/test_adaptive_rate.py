@@ -228,4 +228,11 @@ def test_what_the_copies_must_keep_up_with():
     both = [(move("t", 0, (1, 2), (3, 4)), 1), (move("t", 1, (2, 1), (2, 3)), 1)]
     assert adaptive_rate.ingest(both, seen) == 20.0
     assert adaptive_rate.ingest(both[1:], seen) == 3.0
+    arrived = cluster(
+        partition(0, 3, 4, leader=3, in_bytes_per_s=10.0),
+        partition(1, 2, 1, 3, leader=2, in_bytes_per_s=3.0),
+    )
+    assert adaptive_rate.ingest(both, arrived) == 10.0
+    both[1] = (move("t", 1, (2, 1), (2, 4)), 1)
+    assert adaptive_rate.ingest(both, arrived) == 13.0
     assert adaptive_rate.ingest(both, cluster(partition(0, 1, 2), partition(1, 2, 1))) is None

@@ -16,6 +16,8 @@ from simulation.executors import Executor, converged
 from simulation.returning import (
     ALLOWED,
     FIRST,
+    LISTS,
+    MB,
     RUN,
     VERSIONS,
     WITH_API,
@@ -55,6 +57,33 @@ def test_a_target_that_heal_counts_as_gone_is_dropped(kafka: str) -> None:
     executor.finish()
     assert_lawful(cluster)
     assert all(5 not in ids for ids in cluster.replicas("t").values())
+
+
+@pytest.mark.parametrize("given_up", ["heal", "drain"])
+@pytest.mark.parametrize("kafka", VERSIONS)
+def test_a_replica_that_a_move_keeps_and_that_is_gone_keeps_no_run_back(
+    kafka: str, given_up: str
+) -> None:
+    """Broker 1 stays where it is when it dies: no controller ends a move without it."""
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
+    cluster.start(first=4)
+    cluster.create_topic("t", *LISTS)
+    for partition in range(4):
+        cluster.simulation.set_size("t", partition, 20 * MB)
+    executor = Executor(cluster, desired(ALLOWED, 1, 3, 4), at_rest=in_flight)
+    executor.brokers = AskedBrokers(cluster)
+    executor.finish()
+    assert any(1 in ids and 2 in ids for ids in cluster.replicas("t").values())
+    cluster.simulation.kill(1)
+    cluster.clock.advance(8_000)
+    heal = Heal(enabled=True, after_s=60, max_brokers=1)
+    drained = desired(ALLOWED, 1, 3, 4, drain=(1,))
+    executor.desired = drained if given_up == "drain" else desired(ALLOWED, 1, 3, 4, heal=heal)
+    executor.at_rest = converged
+    executor.finish()
+    cluster.settle()
+    assert all(set(ids) == {3, 4} for ids in cluster.replicas("t").values())
+    assert not cluster.exists(RUN)
 
 
 @pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])

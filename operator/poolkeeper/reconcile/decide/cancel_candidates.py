@@ -107,9 +107,13 @@ def _are_sources_given_up(at: RunSituation, m: int, index: int) -> bool:
 
 
 def dead_targets(at: RunSituation, m: int, index: int) -> set[int]:
-    """Return the brokers that a move adds and that are not live."""
-    path = at.plan.moves[m].path
-    return set(path[index]) - set(path[index - 1]) - set(at.view.cluster.brokers)
+    """Return the brokers of a move's target that are not live, which keep it from arriving.
+
+    Those that it keeps are among them, unless they are sources that it lost.
+    """
+    origin, target = at.plan.moves[m].path[index - 1 : index + 1]
+    sources = set(origin) & set(lost_sources(at, m, index))
+    return set(target) - set(at.view.cluster.brokers) - sources
 
 
 def _given_up(move: Move, dead: Collection[int], desired: Desired, gone: Collection[int]) -> bool:

@@ -146,6 +146,29 @@ def test_a_broker_that_restarts_in_mid_copy_goes_on_and_so_does_the_run(kafka: s
     assert len(partitions) == len(set(partitions)), "nothing was asked for twice"
 
 
+def test_what_moved_stays_done_while_its_broker_is_away() -> None:
+    case = Case()
+    there = case.in_d0
+
+    def die() -> None:
+        case.cluster.simulation.kill(1)
+        case.cluster.clock.after(60_000, lambda: case.cluster.simulation.start_broker(1))
+
+    case.when(lambda: case.copying() and case.in_d0 < there - 1, die)
+    case.executor.finish()
+    told = [outcome.progress for outcome in case.executor.seen if outcome.progress is not None]
+    done = [progress.moves_done for progress in told]
+    assert done == sorted(done)
+    away = {
+        len(wait.partitions)
+        for outcome in case.executor.seen
+        for wait in outcome.waits
+        if wait.reason is WaitReason.LOG_DIRS_BROKER_NOT_LIVE
+    }
+    assert away
+    assert max(away) < there, "what is done is not waited for"
+
+
 def test_a_broker_that_never_comes_back_keeps_nobody_once_it_is_drained() -> None:
     case = Case()
     case.when(case.copying, lambda: case.cluster.simulation.kill(1))
@@ -316,3 +339,12 @@ def test_an_adaptive_rate_rises_while_all_replicas_keep_up_and_is_taken_off() ->
     assert known == sorted(known)
     assert known[-1] > 2 * known[0]
     case.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("pause_s", [1.0, 5.0, 20.0])
+def test_a_rate_that_is_adapted_is_not_taken_for_one_that_somebody_removed(pause_s: float) -> None:
+    case = Case(change=_adaptive)
+    case.executor.pause_s = lambda: pause_s
+    case.executor.finish()
+    assert case.in_d0 == 0
+    assert not list(of_kind(case.executor.seen, ActionKind.THROTTLES_PUT_BACK))

@@ -250,15 +250,12 @@ class PassMemory:
     def note_copies(self, progress: tuple[CopyProgress, ...]) -> None:
         """Record the progress of the run's moves between log directories.
 
-        A broker that does not answer for a moment has not lost what it copied.
+        A broker that does not answer for a moment has not lost what it copied, and what is done is
+        done.
         """
-        known = self.copies.progress
-        unknown = (CopyState.UNKNOWN, CopyState.AWAY)
+        known = self.copies.progress or progress
         self.copies.progress = tuple(
-            now._replace(copied_bytes=known[n].copied_bytes)
-            if known and now.state in unknown
-            else now
-            for n, now in enumerate(progress)
+            _last_known(before, now) for before, now in zip(known, progress, strict=True)
         )
 
     def forget_run(self) -> None:
@@ -276,6 +273,15 @@ class PassMemory:
         self.copies = CopyMemory()
         self.electing_since_ms = None
         self.overdue = {}
+
+
+def _last_known(before: CopyProgress, now: CopyProgress) -> CopyProgress:
+    """How far a move between log directories is, by the look before where its broker is silent."""
+    if now.state not in (CopyState.UNKNOWN, CopyState.AWAY):
+        return now
+    if before.state is CopyState.DONE:
+        return before
+    return now._replace(copied_bytes=before.copied_bytes)
 
 
 Timed = Callable[[str], AbstractContextManager[None]]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.text import size
-from poolkeeper.wording.pieces import between_log_dirs, few_of, joined
+from poolkeeper.wording.pieces import are, between_log_dirs, few_of, joined
 
 _R = WaitReason
 
@@ -51,14 +51,16 @@ LOG_DIRS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.LOG_DIRS_UNKNOWN: lambda wait: (
         f"broker {joined(wait.brokers)} does not report its log directories"
     ),
-    _R.REPLICA_COPYING: lambda wait: f"{few_of(wait.partitions)} is being copied to {wait.path}",
+    _R.REPLICA_COPYING: lambda wait: (
+        f"{few_of(wait.partitions)} {are(wait.partitions)} being copied to {wait.path}"
+    ),
     _R.LOG_DIR_MOVES_IN_FLIGHT: lambda wait: (
         f"{between_log_dirs(wait.count)} in flight, {wait.of} to go"
     ),
     _R.LOG_DIR_MOVES_RETURNING: lambda wait: f"{between_log_dirs(wait.count)} are being cancelled",
     _R.LOG_DIRS_BROKER_NOT_LIVE: lambda wait: (
-        f"broker {joined(wait.brokers)} is not live; {few_of(wait.partitions)} is to move between"
-        " its log directories: start it, or drain it"
+        f"broker {joined(wait.brokers)} is not live; {few_of(wait.partitions)}"
+        f" {are(wait.partitions)} to move between its log directories: start it, or drain it"
     ),
     _R.LOG_DIR_MOVE_REFUSED: lambda wait: (
         f"broker {joined(wait.brokers)} does not move {few_of(wait.partitions)}: {wait.detail}"

@@ -111,7 +111,9 @@ def _watch(at: RunSituation, more: tuple[Wait, ...] = ()) -> MoveLogDirs | Missi
     if flying and throttle_rate.is_look_due(at) and at.view.signals is None:
         return MissingInput.RATE_SIGNALS
     checked_ms, changing = at.throttles.checked_ms, len(at.run.rates) > 1
-    due = flying and not changing and at.now_ms - checked_ms >= CHECK_EVERY_MS
+    throttle = throttle_rate.change_in_flight(at) if at.document.throttled else None
+    stays = not changing and (throttle is None or throttle.rates is None)
+    due = flying and stays and at.now_ms - checked_ms >= CHECK_EVERY_MS
     check = at.document.throttled and due
     named = waits_of(_steps(at), at.view.copies)
     waits = (*named, *more, *(waits_for_throttles(at) if flying else ()))
@@ -119,7 +121,7 @@ def _watch(at: RunSituation, more: tuple[Wait, ...] = ()) -> MoveLogDirs | Missi
         waits=waits,
         check=check,
         keep=at.throttles.keeps,
-        throttle=throttle_rate.change_in_flight(at) if at.document.throttled else None,
+        throttle=throttle,
     )
 
 

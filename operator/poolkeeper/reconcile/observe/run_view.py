@@ -31,6 +31,7 @@ from poolkeeper.planning.run_state.gates.disks import (
     SeenDisks,
     TargetDisks,
     leaders_to_ask,
+    live_ms_of,
     still_ms_of,
 )
 from poolkeeper.planning.run_state.progress.log_dir_copies import (
@@ -286,7 +287,8 @@ def _look_at_disks(context: PassContext, run: Run, plan: Plan, cluster: Cluster)
     leaders = leaders_to_ask(steps, cluster, now_ms - run.requested_ms)
     told = context.brokers.told_replicas(leaders, DISKS_DEADLINE_S) if leaders else {}
     found = target_disks(run, plan, logs, now_ms, told)
-    return SeenDisks(now_ms, replace(found, still_ms=still_ms_of(seen, found.copied, now_ms)))
+    still_ms, live_ms = still_ms_of(seen, found.copied, now_ms), live_ms_of(seen, logs, now_ms)
+    return SeenDisks(now_ms, replace(found, still_ms=still_ms, live_ms=live_ms))
 
 
 def target_disks(

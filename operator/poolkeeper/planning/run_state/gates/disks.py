@@ -37,8 +37,9 @@ class TargetDisks:
 
     `copied`: the bytes of the replicas in directories that work. `still_ms`: for how long these
     have been the same, as far as this process saw. `age_ms`: how long ago the stage had been
-    requested when they were asked. `told`: what leaders know of the replicas, asked only once the
-    stage has lasted.
+    requested when they were asked. `live_ms`: for how long each broker has answered, as far as this
+    process saw; None for one that looks once. `told`: what leaders know of the replicas, asked only
+    once the stage has lasted.
     """
 
     log_dirs: Mapping[int, Mapping[str, LogDir]] = field(default_factory=dict)
@@ -47,6 +48,16 @@ class TargetDisks:
     age_ms: int = 0
     told: ToldReplicas = field(default_factory=dict)
     still_ms: Mapping[Copy, int] = field(default_factory=dict)
+    live_ms: Mapping[int, int] | None = None
+
+    def had_ms(self, broker: int) -> int:
+        """Return for how long a broker could have begun: since the request, and since it is there.
+
+        A broker that has just come back makes its logs once the controller tells it.
+        """
+        return (
+            self.age_ms if self.live_ms is None else min(self.age_ms, self.live_ms.get(broker, 0))
+        )
 
 
 NOT_LOOKED = TargetDisks()
@@ -82,7 +93,8 @@ def waits_in_flight(
         failed = disks.failed.get(broker, {})
         if lacking:
             found += failed_dirs(broker, failed, lacking)
-        if lacking and not failed and broker in disks.log_dirs and disks.age_ms >= NOT_BEGUN_MS:
+        had_time = broker in disks.log_dirs and disks.had_ms(broker) >= NOT_BEGUN_MS
+        if lacking and not failed and had_time:
             found.append(Wait(WaitReason.COPY_NOT_BEGUN, brokers=(broker,), partitions=lacking))
         if still := _still_copies(broker, sizes, cluster, disks):
             found.append(Wait(WaitReason.COPY_STANDS_STILL, brokers=(broker,), partitions=still))
@@ -108,9 +120,8 @@ def _still_copies(
 
     def is_still(name: TopicPartition) -> bool:
         copy = name, broker
-        # A process that has just begun knows of no time but that of the request.
         known_ms = disks.still_ms.get(copy, 0)
-        return (disks.age_ms if disks.copied[copy] == 0 else known_ms) >= STILL_MS
+        return (disks.had_ms(broker) if disks.copied[copy] == 0 else known_ms) >= STILL_MS
 
     if not all(map(is_still, held)):
         return ()
@@ -130,6 +141,16 @@ def still_ms_of(seen: SeenDisks, copied: Mapping[Copy, int], now_ms: int) -> dic
         if before.copied.get(copy) == size
         else 0
         for copy, size in copied.items()
+    }
+
+
+def live_ms_of(seen: SeenDisks, brokers: Iterable[int], now_ms: int) -> dict[int, int]:
+    """Return for how long each of the brokers has answered; `seen`: the look before."""
+    before = seen.disks
+    known = before.live_ms or {}
+    return {
+        id_: known.get(id_, 0) + now_ms - seen.at_ms if id_ in before.log_dirs else 0
+        for id_ in brokers
     }
 
 

@@ -12,7 +12,7 @@ from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Capacity
 from poolkeeper.model.topology import Broker, LogDir, Partition, TopicPartition
 from poolkeeper.planning.run_state.gates import disks
-from poolkeeper.planning.run_state.gates.disks import TargetDisks
+from poolkeeper.planning.run_state.gates.disks import SeenDisks, TargetDisks
 from poolkeeper.planning.run_state.progress.move_progress import classify
 
 T0 = TopicPartition("t", 0)
@@ -61,6 +61,26 @@ R = WaitReason
         ),
         pytest.param(
             TargetDisks(EMPTY, age_ms=disks.NOT_BEGUN_MS - 1), (), id="it-may-still-begin"
+        ),
+        pytest.param(
+            TargetDisks(EMPTY, age_ms=disks.NOT_BEGUN_MS, live_ms={3: disks.NOT_BEGUN_MS, 4: 0}),
+            (Wait(R.COPY_NOT_BEGUN, brokers=(3,), partitions=(T0,)),),
+            id="a-live-broker-that-has-ignored-it-since",
+        ),
+        pytest.param(
+            TargetDisks(EMPTY, age_ms=disks.STILL_MS, live_ms={3: disks.NOT_BEGUN_MS - 1}),
+            (),
+            id="a-broker-that-has-just-come-back",
+        ),
+        pytest.param(
+            TargetDisks(
+                EMPTY,
+                copied={(T0, 3): 0},
+                age_ms=disks.STILL_MS,
+                live_ms={3: disks.STILL_MS - 1},
+            ),
+            (),
+            id="one-that-has-had-nothing-since-it-came-back",
         ),
         pytest.param(
             TargetDisks(EMPTY, copied={(T0, 3): 0}, age_ms=disks.NOT_BEGUN_MS),
@@ -185,3 +205,13 @@ def test_for_how_long_copies_hold_the_same() -> None:
     assert still == {(T0, 3): 15_000, (T0, 4): 0, (T0, 5): 0}
     second = disks.SeenDisks(16_000, TargetDisks(copied=copies, still_ms=still))
     assert disks.still_ms_of(second, copies, 31_000) == {(T0, 3): 30_000, (T0, 4): 15_000}
+
+
+def test_how_long_a_broker_has_answered_counts_from_the_look_at_which_it_did_again() -> None:
+    first = disks.live_ms_of(SeenDisks(), (3, 4), 1_000_000)
+    assert first == {3: 0, 4: 0}
+    seen = SeenDisks(1_000_000, TargetDisks({3: {}, 4: {}}, live_ms=first))
+    second = disks.live_ms_of(seen, (3,), 1_010_000)
+    assert second == {3: 10_000}
+    seen = SeenDisks(1_010_000, TargetDisks({3: {}}, live_ms=second))
+    assert disks.live_ms_of(seen, (3, 4), 1_030_000) == {3: 30_000, 4: 0}

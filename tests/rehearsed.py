@@ -15,7 +15,9 @@ SETTINGS = Settings()
 FIXED = Execution(throttle=Throttle(ThrottleMode.FIXED, 50 * MIB))
 
 
-def seven(rate: float = 0.0, partitions: int = 24, **fields: object) -> Cluster:
+def seven(
+    rate: float = 0.0, partitions: int = 24, kafka_version: str = "3.9", **fields: object
+) -> Cluster:
     """Topic `orders` of 2 GiB a partition on brokers 1 to 6; broker 7 is new and empty."""
     dirs = {"/d1": LogDir(100 * GIB, 70 * GIB)}
     brokers = [Broker(id_, "abc"[id_ % 3], log_dirs=dirs) for id_ in range(1, 8)]
@@ -25,7 +27,9 @@ def seven(rate: float = 0.0, partitions: int = 24, **fields: object) -> Cluster:
         "orders", *lists, size_bytes=2 * GIB, in_bytes_per_s=rate, config=config, **fields
     )
     placed = tuple(p._replace(log_dirs=dict.fromkeys(p.replicas, "/d1")) for p in orders.partitions)
-    return cluster(brokers, replace(orders, partitions=placed), kafka_version="3.9", id="abc")
+    return cluster(
+        brokers, replace(orders, partitions=placed), kafka_version=kafka_version, id="abc"
+    )
 
 
 def wanted(execution: Execution = FIXED, **pool: object) -> Desired:

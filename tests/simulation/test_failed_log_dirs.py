@@ -122,3 +122,30 @@ def test_more_failures_than_heal_bounds_are_left_to_a_person() -> None:
     assert len(told) == 2
     assert all("raise spec.heal.maxBrokers of the KafkaCluster to 2" in each for each in told)
     assert failure.out_of_sync() > 0
+
+
+@pytest.mark.parametrize(
+    ("kafka", "failed"),
+    [
+        pytest.param(NEWEST, (0, 1), id="its-last-one"),
+        pytest.param("0.11.0.3", (0,), id="any-one-before-1.0"),
+    ],
+)
+def test_a_broker_that_cannot_go_on_without_a_directory_shuts_down(
+    kafka: str, failed: tuple[int, ...]
+) -> None:
+    cluster = SimulatedCluster(SimulationSpec(spread(3), kafka=kafka))
+    cluster.start(first=3)
+    cluster.create_topic("t", [1, 2], [2, 1])
+    simulation = cluster.simulation
+    for index in failed:
+        assert simulation.brokers[1].alive
+        simulation.fail_log_dir(1, index)
+    assert not simulation.brokers[1].alive
+    gone = cluster.clock.run_until(lambda: not cluster.exists("/brokers/ids/1"), 10_000)
+    assert gone
+    simulation.start_broker(1)
+    assert not simulation.brokers[1].alive
+    simulation.brokers[1].disk.replace_failed()
+    simulation.start_broker(1)
+    assert cluster.clock.run_until(lambda: len(cluster.state("t", 0)[1]) == 2, 60_000)

@@ -52,6 +52,19 @@ def test_a_target_that_never_comes_back_needs_a_person():
     assert "broker 7 is not live" in found.reason
 
 
+def test_a_target_whose_only_directory_fails_shuts_down_and_needs_a_person():
+    found = struck("disk=7:/d1@40%")
+    assert found.end is End.NEVER_ENDS
+    assert "broker 7 is not live" in found.reason
+    assert found.faults[0].person[0] == "replace /d1 of broker 7, and restart the broker"
+
+
+def test_two_brokers_of_a_rack_are_waited_for_once():
+    found = struck("rack=c@30%,for=10m", partitions=24)
+    waits = {wait.reason: wait.seconds for wait in found.waits}
+    assert waits["BrokerNotLive"] == pytest.approx(600, abs=60)
+
+
 def test_what_the_fault_alone_does_to_min_isr_is_not_our_doing():
     found = struck("broker=1@40%,for=1m", "broker=2@40%,for=1m")
     assert {b.cause for b in found.below_min_isr} == {Cause.FAULT}

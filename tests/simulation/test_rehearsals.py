@@ -54,6 +54,13 @@ def test_it_ends_and_takes_what_the_plan_predicts_and_the_throttle_s_settling():
     assert 5 < beside_s < 5 + 10 * len(found.stages)
 
 
+@pytest.mark.parametrize("kafka", ["1.0", "2.2", "2.3.1", "2.4", "3.9"])
+def test_replicas_that_arrive_are_not_out_of_sync(kafka):
+    found = subject(kafka_version=kafka).rehearse(SETTINGS)
+    assert (found.end, found.out_of_sync_max) == (End.FINISHED, 0)
+    assert not any(found.series.out_of_sync)
+
+
 def test_short_stages_after_a_long_one_take_no_longer_for_that():
     seen = seven(partitions=240)
     parts = seen.topics["orders"].partitions

@@ -155,7 +155,7 @@ class Driver(Executor):
             self.recorder.tell(action.kind.value, wording.sentence(action))
         if outcome.did or any(w.reason is WaitReason.OUTSIDE_WINDOW for w in outcome.waits):
             self._lively_s = now_s
-        for wait in outcome.waits:
+        for wait in {wait.reason: wait for wait in outcome.waits}.values():
             known = self.waited.setdefault(
                 wait.reason.value, Waiting(now_s, wording.sentence(wait))
             )

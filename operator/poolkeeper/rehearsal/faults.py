@@ -1,10 +1,10 @@
 """What the faults of a rehearsal do to the copy, each at its time.
 
 A broker, or all of a rack, is killed, and started again after `lasts_s` with what came meanwhile
-missing. A directory fails and stays failed. A slow broker has less network for a while. The
-controller resigns, and another broker is elected. ZooKeeper answers nobody for a while: brokers
-neither read nor write there, and our session is lost. Poolkeeper is killed at its next call, and
-somebody starts it again.
+missing. A directory fails and stays failed; a broker shuts down when its last one fails. A slow
+broker has less network for a while. The controller resigns, and another broker is elected.
+ZooKeeper answers nobody for a while: brokers neither read nor write there, and our session is lost.
+Poolkeeper is killed at its next call, and somebody starts it again.
 """
 
 from collections.abc import Callable

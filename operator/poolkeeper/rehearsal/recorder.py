@@ -38,6 +38,8 @@ class Watched:
     ingest: float
     leader: int
     isr: tuple[int, ...]
+    arriving: frozenset[int] = frozenset()
+    """Replicas that were requested and have not been in sync since."""
     since_s: float = 0.0
     cause: Cause | None = None
     """Why it is below its min.insync.replicas; None: it is not."""
@@ -173,6 +175,10 @@ class Recorder:
     def _requested(self, data: bytes) -> None:
         entries = codecs.decode_request(self._simulation.profile, data)
         self.requests.append((self.now_s(), tuple(sorted((t, p) for t, p in entries))))
+        for tp, target in entries.items():
+            each = self._watched.get(tp)
+            if each is not None:
+                each.arriving = frozenset(target) - frozenset(each.isr)
 
     def tell(self, kind: str, text: str) -> None:
         """Record an event, as words of a kind."""
@@ -189,6 +195,7 @@ class Recorder:
             self.leader_changes += state.leader != each.leader
             self.arrived += len(set(state.isr) - set(each.isr))
         each.leader, each.isr = state.leader, state.isr
+        each.arriving -= frozenset(state.isr)
         if self._recording:
             self._carry(each, 1)
             self._judge(tp, each)
@@ -238,9 +245,14 @@ class Recorder:
         return Cause.FAULT if len(left) < each.min_isr else Cause.OWN
 
     def _origin(self, tp: Tp, each: Watched) -> tuple[int, ...]:
-        """The replicas that should be in sync: those of the assignment that are not arriving."""
+        """The replicas that should be in sync: those of the assignment that are not arriving.
+
+        Up to 2.3 an assignment does not tell which are.
+        """
         known = self._simulation.assignment(tp)
-        return each.before if known is None else known.origin if known.moving else known.replicas
+        if known is None:
+            return each.before
+        return known.origin if known.moving else tuple(set(known.replicas) - each.arriving)
 
     # At the end
 

@@ -98,7 +98,13 @@ class Simulation:
             self.start_broker(id_)
 
     def start_broker(self, id_: int) -> None:
-        """Start a broker that does not run; its disk is as it was, and lacks what came since."""
+        """Start a broker that does not run; its disk is as it was, and lacks what came since.
+
+        One whose log directories have failed ends at once, and stays down.
+        """
+        if not self._outlives(self.brokers[id_].disk):
+            self.world.note(f"broker {id_} does not start: its log directories failed")
+            return
         down_ms = self._down_ms.pop(id_, None)
         if down_ms is not None:
             disk, down_s = self.brokers[id_].disk, (self.world.clock.now_ms() - down_ms) / 1000
@@ -231,15 +237,23 @@ class Simulation:
         return ""
 
     def fail_log_dir(self, id_: int, index: int) -> None:
-        """Let a log directory of a broker fail; the broker lives on without it."""
+        """Let a log directory of a broker fail; the broker lives on if it can without it."""
         self.transfers.settle()
         broker = self.brokers[id_]
         lost = broker.disk.fail(index)
         broker.log_dir_failed(lost)
+        if not self._outlives(broker.disk):
+            if broker.alive:
+                self.kill(id_)
+            return
         term = self._term()
         if term is not None:
             term.post(lambda: elections.take_offline(term, id_, lost))
         self.transfers.changed()
+
+    def _outlives(self, disk: Disk) -> bool:
+        """Whether a broker with that disk runs: one without a working directory shuts down."""
+        return not disk.failed or (self.profile.outlives_log_dirs and disk.works)
 
     def log_dirs(self, id_: int) -> list[dict[str, Any]]:
         """Return what a broker answers when it is asked for its log directories."""

@@ -73,6 +73,11 @@ class Profile:
         return self.version >= (2, 7)
 
     @property
+    def outlives_log_dirs(self) -> bool:
+        """Whether a broker goes on without a log directory that failed, while it has others."""
+        return self.version >= (1, 0)
+
+    @property
     def has_topic_ids(self) -> bool:
         """Whether topics get an id."""
         return self.version >= (2, 8)

@@ -4,8 +4,9 @@ What is here survives the death of the broker, and its memory does not know of i
 was moved away meanwhile stays as a stray, and a copy between directories goes on where it was.
 
 A directory that fails takes its logs with it, and copies from it and to it; the broker goes on with
-the others. The replicas of a failed directory are *offline*: they are not made anew, not moved, and
-cannot be brought back from another broker, until the directory is there again.
+the others, and ends with the last. The replicas of a failed directory are *offline*: they are not
+made anew, not moved, and cannot be brought back from another broker, until the directory is there
+again.
 """
 
 from collections.abc import Callable
@@ -107,6 +108,11 @@ class Disk:
         for tp in [tp for tp in self.moving if self.logs[tp].future == directory]:
             self.cancel_move(tp)
         return lost
+
+    @property
+    def works(self) -> bool:
+        """Whether a directory is left that has not failed."""
+        return len(self.failed) < len(self.directories)
 
     def replace_failed(self) -> None:
         """Put empty directories in the place of failed ones."""

@@ -13,6 +13,7 @@ from poolkeeper.sandbox.simulation.broker.throttles import (
     LEADER_RATE,
     LEADER_REPLICAS,
 )
+from poolkeeper.sandbox.simulation.codecs import Tp
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode
 
 MB = 1_000_000
@@ -77,6 +78,15 @@ def test_a_new_topic_gets_its_id_before_its_states(kafka: str) -> None:
     assert cluster.state("t") == (2, [2, 1], 0)
     body = cluster.read("/brokers/topics/t")
     assert (len(body.get("topic_id", "")), "x" in body) == (22 * ids, not ids)
+
+
+@ERAS
+def test_who_is_no_replica_any_more_does_not_join_the_isr(kafka: str) -> None:
+    cluster = cluster_of(kafka)
+    cluster.create_topic("t", [1, 2])
+    cluster.simulation.brokers[1].isr_expansion.caught_up(Tp("t", 0), 3)
+    cluster.clock.advance(5_000)
+    assert cluster.state("t", 0)[:2] == (1, [1, 2])
 
 
 def test_a_topic_with_an_id_keeps_it_and_its_node() -> None:

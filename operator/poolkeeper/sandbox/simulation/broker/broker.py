@@ -271,6 +271,11 @@ class SimulatedBroker:
         role = self.roles.get(tp)
         return None if role is None else role.state
 
+    def is_replica(self, tp: Tp, broker: int) -> bool:
+        """Whether a broker is among the replicas that it was last told of."""
+        role = self.roles.get(tp)
+        return role is not None and broker in role.replicas
+
     def isr_written(self, tp: Tp, state: PartitionState) -> None:
         """Act on the ISR that it wrote."""
         self.take_role(tp, ReplicaRole(state, self.roles[tp].replicas))

@@ -41,6 +41,10 @@ class LeadingBroker(Protocol):
         """Return the state that it was last told, or wrote."""
         ...
 
+    def is_replica(self, tp: Tp, broker: int) -> bool:
+        """Whether a broker is among the replicas that it was last told of."""
+        ...
+
     def isr_written(self, tp: Tp, state: PartitionState) -> None:
         """Act on the ISR that it wrote."""
         ...
@@ -89,7 +93,7 @@ class IsrExpansion:
             return
         state = codecs.decode_state(found[0], found[1].version)
         told = (state.leader, state.leader_epoch) == (self._broker.id, known.leader_epoch)
-        if not told or replica in state.isr:
+        if not told or replica in state.isr or not self._broker.is_replica(tp, replica):
             return
         after = codecs.joined(state, replica, known.controller_epoch)
         write = WriteNode(state_path(tp), codecs.encode_state(after), state.version)

@@ -12,7 +12,7 @@ from builders import GIB, MIB
 from laws import examples
 from poolkeeper.cli.commands.plans.plan import audited_plan
 from poolkeeper.cli.output.plans import rehearsal_text
-from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
+from poolkeeper.model.specs import Execution, Throttle, ThrottleMode, Window
 from poolkeeper.model.topology import LogDir
 from poolkeeper.rehearsal.cluster_copy.loading import THROTTLED_PART
 from poolkeeper.rehearsal.results import document
@@ -59,6 +59,17 @@ def test_replicas_that_arrive_are_not_out_of_sync(kafka):
     found = subject(kafka_version=kafka).rehearse(SETTINGS)
     assert (found.end, found.out_of_sync_max) == (End.FINISHED, 0)
     assert not any(found.series.out_of_sync)
+
+
+def test_a_run_begins_when_its_window_opens():
+    opens_s = 20 * 3600.0
+    midnight_ms = SETTINGS.begin_ms // 86_400_000 * 86_400_000
+    windows = (Window("0 20 * * *", 3600),)
+    settings = replace(SETTINGS, begin_ms=midnight_ms)
+    found = subject(execution=replace(FIXED, windows=windows)).rehearse(settings)
+    assert found.end is End.FINISHED
+    settled_s = opens_s + 5
+    assert found.stages[0].begin_s == pytest.approx(settled_s, abs=2)
 
 
 def test_short_stages_after_a_long_one_take_no_longer_for_that():

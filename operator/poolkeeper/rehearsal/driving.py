@@ -4,11 +4,13 @@ A loop over a real cluster looks every second, and at each sign of news. Here no
 between two events of the simulation, so the looks are spaced out while a request is in flight: from
 `first_pause_s` up to `longest_pause_s`. The end of a request, a broker that comes or goes and a new
 controller end a pause at once. Where a look could change nothing, because no fault is to come and
-the throttle is not adapted, it is `calm_pause_s` until the next one.
+the throttle is not adapted, it is `calm_pause_s` until the next one. While no window is open the
+next look is when one opens.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from poolkeeper import wording
@@ -19,6 +21,8 @@ from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.specs import Window
+from poolkeeper.planning.run_state.gates import windows
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.executor import Executor, NeverEnds
 from poolkeeper.rehearsal.recorder import Recorder
@@ -188,6 +192,9 @@ class Driver(Executor):
         if progress is not None and progress.phase is Phase.THROTTLING:
             return PAUSE_S / 5
         waits = {wait.reason for wait in self.last.waits} if self.last is not None else ()
+        if waits == {WaitReason.OUTSIDE_WINDOW}:
+            declared = self.desired.cluster.execution.windows
+            return until_window_s(declared, self.cluster.clock.now_ms())
         calm = self.calm_pause_s if waits == {WaitReason.STAGE_IN_FLIGHT} else 0.0
         return max(self._pause_s, calm)
 
@@ -198,6 +205,13 @@ class Driver(Executor):
             raise NeverEnds(f"no replica arrived for {quiet}")
         if now_s > self.longest_s:
             raise NeverEnds(f"the run is not done after {duration(now_s)}")
+
+
+def until_window_s(declared: Sequence[Window], now_ms: int) -> float:
+    """Return the time until the next window opens: nothing but news begins anything before."""
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    opening = windows.opening_time(declared, now)
+    return max(PAUSE_S, (opening - now).total_seconds())
 
 
 def error_message(error: PoolkeeperError) -> str:

@@ -29,7 +29,12 @@ def _is_open(window: Window, now: datetime) -> bool:
 
 def next_opening(windows: Sequence[Window], now: datetime) -> str:
     """Return when the next window opens, as a person reads it."""
+    return opening_time(windows, now).strftime("%Y-%m-%d %H:%M %Z")
+
+
+def opening_time(windows: Sequence[Window], now: datetime) -> datetime:
+    """Return when the next window opens, in its time zone."""
     openings: list[datetime] = [
         next(CronSim(window.cron, now.astimezone(ZoneInfo(window.time_zone)))) for window in windows
     ]
-    return min(openings).strftime("%Y-%m-%d %H:%M %Z")
+    return min(openings)

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Heal
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SESSION_MS, SimulatedCluster
@@ -149,3 +151,19 @@ def test_a_broker_that_cannot_go_on_without_a_directory_shuts_down(
     simulation.brokers[1].disk.replace_failed()
     simulation.start_broker(1)
     assert cluster.clock.run_until(lambda: len(cluster.state("t", 0)[1]) == 2, 60_000)
+
+
+def test_a_run_names_the_failed_directory_of_a_replica_that_its_moves_keep() -> None:
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=NEWEST))
+    cluster.start(first=4)
+    cluster.create_topic("t", *[[1, 2]] * 4)
+    for partition in range(4):
+        cluster.simulation.set_size("t", partition, 20 * MB)
+    asked = AskedBrokers(cluster, tells_logs=True)
+    wanted = Wanted((1, 3, 4), 4, 2, THROTTLED).desired()
+    executor = Executor(cluster, wanted, brokers=asked, enrich=asked.enrich)
+    executor.at_rest = lambda outcome: has(outcome.waits, WaitReason.STAGE_IN_FLIGHT)
+    executor.finish()
+    cluster.simulation.fail_log_dir(1, 0)
+    executor.at_rest = lambda outcome: has(outcome.waits, WaitReason.LOG_DIR_FAILED)
+    executor.finish()

@@ -30,6 +30,7 @@ from poolkeeper.planning.run_state.gates.disks import (
     NOT_LOOKED,
     SeenDisks,
     TargetDisks,
+    awaited_brokers,
     leaders_to_ask,
     live_ms_of,
     still_ms_of,
@@ -270,7 +271,7 @@ def _would_have_ended(move: Move, index: int, cluster: Cluster) -> bool:
 
 
 def _look_at_disks(context: PassContext, run: Run, plan: Plan, cluster: Cluster) -> SeenDisks:
-    """Ask the target brokers of the stage for their log directories, now and then.
+    """Ask the brokers that the stage waits for, for their log directories, now and then.
 
     Also those that its cancelled moves return to, and the leaders of these.
     """
@@ -278,7 +279,7 @@ def _look_at_disks(context: PassContext, run: Run, plan: Plan, cluster: Cluster)
     if context.brokers is None or now_ms - seen.at_ms < DISKS_EVERY_MS:
         return seen
     steps = [(plan.moves[m], index) for m, index in run.step]
-    targets = {b for move, i in steps for b in set(move.path[i]) - set(move.path[i - 1])}
+    targets = awaited_brokers(steps, cluster)
     for m, index in run.step:
         partition = partition_of(plan.moves[m], cluster)
         if m in run.returning and partition is not None and partition.leader is not None:

@@ -19,7 +19,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Urgency
-from poolkeeper.model.topology import Cluster, LogDir, ToldReplicas, TopicPartition
+from poolkeeper.model.topology import Cluster, LogDir, Partition, ToldReplicas, TopicPartition
 from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState
 
 NOT_BEGUN_MS = 60_000
@@ -79,15 +79,17 @@ def waits_in_flight(
 ) -> tuple[Wait, ...]:
     """Name the directories by which copies of the stage hang or will; `progress` is the step's."""
     copies: dict[int, dict[TopicPartition, int]] = {}
+    kept: dict[int, list[TopicPartition]] = {}
     for (move, index), p in zip(step, progress, strict=True):
         topic = cluster.topics.get(move.topic)
         partition = None if topic is None else topic.partition(move.partition)
         if p.state is MoveState.IN_FLIGHT and partition is not None:
-            name = move.name
-            new = set(move.path[index]) - set(move.path[index - 1]) - set(partition.isr or ())
-            for broker in new:
-                copies.setdefault(broker, {})[name] = move.replica_bytes
-    found: list[Wait] = []
+            for broker in _awaited(move, index, partition):
+                if broker in move.path[index - 1]:
+                    kept.setdefault(broker, []).append(move.name)
+                else:
+                    copies.setdefault(broker, {})[move.name] = move.replica_bytes
+    found = _offline_kept(kept, disks)
     for broker, sizes in sorted(copies.items()):
         lacking = tuple(sorted(name for name in sizes if (name, broker) not in disks.copied))
         failed = disks.failed.get(broker, {})
@@ -107,6 +109,36 @@ def waits_in_flight(
             full = WaitReason.LOG_DIRS_FULL
             found.append(Wait(full, brokers=(broker,), partitions=names, count=free, of=left))
     return (*_unaware_leaders(copies, cluster, disks), *found)
+
+
+def _awaited(move: Move, index: int, partition: Partition) -> set[int]:
+    """Return the brokers of a step's target that are not in sync: it arrives when they are."""
+    return set(move.path[index]) - set(partition.isr or ())
+
+
+def _offline_kept(kept: Mapping[int, Sequence[TopicPartition]], disks: TargetDisks) -> list[Wait]:
+    """Name the failed directories that held replicas which moves keep: no move ends without them."""
+    found: list[Wait] = []
+    for broker, names in sorted(kept.items()):
+        lacking = tuple(sorted(name for name in names if (name, broker) not in disks.copied))
+        if lacking:
+            found += failed_dirs(broker, disks.failed.get(broker, {}), lacking)
+    return found
+
+
+def awaited_brokers(steps: Iterable[tuple[Move, int]], cluster: Cluster) -> set[int]:
+    """Return the brokers whose directories may keep the stage from arriving.
+
+    Those that moves add, and those that they keep and that are not in sync.
+    """
+    found: set[int] = set()
+    for move, index in steps:
+        topic = cluster.topics.get(move.topic)
+        partition = None if topic is None else topic.partition(move.partition)
+        found |= set(move.path[index]) - set(move.path[index - 1])
+        if partition is not None and partition.isr is not None:
+            found |= _awaited(move, index, partition)
+    return found
 
 
 def _still_copies(

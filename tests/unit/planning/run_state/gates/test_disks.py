@@ -149,6 +149,25 @@ def test_whose_leaders_are_asked(
     assert disks.leaders_to_ask([(MOVE, 1)], cluster, age_ms) == leaders
 
 
+def test_a_kept_replica_in_a_failed_directory_is_named_and_its_broker_asked() -> None:
+    fell_out = partition(0, 3, 2, 1, adding=(3,), removing=(1,), isr=(1,), leader=1)
+    cluster = replace(AT_WORK, topics={"t": topic("t", fell_out)})
+    progress = classify((MOVE,), cluster)
+    failed = {2: {"/d1": "storage error"}}
+    said = Wait(
+        R.LOG_DIR_FAILED, brokers=(2,), path="/d1", detail="storage error", partitions=(T0,)
+    )
+
+    def waits(seen: TargetDisks) -> tuple[Wait, ...]:
+        return disks.waits_in_flight([(MOVE, 1)], progress, cluster, seen)
+
+    assert disks.awaited_brokers([(MOVE, 1)], cluster) == {2, 3}
+    assert disks.awaited_brokers([(MOVE, 1)], AT_WORK) == {3}
+    assert waits(TargetDisks(failed=failed)) == (said,)
+    assert waits(TargetDisks(failed=failed, copied={(T0, 2): 5})) == ()
+    assert waits(TargetDisks()) == ()
+
+
 def test_a_replica_in_sync_hangs_by_nothing() -> None:
     whole = partition(0, 3, 2, 1, adding=(3,), removing=(1,), isr=(1, 2, 3), leader=1)
     cluster = replace(AT_WORK, topics={"t": topic("t", whole)})

@@ -70,6 +70,9 @@ def test_a_run_begins_when_its_window_opens():
     assert found.end is End.FINISHED
     settled_s = opens_s + 5
     assert found.stages[0].begin_s == pytest.approx(settled_s, abs=2)
+    waited = {wait.reason: wait.seconds for wait in found.waits}
+    assert waited["OutsideWindow"] == pytest.approx(opens_s, abs=2)
+    assert waited["StageInFlight"] == pytest.approx(found.seconds - settled_s, abs=10)
 
 
 def test_short_stages_after_a_long_one_take_no_longer_for_that():

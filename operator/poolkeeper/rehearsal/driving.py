@@ -159,12 +159,11 @@ class Driver(Executor):
             self.recorder.tell(action.kind.value, wording.sentence(action))
         if outcome.did or any(w.reason is WaitReason.OUTSIDE_WINDOW for w in outcome.waits):
             self._lively_s = now_s
-        for wait in {wait.reason: wait for wait in outcome.waits}.values():
-            known = self.waited.setdefault(
-                wait.reason.value, Waiting(now_s, wording.sentence(wait))
-            )
-            known.text = wording.sentence(wait)
-            known.seconds += max(0.0, now_s - max(self._looked_s, known.begin_s))
+        for reason in _reasons(self.last):
+            self.waited[reason.value].seconds += now_s - self._looked_s
+        for wait in outcome.waits:
+            words = wording.sentence(wait)
+            self.waited.setdefault(wait.reason.value, Waiting(now_s, words)).text = words
         self._looked_s = now_s
         self.last = outcome
 
@@ -191,7 +190,7 @@ class Driver(Executor):
         progress = None if self.last is None else self.last.progress
         if progress is not None and progress.phase is Phase.THROTTLING:
             return PAUSE_S / 5
-        waits = {wait.reason for wait in self.last.waits} if self.last is not None else ()
+        waits = _reasons(self.last)
         if waits == {WaitReason.OUTSIDE_WINDOW}:
             declared = self.desired.cluster.execution.windows
             return until_window_s(declared, self.cluster.clock.now_ms())
@@ -205,6 +204,11 @@ class Driver(Executor):
             raise NeverEnds(f"no replica arrived for {quiet}")
         if now_s > self.longest_s:
             raise NeverEnds(f"the run is not done after {duration(now_s)}")
+
+
+def _reasons(outcome: Outcome | None) -> set[WaitReason]:
+    """Why a pass waits; nothing is waited for before the first."""
+    return set() if outcome is None else {wait.reason for wait in outcome.waits}
 
 
 def until_window_s(declared: Sequence[Window], now_ms: int) -> float:

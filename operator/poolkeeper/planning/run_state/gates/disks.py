@@ -117,7 +117,7 @@ def _awaited(move: Move, index: int, partition: Partition) -> set[int]:
 
 
 def _offline_kept(kept: Mapping[int, Sequence[TopicPartition]], disks: TargetDisks) -> list[Wait]:
-    """Name the failed directories that held replicas which moves keep: no move ends without them."""
+    """Name the failed directories that held replicas which moves keep, and do not end without."""
     found: list[Wait] = []
     for broker, names in sorted(kept.items()):
         lacking = tuple(sorted(name for name in names if (name, broker) not in disks.copied))

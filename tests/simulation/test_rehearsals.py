@@ -12,7 +12,7 @@ from builders import GIB, MIB
 from laws import examples
 from poolkeeper.cli.commands.plans.plan import audited_plan
 from poolkeeper.cli.output.plans import rehearsal_text
-from poolkeeper.model.specs import Execution, Throttle, ThrottleMode, Window
+from poolkeeper.model.specs import DrainLogDir, Execution, Throttle, ThrottleMode, Window
 from poolkeeper.model.topology import LogDir
 from poolkeeper.rehearsal.cluster_copy.loading import THROTTLED_PART
 from poolkeeper.rehearsal.results import document
@@ -73,6 +73,18 @@ def test_a_run_begins_when_its_window_opens():
     waited = {wait.reason: wait.seconds for wait in found.waits}
     assert waited["OutsideWindow"] == pytest.approx(opens_s, abs=2)
     assert waited["StageInFlight"] == pytest.approx(found.seconds - settled_s, abs=10)
+
+
+def test_what_moves_between_directories_is_said_not_to_be_predicted():
+    dirs = {path: LogDir(100 * GIB, 60 * GIB) for path in ("/d1", "/d2")}
+    seen = seven()
+    seen = replace(seen, brokers={b.id: replace(b, log_dirs=dirs) for b in seen.brokers.values()})
+    moved = wanted(drain_log_dirs=(DrainLogDir(1, "/d1"),))
+    found = Subject(seen, moved, partial(audited_plan, prune=False)).rehearse(SETTINGS)
+    said = rehearsal_text.render(Rehearsed(found), None)
+    assert found.end is End.FINISHED
+    assert "at the rate of the plan; without 5 replicas between log directories)" in said
+    assert "between log directories)" not in rehearsal_text.render(Rehearsed(plain()), None)
 
 
 def test_short_stages_after_a_long_one_take_no_longer_for_that():

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from poolkeeper.model.plans import Plan
+from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
 from poolkeeper.rehearsal.results.outcomes import Rehearsed, Storm
 from poolkeeper.rehearsal.values import Cause, End, FaultTrace, Rehearsal
 from poolkeeper.text import count, fine_duration, more, percent, size
@@ -59,9 +60,16 @@ def _head(found: Rehearsal) -> Iterator[str]:
     if made is not None:
         bound = (
             f" (predicted {fine_duration(made.seconds)},"
-            f" at least {fine_duration(made.lower_bound_seconds)} at the rate of the plan)"
+            f" at least {fine_duration(made.lower_bound_seconds)} at the rate of the plan"
+            f"{_not_predicted(found.plan)})"
         )
     yield f"It {end_text(found)}{bound}"
+
+
+def _not_predicted(plan: Plan) -> str:
+    """What the prediction leaves out: it is that of the stages, which copy between brokers."""
+    copies = len(copies_of(plan))
+    return f"; without {count(copies, 'replica')} between log directories" if copies else ""
 
 
 def _margins(found: Rehearsal) -> Iterator[str]:

@@ -75,7 +75,7 @@ def candidates(at: RunSituation) -> list[tuple[int, int]]:
         (m, index)
         for m, index in outward
         if m in at.run.returning
-        or _given_up(at.plan.moves[m], dead_targets(at, m, index), at.desired, at.view.gone)
+        or _are_targets_given_up(at, m, index)
         or _are_sources_given_up(at, m, index)
     ]
 
@@ -116,16 +116,19 @@ def dead_targets(at: RunSituation, m: int, index: int) -> set[int]:
     return set(target) - set(at.view.cluster.brokers) - sources
 
 
-def _given_up(move: Move, dead: Collection[int], desired: Desired, gone: Collection[int]) -> bool:
-    """Whether nobody wants one of these brokers any more as a home of the move's topic."""
-    spec = next((spec for spec in desired.topics if spec.topic == move.topic), None)
-    homes = {
-        broker
-        for pool in desired.pools
-        if spec is None or spec.pool == pool.name
-        for broker in set(pool.brokers) - set(pool.drain)
-    }
-    return bool(set(dead) - homes or set(dead) & set(gone))
+def _are_targets_given_up(at: RunSituation, m: int, index: int) -> bool:
+    """Whether nobody wants a dead broker of a move's target any more as a home of its topic.
+
+    One that the plan itself leaves later, because it is drained, is wanted until then: it may only
+    restart.
+    """
+    move, dead = at.plan.moves[m], dead_targets(at, m, index)
+    spec = next((spec for spec in at.desired.topics if spec.topic == move.topic), None)
+    pools = [pool for pool in at.desired.pools if spec is None or spec.pool == pool.name]
+    pooled = {broker for pool in pools for broker in pool.brokers}
+    homes = {broker for pool in pools for broker in set(pool.brokers) - set(pool.drain)}
+    leaving = set(move.path[index - 1]) - set(move.target)
+    return bool(dead & leaving - pooled or dead - leaving - homes or dead & set(at.view.gone))
 
 
 def lacks(at: RunSituation, m: int, index: int) -> tuple[int, ...]:

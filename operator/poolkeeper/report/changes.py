@@ -164,18 +164,21 @@ class TopicChanges:
         return Cell("; ".join(what)), Cell(why), number(size(total) if total else "")
 
     def _move_words(self, rows: Ints) -> Iterator[str]:
-        if not len(rows):
-            return
-        added = int(self._moved.added[rows].sum())
-        removed = int(self._moved.removed[rows].sum())
-        partitions = count(len(rows), "partition")
-        if added:
-            verb = "move" if removed else "are new"
-            yield f"{count(added, 'replica')} of {partitions} {verb}"
-        elif removed:
-            yield f"{count(removed, 'replica')} fewer of {partitions}"
-        else:
-            yield f"another order of replicas in {partitions}"
+        added, removed = self._moved.added[rows], self._moved.removed[rows]
+        gains, loses = added > 0, (added == 0) & (removed > 0)
+        if gains.any():
+            replicas = count(int(added.sum()), "replica")
+            verb = "move" if removed[gains].any() else "are new"
+            yield f"{replicas} of {_partitions(gains)} {verb}"
+        if loses.any():
+            replicas = count(int(removed[loses].sum()), "replica")
+            yield f"{replicas} fewer of {_partitions(loses)}"
+        if not (gains | loses).all():
+            yield f"another order of replicas in {_partitions(~(gains | loses))}"
+
+
+def _partitions(these: Bools) -> str:
+    return count(int(these.sum()), "partition")
 
 
 def _reasons(told: Iterable[str], shown_max: int = 3) -> str:

@@ -219,3 +219,16 @@ def test_remarks_are_not_counted_as_left_undone(told, undone) -> None:
     assert ("left undone" in page) == (undone is not None)
     assert undone is None or undone in page
     assert all(each.message in page for each in told)
+
+
+def test_what_changes_of_a_topic_is_counted_by_kind():
+    paths = (((1, 2), (3, 2)), ((1, 2), (2, 1)), ((1, 2), (2, 1)), ((1, 2), (1,)))
+    moves = tuple(plans.Move("t", None, n, path, 0, "") for n, path in enumerate(paths))
+    plan = plans.Plan("c", "", "", moves=moves)
+    moved = changes.PlannedMoves.of(plan)
+    what, *_ = changes.TopicChanges(plan, topology.Cluster("c", {}, {}), moved).row("t")
+    assert what.text == (
+        "1 replica of 1 partition move; 1 replica fewer of 1 partition;"
+        " another order of replicas in 2 partitions"
+    )
+    assert "2 partitions to reorder" in changes.summary(plan, moved)

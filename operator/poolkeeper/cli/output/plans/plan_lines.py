@@ -161,21 +161,26 @@ def _shrinks(moves: Sequence[Move]) -> bool:
 
 
 def _amount(moves: Sequence[Move]) -> str:
-    """The number of replicas added or removed, their partitions and their bytes."""
-    added = removed = 0
+    """The replicas that are added with their bytes, those removed, and what is only reordered."""
+    added = removed = fewer = 0
+    gaining = losing = 0
     for _, _, _, path, *_ in moves:
         source, target = {*path[0]}, {*path[-1]}
-        stay = len(source & target)
-        added += len(target) - stay
-        removed += len(source) - stay
-    partitions = count(len(moves), "partition")
-    if added:
-        grown = "new " if not removed else ""
-        noun = count(added, f"{grown}replica")
-        return f"{noun} of {partitions}, {size(sum(move.bytes for move in moves))}"
-    if removed:
-        return f"{count(removed, 'replica')} fewer of {partitions}"
-    return f"another order of replicas in {partitions}"
+        new, gone = len(target - source), len(source - target)
+        if new:
+            added, removed, gaining = added + new, removed + gone, gaining + 1
+        elif gone:
+            fewer, losing = fewer + gone, losing + 1
+    parts = []
+    if gaining:
+        noun = "replica" if removed else "new replica"
+        copied = size(sum(move.bytes for move in moves))
+        parts.append(f"{count(added, noun)} of {count(gaining, 'partition')}, {copied}")
+    if losing:
+        parts.append(f"{count(fewer, 'replica')} fewer of {count(losing, 'partition')}")
+    if reordered := len(moves) - gaining - losing:
+        parts.append(f"another order of replicas in {count(reordered, 'partition')}")
+    return ", and ".join(parts)
 
 
 def _difference(move: Move) -> str:

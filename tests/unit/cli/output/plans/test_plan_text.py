@@ -213,6 +213,34 @@ def test_what_kind_of_move_it_is(path, head, closing) -> None:
     assert lines[-1] == f"Plan: {closing}"
 
 
+@pytest.mark.parametrize(
+    ("paths", "told", "closing"),
+    [
+        pytest.param(
+            [((1, 2), (3, 2)), ((1, 2), (2, 1)), ((1, 2), (2, 1))],
+            "1 replica of 1 partition, 2 MiB, and another order of replicas in 2 partitions",
+            "1 replica of 1 partition to move (2 MiB), 2 partitions to reorder",
+            id="moved-and-reordered",
+        ),
+        pytest.param(
+            [((1, 2), (1, 2, 3)), ((1, 2, 3), (1,))],
+            "1 new replica of 1 partition, 2 MiB, and 2 replicas fewer of 1 partition",
+            "1 replica of 1 partition to move (2 MiB), 1 partition to lose replicas",
+            id="grown-and-shrunk",
+        ),
+    ],
+)
+def test_moves_of_several_kinds_are_counted_by_kind(paths, told, closing) -> None:
+    sizes = [2 * MIB * bool(set(path[1]) - set(path[0])) for path in paths]
+    moves = tuple(
+        plans.Move("events", None, n, path, size, "why")
+        for n, (path, size) in enumerate(zip(paths, sizes, strict=True))
+    )
+    text = " ".join(rendered(plans.Plan("main", "", "", moves=moves)).split())
+    assert f"topic events: {told} # why" in text
+    assert text.endswith(f"Plan: {closing}, nothing to delete.")
+
+
 def test_many_topics_and_problems_are_cut_and_counted() -> None:
     steps = tuple(plans.SetConfig(f"t{n:03}", {"a": "b"}) for n in range(60))
     problems = tuple(plans.PlanProblem("fast", "pool", Recorded(f"no {n}")) for n in range(25))

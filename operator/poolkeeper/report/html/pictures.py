@@ -146,11 +146,11 @@ def _whole(value: float) -> str:
 
 
 def _ceiling(value: float, base: int) -> float:
-    """The next round number: 1, 2, 2.5, 4, 5 or 8 times a power of ten, by thousands."""
+    """The next round number: 1, 2, 2.5, 4, 5 or 8 times a power of ten, and powers of `base`."""
     unit = 1.0
     while value >= base * unit:
         unit *= base
-    steps = (1, 2, 2.5, 4, 5, 8, 10, 20, 25, 40, 50, 80, 100, 200, 250, 400, 500, 800, 1024)
+    steps = (1, 2, 2.5, 4, 5, 8, 10, 20, 25, 40, 50, 80, 100, 200, 250, 400, 500, 800, base)
     return next(step * unit for step in steps if step * unit >= value)
 
 

@@ -61,9 +61,14 @@ def time_axis(span_s: float, left: float, top: float, height: float) -> Iterator
     for tick in range(ticks + 1):
         x = left + tick * step * pixels_per_s
         yield element("path", d=f"M{coordinate(x)} {begin}V{end}", class_="grid")
-        label = fine_duration(tick * step) if tick else "0"
+        label = _tick(tick * step, step) if tick else "0"
         anchor = "start" if not tick else "end" if x > WIDTH - _LETTER_PX * len(label) else "middle"
         yield words(min(x, WIDTH), top - 9, label, anchor)
+
+
+def _tick(at_s: float, step_s: float) -> str:
+    """The label of a line: with tenths where lines are less than a second apart, 1.5 s."""
+    return f"{at_s:.1f} s" if step_s < 1 and at_s < 60 else fine_duration(at_s)
 
 
 def _groups(bars: Iterable[Bar], pixels_per_s: float) -> Iterator[list[Bar]]:

@@ -1,9 +1,10 @@
 """Layout of text: line width, colours, and tables, which rich draws.
 
 A terminal has its own width, and colours unless NO_COLOR is set or TERM is dumb. Cells too wide for
-it wrap inside their column, long words too: nothing of a name or a number is left out. A pipe or a
-file gets plain text in lines of `WIDTH` columns; tables there have any width, and are written
-without rich, which takes long to import, where every cell is plain.
+it wrap inside their column, between words where they fit, the longest words inside: nothing of a
+name or a number is left out. Where most words would have to be broken, each row is a block of
+lines, a cell in each. A pipe or a file gets plain text in lines of `WIDTH` columns; tables there
+have any width, and are written without rich, which takes long to import, where every cell is plain.
 """
 
 import io
@@ -11,8 +12,8 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from poolkeeper.frozen import frozen
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 _UNBOUNDED = 100_000
+_GAP = 2
+"""Between columns."""
+_READABLE = 16
+"""In a column as wide as that, parts of a word can be read."""
 _NARROW = str.maketrans("", "", "≥→…")
 """Signs of ours that take one column, as ASCII does."""
 _SIGNS = {"+": "green", "~": "yellow", "→": "cyan", "-": "red", "!": "red"}
@@ -69,9 +74,13 @@ class Ink:
         from rich.text import Text
 
         heading, *others = rows
-        table = _table(2)
-        for column in range(len(heading)):
-            table.add_column(justify="left" if column < names else "right", overflow="fold")
+        widths = _widths(rows, self.width - 2) if self.terminal else [None] * len(heading)
+        if widths is None:
+            return self._blocks(rows)
+        table = _table(_GAP)
+        for column, width in enumerate(widths):
+            justify: Literal["left", "right"] = "left" if column < names else "right"
+            table.add_column(justify=justify, overflow="fold", width=width)
         table.add_row(*map(Text, heading), style="bold")
         for row in others:
             table.add_row(*map(Text, row))
@@ -87,6 +96,17 @@ class Ink:
         for name, text in rows:
             table.add_row(Text(name), Text(text))
         return self._lines(table)
+
+    def _blocks(self, rows: Sequence[Sequence[str]]) -> list[str]:
+        """Each row as lines of a heading and its cell, without empty ones."""
+        heading, *others = rows
+        width = max(len(name) for name in heading) + _GAP
+        narrower = Ink(self.width - 2, self.colour, self.terminal)
+        lines: list[str] = []
+        for row in filter(any, others):
+            cells = [(name, cell) for name, cell in zip(heading, row, strict=False) if cell]
+            lines += ["", *(f"  {line}" for line in narrower.facts(cells, width))]
+        return lines[1:]
 
     def _styled(self, text: str, style: str) -> str:
         if not self.colour:
@@ -142,6 +162,44 @@ def _aligned(rows: Sequence[Sequence[str]], names: int) -> list[str]:
         ]
         lines.append(f"  {'  '.join(cells)}".rstrip())
     return lines
+
+
+def _widths(rows: Sequence[Sequence[str]], room: int) -> Sequence[int | None] | None:
+    """The width of each column of a table in that room; None where words are broken all over.
+
+    The widest columns give up most, or first those whose cells have spaces: where less is broken.
+    """
+    from rich.cells import cell_len
+
+    columns = [[row[at] for row in rows if at < len(row)] for at in range(len(rows[0]))]
+    wide = [max(map(cell_len, cells)) for cells in columns]
+    words = [max(map(cell_len, " ".join(cells).split()), default=0) for cells in columns]
+    room -= _GAP * (len(columns) - 1)
+    nothing = [0] * len(columns)
+    layouts = _fill(nothing, wide, room), _fill(_fill(nothing, words, room), wide, room)
+    found = min(layouts, key=lambda widths: _broken(words, widths))
+    return found if _broken([min(word, _READABLE) for word in words], found) <= 1 else None
+
+
+def _fill(least: Sequence[int], most: Sequence[int], room: int) -> Sequence[int]:
+    """Widths between these, the narrow ones up to their most, that take up the room."""
+    level = 0
+    while level < max(most) and sum(map(_between(level + 1), least, most)) <= room:
+        level += 1
+    widths = list(map(_between(level), least, most))
+    for column in reversed(range(len(widths))):  # what is less than one for each goes to the last
+        if least[column] <= widths[column] == level < most[column] and sum(widths) < room:
+            widths[column] += 1
+    return widths
+
+
+def _between(level: int) -> Callable[[int, int], int]:
+    return lambda least, most: max(least, min(most, level))
+
+
+def _broken(words: Sequence[int], widths: Sequence[int]) -> int:
+    """How many columns are too narrow for such words."""
+    return sum(width < word for word, width in zip(words, widths, strict=True))
 
 
 def _table(gap: int) -> "Table":

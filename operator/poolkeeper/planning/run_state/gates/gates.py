@@ -37,10 +37,11 @@ from poolkeeper.planning.run_state.reassignments.requests import Owned
 def health(cluster: Cluster) -> Health:
     """Return every partition whose ISR is known and too small.
 
-    While a partition moves, its origin replicas must be in sync. The broker's default of
-    `min.insync.replicas` is not in ZooKeeper: a topic without the key counts as 1. A topic that is
-    queued for deletion is not damaged: Kafka takes its leaders away first, and where a replica is
-    not live, that lasts.
+    While a partition moves, its origin replicas must be in sync until all new ones are: the
+    controller takes old ones out of the ISR before it takes them off the list. The broker's
+    default of `min.insync.replicas` is not in ZooKeeper: a topic without the key counts as 1. A
+    topic that is queued for deletion is not damaged: Kafka takes its leaders away first, and where
+    a replica is not live, that lasts.
     """
     under_replicated = []
     under_min_isr = []
@@ -352,8 +353,11 @@ def _is_whole(partition: Partition) -> bool:
 
 
 def _missing(partition: Partition) -> frozenset[int]:
-    isr = frozenset(partition.isr or ())
-    return frozenset(partition.replicas) - frozenset(partition.adding) - isr
+    """The origin replicas that are not in sync, unless they leave as all that stay are in sync."""
+    isr, replicas = frozenset(partition.isr or ()), frozenset(partition.replicas)
+    if replicas - frozenset(partition.removing) <= isr:
+        return frozenset()
+    return replicas - frozenset(partition.adding) - isr
 
 
 def _only_dead_missing(cluster: Cluster, name: TopicPartition) -> bool:

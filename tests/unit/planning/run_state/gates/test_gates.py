@@ -324,3 +324,36 @@ def test_a_move_without_a_request_is_only_lost_by_a_failover_that_somebody_may_r
 )
 def test_the_replicas_in_sync_that_a_topic_needs(told: str, needed: int) -> None:
     assert gates.min_insync(topic("t", (1, 2), config={"min.insync.replicas": told})) == needed
+
+
+@pytest.mark.parametrize(
+    ("seen", "sick"),
+    [
+        pytest.param(partition(0, 3, 1, 2, isr=(1, 3)), True, id="settled-and-one-out"),
+        pytest.param(
+            partition(0, 3, 4, 1, 2, adding=(3, 4), removing=(1, 2), isr=(3, 4)),
+            False,
+            id="old-ones-leave-as-all-have-arrived",
+        ),
+        pytest.param(
+            partition(0, 3, 4, 1, 2, adding=(3, 4), removing=(1, 2), isr=(3, 4, 2)),
+            False,
+            id="one-old-one-has-left",
+        ),
+        pytest.param(
+            partition(0, 3, 4, 1, 2, adding=(3, 4), removing=(1, 2), isr=(3, 2), leader=3),
+            True,
+            id="an-old-one-is-out-before-all-have-arrived",
+        ),
+        pytest.param(
+            partition(0, 3, 1, 2, adding=(3,), removing=(2,), isr=(3, 2), leader=3),
+            True,
+            id="one-that-stays-is-out",
+        ),
+        pytest.param(
+            partition(0, 1, 2, 3, removing=(3,), isr=(1, 2)), False, id="the-list-gets-shorter"
+        ),
+    ],
+)
+def test_replicas_that_leave_because_all_others_are_in_sync_are_not_missing(seen, sick):
+    assert gates.health(cluster(seen)).under_replicated == frozenset(T0 if sick else ())

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.move_columns import MoveColumns, columns_of_moves, less
-from poolkeeper.model.columns.partition_columns import Bools
+from poolkeeper.model.columns.partition_columns import UNKNOWN, Bools, columns_of
 from poolkeeper.model.columns.replica_lists import NOBODY, Ints
 from poolkeeper.model.plans import (
     AddPartitions,
@@ -60,6 +61,37 @@ class PlannedMoves:
         """By topic, how many of its partitions lose replicas."""
         rows = np.flatnonzero(self.shorter)
         return Counter(self.columns.topics[each][0] for each in self.columns.topic[rows].tolist())
+
+
+@frozen
+class UnknownSizes:
+    """How many partitions a plan copies, and of how many of them the size is unknown.
+
+    Both are 0 for a cluster of which all sizes are known.
+    """
+
+    unknown: int
+    copied: int
+
+    @classmethod
+    def of(cls, plan: Plan, cluster: Cluster, moved: PlannedMoves | None = None) -> "UnknownSizes":
+        """Those of a plan, made from this cluster; `moved`: its moves, if the caller has them."""
+        sizes = columns_of([topic.partitions for topic in cluster.topics.values()]).bytes
+        if not plan.moves or not (sizes == UNKNOWN).any():
+            return cls(0, 0)
+        moved = moved or PlannedMoves.of(plan)
+        columns, copied = moved.columns, np.flatnonzero(moved.added > 0)
+        topics = [cluster.topics.get(name) for name, _ in columns.topics]
+        pairs = zip(columns.topic[copied].tolist(), columns.partition[copied].tolist(), strict=True)
+        found = [each and each.partition(n) for each, n in ((topics[t], n) for t, n in pairs)]
+        return cls(sum(each is None or each.size_bytes is None for each in found), len(found))
+
+    def __str__(self) -> str:
+        whose = f"{self.unknown:,} of {count(self.copied, 'partition')}"
+        return (
+            f"The sizes of {whose} to copy are unknown: each counts as its topic's median, else as"
+            " 1 MiB, so bytes and times are guesses."
+        )
 
 
 def summary(plan: Plan, moved: PlannedMoves | None = None) -> str:

@@ -18,7 +18,7 @@ from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.proposals.identity import is_destructive
 from poolkeeper.planning.rules import Rules
 from poolkeeper.report import balance, changes, markdown, sections
-from poolkeeper.report.changes import PlannedMoves
+from poolkeeper.report.changes import PlannedMoves, UnknownSizes
 from poolkeeper.report.document import (
     Cell,
     Picture,
@@ -80,9 +80,14 @@ def page_document(
     first: Section | None = None,
     groups: Sequence[PlannedGroup] = (),
     records: Records = NOTHING_RECORDED,
+    *,
+    stored: bool = False,
 ) -> Report:
-    """The page before it is rendered."""
-    made = document(plan, desired, cluster, _PAGE, groups, records)
+    """The page before it is rendered.
+
+    `stored`: the plan was made before; of sizes, perhaps, that `cluster` does not tell.
+    """
+    made = document(plan, desired, cluster, _PAGE, groups, records, stored=stored)
     return replace(made, sections=(first, *made.sections)) if first else made
 
 
@@ -113,14 +118,17 @@ def document(
     extent: PlanReportLimits,
     groups: Sequence[PlannedGroup] = (),
     records: Records = NOTHING_RECORDED,
+    *,
+    stored: bool = False,
 ) -> Report:
-    """The report before it is rendered."""
+    """The report before it is rendered; `stored` as in `page_document`."""
     moved = changes.PlannedMoves.of(plan)
+    sizes = UnknownSizes(0, 0) if stored else UnknownSizes.of(plan, cluster, moved)
     risks = _destructive(plan, moved)
     return Report(
         f"Plan for cluster {plan.cluster}",
         changes.summary(plan, moved),
-        tuple(_tiles(plan, moved, risks)),
+        tuple(_tiles(plan, moved, risks, sizes)),
         tuple(
             section
             for section in (
@@ -129,7 +137,7 @@ def document(
                 _brokers(plan, desired, cluster, records, extent),
                 _groups(groups, extent),
                 _proof(plan, extent),
-                _stages(plan, extent),
+                _stages(plan, sizes, extent),
                 _changes(plan, Rules(desired, cluster, frozenset(), records), moved, extent),
                 _moves_section(plan, extent),
             )
@@ -139,10 +147,15 @@ def document(
     )
 
 
-def _tiles(plan: Plan, moved: PlannedMoves, risks: Sequence[Row]) -> Iterator[Tile]:
+def _tiles(
+    plan: Plan, moved: PlannedMoves, risks: Sequence[Row], sizes: UnknownSizes
+) -> Iterator[Tile]:
     if plan.moves:
         yield sections.moves_tile(plan.certificates)
         yield _bytes_tile(plan, moved.bytes)
+    if sizes.unknown:
+        what = "partition" if sizes.unknown == 1 else "partitions"
+        yield Tile(f"{sizes.unknown:,}", f"{what} to copy of unknown size", "bad")
     if plan.makespan:
         least_s = fine_duration(plan.makespan.lower_bound_seconds)
         label = f"at least {least_s} at {size(plan.makespan.bytes_per_second_per_broker)}/s"
@@ -260,7 +273,7 @@ def _proof(plan: Plan, extent: PlanReportLimits) -> Section | None:
     return Section("How close to the fewest moves", tables=tables) if tables else None
 
 
-def _stages(plan: Plan, extent: PlanReportLimits) -> Section | None:
+def _stages(plan: Plan, sizes: UnknownSizes, extent: PlanReportLimits) -> Section | None:
     if not plan.stages:
         return None
     bars, rows, at = [], [], 0.0
@@ -280,8 +293,10 @@ def _stages(plan: Plan, extent: PlanReportLimits) -> Section | None:
         shown = (timelines.timeline_picture(bars, at, "When:", tells),)
     columns = ("Stage", "What", "Bytes", "Begins after", "Ends after")
     tables = table("Stages", columns, rows, extent.stages, "stage")
-    notes = () if plan.makespan else ("Not all moves can go yet: see what is left undone.",)
-    return Section("Stages", notes, shown, tables, folded="The same in figures")
+    notes = [str(sizes)] if sizes.unknown else []
+    if not plan.makespan:
+        notes.append("Not all moves can go yet: see what is left undone.")
+    return Section("Stages", tuple(notes), shown, tables, folded="The same in figures")
 
 
 def _problems_section(plan: Plan, extent: PlanReportLimits) -> Section | None:

@@ -12,7 +12,8 @@ from laws import examples
 from poolkeeper.model import plans, specs, topology
 from poolkeeper.model.columns.move_columns import ColumnMoves, MoveColumns
 from poolkeeper.model.problems import ProblemReason, Recorded
-from poolkeeper.report import changes, holdings
+from poolkeeper.report import changes, holdings, plan_report
+from poolkeeper.report.html import page
 from poolkeeper.report.html.markup import clean
 from poolkeeper.report.markdown import COMMENT_MAX
 from poolkeeper.report.plan_report import plan_markdown, plan_page
@@ -232,3 +233,35 @@ def test_what_changes_of_a_topic_is_counted_by_kind():
         " another order of replicas in 2 partitions"
     )
     assert "2 partitions to reorder" in changes.summary(plan, moved)
+
+
+def moved_once(*sizes: int | None) -> tuple[plans.Plan, topology.Cluster]:
+    """A plan that moves each partition of these sizes, and reorders one more."""
+    held = [partition(n, 1, 2, mib=size) for n, size in enumerate((*sizes, None))]
+    cluster = topology.Cluster("c", {}, {"t": topology.Topic("t", tuple(held))})
+    paths = [((1, 2), (3, 2))] * len(sizes) + [((1, 2), (2, 1))]
+    moves = (plans.Move("t", None, n, path, MIB, "") for n, path in enumerate(paths))
+    return plans.Plan("c", "sha256:1", "sha256:2", moves=tuple(moves)), cluster
+
+
+@pytest.mark.parametrize(
+    ("sizes", "unknown", "copied"),
+    [((1, None, None), 2, 3), ((None,), 1, 1), ((1, 1), 0, 2)],
+)
+def test_sizes_that_are_guessed_are_told(sizes, unknown, copied):
+    plan, cluster = moved_once(*sizes)
+    found = changes.UnknownSizes.of(plan, cluster)
+    assert found == changes.UnknownSizes(unknown, copied)
+    tile = f"<b>{unknown}</b><span>partition{'s' * (unknown != 1)} to copy of unknown size</span>"
+    shown = plan_report.page_document(plan, builders.desired(()), cluster)
+    assert (tile in page.render(shown)) is bool(unknown)
+    stored = plan_report.page_document(plan, builders.desired(()), cluster, stored=True)
+    assert "of unknown size" not in page.render(stored)
+
+
+def test_a_cluster_of_known_sizes_is_not_looked_through():
+    _, cluster = moved_once()
+    known = replace(cluster, topics={"t": topology.Topic("t", (partition(0, 1, 2),))})
+    move = plans.Move("t", None, 0, ((1, 2), (3, 2)), MIB, "")
+    plan = plans.Plan("c", "", "", moves=(move,))
+    assert changes.UnknownSizes.of(plan, known) == changes.UnknownSizes(0, 0)

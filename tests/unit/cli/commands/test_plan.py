@@ -35,6 +35,20 @@ def test_a_plan_is_written_as_it_is_shown(run, manifests, snapshot, tmp_path):
     assert json.loads(shown)["hash"] in text
 
 
+def test_sizes_that_are_guessed_are_told_in_each_form(run, manifests, snapshot):
+    words = ("plan", "-f", manifests, "--snapshot", snapshot)
+    said = "The sizes of 1 of 1 partition to copy are unknown"
+    assert said not in run(*words)[1]
+    assert "movesOfUnknownSize" not in json.loads(run(*words, "-o", "json")[1])
+    unsized = json.loads(snapshot.read_text())
+    del unsized["topics"][0]["partitions"][0]["bytes"]
+    snapshot.write_text(json.dumps(unsized))
+    assert said in run(*words)[1]
+    assert json.loads(run(*words, "-o", "json")[1])["movesOfUnknownSize"] == 1
+    for page in ("html", "markdown"):
+        assert said in run(*words, "-o", page)[1]
+
+
 def test_nothing_to_change_is_exit_code_0(run, manifests, snapshot):
     (manifests / "topics.yaml").unlink()
     code, out, _ = run("plan", "-f", manifests, "--snapshot", snapshot, "--output", "json")

@@ -23,6 +23,7 @@ from poolkeeper.planning.diagnosis.remaining_capacity import (
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile.observe.observation import Observation
+from poolkeeper.report.changes import UnknownSizes
 from poolkeeper.text import moment
 
 if TYPE_CHECKING:
@@ -76,6 +77,9 @@ def document(
     body["room"] = [capacity_table.as_data(room) for room in left]
     if loads := brokers_table.leader_loads_data(plan, observed.cluster):
         body["leaderLoads"] = loads
+    sizes = UnknownSizes.of(plan, observed.cluster)
+    if sizes.unknown:
+        body["movesOfUnknownSize"] = sizes.unknown
     as_declared = plan.empty and not left_undone.of_plan(plan) and not waits
     body["asDeclared"] = as_declared and not has_more_to_do(observed) and not damage(observed)
     body["blocked"] = left_undone.as_data(left_undone.of_waits(waits))
@@ -133,6 +137,8 @@ def show(
         printing.emit(write(plan, desired, cluster, section, beside.groups, records=records))
     else:
         left = beside.capacities_after(plan, desired, observed)
+        sizes = UnknownSizes.of(plan, observed.cluster)
+        notes = (*throttled, str(sizes)) if sizes.unknown else throttled
         if waits:
             printing.emit(plan_text.blocked_text(waits, ink.of_output()) + "\n")
         text = plan_text.render(
@@ -141,7 +147,7 @@ def show(
             observed.cluster,
             left,
             ink.of_output(),
-            throttled,
+            notes,
             records=observed.records,
         )
         printing.emit(text)

@@ -51,7 +51,12 @@ def report(seen: PlanSeen) -> Report:
         lead = "No run is recorded and no plan waits. With manifests (-f DIR) a plan is made here."
         return Report(f"Plan for cluster {seen.plan.cluster}", lead)
     return plan_report.page_document(
-        _left(seen), seen.desired, seen.cluster, _first(seen), records=seen.records
+        _left(seen),
+        seen.desired,
+        seen.cluster,
+        _first(seen),
+        records=seen.records,
+        stored=seen.state is not PlanState.MADE_NOW,
     )
 
 

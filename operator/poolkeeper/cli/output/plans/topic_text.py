@@ -19,8 +19,10 @@ from poolkeeper.model.execution.waits import Wait, blocks, in_order
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, Step
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import TopicSpec
+from poolkeeper.model.topic_patterns import matches
 from poolkeeper.model.topology import Partition
 from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.run_state.progress.move_progress import GIVEN_UP_STATES, classify
 from poolkeeper.text import count, cut, listed, more, named, size
 
@@ -56,11 +58,15 @@ class PartitionAnswer:
 
 @frozen
 class TopicAnswer:
-    """Why a topic is where it is. `declared`: `None` where no manifest has it."""
+    """Why a topic is where it is.
+
+    `declared`: `None` where no manifest has it. `pool`: where it should live, empty for none.
+    """
 
     topic: str
     exists: bool
     declared: TopicSpec | None
+    pool: str
     seen: PlanSeen
     partitions: tuple[PartitionAnswer, ...]
     steps: tuple[Step, ...]
@@ -85,12 +91,13 @@ def answer(
         raise Refused(f"topic {topic} is neither in the cluster nor declared{meant}")
     moves = {move.partition: move for move in _moves_to_come(topic, seen)}
     moving = {move.partition for move in in_flight if move.topic == topic}
-    pool = "" if declared is None else declared.pool
+    pool = declared.pool if declared else _home(topic, seen)
     usable, left_out = _usable(seen, pool), _is_left_out(topic, seen)
     return TopicAnswer(
         topic,
         live is not None,
         declared,
+        pool,
         seen,
         tuple(
             _partition(
@@ -109,6 +116,12 @@ def answer(
         ),
         tuple(wait for wait in in_order(waits) if _of_topic(wait, topic)),
     )
+
+
+def _home(topic: str, seen: PlanSeen) -> str:
+    """The pool of a topic that no manifest declares: which claims it, or the default; else empty."""
+    rules = Rules(seen.desired, seen.cluster, frozenset(), seen.records)
+    return rules.home(topic).pool or ""
 
 
 def _moves_to_come(topic: str, seen: PlanSeen) -> Iterator[Move]:
@@ -232,17 +245,25 @@ def _existence(found: TopicAnswer) -> str:
 
 
 def _pool(found: TopicAnswer) -> str:
-    if found.declared is not None:
-        pool = found.declared.pool
-        usable = _usable(found.seen, pool)
-        held = {broker for each in found.partitions for broker in each.partition.replicas}
-        if usable is None or held <= usable:
-            return f"{pool}, as declared"
-        others = named("broker", sorted(held - usable))
-        return f"{pool} is declared; replicas are on {others} (drained or not in it)"
-    if found.seen.desired.pools:
-        return "no manifest declares the topic"
-    return "not known without manifests (-f DIR)"
+    pool, pools = found.pool, found.seen.desired.pools
+    if not pool:
+        told = "no manifest declares the topic, and no pool has it"
+        return told if pools else "not known without manifests (-f DIR)"
+    usable = _usable(found.seen, pool)
+    held = {broker for each in found.partitions for broker in each.partition.replicas}
+    if usable is None or held <= usable:
+        return f"{pool}, {_whence(found)}"
+    others = named("broker", sorted(held - usable))
+    told = f"{pool} is declared" if found.declared else f"{pool}, {_whence(found)}"
+    return f"{told}; replicas are on {others} (drained or not in it)"
+
+
+def _whence(found: TopicAnswer) -> str:
+    """Why the topic is one of its pool."""
+    if found.declared:
+        return "as declared"
+    claims = next(each.claims for each in found.seen.desired.pools if each.name == found.pool)
+    return "which claims it" if matches(claims, found.topic) else "the default pool"
 
 
 def _share(found: TopicAnswer) -> str:
@@ -277,7 +298,7 @@ def as_data(found: TopicAnswer) -> dict[str, object]:
     return {
         "topic": found.topic,
         "exists": found.exists,
-        "pool": None if found.declared is None else found.declared.pool,
+        "pool": found.pool or None,
         "plan": found.seen.plan.hash if known else None,
         "planState": found.seen.state.value,
         "partitions": [

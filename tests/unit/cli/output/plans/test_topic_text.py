@@ -11,6 +11,7 @@ from poolkeeper.errors import Refused
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import CreateTopic, ElectLeaders, Plan, PlanProblem
+from poolkeeper.model.specs import UnmanagedTopics
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.facts.topics import TopicLeftOut, Unsettled
 
@@ -114,6 +115,33 @@ def test_a_topic_that_the_plan_leaves_out_is_not_in_place():
     assert {each.state for each in answer("orders", unknown, (), ()).partitions} == {
         PlacementState.NOT_KNOWN
     }
+
+
+@pytest.mark.parametrize(
+    ("claims", "default", "told"),
+    [
+        pytest.param((), "fast", "fast, the default pool", id="default"),
+        pytest.param(("oth.*",), None, "fast, which claims it", id="claimed"),
+        pytest.param(("oth.*",), "fast", "fast, which claims it", id="claimed-and-default"),
+        pytest.param(
+            (), None, "no manifest declares the topic, and no pool has it", id="of-no-pool"
+        ),
+    ],
+)
+def test_the_pool_of_a_topic_that_no_manifest_declares(claims, default, told):
+    pool = builders.pool_spec("fast", 1, 2, 3, 4, claims=claims)
+    policy = UnmanagedTopics.MANAGE if default else UnmanagedTopics.IGNORE
+    spec = replace(DESIRED.cluster, unmanaged_topics=policy, default_pool=default)
+    seen = replace(SEEN, desired=replace(DESIRED, cluster=spec, pools=(pool,)))
+    found = answer("other", seen, (), ())
+    assert render(found).splitlines()[1] == f"pool        {told}"
+    assert as_data(found)["pool"] == ("fast" if "fast" in told else None)
+    outside = replace(pool, brokers=(3, 4))
+    moved = answer("other", replace(seen, desired=replace(seen.desired, pools=(outside,))), (), ())
+    if "fast" in told:
+        assert render(moved).splitlines()[1] == (
+            f"pool        {told}; replicas are on brokers 1, 2 (drained or not in it)"
+        )
 
 
 def test_replicas_on_a_drained_broker_are_not_as_declared():

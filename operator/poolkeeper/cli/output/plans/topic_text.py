@@ -119,7 +119,7 @@ def answer(
 
 
 def _home(topic: str, seen: PlanSeen) -> str:
-    """The pool of a topic that no manifest declares: which claims it, or the default; else empty."""
+    """The pool of a topic that no manifest declares: the one that claims it, or the default."""
     rules = Rules(seen.desired, seen.cluster, frozenset(), seen.records)
     return rules.home(topic).pool or ""
 

@@ -63,22 +63,32 @@ def _begun(sentence: str) -> str:
 
 def line(status: Status) -> str:
     """The state of a cluster in one line."""
+    return "; ".join([_progress(status), *_hindrances(status)])
+
+
+def _progress(status: Status) -> str:
     run = status.run
-    if run is not None:
-        what = "taking back" if run.rolling_back else run.phase
-        where = f"{what}, stage {run.stage}" if run.stage else what
-        moves = f"{_done(run)} of {count(run.moves_total, 'move')} done"
-        moved = f"{size(run.bytes_done)} of {size(run.bytes_total)}"
-        return f"{where}: {moves}, {moved}{', stops after this stage' if run.stopping else ''}"
-    sick = len(status.offline), len(status.under_replicated)
-    if sick[0]:
-        return f"No run is under way; {count(sick[0], 'partition')} without a leader"
-    if sick[1]:
-        return f"No run is under way; {count(sick[1], 'partition')} under-replicated"
-    if status.state_unknown:
-        unknown = count(len(status.state_unknown), "partition")
-        return f"No run is under way; state of {unknown} is not known"
-    return "No run is under way"
+    if run is None:
+        return "No run is under way"
+    what = "taking back" if run.rolling_back else run.phase
+    where = f"{what}, stage {run.stage}" if run.stage else what
+    moves = f"{_done(run)} of {count(run.moves_total, 'move')} done"
+    moved = f"{size(run.bytes_done)} of {size(run.bytes_total)}"
+    return f"{where}: {moves}, {moved}{', stops after this stage' if run.stopping else ''}"
+
+
+def _hindrances(status: Status) -> Iterator[str]:
+    """What somebody should look at: what blocks, what cannot be read, partitions that are sick."""
+    if blocking := wording.sentences(wait for wait in status.waits if blocks(wait)):
+        yield f"blocked for {count(len(blocking), 'reason')}"
+    if status.damage:
+        yield f"{count(len(status.damage), 'node')} cannot be read"
+    sick = (
+        (status.offline, "{} without a leader"),
+        (status.under_replicated, "{} under-replicated"),
+        (status.state_unknown, "state of {} is not known"),
+    )
+    yield from (told.format(count(len(which), "partition")) for which, told in sick if which)
 
 
 def _done(run: RunStatus) -> int:

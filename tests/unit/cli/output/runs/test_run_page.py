@@ -99,6 +99,28 @@ def test_the_whole_page_of_a_run(update_golden: bool) -> None:
         ),
         pytest.param(status(None), "No run is under way", id="idle"),
         pytest.param(
+            status(
+                None,
+                waits=tuple(map(Wait, (WaitReason.NO_CONTROLLER, WaitReason.KRAFT_MIGRATION))),
+            ),
+            "No run is under way; blocked for 2 reasons",
+            id="blocked",
+        ),
+        pytest.param(
+            status(None, damage=(NodeDamage("/poolkeeper/run", "no JSON"),)),
+            "No run is under way; 1 node cannot be read",
+            id="damaged",
+        ),
+        pytest.param(
+            status(
+                offline=(TopicPartition("t", 0),),
+                under_replicated=(TopicPartition("t", 1), TopicPartition("t", 2)),
+            ),
+            "moving, stage 2: 3 of 12 moves done, 400 MiB of 1.17 GiB;"
+            " 1 partition without a leader; 2 partitions under-replicated",
+            id="sick-in-a-run",
+        ),
+        pytest.param(
             status(None, under_replicated=(TopicPartition("t", 0),)),
             "No run is under way; 1 partition under-replicated",
             id="under-replicated",

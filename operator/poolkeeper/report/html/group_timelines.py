@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from poolkeeper.frozen import frozen
 from poolkeeper.report.document import Picture
-from poolkeeper.report.html.markup import clean, coordinate, element, text
+from poolkeeper.report.html.markup import clean, coordinate, element, shortened, text, told_apart
 from poolkeeper.report.html.pictures import WIDTH, box, svg, words
 from poolkeeper.report.html.styles import PICTURE_CSS
 from poolkeeper.studies.consumer_study import AssignorCourse, ConsumerStudy
@@ -25,6 +25,9 @@ MEMBERS_MAX = 12
 _LEFT, _RIGHT, _TOP, _LANE, _GAP, _CHART, _CHART_STEP = 92, 8, 24, 13, 30, 26, 34
 _COLOURS = 5
 _LABEL_PX = 40
+_LETTER_PX, _BOLD_PX = 6.6, 7.6
+_SIDE = int((_LEFT - 6) / _BOLD_PX)
+"""Letters that fit on the left of the lanes."""
 
 
 @frozen
@@ -49,7 +52,10 @@ def group_picture(study: ConsumerStudy, course: AssignorCourse) -> Picture:
     """The course of one assignor."""
     colours = member_colours(study)
     places = _Phases.of(max(1, len(course.outcomes)))
-    drawing = _Drawing(course, places, member_labels(study), colours, study.measured)
+    labels = member_labels(study)
+    is_long = max(map(len, labels.values()), default=0) > _SIDE
+    short = told_apart(labels) if is_long else labels
+    drawing = _Drawing(course, places, labels, short, colours, study.measured)
     lanes = sorted({p for each in course.outcomes for ps in each.assignment.values() for p in ps})
     drawn: list[str] = [*drawing.heads()]
     y = float(_TOP)
@@ -65,7 +71,9 @@ def group_picture(study: ConsumerStudy, course: AssignorCourse) -> Picture:
         y += _CHART_STEP
     name = ASSIGNOR_NAMES[course.assignor]
     title = f"{name[:1].upper()}{name[1:]}:"
-    legend = tuple((f"u{colours[member]}", clean(drawing.labels[member], 40)) for member in members)
+    legend = tuple(
+        (f"u{colours[member]}", shortened(drawing.fitting(member, 40), 40)) for member in members
+    )
     tells = _tells(course, len(lanes))
     return Picture(svg(y, title, tells, *drawn), title, tells, legend)
 
@@ -97,18 +105,20 @@ class _Drawing:
     course: AssignorCourse
     places: _Phases
     labels: Mapping[str, str]
+    short: Mapping[str, str]
     colours: Mapping[str, int]
     measured: bool
 
     def heads(self) -> Iterator[str]:
         """The events above their phases."""
-        for outcome, (start, _) in zip(self.course.outcomes, self.places.phases, strict=False):
-            yield words(start, _TOP - 9, outcome.event, class_="b")
+        for outcome, (start, end) in zip(self.course.outcomes, self.places.phases, strict=False):
+            letters = int((end - start + _GAP / 2) / _BOLD_PX)
+            yield words(start, _TOP - 9, shortened(outcome.event, letters), class_="b")
 
     def lane(self, lane: GroupPartition, y: float) -> Iterator[str]:
         """Who reads a partition, and when."""
         topic, number = lane
-        yield words(_LEFT - 6, y + 9.5, clean(f"{topic}-{number}", 14), "end")
+        yield words(_LEFT - 6, y + 9.5, shortened(f"{topic}-{number}", _SIDE), "end")
         owners = [owners_of(each.assignment).get(lane) for each in self.course.outcomes]
         for member, start, end in self._stretches(owners):
             shape = box(start, y, end - start, _LANE - 2)
@@ -116,7 +126,14 @@ class _Drawing:
             yield element("path", told, d=shape, class_=f"u{self.colours[member]}")
             if end - start > _LABEL_PX:
                 on = f"on{self.colours[member]}"
-                yield words(start + 4, y + 9.6, clean(self.labels[member], 16), class_=on)
+                letters = int((end - start - 8) / _LETTER_PX)
+                label = shortened(self.fitting(member, letters), letters)
+                yield words(start + 4, y + 9.6, label, class_=on)
+
+    def fitting(self, member: str, letters: int) -> str:
+        """The label of a member, or what tells it apart where there is no room for all."""
+        label = self.labels[member]
+        return label if len(label) <= letters else self.short[member]
 
     def _stretches(self, owners: Sequence[str | None]) -> Iterator[tuple[str, float, float]]:
         """The reader from where to where; without a gap where a rebalance lets it read on."""
@@ -138,7 +155,7 @@ class _Drawing:
         """The load of a member over time: a step for each phase and each rebalance."""
         outcomes, base = self.course.outcomes, y + _CHART
         most = max((load for each in outcomes for load in each.rates.values()), default=0.0)
-        yield words(_LEFT - 6, base - 2, clean(self.labels[member], 14), "end", "b")
+        yield words(_LEFT - 6, base - 2, shortened(self.short[member], _SIDE), "end", "b")
         yield element("path", d=f"M{_LEFT} {coordinate(base)}H{WIDTH - _RIGHT}", class_="grid")
         bars, numbers = [], []
         for outcome, (start, end) in zip(outcomes, self.places.phases, strict=False):

@@ -7,6 +7,8 @@ U+FFFD, and long texts are cut. So a page stays readable and bounded whatever it
 
 import html
 import unicodedata
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 _BIDI = {*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C}
 _HIDDEN = {"Cc", "Cs", "Cn", "Co", "Zl", "Zp"}
@@ -19,6 +21,32 @@ def clean(text: str, length_max: int = TEXT_MAX) -> str:
     if cut.isascii() and cut.isprintable():
         return cut
     return "".join(map(_visible, cut))
+
+
+def shortened(text: str, length_max: int) -> str:
+    """The text as `clean` writes it, cut in its middle: names are told apart by their ends."""
+    if len(text) <= length_max:
+        return clean(text)
+    end = length_max // 2
+    return clean(f"{text[: length_max - end - 1]}…{text[len(text) - end :]}")
+
+
+def told_apart(names: Mapping[str, str]) -> Mapping[str, str]:
+    """The names without what all begin and end with: …03… of client-03-main and others."""
+    texts = list(names.values())
+    begin = _alike(texts)
+    rest = [each[begin:] for each in texts]
+    end = _alike([each[::-1] for each in rest])
+    if len(texts) < 2 or begin + end == 0:
+        return names
+    signs = "…" * bool(begin), "…" * bool(end)
+    cores = (each[: len(each) - end] for each in rest)
+    return {name: core.join(signs) for name, core in zip(names, cores, strict=True)}
+
+
+def _alike(texts: Sequence[str]) -> int:
+    """How many letters all of these begin with."""
+    return sum(1 for _ in takewhile(lambda each: len(set(each)) == 1, zip(*texts, strict=False)))
 
 
 def _visible(character: str) -> str:

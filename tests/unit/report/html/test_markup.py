@@ -63,3 +63,30 @@ def test_cleaned_text_is_text_for_good(raw):
     once = markup.clean(raw)
     assert markup.clean(once) == once
     assert once.encode("utf-8").decode() == once
+
+
+@pytest.mark.parametrize(
+    ("text", "letters", "shown"),
+    [
+        ("orders-12", 9, "orders-12"),
+        ("shop.orders.v1-12", 11, "shop.…v1-12"),
+        ("a\tb", 9, "a b"),
+        ("\ud800" * 4, 3, "\ufffd…\ufffd"),
+    ],
+)
+def test_names_are_cut_in_their_middle(text, letters, shown):
+    assert markup.shortened(text, letters) == shown
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        ({"a": "client-01-main", "b": "client-22-main"}, {"a": "…01…", "b": "…22…"}),
+        ({"a": "one", "b": "two"}, {"a": "one", "b": "two"}),
+        ({"a": "member-1"}, {"a": "member-1"}),
+        ({"a": "aa", "b": "aaa"}, {"a": "…", "b": "…a"}),
+        ({}, {}),
+    ],
+)
+def test_what_all_names_share_is_left_out(names, shown):
+    assert markup.told_apart(names) == shown

@@ -86,7 +86,7 @@ def _by_member(
     cell: Callable[[EventOutcome | None, str], str],
 ) -> Iterator[tuple[str, ...]]:
     """The rows of a table with a row for each member and a column for each moment."""
-    yield ("ASSIGNOR", "MEMBER", "START", *(str(event).upper() for event in study.events))
+    yield ("ASSIGNOR", "MEMBER", "START", *map(str, study.events))
     members = [each.id for each in study.group.members]
     for course in study.courses:
         name = ASSIGNOR_NAMES[course.assignor]

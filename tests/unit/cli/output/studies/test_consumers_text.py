@@ -36,7 +36,7 @@ def test_loads_that_are_not_measured_are_partitions() -> None:
     lines = shown(PLAIN, {})
     begin = lines.index("What each member reads, in partitions")
     assert lines[begin + 1 : begin + 5] == [
-        "  ASSIGNOR     MEMBER      START  PAYMENTS-0 LEAVES",
+        "  ASSIGNOR     MEMBER      START  payments-0 leaves",
         "  range        payments-0      3                  -",
         "               payments-1      2                  4",
         "               payments-2      2                  3",
@@ -47,7 +47,7 @@ def test_what_each_member_gains_or_loses_is_told() -> None:
     lines = shown(PLAIN, {})
     begin = lines.index("What each member gains or loses, in partitions")
     assert lines[begin + 1 : begin + 5] == [
-        "  ASSIGNOR     MEMBER      PAYMENTS-0 LEAVES",
+        "  ASSIGNOR     MEMBER      payments-0 leaves",
         "  range        payments-0                 -3",
         "               payments-1                 +2",
         "               payments-2                 +1",

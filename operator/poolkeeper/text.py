@@ -17,19 +17,26 @@ _PERCENT_DIGITS = 9
 _SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
-_UNSEEN = re.compile(
-    r"\x1b(?!\[[0-9;]*m)"
-    r"|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+_OURS = r"(?!\[(?:0|1|31|32|33|36)m)"
+_CONTROLS = (
+    r"[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_UNSEEN = re.compile(rf"\x1b|{_CONTROLS}")
 """What moves a terminal's cursor, changes the order of letters, or cannot be written.
 
-Colours, which are ours, line feeds and tabs are left.
+Line feeds and tabs are left.
 """
+_UNSEEN_BUT_COLOURS = re.compile(rf"\x1b{_OURS}|{_CONTROLS}")
 
 
-def visible(text: str) -> str:
-    """Write control characters as escapes: what a cluster is full of is anybody's."""
-    return text if text.isascii() and text.isprintable() else _UNSEEN.sub(_escape, text)
+def visible(text: str, *, coloured: bool = False) -> str:
+    """Write control characters as escapes: what a cluster is full of is anybody's.
+
+    `coloured`: the text has colours of ours, which stay; others could hide what stands behind them.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return (_UNSEEN_BUT_COLOURS if coloured else _UNSEEN).sub(_escape, text)
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -167,7 +167,7 @@ def test_all_of_some() -> None:
     ("written", "seen"),
     [
         pytest.param("größe 5 µs → ok\tx\ny", "größe 5 µs → ok\tx\ny", id="letters-and-lines"),
-        pytest.param("\x1b[1;31mred\x1b[0m", "\x1b[1;31mred\x1b[0m", id="colours"),
+        pytest.param("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m", id="colours"),
         pytest.param("a\x1b[2J\x1b]0;t\x07b", r"a\x1b[2J\x1b]0;t\x07b", id="a-cleared-terminal"),
         pytest.param("a\rb\x00c\x9bd", r"a\rb\x00c\x9bd", id="one-line-over-another"),
         pytest.param("\u202egpj.exe", r"\u202egpj.exe", id="letters-in-another-order"),
@@ -176,6 +176,13 @@ def test_all_of_some() -> None:
 )
 def test_what_a_name_does_to_a_terminal_is_seen_instead(written: str, seen: str) -> None:
     assert text.visible(written) == seen
+
+
+def test_of_a_coloured_text_our_colours_alone_are_left() -> None:
+    ours = "\x1b[1mCluster\x1b[0m \x1b[36m→ moves\x1b[0m"
+    assert text.visible(ours, coloured=True) == ours
+    hides_what_follows = "\x1b[8m\x1b[1;30;40m"
+    assert text.visible(hides_what_follows, coloured=True) == r"\x1b[8m\x1b[1;30;40m"
 
 
 def test_the_names_that_were_expected_are_told_or_that_there_are_none() -> None:

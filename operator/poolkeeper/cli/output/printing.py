@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import click
 
 from poolkeeper import wording
+from poolkeeper.cli.output import ink
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Problem
 from poolkeeper.jsontext import indented
 from poolkeeper.text import visible
@@ -23,7 +24,7 @@ HASH_DIGITS = len("sha256:") + 8
 def emit(text: str) -> None:
     """Write text that ends in exactly one line feed; writes nothing for an empty text."""
     if text:
-        click.echo(visible(text.rstrip("\n")))
+        click.echo(visible(text.rstrip("\n"), coloured=ink.of_output().colour))
 
 
 def emit_json(value: object) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from poolkeeper.cli.output import ink
 from poolkeeper.cli.output.ink import PLAIN, Ink
+from poolkeeper.text import visible
 
 ROWS = (
     ("POOL", "BROKER", "REPLICAS"),
@@ -103,6 +104,14 @@ def test_a_table_most_words_of_which_would_be_broken_is_written_cell_by_cell() -
         "  took      9 s",
         "  moves     1",
     ]
+
+
+def test_every_colour_of_ours_is_left_in_what_is_written() -> None:
+    ink = Ink(100, colour=True, terminal=True)
+    written = [ink.bold("x"), ink.yellow("x"), *(ink.sign(sign, "x") for sign in "+~→-!")]
+    written += [*ink.table(ROWS), *ink.facts([("a", "b")], 4)]
+    assert [visible(line, coloured=True) for line in written] == written
+    assert all("\x1b" in line for line in written[:7])
 
 
 def test_headings_are_bold_and_nothing_else_is() -> None:

@@ -21,6 +21,8 @@ from poolkeeper.ui.watch import Looking, Seen, SharedLook
 
 PATIENCE_S = 1.5
 """How long a page waits for the first look before it says that there was none yet."""
+FIRST_S = 5
+"""How often a browser without the script loads a page of which nothing was seen yet."""
 OVERVIEW_EVERY_S = 2.0
 CLUSTERS_MAX = 200
 
@@ -102,7 +104,9 @@ class View:
         """The page now, and its content security policy."""
         shown = self._of(self.live.watch.fresh(PATIENCE_S))
         events = f"{self.path}/events?shown={shown.mark}"
-        frame = Frame(self._places, events, self.live.refresh_s, shown.told)
+        # What shows nothing yet is loaded again as soon as any page, by a browser without scripts.
+        refresh_s = self.live.refresh_s if shown.mark else min(FIRST_S, self.live.refresh_s)
+        frame = Frame(self._places, events, refresh_s, shown.told)
         return page.render(shown.report, frame), page.policy(shown.report, frame)
 
     def newer(self, than: int, patience_s: float) -> Shown:

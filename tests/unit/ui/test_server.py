@@ -6,7 +6,7 @@ import json
 import re
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 import pytest
@@ -16,7 +16,7 @@ from poolkeeper import bounded_http
 from poolkeeper.errors import Unavailable
 from poolkeeper.report.document import Cell, Report, Section
 from poolkeeper.ui import registry
-from poolkeeper.ui.registry import File, FleetFiles, LiveCluster, LivePage, LivePages
+from poolkeeper.ui.registry import File, FleetFiles, LiveCluster, LivePage, LivePages, View
 from poolkeeper.ui.server import LiveServer
 from poolkeeper.ui.watch import Looking, SharedLook
 
@@ -288,6 +288,23 @@ def test_a_page_is_loaded_again_where_no_script_runs(server: LiveServer) -> None
     page = ask(server, "/clusters/main/run").text
     assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in page
     assert re.search(r"<output>seen at \d\d:\d\d:\d\d UTC</output>", page)
+
+
+def test_a_page_that_shows_nothing_yet_is_loaded_again_soon() -> None:
+    seldom = SharedLook(Looking(lambda: "seen"), 120, "what takes long")
+    live = LivePage(
+        "rehearsal", "Rehearsal", seldom, lambda said: Report("Rehearsal", said), refresh_s=120
+    )
+    view = View(live, "/rehearsal", (), "main")
+    seldom.newer(0, 30)
+    assert 'http-equiv="refresh" content="120"' in view.whole()[0]
+    unseen = SharedLook(Looking(lambda: "seen"), 120, "what was not looked at")
+    unseen.close()
+    view = View(replace(live, watch=unseen), "/rehearsal", (), "main")
+    page = view.whole()[0]
+    assert "The first look is under way." in page
+    assert 'http-equiv="refresh" content="5"' in page
+    seldom.close(30)
 
 
 def test_events_tell_what_changed(server: LiveServer, world: World, view) -> None:

@@ -7,9 +7,7 @@ missing. A topic that somebody deletes has no candidates. `cancel` tells why, an
 
 from collections.abc import Collection
 
-from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.runs import Ending
-from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import Mode
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.returns import ReturnState, lacks_origin, partition_of

@@ -337,6 +337,58 @@ def test_its_rate_changes_in_mid_stage_and_stays_while_the_plan_cannot_be_read(
     assert (1, 4_000_000) in told
 
 
+ADAPTIVE = replace(
+    CLUSTER,
+    execution=Execution(throttle=Throttle(ThrottleMode.ADAPTIVE, 50_000_000), max_moves=2),
+)
+
+
+@pytest.mark.parametrize(
+    ("authority", "offer", "expected"),
+    [
+        pytest.param(NOTHING_APPROVED, {"withdrawn": True}, 4_000_000, id="withdrawn"),
+        pytest.param(
+            NOTHING_APPROVED, {"wait": NIGHT, "rate_known": False}, 4_000_000, id="not-known"
+        ),
+        pytest.param(
+            Authority(paused=True, rate_known=False), None, 4_000_000, id="of-a-new-leader"
+        ),
+        pytest.param(
+            NOTHING_APPROVED, {"wait": NIGHT, "bytes_per_s": 2_000_000}, 2_000_000, id="held"
+        ),
+        pytest.param(
+            Authority(paused=True), {"bytes_per_s": 2_000_000}, 2_000_000, id="of-a-paused-cluster"
+        ),
+    ],
+)
+def test_what_is_in_flight_keeps_its_rate_and_is_only_slowed_down(
+    ground: Ground, authority: Authority, offer: dict[str, object] | None, expected: int
+) -> None:
+    """The throttle that is declared is faster, and would rise."""
+    for partition in range(6):
+        ground.cluster.simulation.set_size("t", partition, 400_000_000)
+    desired = replace(DESIRED, cluster=ADAPTIVE)
+    declared = declaration(desired, ground.plan)
+    first = ground.offer(declaration=declared, bytes_per_s=4_000_000, offer=1)
+    ground.executor(lambda: first, desired=desired, at_rest=begun(ground)).finish()
+    later = None if offer is None else replace(first, **offer)  # type: ignore[arg-type]
+    if later is not None and later.withdrawn:
+        later = replace(later, plan=None)
+    until_ms = ground.cluster.clock.now_ms() + 80_000
+    executor = ground.executor(
+        lambda: later,
+        desired=desired,
+        authority=authority,
+        at_rest=lambda outcome: ground.cluster.clock.now_ms() > until_ms,
+    )
+    executor.finish()
+    told = [
+        each.progress.throttle_bytes_per_s for each in executor.seen if each.progress is not None
+    ]
+    assert max(told) <= 4_000_000
+    assert told[-1] == expected
+
+
 POOLS = (POOL, pool_spec("q", 4, cluster="c"))
 
 

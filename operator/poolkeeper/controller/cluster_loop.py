@@ -115,6 +115,7 @@ class ClusterLoop:
             paused=lambda: (
                 self.on_hold or owner.role() is not LeaderRole.HELD or owner.awaiting_external_plans
             ),
+            rate_known=lambda: not owner.awaiting_external_plans,
             begin_pass=self._settle_time.begin_pass,
             planner=owner.planner,
             timed=self._timed,

@@ -21,7 +21,7 @@ A Rebalance that executes has our finalizer. A deleted Rebalance is gone once it
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Event
 
@@ -37,7 +37,7 @@ from poolkeeper.rebalances.lifecycle import KnownCluster
 from poolkeeper.rebalances.metrics import RebalanceMetrics, metrics_of
 from poolkeeper.rebalances.planning.engines import PlanningEngine
 from poolkeeper.rebalances.planning.planning_task import PlanningTask
-from poolkeeper.rebalances.rate_shares import ClusterRate
+from poolkeeper.rebalances.rate_shares import ClusterRate, limits_of
 from poolkeeper.rebalances.records import RebalanceRecords, Record
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.resources.checks.assembly import Assembly
@@ -182,15 +182,18 @@ class RebalanceController:
         rebalance_of: dict[str, str],
     ) -> Mapping[str, ExternalPlan]:
         """Take one Rebalance one step further; return its external plans by cluster."""
-        entry, spec = self._entry_of(resource), resource.spec
+        entry = self._entry_of(resource)
+        declared = resource.spec if isinstance(resource.spec, RebalanceSpec) else None
+        spec = declared if resource.sound else None
         seen = (resource.generation, resource.deleting, resource.has_finalizer)
         before = entry.state
         if before.step.is_final and entry.reported_version == seen:
             return {}  # it has ended, and its end was reported
         external_plans: Mapping[str, ExternalPlan] = {}
         if resource.deleting:
-            external_plans, condition = self._withdraw(entry)
-        elif not isinstance(spec, RebalanceSpec) or not resource.sound:
+            external_plans, condition = self._withdraw(entry, spec)
+        elif spec is None:
+            external_plans = self._hold(entry, resource, assemblies, rebalance_of)
             condition = invalid_condition(resource)
         else:
             try:
@@ -205,7 +208,6 @@ class RebalanceController:
             if resource.deleting
             else entry.state.step is RebalanceStep.EXECUTING
         )
-        declared = spec if isinstance(spec, RebalanceSpec) else None
         self.reporter.report(
             resource, RebalanceStatusInputs(entry.state, condition), declared, needs_finalizer=guard
         )
@@ -288,21 +290,8 @@ class RebalanceController:
         views: Mapping[str, KnownCluster],
     ) -> Mapping[str, ExternalPlan]:
         """Return the external plans of the clusters whose turn it is, and update their progress."""
-        rebalance_state = entry.state
-        due = lifecycle.clusters_due(rebalance_state, spec, views)
-        rebalance_state = lifecycle.with_outcomes(rebalance_state, views, due)
-        try:
-            entry.record = entry.record or self.records.read(resource, rebalance_state.record)
-            if entry.record is None:
-                rebalance_state = lifecycle.without_record(rebalance_state)
-            entry.other_format = ""
-        except OtherFormat as other:
-            entry.other_format = str(other)
-        except PoolkeeperError as failed:
-            logger.warning("the plans of %s cannot be read: %s", resource.key, failed)
-        entry.state = lifecycle.with_end(rebalance_state, self.now_ms())
-        if entry.state.step.is_final:
-            entry.record = None
+        due = lifecycle.clusters_due(entry.state, spec, views)
+        self._update(entry, resource, views, due)
         if not resource.has_finalizer:
             return {}  # without our finalizer it could disappear and leave its runs behind
         rates = rebalances_offers.observed_rates(
@@ -317,23 +306,70 @@ class RebalanceController:
         }
         return offered
 
+    def _update(
+        self,
+        entry: _RebalanceEntry,
+        resource: CustomResource,
+        views: Mapping[str, KnownCluster],
+        due: Collection[str],
+    ) -> None:
+        """Update the state with what the loops report, and read the record if that is due."""
+        rebalance_state = lifecycle.with_outcomes(entry.state, views, due)
+        try:
+            entry.record = entry.record or self.records.read(resource, rebalance_state.record)
+            if entry.record is None:
+                rebalance_state = lifecycle.without_record(rebalance_state)
+            entry.other_format = ""
+        except OtherFormat as other:
+            entry.other_format = str(other)
+        except PoolkeeperError as failed:
+            logger.warning("the plans of %s cannot be read: %s", resource.key, failed)
+        entry.state = lifecycle.with_end(rebalance_state, self.now_ms())
+        if entry.state.step.is_final:
+            entry.record = None
+
+    def _hold(
+        self,
+        entry: _RebalanceEntry,
+        resource: CustomResource,
+        assemblies: Mapping[str, Assembly],
+        rebalance_of: Mapping[str, str],
+    ) -> Mapping[str, ExternalPlan]:
+        """Keep what runs as it is while the Rebalance is invalid, and update its progress."""
+        if entry.state.step is not RebalanceStep.EXECUTING:
+            return {}
+        views = lifecycle.known_clusters(
+            entry.state, assemblies, self.cluster_loops.outcome, rebalance_of
+        )
+        self._update(entry, resource, views, due=())
+        return rebalances_offers.held_plans(entry.state, entry.record, entry.rates)
+
     def _withdraw(
-        self, entry: _RebalanceEntry
+        self, entry: _RebalanceEntry, spec: RebalanceSpec | None
     ) -> tuple[Mapping[str, ExternalPlan], ReadyCondition]:
         """End the runs of a deleted Rebalance, each after its stage in flight.
 
-        Returns a withdrawn external plan for each cluster that may still run one.
+        Returns a withdrawn external plan for each cluster that may still run one. It keeps its rate
+        until then.
         """
         entry.planning.end()
         external_plans = {}
         if entry.state.step is RebalanceStep.EXECUTING:
-            for part in entry.state.parts:
-                outcome, loops = (
-                    self.cluster_loops.outcome(part.cluster),
-                    self.cluster_loops.names(),
+            loops, outcome = self.cluster_loops.names(), self.cluster_loops.outcome
+            running = [
+                part
+                for part in entry.state.parts
+                if rebalances_offers.may_run(
+                    part, outcome(part.cluster), has_loop=part.cluster in loops
                 )
-                if rebalances_offers.may_run(part, outcome, has_loop=part.cluster in loops):
-                    external_plans[part.cluster] = ExternalPlan(part.hash, withdrawn=True)
+            ]
+            names = [part.cluster for part in running]
+            limits = () if spec is None else limits_of(spec.budget, names, self.now_ms())
+            kept = rebalances_offers.kept_rates(running, limits, entry.rates)
+            external_plans = {
+                part.cluster: rebalances_offers.withdrawn_plan(part, kept[part.cluster])
+                for part in running
+            }
         left = ", ".join(sorted(external_plans)) or "none is left"
         message = f"its runs end after their stages in flight: {left}"
         return external_plans, ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)

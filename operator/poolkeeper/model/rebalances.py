@@ -112,6 +112,7 @@ class ClusterRebalance:
     """One cluster of a Rebalance.
 
     `hash`: of its plan, empty without one.
+    `begun`: a run of its plan was seen, also if none of its moves is done and it stands still now.
     `why`: what it waits for, or how it ended, by the last report of its loop.
     `message`: the words for that in the status, also for what no loop reports.
     """
@@ -124,13 +125,14 @@ class ClusterRebalance:
     bytes: int = 0
     moves_done: int = 0
     bytes_done: int = 0
+    begun: bool = False
     message: str = ""
     why: tuple[Why, ...] = ()
 
     @property
     def has_begun(self) -> bool:
         """Whether some of its plan was done, or is being done."""
-        return self.state is PartState.MOVING or self.moves_done > 0
+        return self.begun or self.state is PartState.MOVING or self.moves_done > 0
 
 
 @frozen

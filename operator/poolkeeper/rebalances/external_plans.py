@@ -1,6 +1,7 @@
 """Which plans a Rebalance offers to clusters' loops, and what remains when it is deleted."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome
@@ -12,7 +13,9 @@ from poolkeeper.rebalances.rate_shares import (
     NO_RATE,
     ClusterRate,
     RateClaim,
+    RateLimit,
     RateOffer,
+    even_share,
     limits_of,
     shares,
 )
@@ -93,6 +96,44 @@ def external_plan_of(
         bytes_per_s=rate.bytes_per_s,
         offer=rate.number,
     )
+
+
+def withdrawn_plan(part: ClusterRebalance, rate: RateOffer) -> ExternalPlan:
+    """What ends the run of a cluster; a run with a rate of the budget keeps it until then."""
+    return ExternalPlan(part.hash, withdrawn=True, bytes_per_s=rate.bytes_per_s, offer=rate.number)
+
+
+def held_plans(
+    rebalance_state: RebalanceState,
+    record: Record | None,
+    rates: Mapping[str, ClusterRate],
+) -> Mapping[str, ExternalPlan]:
+    """The plans of clusters that have begun, while it is not known what the Rebalance wants.
+
+    Stages in flight are finished, at the rate that their throttles have; no other starts.
+    """
+    wait = Wait(WaitReason.REBALANCE_INVALID)
+    begun = [part for part in rebalance_state.parts if _is_open(part) and part.has_begun]
+    kept = kept_rates(begun, (), rates)
+    return {
+        part.cluster: replace(
+            external_plan_of(part, record, wait, kept[part.cluster]), rate_known=False
+        )
+        for part in begun
+    }
+
+
+def kept_rates(
+    parts: Sequence[ClusterRebalance],
+    limits: Sequence[RateLimit],
+    rates: Mapping[str, ClusterRate],
+) -> Mapping[str, RateOffer]:
+    """The rate that each cluster was offered last, or else its even share of the limits."""
+    offers = {part.cluster: rates.get(part.cluster, ClusterRate()).offers for part in parts}
+    return {
+        name: known[-1] if known else RateOffer(0, even_share(name, limits))
+        for name, known in offers.items()
+    }
 
 
 def wait_before_stage(spec: RebalanceSpec, now_ms: int) -> Wait | None:

@@ -177,6 +177,7 @@ def _part_with_outcome(part: ClusterRebalance, view: KnownCluster, due: bool) ->
             part,
             moves_done=coarse(progress.moves_done, part.moves),
             bytes_done=coarse(progress.bytes_done, part.bytes),
+            begun=True,
         )
     if obstacle is not None:
         return _part_in_state(part, PartState.WAITING, (obstacle,))

@@ -155,6 +155,12 @@ def shares(claims: Sequence[RateClaim], limits: Sequence[RateLimit]) -> Mapping[
     return found
 
 
+def even_share(cluster: str, limits: Sequence[RateLimit]) -> int | None:
+    """The even share of a cluster; `None` where nothing limits it."""
+    even = _even(cluster, limits)
+    return None if even == UNKNOWN else int(even)
+
+
 def _is_assumed(claim: RateClaim) -> bool:
     return claim.unreachable and claim.may_copy == UNKNOWN
 

@@ -29,7 +29,8 @@ class Authority:
     `steps`: creations, added partitions, harmless configs, elections. `plans`: the hashes of
     approved plans, whose moves and destructive steps are allowed; `None` approves every plan. Even
     then many deletions at once need a person: `approved_by_name` are the hashes approved one by
-    one. `paused`: a run finishes its stage in flight, and nothing else starts. `settling`:
+    one. `paused`: a run finishes its stage in flight, and nothing else starts. `rate_known`:
+    whether the rate that a run may have is; until then its throttle stays as it is. `settling`:
     resources may still be arriving or disappearing one by one. Until that has settled no run begins
     and no topic is deleted without approval. `approvers`: who approved, by hash; for people.
     `verified`: an admission policy makes sure of them. `ends_runs`: what is under way is wound up,
@@ -39,6 +40,7 @@ class Authority:
     steps: bool = False
     plans: frozenset[str] | None = frozenset()
     paused: bool = False
+    rate_known: bool = True
     settling: bool = False
     approved_by_name: frozenset[str] = frozenset()
     approvers: Mapping[str, str] = field(default_factory=dict)

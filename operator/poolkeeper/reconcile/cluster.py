@@ -121,6 +121,7 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
             desired=desired,
             now_ms=context.now_ms(),
             paused=guard.paused,
+            rate_known=guard.rate_known,
             asks_brokers=context.brokers is not None,
             reported_stage=context.memory.reported_stage,
             adapted_ms=context.memory.adapted_ms,
@@ -167,7 +168,7 @@ def _run_guard(
         lost = lost_log_dirs(records, desired, context.now_ms())
         return run.concern == plan_json.concern(owned, plan.moves, records.cluster_id, gone(), lost)
 
-    return RunGuard(wanted, gone, recorded, authority.paused)
+    return RunGuard(wanted, gone, recorded, authority.paused, authority.rate_known)
 
 
 def needs(plan: Plan, gone: frozenset[int]) -> bool:

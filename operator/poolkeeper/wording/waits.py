@@ -234,6 +234,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.BROKERS_UNREACHABLE: lambda wait: f"the brokers are not asked: {wait.detail}",
     _R.PLAN_BEING_READ: _told("the plan is being read"),
     _R.REBALANCE_PAUSED: _told("the Rebalance is paused"),
+    _R.REBALANCE_INVALID: _told("the Rebalance is invalid: no further stage starts"),
     _R.REBALANCE_RATE_IN_USE: _told("other clusters use the rate of the Rebalance's budget"),
     _R.OUTSIDE_REBALANCE_WINDOW: lambda wait: (
         f"outside the windows of the Rebalance; the next opens {wait.until}"

@@ -416,7 +416,9 @@ def test_two_of_them_go_one_after_the_other_in_a_cluster(ground):
     ("outcome", "left"),
     [
         pytest.param(
-            RUNNING, {"a": ExternalPlan(PLAN.hash, withdrawn=True)}, id="its-run-ends-first"
+            RUNNING,
+            {"a": ExternalPlan(PLAN.hash, withdrawn=True, offer=1)},
+            id="its-run-ends-first",
         ),
         pytest.param(SEEN_NOTHING, {}, id="nothing-runs"),
         pytest.param(errand(ExternalPlanState.DONE, "withdrawn"), {}, id="its-run-has-ended"),
@@ -436,6 +438,83 @@ def test_deleted_it_stays_until_what_runs_has_ended(ground, outcome, left):
     assert ground.look() == "Deleting"
     assert ground.loops.offers == left
     assert ground.said.guarded.get("r", True) is bool(left)
+
+
+def stage_of(rate):
+    return replace(RUNNING, progress=replace(RUNNING.progress, throttle_highest_bytes_per_s=rate))
+
+
+UNREACHABLE = Outcome(State.WAITING, error=Unavailable("no answer from zk"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        pytest.param({}, UNREACHABLE, id="unreachable"),
+        pytest.param({"mode": "Paused"}, stage_of(50), id="paused"),
+        pytest.param({"mode": "PlanOnly"}, stage_of(50), id="plan-only"),
+    ],
+)
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_cluster_that_stands_still_in_its_first_stage_keeps_its_share(
+    ground, changes, outcome, restarted
+):
+    ground.put("Rebalance", "r", {"budget": {"rate": "100"}})
+    ground.executing()
+    ground.loops.outcomes = dict.fromkeys("ab", stage_of(50))
+    ground.look()
+    ground.put("KafkaCluster", "a", changes)
+    ground.loops.outcomes["a"] = outcome
+    for _ in range(3):
+        ground.look()
+        if restarted:
+            ground.restart()
+    assert ground.states() == {"a": "Waiting", "b": "Moving"}
+    assert {name: offer.bytes_per_s for name, offer in ground.loops.offers.items()} == {
+        "a": 50,
+        "b": 50,
+    }
+    assert ground.loops.offers["a"].has_begun
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_an_edit_that_makes_it_invalid_holds_what_runs_and_lets_nothing_begin(ground, restarted):
+    windows = {"windows": [{"cron": "* * * * *", "duration": "1h", "timeZone": "Europe/Zurich"}]}
+    ground.put("Rebalance", "r", {"budget": {"rate": "100", **windows}})
+    ground.executing()
+    ground.loops.outcomes["a"] = stage_of(50)
+    ground.look()
+    offer = ground.loops.offers["a"]
+    windows = {"windows": [{"cron": "* * * * *", "duration": "1h", "timeZone": "Europe/Zurch"}]}
+    ground.put("Rebalance", "r", {"budget": {"rate": "100", **windows}}, guarded=True)
+    if restarted:
+        ground.restart()
+    ground.loops.outcomes["a"] = replace(
+        stage_of(50), progress=replace(RUNNING.progress, moves_done=1)
+    )
+    assert ground.look() == "Invalid"
+    held = Wait(WaitReason.REBALANCE_INVALID)
+    offers = ground.loops.offers
+    assert offers.keys() == {"a"}
+    assert (offers["a"].wait, offers["a"].rate_known) == (held, False)
+    assert restarted or offers["a"] == replace(offer, wait=held, rate_known=False)
+    assert ground.said.statuses["r"]["plan"]["movesDone"] == 1
+    ground.put("Rebalance", "r", {"budget": {"rate": "100"}}, guarded=True)
+    assert ground.look() == "Moving"
+    assert ground.loops.offers["a"].wait is None
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_deleted_what_runs_keeps_its_rate(ground, restarted):
+    ground.put("Rebalance", "r", {"budget": {"rate": "100"}})
+    ground.executing()
+    ground.loops.outcomes = dict.fromkeys("ab", stage_of(50))
+    ground.look()
+    if restarted:
+        ground.restart()
+    ground.put("Rebalance", "r", {}, deleting=True, guarded=True)
+    assert ground.look() == "Deleting"
+    assert {offer.bytes_per_s for offer in ground.loops.offers.values()} == {50}
 
 
 def test_what_cannot_be_read_holds_up_no_other(ground):

@@ -203,13 +203,13 @@ STALE = Refusal(RefusalReason.STALE_PLAN, "the plan is outdated")
         pytest.param(
             part("a"),
             view(outcome=RUNNING),
-            part("a", M, moves_done=4, bytes_done=400, why=(NOT_LIVE,)),
+            part("a", M, moves_done=4, bytes_done=400, begun=True, why=(NOT_LIVE,)),
             id="its-run-is-under-way",
         ),
         pytest.param(
             part("a"),
             view(mode="PlanOnly", outcome=RUNNING),
-            part("a", W, moves_done=4, bytes_done=400, why=MODE),
+            part("a", W, moves_done=4, bytes_done=400, begun=True, why=MODE),
             id="its-run-stands-still",
         ),
         pytest.param(

@@ -81,15 +81,15 @@ class LoopConfig:
     """What the loop of one cluster is given: its declared state, its callbacks, its wake-up.
 
     `paused`: whether the loop finishes the stage in flight and starts no other, whatever is
-    declared. `begin_pass` returns what a pass works towards, given what is declared, and whether
-    resources may still be arriving, one by one. `beat` is called with the seconds for which the
-    loop may now be silent. `external_plan` returns the external plan for this cluster, if there is
-    one. `pending` is the pending plan; it survives a change of executor or of mode.
-    `lost_sessions`: those that ended in outages; no other executor has them. `emit` takes what goes
-    into the audit trail. `approvers_verified`: whether an admission policy makes sure of who
-    approved. `request` is what a person asks for at the moment, or empty; `answered` is called with
-    what came of it. `cluster_of_session` names the KafkaCluster of this process whose loop has that
-    session, or is empty.
+    declared. `rate_known`: whether it is known which rate a run may have. `begin_pass` returns what
+    a pass works towards, given what is declared, and whether resources may still be arriving, one
+    by one. `beat` is called with the seconds for which the loop may now be silent. `external_plan`
+    returns the external plan for this cluster, if there is one. `pending` is the pending plan; it
+    survives a change of executor or of mode. `lost_sessions`: those that ended in outages; no other
+    executor has them. `emit` takes what goes into the audit trail. `approvers_verified`: whether an
+    admission policy makes sure of who approved. `request` is what a person asks for at the moment,
+    or empty; `answered` is called with what came of it. `cluster_of_session` names the KafkaCluster
+    of this process whose loop has that session, or is empty.
     """
 
     connections: ClusterConnections
@@ -98,6 +98,7 @@ class LoopConfig:
     wake: Event = field(default_factory=Event)
     stop: Event = field(default_factory=Event)
     paused: Callable[[], bool] = lambda: False
+    rate_known: Callable[[], bool] = lambda: True
     begin_pass: Callable[[Desired], tuple[Desired, bool]] = lambda desired: (desired, False)
     planner: Planner = field(default_factory=planner_of_a_loop)
     timed: Timed = untimed
@@ -242,6 +243,7 @@ def _run_passes(config: LoopConfig) -> None:
             authority = replace(authority, settling=settling)
             if config.paused():
                 authority = Authority(paused=True)
+            authority = replace(authority, rate_known=config.rate_known())
             try:
                 external_plan = config.external_plan()
                 context = with_brokers(context, link)

@@ -276,6 +276,8 @@ class WaitReason(StrEnum):
     """The plan of the Rebalance is being read."""
     REBALANCE_PAUSED = "RebalancePaused"
     """`spec.paused` of the Rebalance is true."""
+    REBALANCE_INVALID = "RebalanceInvalid"
+    """`spec` of the Rebalance is invalid since it was edited."""
     OUTSIDE_REBALANCE_WINDOW = "OutsideRebalanceWindow"
     """No window of the Rebalance's budget is open; the next opens at `until`."""
     REBALANCE_RATE_IN_USE = "RebalanceRateInUse"

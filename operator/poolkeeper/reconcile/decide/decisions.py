@@ -27,12 +27,12 @@ from poolkeeper.reconcile.observe.run_view import RunView
 class RunSituation:
     """The inputs of every decision about a run.
 
-    `paused`: the stage in flight is finished, and no other starts. `asks_brokers`: their protocol
-    can be spoken. `reported_stage`: the stage whose end was reported last, and how many of its
-    partitions had arrived. `adapted_ms`: the time at which the adaptive throttle was last checked.
-    `electing_since_ms`: since when a request for elections is there at every look.
-    `throttles`: what is known of the run's. `copies`: what is known of its moves between log
-    directories.
+    `paused`: the stage in flight is finished, and no other starts. `rate_known`: the rate that the
+    run may have is known. `asks_brokers`: the brokers' protocol can be spoken. `reported_stage`:
+    the stage whose end was reported last, and how many of its partitions had arrived. `adapted_ms`:
+    the time at which the adaptive throttle was last checked. `electing_since_ms`: since when a
+    request for elections is there at every look. `throttles`: what is known of the run's. `copies`:
+    what is known of its moves between log directories.
     """
 
     run: Run
@@ -41,6 +41,7 @@ class RunSituation:
     desired: Desired
     now_ms: int
     paused: bool = False
+    rate_known: bool = True
     asks_brokers: bool = False
     reported_stage: tuple[int, int] | None = None
     adapted_ms: int = 0

@@ -43,6 +43,7 @@ class ExternalPlan:
     of it may start now; empty if one may. `withdrawn`: its Rebalance no longer wants it; a run of
     it ends after its stage in flight. `bytes_per_s`: the rate at which all brokers of the cluster
     together may receive its replicas; `offer`: its number, which grows with each other rate.
+    `rate_known`: whether that is known; until then the throttle stays as it is.
     """
 
     hash: str
@@ -53,6 +54,7 @@ class ExternalPlan:
     withdrawn: bool = False
     bytes_per_s: int | None = None
     offer: int = 0
+    rate_known: bool = True
 
     def status(self, state: ExternalPlanState, *why: Why) -> ExternalPlanStatus:
         """Return the plan's state after a pass."""
@@ -114,7 +116,12 @@ def guard_of(guard: RunGuard, run: Run, external: ExternalPlan | None) -> RunGua
         return guard
     if external.withdrawn:
         return replace(guard, still_applies=lambda run, plan: False)
-    return replace(guard, paused=guard.paused or external.wait is not None)
+    held = external.wait is not None
+    return replace(
+        guard,
+        paused=guard.paused or held,
+        rate_known=guard.rate_known and external.rate_known,
+    )
 
 
 def with_status(outcome: Outcome, run: Run, external: ExternalPlan | None) -> Outcome:

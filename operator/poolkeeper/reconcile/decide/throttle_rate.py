@@ -4,8 +4,9 @@ A declared rate that a person changes while the run is under way counts from the
 for a run that is being wound up: what is in flight may take hours. The run records which declared
 rate it began from, so that a change is noticed after a restart too. Under an adaptive throttle the
 changed rate is the new start; a throttle that becomes fixed has the declared rate at once. A
-throttle that is turned off, or on, counts for the next run. While the cluster is paused the rate
-stays: an external plan's own rate may not be known yet.
+throttle that is turned off, or on, counts for the next run. All of this holds for a paused cluster
+too, whose stage in flight may take hours. As long as it is not known which rate the run may have,
+because it may be one of an external plan, the rate stays.
 """
 
 from poolkeeper.model.execution.runs import RateReason
@@ -19,7 +20,7 @@ ADAPT_EVERY_MS = 30_000
 
 def is_look_due(at: RunSituation) -> bool:
     """Whether what the adaptive throttle goes by is to be measured now."""
-    if not _is_steady(at) or _redeclared(at) is not None:
+    if not at.rate_known or not _is_steady(at) or _redeclared(at) is not None:
         return False
     since_ms = max(at.adapted_ms, at.run.requested_ms)
     adaptive = at.desired.cluster.execution.throttle.mode is ThrottleMode.ADAPTIVE
@@ -54,7 +55,7 @@ def before_request(at: RunSituation) -> tuple[int, ...]:
 def _redeclared(at: RunSituation) -> int | None:
     """Return the declared rate if it is another one than the run began from, or has fixed."""
     throttle = at.desired.cluster.execution.throttle
-    if at.paused or not _is_steady(at) or throttle.mode is ThrottleMode.NONE:
+    if not at.rate_known or not _is_steady(at) or throttle.mode is ThrottleMode.NONE:
         return None
     fixed = throttle.mode is ThrottleMode.FIXED
     began = at.run.rates[0] if fixed else at.run.declared_rate or throttle.rate_bytes_per_s

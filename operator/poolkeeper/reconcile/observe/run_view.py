@@ -68,13 +68,15 @@ class RunGuard:
 
     `still_applies`: whether this run is still wanted. `gone`: the brokers that count as lost.
     `records`: which Topic each Kafka topic follows.
-    `paused`: the run finishes its stage in flight and starts no other.
+    `paused`: the run finishes its stage in flight and starts no other. `rate_known`: whether the
+    rate that it may have is known.
     """
 
     still_applies: Callable[[Run, Plan], bool]
     gone: Callable[[], frozenset[int]]
     records: Callable[[], Records]
     paused: bool = False
+    rate_known: bool = True
 
 
 @frozen

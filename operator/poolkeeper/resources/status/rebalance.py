@@ -255,6 +255,8 @@ def _cluster(part: ClusterRebalance) -> dict[str, Any]:
             "movesDone": part.moves_done,
             "bytesDone": part.bytes_done,
         }
+    if part.begun:
+        found["begun"] = True
     message = part_message(part)
     if len(message) > PART_MESSAGE_MAX:
         message = message[: PART_MESSAGE_MAX - 1] + "…"
@@ -276,6 +278,7 @@ def _part(found: Mapping[str, Any]) -> ClusterRebalance:
         bytes=found.get("bytes", 0),
         moves_done=found.get("movesDone", 0),
         bytes_done=found.get("bytesDone", 0),
+        begun=found.get("begun", False),
         message=found.get("message", ""),
     )
 

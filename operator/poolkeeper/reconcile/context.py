@@ -5,7 +5,7 @@ brokers again, but it makes the same decisions.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,6 +16,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, Result, State
+from poolkeeper.model.execution.punctuality import LostTime, Punctuality
 from poolkeeper.model.execution.runs import Phase, Run, RunDocument
 from poolkeeper.model.execution.waits import Wait, holds_up
 from poolkeeper.model.plans import Plan
@@ -34,7 +35,7 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     MoveProgress,
     MoveState,
 )
-from poolkeeper.planning.run_state.progress.punctuality import punctuality
+from poolkeeper.planning.run_state.progress.punctuality import RunPace, lost_time, punctuality
 from poolkeeper.planning.run_state.reassignments.orphans import SeenOrphans
 from poolkeeper.planning.run_state.reassignments.requests import SeenStall
 from poolkeeper.planning.run_state.throttling.adaptive_rate import LOOKS, SizeLook
@@ -47,6 +48,8 @@ if TYPE_CHECKING:  # the clients of brokers take longest to import, and plans of
     from poolkeeper.brokers.requests import BrokerClient
 
 UNCLEAN_MAX = 1000
+LOOKS_APART_MS = 30_000
+"""Of what happened between two looks that are further apart, nobody has seen when it did."""
 
 
 @dataclass(slots=True)
@@ -106,6 +109,25 @@ class ConfigMemory:
 
 
 @dataclass(slots=True)
+class PunctualityMemory:
+    """What made the run late, as of the last look; `None`: as it is recorded.
+
+    `copied`: whether something was copied by the last look; `None` before the first one, which was
+    at `at_ms`.
+    """
+
+    lost: LostTime | None = None
+    copied: bool | None = None
+    at_ms: int = 0
+
+    def was_copied(self, now_ms: int, *, copying: bool) -> bool:
+        """Whether something was copied since the last look, or before the first one."""
+        if self.copied is None or now_ms - self.at_ms > LOOKS_APART_MS:
+            return copying
+        return self.copied
+
+
+@dataclass(slots=True)
 class PassMemory:
     """What one process keeps between passes.
 
@@ -156,6 +178,7 @@ class PassMemory:
     """Each topic as it was last read, and the brokers: what unclean elections are told from."""
     unclean: tuple[TopicPartition, ...] = ()
     """Partitions whose leader was elected uncleanly; not told yet."""
+    punctuality: PunctualityMemory = field(default_factory=PunctualityMemory)
     plan_during_run: PlanDuringRun | None = None
     pending: PendingPlan = field(default_factory=PendingPlan)
     now_ms: int = 0
@@ -173,6 +196,7 @@ class PassMemory:
         self.configs = ConfigMemory()
         self.gone, self.gone_read_ms = None, 0
         self.unheard_since_ms = None
+        self.punctuality.at_ms = 0
         self.electing_since_ms = None
         self.overdue = {}
         self.plan_during_run = None
@@ -271,6 +295,7 @@ class PassMemory:
         self.gone = None
         self.disks = SeenDisks()
         self.copies = CopyMemory()
+        self.punctuality = PunctualityMemory()
         self.electing_since_ms = None
         self.overdue = {}
 
@@ -348,14 +373,7 @@ def outcome_of(
     """Return the outcome of a pass over this run."""
     progress = progress_of(context.memory, run, plan)
     if run.phase is Phase.MOVING:
-        beside = punctuality(
-            plan,
-            max(0, context.now_ms() - run.started_ms) / 1000,
-            progress.bytes_done + progress.bytes_given_up,
-            0 if context.memory.disks.at_ms else _bytes_in_flight(context.memory, plan, run),
-            rate=progress.throttle_bytes_per_s,
-            blocked=any(map(holds_up, result.waits)),
-        )
+        beside = _beside_prediction(context, run, plan, progress, result.waits)
         progress = replace(progress, punctuality=beside)
     return Outcome(
         state,
@@ -366,6 +384,38 @@ def outcome_of(
         last_observation=context.memory.last_observation,
         approved_by=run.approved_by,
     )
+
+
+def _beside_prediction(
+    context: PassContext, run: Run, plan: Plan, progress: Progress, waits: Iterable[Wait]
+) -> Punctuality | None:
+    """Return how a run goes beside its prediction, and note what made it late so far."""
+    memory, now_ms = context.memory, context.now_ms()
+    known, rate = memory.punctuality, progress.throttle_bytes_per_s
+    in_doubt = 0 if memory.disks.at_ms else _bytes_in_flight(memory, plan, run)
+    copying, blocked = bool(progress.moves_in_flight), any(map(holds_up, waits))
+    lost = run.lost if known.lost is None else known.lost
+    found = punctuality(
+        plan,
+        max(0, now_ms - run.started_ms) / 1000,
+        progress.bytes_done + progress.bytes_given_up,
+        in_doubt,
+        now=RunPace(rate, blocked, copying),
+        lost=lost,
+    )
+    if found is not None:
+        since = RunPace(rate, copying=known.was_copied(now_ms, copying=copying))
+        if not in_doubt and memory.all_moves_seen:
+            lost = lost_time(lost, plan, found.late_s, since)
+        memory.punctuality = PunctualityMemory(lost, copying and not blocked, now_ms)
+    return found
+
+
+def lost_by_now(context: PassContext, run: Run, plan: Plan) -> LostTime:
+    """Return what made a run late that has nothing in flight."""
+    progress = replace(progress_of(context.memory, run, plan), moves_in_flight=0)
+    _beside_prediction(context, run, plan, progress, ())
+    return context.memory.punctuality.lost or run.lost
 
 
 def progress_outcome(context: PassContext, run: Run, plan: Plan, *did: Action) -> Outcome:

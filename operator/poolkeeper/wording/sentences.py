@@ -56,7 +56,8 @@ def late_text(reason: LateReason) -> str:
 
 _LATE: Mapping[LateReason, str] = {
     LateReason.HELD_UP: "something blocks it",
-    LateReason.RATE_LOWERED: "the throttle is lower than the plan assumed",
+    LateReason.STOOD_STILL: "nothing was copied for a while",
+    LateReason.RATE_LOWERED: "the throttle is or was lower than the plan assumed",
     LateReason.SLOWER: "replicas are copied more slowly than the plan assumed",
 }
 

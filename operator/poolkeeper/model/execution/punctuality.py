@@ -1,19 +1,48 @@
 """How a run goes beside the prediction of its plan, as a value."""
 
 from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta
 
 from poolkeeper.frozen import frozen
 
 
 class LateReason(StrEnum):
-    """Why a run is later than its plan predicted, the first that holds."""
+    """Why a run is later than its plan predicted: what blocks it now, or else cost the most."""
 
     HELD_UP = "HeldUp"
     """Something blocks it."""
+    STOOD_STILL = "StoodStill"
+    """Something blocked it before, or nobody took it further: nothing was copied meanwhile."""
     RATE_LOWERED = "RateLowered"
-    """The throttle is lower than the plan assumed."""
+    """The throttle was lower than the plan assumed."""
     SLOWER = "Slower"
     """Neither: replicas are copied at less than the plan assumed, or more was written."""
+
+
+Lost = Annotated[int, Meta(ge=0, le=2**62, description="an integer of 0 or more")]
+
+
+@frozen
+class LostTime:
+    """What made a run late so far, as it was noticed; milliseconds.
+
+    `idle_ms`: nothing was copied. `lowered_ms`: replicas were copied under a throttle that was
+    lower than the plan assumed. `slower_ms`: they were copied otherwise.
+    """
+
+    idle_ms: Lost = 0
+    lowered_ms: Lost = 0
+    slower_ms: Lost = 0
+
+    @property
+    def total_ms(self) -> int:
+        """All of it."""
+        return self.idle_ms + self.lowered_ms + self.slower_ms
+
+
+NOTHING_LOST = LostTime()
 
 
 @frozen

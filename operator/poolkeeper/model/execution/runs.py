@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from poolkeeper.errors import NodeDamage
 from poolkeeper.frozen import frozen
+from poolkeeper.model.execution.punctuality import NOTHING_LOST, LostTime
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.topology import ReassignmentEntry, TopicPartition
 from poolkeeper.typed_json import Milliseconds
@@ -80,6 +81,7 @@ class Run:
     `approved_by`: who allowed the plan, for people to read.
     `resumes`: the plan of the run whose lost record this one replaces (`planning.run_state.
     lost_runs`); empty otherwise.
+    `lost`: what made it late, as of its last request.
     `version`: of the znode or object that holds the record, for a conditional write.
     """
 
@@ -103,6 +105,7 @@ class Run:
     rate_reason: RateReason | None = None
     declared_rate: _Count = 0
     resumes: _Name = ""
+    lost: LostTime = NOTHING_LOST
 
     @property
     def plans(self) -> frozenset[str]:

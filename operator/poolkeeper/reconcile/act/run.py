@@ -29,7 +29,7 @@ from poolkeeper.reconcile.act import (
     return_moves,
     stall_recovery,
 )
-from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
+from poolkeeper.reconcile.context import PassContext, lost_by_now, outcome_of, progress_outcome
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
     CancelMoves,
@@ -173,6 +173,7 @@ def _request_stage(context: PassContext, at: RunSituation, decision: RequestStag
         returning=(),
         requested_ms=context.now_ms(),
         attempts=decision.attempts,
+        lost=lost_by_now(context, run, at.plan),
     )
     after = context.access.request_stage(run, after, at.plan, at.view.cluster)
     context.memory.moves_in_flight = len(entries)

@@ -221,7 +221,7 @@ def _run(progress: Progress, approval: str, before: dict[str, Any]) -> dict[str,
     if progress.still_s is not None:
         return found
     known = {name: value for name, value in before.items() if name in found}
-    if found == known:
+    if found == known and progress.moves_in_flight:
         left = before.get("secondsLeft")
         return found if left is None else {**found, "secondsLeft": left}
     if progress.seconds_left is not None:

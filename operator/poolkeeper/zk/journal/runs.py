@@ -19,6 +19,7 @@ from msgspec import Struct
 from poolkeeper import typed_json
 from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.jsontext import canonical, canonical_of
+from poolkeeper.model.execution.punctuality import NOTHING_LOST
 from poolkeeper.model.execution.records import RequestRecord
 from poolkeeper.model.execution.runs import (
     Ending,
@@ -82,6 +83,12 @@ def encode_run(run: Run) -> bytes:
         body["declared_rate"] = run.declared_rate
     if run.resumes:
         body["resumes"] = run.resumes
+    if run.lost != NOTHING_LOST:
+        body["lost"] = {
+            "idle_ms": run.lost.idle_ms,
+            "lowered_ms": run.lost.lowered_ms,
+            "slower_ms": run.lost.slower_ms,
+        }
     return canonical(body).encode()
 
 

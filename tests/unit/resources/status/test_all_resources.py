@@ -258,6 +258,17 @@ def test_a_cluster_that_moves_tells_how_far() -> None:
     )
 
 
+def test_the_time_left_is_the_last_one_known_only_while_something_is_in_flight() -> None:
+    objects = (MANUAL, *POOLS, WANTED)
+    what = seen(kafka([IN_SLOW]))
+    work = assemble(objects)["main"]
+    written = with_statuses(objects, told(objects, what, running(work, what, 1)))
+    for in_flight, left in ((1, 900), (0, None)):
+        outcome = running(work, what, 1, moves_in_flight=in_flight, seconds_left=None)
+        later = told(written, what, outcome)[MAIN]
+        assert later["plan"].get("secondsLeft") == left
+
+
 PREDICTED = Punctuality(predicted_s=1000.0, elapsed_s=900.0, late_s=20.0, assumed_rate=MIB)
 
 
@@ -274,7 +285,7 @@ def test_a_run_that_is_late_says_so_and_why_everywhere() -> None:
     what = seen(kafka([IN_SLOW]))
     late = replace(PREDICTED, late_s=2400.0, reason=LateReason.RATE_LOWERED)
     found = told(objects, what, running(assemble(objects)["main"], what, 1, punctuality=late))
-    why = "about 40 min late: the throttle is lower than the plan assumed"
+    why = "about 40 min late: the throttle is or was lower than the plan assumed"
     assert found[MAIN]["plan"]["late"] == {
         "seconds": 2400,
         "reason": "RateLowered",
@@ -282,7 +293,7 @@ def test_a_run_that_is_late_says_so_and_why_everywhere() -> None:
     }
     messages = {key: status["conditions"][0]["message"] for key, status in found.items()}
     assert messages[MAIN] == f"stage 2: 1 of 4 moves done, 6 GiB left, about 15 min, {why}"
-    short = "the run is late: the throttle is lower than the plan assumed"
+    short = "the run is late: the throttle is or was lower than the plan assumed"
     assert messages[ORDERS].endswith(f"6 GiB left, about 15 min; {short}")
     assert messages[FAST] == f"moving: 1 of 4 partitions; {short}"
 

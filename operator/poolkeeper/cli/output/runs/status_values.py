@@ -34,7 +34,7 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     MoveState,
     classify,
 )
-from poolkeeper.planning.run_state.progress.punctuality import punctuality
+from poolkeeper.planning.run_state.progress.punctuality import RunPace, punctuality
 from poolkeeper.planning.run_state.reassignments import lost_runs, orphans, requests, stalls
 from poolkeeper.planning.run_state.reassignments.requests import Owned
 from poolkeeper.planning.run_state.throttling import left_throttles
@@ -208,7 +208,9 @@ def _run(
         rolling_back=bool(run.returning) or (journal.stop is not None and journal.stop.at_once),
         in_flight=in_flight,
         copies=dict(Counter(each.state.value for each in copies)),
-        punctuality=_punctuality(journal, context, done + given_up, in_doubt, waits),
+        punctuality=_punctuality(
+            journal, context, done + given_up, in_doubt, waits, copying=bool(in_flight)
+        ),
         bytes_given_up=given_up,
     )
     return found, tuple(waits)
@@ -260,6 +262,8 @@ def _punctuality(
     bytes_settled: int,
     bytes_in_doubt: int,
     waits: Sequence[Wait],
+    *,
+    copying: bool,
 ) -> Punctuality | None:
     run, document = journal.run, journal.document
     if run is None or document is None or context.now_ms is None or run.phase is not Phase.MOVING:
@@ -269,8 +273,8 @@ def _punctuality(
         max(0, context.now_ms - run.started_ms) / 1000,
         bytes_settled,
         bytes_in_doubt,
-        rate=run.rates[0] if run.rates else None,
-        blocked=any(map(holds_up, waits)),
+        now=RunPace(run.rates[0] if run.rates else None, any(map(holds_up, waits)), copying),
+        lost=run.lost,
     )
 
 

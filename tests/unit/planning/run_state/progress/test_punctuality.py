@@ -5,7 +5,10 @@ import pytest
 from poolkeeper.model.plans import Makespan, Plan, PlannedStage
 from poolkeeper.planning.run_state.progress.punctuality import (
     LateReason,
+    LostTime,
     Punctuality,
+    RunPace,
+    lost_time,
     punctuality,
 )
 
@@ -32,7 +35,7 @@ PLAN = Plan(
     ],
 )
 def test_the_bytes_that_have_arrived_say_how_late_a_run_is(elapsed_s, bytes_done, late_s):
-    found = punctuality(PLAN, elapsed_s, bytes_done, rate=RATE, blocked=False)
+    found = punctuality(PLAN, elapsed_s, bytes_done, now=RunPace(RATE))
     assert found == Punctuality(400.0, elapsed_s, late_s, RATE)
 
 
@@ -45,7 +48,7 @@ def test_the_bytes_that_have_arrived_say_how_late_a_run_is(elapsed_s, bytes_done
     ],
 )
 def test_a_run_is_not_late_for_copies_of_which_nobody_says_how_far_they_are(elapsed_s, late_s):
-    found = punctuality(PLAN, elapsed_s, 400, 600, rate=RATE, blocked=False)
+    found = punctuality(PLAN, elapsed_s, 400, 600, now=RunPace(RATE))
     assert found is not None
     assert (found.late_s, found.reason is not None) == (late_s, late_s > 0)
 
@@ -61,7 +64,7 @@ def test_a_run_is_not_late_for_copies_of_which_nobody_says_how_far_they_are(elap
     ],
 )
 def test_a_late_run_has_a_reason(rate, blocked, reason):
-    found = punctuality(PLAN, 300.0, 400, rate=rate, blocked=blocked)
+    found = punctuality(PLAN, 300.0, 400, now=RunPace(rate, blocked))
     assert found == Punctuality(400.0, 300.0, 200.0, RATE, reason)
 
 
@@ -76,7 +79,7 @@ def test_seconds_do_not_make_a_short_run_late(late_s, is_late):
     short = replace(
         PLAN, stages=(PlannedStage((), 100, 10.0),), makespan=Makespan(10.0, 10.0, RATE)
     )
-    found = punctuality(short, 10.0 + late_s, 100, rate=RATE, blocked=False)
+    found = punctuality(short, 10.0 + late_s, 100, now=RunPace(RATE))
     assert found is not None
     assert (found.reason is not None) is is_late
 
@@ -90,4 +93,42 @@ def test_seconds_do_not_make_a_short_run_late(late_s, is_late):
     ],
 )
 def test_nothing_is_known_of_a_plan_that_predicts_nothing(plan):
-    assert punctuality(plan, 300.0, 400, rate=RATE, blocked=False) is None
+    assert punctuality(plan, 300.0, 400, now=RunPace(RATE)) is None
+
+
+@pytest.mark.parametrize(
+    ("lost", "reason"),
+    [
+        pytest.param(LostTime(idle_ms=150_000), LateReason.STOOD_STILL, id="it stood still before"),
+        pytest.param(LostTime(idle_ms=50_000), LateReason.SLOWER, id="for the smaller part"),
+        pytest.param(
+            LostTime(lowered_ms=120_000, slower_ms=80_000),
+            LateReason.RATE_LOWERED,
+            id="the throttle was lower before",
+        ),
+    ],
+)
+def test_a_run_is_late_for_what_cost_it_the_most(lost, reason):
+    found = punctuality(PLAN, 300.0, 400, now=RunPace(RATE), lost=lost)
+    assert found is not None
+    assert (found.late_s, found.reason) == (200.0, reason)
+
+
+IDLE, LOW, COPIES = RunPace(RATE, copying=False), RunPace(RATE - 1), RunPace(RATE)
+
+
+@pytest.mark.parametrize(
+    ("lost", "late_s", "since", "after"),
+    [
+        pytest.param(LostTime(), 5.0, IDLE, LostTime(5000), id="nothing was copied"),
+        pytest.param(LostTime(5000), 7.0, LOW, LostTime(5000, 2000), id="under a lower throttle"),
+        pytest.param(LostTime(5000), 7.0, COPIES, LostTime(5000, 0, 2000), id="slowly"),
+        pytest.param(
+            LostTime(5000, 2000, 3000), 6.0, COPIES, LostTime(5000, 1000, 0), id="it made up for it"
+        ),
+        pytest.param(LostTime(5000, 2000), -9.0, COPIES, LostTime(), id="it is ahead"),
+        pytest.param(LostTime(5000), 5.0, IDLE, LostTime(5000), id="no later than before"),
+    ],
+)
+def test_what_a_run_loses_counts_for_what_it_did_meanwhile(lost, late_s, since, after):
+    assert lost_time(lost, PLAN, late_s, since) == after

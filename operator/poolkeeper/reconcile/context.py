@@ -392,7 +392,7 @@ def _beside_prediction(
     """Return how a run goes beside its prediction, and note what made it late so far."""
     memory, now_ms = context.memory, context.now_ms()
     known, rate = memory.punctuality, progress.throttle_bytes_per_s
-    in_doubt = 0 if memory.disks.at_ms else _bytes_in_flight(memory, plan, run)
+    in_doubt = progress.bytes_in_doubt
     copying, blocked = bool(progress.moves_in_flight), any(map(holds_up, waits))
     lost = run.lost if known.lost is None else known.lost
     found = punctuality(
@@ -432,6 +432,7 @@ def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:
         for step, p in zip(copies, copied, strict=bool(copied))
         if p.state is CopyState.IN_FLIGHT
     )
+    in_flight = _bytes_in_flight(memory, plan, run)
     return Progress(
         plan=run.plan,
         phase=run.phase,
@@ -445,7 +446,8 @@ def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:
         throttle_highest_bytes_per_s=max(run.rates, default=None),
         throttle_reason=run.rate_reason,
         arrived=frozenset(memory.arrived),
-        bytes_in_flight=_bytes_in_flight(memory, plan, run) + copying,
+        bytes_in_flight=in_flight + copying,
+        bytes_in_doubt=0 if memory.disks.at_ms else in_flight,
         bytes_given_up=sum(
             plan.moves[m].bytes - memory.bytes_done.get(m, 0) for m in memory.given_up
         ),

@@ -86,7 +86,10 @@ BYTES_MOVING = _gauge(
 )
 BYTES_DONE = _gauge("plan_done_bytes", "Bytes of the plan that are copied.", "cluster")
 MOVING_RATE = _gauge(
-    "moving_bytes_per_second", "Rate of the moves as seen in the last minute.", "cluster"
+    "moving_bytes_per_second",
+    "Rate of the moves as seen in the last minute; absent where nothing arrives and nobody tells"
+    " how far copies are.",
+    "cluster",
 )
 REMAINING = _gauge(
     "plan_remaining_seconds", "Predicted time to the plan's end, where it can be told.", "cluster"

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, expo
 from poolkeeper import __version__
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.model.execution import wait_reasons, waits
-from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.telemetry import families
 from poolkeeper.telemetry.families import Family, Type
 
@@ -185,6 +185,13 @@ class Metrics:
                 )
 
 
+def _moving_rate(progress: Progress) -> float | None:
+    """Return the rate of the moves; `None` where nothing arrives and nobody says what is copied."""
+    if progress.rate_bytes_per_s is None and progress.bytes_in_doubt:
+        return None
+    return progress.rate_bytes_per_s or 0
+
+
 def _sizes(outcome: Outcome) -> dict[Family, float | None]:
     """Return the values of the gauges of the cluster and its plan; `None` is no value."""
     progress, seen = outcome.progress, outcome.last_observation
@@ -208,7 +215,7 @@ def _sizes(outcome: Outcome) -> dict[Family, float | None]:
             families.BYTES: progress.bytes_total,
             families.BYTES_MOVING: progress.bytes_in_flight,
             families.BYTES_DONE: progress.bytes_done,
-            families.MOVING_RATE: progress.rate_bytes_per_s or 0,
+            families.MOVING_RATE: _moving_rate(progress),
             families.REMAINING: progress.seconds_left,
             families.THROTTLE: progress.throttle_bytes_per_s,
         }

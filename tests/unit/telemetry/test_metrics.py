@@ -283,6 +283,26 @@ def test_no_throttle_is_no_series() -> None:
     assert told.series("throttle") == {}
 
 
+@pytest.mark.parametrize(
+    ("rate", "in_doubt", "expected"),
+    [
+        pytest.param(None, 0, 0, id="nothing is copied"),
+        pytest.param(None, 100, None, id="nobody tells whether anything is copied"),
+        pytest.param(25.0, 100, 25, id="something arrived"),
+    ],
+)
+def test_a_rate_that_nobody_knows_is_no_series(
+    rate: float | None, in_doubt: int, expected: float | None
+) -> None:
+    """It would be told as moves that do not advance, while a large replica is copied."""
+    told = Told()
+    for known in (PROGRESS, replace(PROGRESS, rate_bytes_per_s=rate, bytes_in_doubt=in_doubt)):
+        told.metrics.observe_outcome("main", Outcome(State.PROGRESSED, progress=known))
+    assert told.series("moving_bytes_per_second") == (
+        {} if expected is None else {'moving_bytes_per_second{cluster="main"}': expected}
+    )
+
+
 def test_a_stage_over_its_deadline_is_told() -> None:
     told = Told()
     late = Outcome(

@@ -30,6 +30,7 @@ class Progress:
     throttle is not settled; else the throttle's.
     `arrived`: the positions, in the plan, of the moves that are done, or whose topic is gone.
     `bytes_in_flight`: what the present request has still to copy.
+    `bytes_in_doubt`: what of that may be copied already, as nobody says how far the copies are.
     `bytes_given_up`: what is not copied any more: a topic is gone, or others moved the partition.
     `still_s`: for how long nothing has moved, once that is long; no time left is known then.
     `punctuality`: how it goes beside the plan's prediction, while it moves; time alone changes it.
@@ -50,6 +51,7 @@ class Progress:
     seconds_left: float | None = None
     arrived: frozenset[int] = frozenset()
     bytes_in_flight: int = 0
+    bytes_in_doubt: int = 0
     bytes_given_up: int = 0
     still_s: float | None = None
     punctuality: Punctuality | None = field(default=None, compare=False)

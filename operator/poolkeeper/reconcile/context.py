@@ -18,7 +18,7 @@ from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, Result, State
 from poolkeeper.model.execution.punctuality import LostTime, Punctuality
 from poolkeeper.model.execution.runs import Phase, Run, RunDocument
-from poolkeeper.model.execution.waits import Wait, holds_up
+from poolkeeper.model.execution.waits import Wait, hold_up
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topic_config.config_check import ConfigCheck
 from poolkeeper.model.topology import Cluster, TopicPartition, with_torn_as_before
@@ -393,7 +393,8 @@ def _beside_prediction(
     memory, now_ms = context.memory, context.now_ms()
     known, rate = memory.punctuality, progress.throttle_bytes_per_s
     in_doubt = progress.bytes_in_doubt
-    copying, blocked = bool(progress.moves_in_flight), any(map(holds_up, waits))
+    copying = bool(progress.moves_in_flight)
+    blocked = hold_up(waits, copying=copying)
     lost = run.lost if known.lost is None else known.lost
     found = punctuality(
         plan,

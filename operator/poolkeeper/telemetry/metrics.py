@@ -134,6 +134,10 @@ class Metrics:
         for status in READY:
             self._gauges[families.RESOURCES].labels(cluster, kind, status).set(ready.get(status, 0))
 
+    def forget_resources(self, cluster: str) -> None:
+        """Remove what was counted of a cluster's resources, once it has none."""
+        self._gauges[families.RESOURCES].remove_by_labels({"cluster": cluster})
+
     def observe_status_write(self, lag_s: float) -> None:
         """Record the delay between a new status and its acceptance by the API server."""
         self._histograms[families.STATUS_LAG].observe(lag_s)

@@ -30,7 +30,7 @@ from poolkeeper.model.execution.outcomes import ExternalPlanState, LastObservati
 from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.model.specs import Mode
 from poolkeeper.resources.checks.assembly import Assembly
-from poolkeeper.resources.kinds import kafka_cluster
+from poolkeeper.resources.kinds import kafka_cluster, resource_pool, topic
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey, Status
 from poolkeeper.resources.status.all_resources import statuses
 from poolkeeper.resources.status.conditions import condition_of, conditions
@@ -47,6 +47,7 @@ from poolkeeper.telemetry.logs import about
 from poolkeeper.telemetry.metrics import Metrics
 
 NOT_YET = Outcome(State.WAITING)
+COUNTED_KINDS = (kafka_cluster.KIND, resource_pool.KIND, topic.KIND)
 PLAN_DOCUMENT = "planDocument"
 LOOK_AGAIN_S = 15.0
 """A watch shows what was written well within this time; what it shows then may be of others."""
@@ -96,6 +97,7 @@ class Reporter:
         self._clock = clock
         self._inputs: dict[str, tuple[Assembly, LastObservation | None, StatusInputs]] = {}
         self._decisions: dict[str, ToldDecisions] = {}
+        self._counted: set[str] = set()
         self._lock = Lock()
 
     def __enter__(self) -> Self:
@@ -149,6 +151,10 @@ class Reporter:
             self._operator.retain(clusters)
             for name in self._outages.names() - set(clusters):
                 self._outages.forget(name)
+            uncounted = self._counted - set(clusters)
+            self._counted -= uncounted
+        for name in uncounted:
+            self._metrics.forget_resources(name)
         if self._plans is not None:
             self._plans.retain(clusters)
         for key, reported in gone:
@@ -340,10 +346,12 @@ class Reporter:
     def _count_ready(
         self, assembly: Assembly, statuses_of: Mapping[ObjectKey, Mapping[str, Any]]
     ) -> None:
-        ready: dict[str, Counter[str]] = {}
+        ready: dict[str, Counter[str]] = {kind: Counter() for kind in COUNTED_KINDS}
         for key, each in assembly.objects.items():
             condition = condition_of(statuses_of.get(key, each.status), "Ready")
-            ready.setdefault(key.kind, Counter())[condition.get("status", "Unknown")] += 1
+            ready[key.kind][condition.get("status", "Unknown")] += 1
+        with self._lock:
+            self._counted.add(assembly.name)
         for kind, counts in ready.items():
             self._metrics.set_resources(assembly.name, kind, counts)
 

@@ -111,9 +111,12 @@ def blocks(wait: Wait) -> bool:
     return wait.reason not in _AWAITED and wait.reason not in _IN_COURSE
 
 
-def holds_up(wait: Wait) -> bool:
-    """Whether work stands still until the wait ends, be it that a person or a window has it so."""
-    return wait.reason not in _IN_COURSE
+def hold_up(waits: Iterable[Wait], *, copying: bool) -> bool:
+    """Whether work stands still until one of the waits ends.
+
+    What a person or a window has so keeps the next stage from starting, and stops no copy.
+    """
+    return any(blocks(wait) if copying else wait.reason not in _IN_COURSE for wait in waits)
 
 
 def in_order(waits: Iterable[Wait]) -> tuple[Wait, ...]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from conditions import until
 from poolkeeper.controller.reporting.reporter import (
@@ -100,11 +101,12 @@ class Room:
 
     def __init__(self, operator: str = "", api: FinalizerApi | None = None) -> None:
         self.writer, self.recorder, self.now_s = Writer(), Recorder(), 1000.0
+        self.registry = CollectorRegistry()
         self.reporter = Reporter(
             api or NoServer(),
             self.writer,  # type: ignore[arg-type]
             self.recorder,  # type: ignore[arg-type]
-            Metrics(),
+            Metrics(self.registry),
             operator=operator,
             clock=lambda: self.now_s,
         )
@@ -145,6 +147,24 @@ def test_a_short_outage_in_mid_run_shows_on_the_cluster_alone(room: Room) -> Non
     assert room.recorder.events == [("main", "Unreachable")]
     room.now_s += 1
     assert room.report(main(), running(main(), SEEN, 1)) == {"main": MOVING}
+
+
+def test_what_is_counted_of_resources_goes_with_them(room: Room) -> None:
+    def counted() -> dict[str, float]:
+        found: dict[str, float] = {}
+        for family in room.registry.collect():
+            for each in family.samples if family.name == "poolkeeper_resources" else ():
+                kind = each.labels["kind"]
+                found[kind] = found.get(kind, 0) + each.value
+        return found
+
+    room.report(main(), at_rest(main(), SEEN))
+    assert counted() == {"KafkaCluster": 1, "ResourcePool": 2, "Topic": 1}
+    fewer = main(OBJECTS[:-1])
+    room.report(fewer, at_rest(fewer, SEEN))
+    assert counted() == {"KafkaCluster": 1, "ResourcePool": 2, "Topic": 0}
+    room.reporter.retain(fewer.objects, {"other"})
+    assert counted() == {}
 
 
 def test_who_lacks_a_finalizer_that_may_not_be_added_is_not_called_ready() -> None:

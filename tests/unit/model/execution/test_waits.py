@@ -1,7 +1,9 @@
 """In which order waits are told: what blocks first, and each thing once."""
 
+import pytest
+
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import Wait, blocks, in_order
+from poolkeeper.model.execution.waits import Wait, blocks, hold_up, in_order
 from poolkeeper.model.topology import TopicPartition
 
 R = WaitReason
@@ -37,3 +39,18 @@ def test_every_reason_has_its_place() -> None:
     assert not blocks(STAGE)
     assert blocks(Wait(R.NO_ROOM_ON_DISKS))
     assert blocks(Wait(R.BROKER_NOT_LIVE))
+
+
+@pytest.mark.parametrize(
+    ("reason", "between_stages", "in_flight"),
+    [
+        pytest.param(WaitReason.PAUSED, True, False, id="a-pause-stops-no-copy"),
+        pytest.param(WaitReason.OUTSIDE_WINDOW, True, False, id="nor-does-a-window"),
+        pytest.param(WaitReason.BROKER_NOT_LIVE, True, True, id="a-dead-broker-does"),
+        pytest.param(WaitReason.STAGE_IN_FLIGHT, False, False, id="in-the-course-of-things"),
+    ],
+)
+def test_what_holds_a_run_up(reason: WaitReason, between_stages: bool, in_flight: bool) -> None:
+    waits = (Wait(WaitReason.STAGE_IN_FLIGHT), Wait(reason))
+    assert hold_up(waits, copying=False) is between_stages
+    assert hold_up(waits, copying=True) is in_flight

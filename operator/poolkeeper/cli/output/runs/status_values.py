@@ -15,7 +15,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.punctuality import Punctuality
 from poolkeeper.model.execution.runs import Phase, RateReason
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import Wait, holds_up
+from poolkeeper.model.execution.waits import Wait, hold_up
 from poolkeeper.model.plans import Move, PlanProblem
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
@@ -268,12 +268,13 @@ def _punctuality(
     run, document = journal.run, journal.document
     if run is None or document is None or context.now_ms is None or run.phase is not Phase.MOVING:
         return None
+    rate = run.rates[0] if run.rates else None
     return punctuality(
         document.plan,
         max(0, context.now_ms - run.started_ms) / 1000,
         bytes_settled,
         bytes_in_doubt,
-        now=RunPace(run.rates[0] if run.rates else None, any(map(holds_up, waits)), copying),
+        now=RunPace(rate, hold_up(waits, copying=copying), copying),
         lost=run.lost,
     )
 

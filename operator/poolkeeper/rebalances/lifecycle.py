@@ -131,6 +131,11 @@ class KnownCluster:
         progress = None if self.outcome is None else self.outcome.progress
         return progress if progress is not None and progress.plan == plan else None
 
+    def is_copying(self, plan: str) -> bool:
+        """Whether something of a run of this plan is in flight, as far as is known."""
+        progress = self.progress_of(plan)
+        return progress is not None and progress.moves_in_flight > 0
+
     def status_of(self, plan: str) -> ExternalPlanStatus | None:
         """The state of this plan since it was offered; `None` if its loop has not seen it."""
         status = None if self.outcome is None else self.outcome.external
@@ -232,8 +237,10 @@ def _part_in_state(
 def clusters_due(
     rebalance_state: RebalanceState, spec: RebalanceSpec, views: Mapping[str, KnownCluster]
 ) -> frozenset[str]:
-    """The clusters whose turn it is, including those that are moving."""
-    limit = spec.budget.clusters_at_once or len(rebalance_state.parts)
+    """The clusters whose turn it is, including those that are moving.
+
+    A cluster that cannot go on, and has a stage in flight, counts until that has ended.
+    """
     open_ = sorted(
         (part for part in rebalance_state.parts if not part.state.is_final),
         key=lambda part: (not part.has_begun, part.wave, part.cluster),
@@ -241,7 +248,9 @@ def clusters_due(
     able = [part for part in open_ if views[part.cluster].obstacle(part.cluster) is None]
     wave = min((part.wave for part in able), default=0)
     turn = [part.cluster for part in able if part.has_begun or part.wave == wave]
-    return frozenset(turn[:limit])
+    copying = sum(part not in able and views[part.cluster].is_copying(part.hash) for part in open_)
+    limit = spec.budget.clusters_at_once or len(rebalance_state.parts)
+    return frozenset(turn[: max(0, limit - copying)])
 
 
 def with_end(rebalance_state: RebalanceState, now_ms: int) -> RebalanceState:

@@ -162,6 +162,7 @@ RUNNING = Outcome(
     waits=(IN_FLIGHT, NOT_LIVE),
     progress=PROGRESS,
 )
+STANDING = replace(RUNNING, progress=replace(PROGRESS, moves_in_flight=0))
 MODE = (Wait(WaitReason.MODE_NOT_APPLY, name="a", mode=Mode.PLAN_ONLY),)
 CLOSED = Wait(WaitReason.OUTSIDE_WINDOW, until="tomorrow")
 LEFT = Action(ActionKind.LEFT_TO_OTHERS, partitions=(TopicPartition("t", 1),))
@@ -249,10 +250,14 @@ def test_what_is_known_of_a_cluster(before, seen, after):
     assert course.parts == (after,)
 
 
-def turns(parts, at_once=None, blocked=()):
+def turns(parts, at_once=None, blocked=(), outcomes=None):
     spec = RebalanceSpec("r", budget=BudgetSpec(clusters_at_once=at_once))
     views = {
-        each.cluster: view(each.cluster, "PlanOnly" if each.cluster in blocked else "Apply")
+        each.cluster: view(
+            each.cluster,
+            "PlanOnly" if each.cluster in blocked else "Apply",
+            (outcomes or {}).get(each.cluster),
+        )
         for each in parts
     }
     return lifecycle.clusters_due(RebalanceState(parts=tuple(parts)), spec, views)
@@ -286,6 +291,18 @@ def turns(parts, at_once=None, blocked=()):
             {},
             {"a", "b"},
             id="and-comes-first-when-it-can",
+        ),
+        pytest.param(
+            [part("a", W, begun=True), part("b", wave=2)],
+            {"at_once": 1, "blocked": ("a",), "outcomes": {"a": RUNNING}},
+            set(),
+            id="but-its-stage-in-flight-counts",
+        ),
+        pytest.param(
+            [part("a", W, begun=True), part("b", wave=2)],
+            {"at_once": 1, "blocked": ("a",), "outcomes": {"a": STANDING}},
+            {"b"},
+            id="until-that-has-ended",
         ),
     ],
 )

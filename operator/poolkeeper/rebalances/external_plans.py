@@ -151,14 +151,16 @@ def wait_before_stage(spec: RebalanceSpec, now_ms: int) -> Wait | None:
 def may_run(part: ClusterRebalance, outcome: Outcome | None, *, has_loop: bool) -> bool:
     """Whether a run of the plan is recorded in the cluster or may be, by its loop's last report.
 
-    `has_loop`: whether the cluster has a loop at all; without one no run would ever end.
+    `has_loop`: whether the cluster has a loop at all; without one no run would ever end. A pass
+    that failed tells nothing of what is recorded, as where the cluster is out of reach, or a
+    process that was killed still holds it.
     """
     if part.state.is_final:
         return False
-    if outcome is None:
-        return has_loop and part.has_begun
-    if outcome.progress is not None:
+    if outcome is not None and outcome.progress is not None:
         return outcome.progress.plan == part.hash
+    if outcome is None or outcome.error is not None:
+        return has_loop and part.has_begun
     status = outcome.external
     if status is not None and status.plan == part.hash:
         return status.state is not ExternalPlanState.DONE

@@ -2,6 +2,7 @@
 
 import pytest
 
+from poolkeeper.errors import HolderActive, Unavailable
 from poolkeeper.model.execution.outcomes import (
     ExternalPlanState,
     ExternalPlanStatus,
@@ -53,6 +54,10 @@ def runs(plan):
     return Outcome(State.WAITING, progress=Progress(plan, Phase.MOVING, 1, 0, 1, 1, 0, 1))
 
 
+UNREACHABLE = Outcome(State.WAITING, error=Unavailable("no answer from zk"))
+HELD = Outcome(State.WAITING, error=HolderActive("the executor before"))
+
+
 @pytest.mark.parametrize(
     ("state", "outcome", "kept", "expected"),
     [
@@ -72,6 +77,10 @@ def runs(plan):
             PartState.MOVING, Outcome(State.WAITING, recorded=True), True, True, id="stands-still"
         ),
         pytest.param(PartState.MOVING, Outcome(State.CONVERGED), True, False, id="nothing-there"),
+        pytest.param(PartState.MOVING, UNREACHABLE, True, True, id="unreachable-and-it-moved"),
+        pytest.param(PartState.PLANNED, UNREACHABLE, True, False, id="unreachable-not-begun"),
+        pytest.param(PartState.MOVING, UNREACHABLE, False, False, id="unreachable-without-a-loop"),
+        pytest.param(PartState.MOVING, HELD, True, True, id="the-killed-process-still-holds-it"),
     ],
 )
 def test_what_may_run(state, outcome, kept, expected):

@@ -152,16 +152,17 @@ def may_run(part: ClusterRebalance, outcome: Outcome | None, *, has_loop: bool) 
     """Whether a run of the plan is recorded in the cluster or may be, by its loop's last report.
 
     `has_loop`: whether the cluster has a loop at all; without one no run would ever end. A pass
-    that failed tells nothing of what is recorded, as where the cluster is out of reach, or a
-    process that was killed still holds it.
+    that failed, or lost its first write, tells nothing of what is recorded, as where the cluster is
+    out of reach, or a process that was killed still holds it.
     """
     if part.state.is_final:
         return False
-    if outcome is not None and outcome.progress is not None:
-        return outcome.progress.plan == part.hash
-    if outcome is None or outcome.error is not None:
+    if outcome is None:
         return has_loop and part.has_begun
+    if outcome.progress is not None:
+        return outcome.progress.plan == part.hash
     status = outcome.external
     if status is not None and status.plan == part.hash:
         return status.state is not ExternalPlanState.DONE
-    return outcome.recorded and part.has_begun
+    tells_nothing = outcome.error is not None or outcome.last_observation is None
+    return part.has_begun and (outcome.recorded or (tells_nothing and has_loop))

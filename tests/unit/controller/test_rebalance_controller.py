@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+import builders
 from poolkeeper.controller.rebalance_controller import RebalanceController
 from poolkeeper.controller.reporting.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.resource_cache import ResourceCache
@@ -15,10 +16,12 @@ from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.execution.outcomes import (
     ExternalPlanState,
     ExternalPlanStatus,
+    LastObservation,
     Outcome,
     Progress,
     State,
 )
+from poolkeeper.model.execution.records import NOTHING_RECORDED
 from poolkeeper.model.execution.refusals import Refusal
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
@@ -40,7 +43,9 @@ HOUR_MS = 3_600_000
 MOVES = (Move("t", None, 0, ((1, 2), (2, 3)), 100, "balance"),)
 PLAN = Plan("", plan_json.plan_hash(MOVES, ()), "f", moves=MOVES)
 STALE = Refusal(RefusalReason.STALE_PLAN, "the plan is outdated")
-SEEN_NOTHING = Outcome(State.CONVERGED)
+SEEN_NOTHING = Outcome(
+    State.CONVERGED, last_observation=LastObservation(builders.cluster((1,)), NOTHING_RECORDED)
+)
 
 
 @dataclass

@@ -2,14 +2,17 @@
 
 import pytest
 
+import builders
 from poolkeeper.errors import HolderActive, Unavailable
 from poolkeeper.model.execution.outcomes import (
     ExternalPlanState,
     ExternalPlanStatus,
+    LastObservation,
     Outcome,
     Progress,
     State,
 )
+from poolkeeper.model.execution.records import NOTHING_RECORDED
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
@@ -54,6 +57,9 @@ def runs(plan):
     return Outcome(State.WAITING, progress=Progress(plan, Phase.MOVING, 1, 0, 1, 1, 0, 1))
 
 
+NOTHING_THERE = Outcome(
+    State.CONVERGED, last_observation=LastObservation(builders.cluster((1,)), NOTHING_RECORDED)
+)
 UNREACHABLE = Outcome(State.WAITING, error=Unavailable("no answer from zk"))
 HELD = Outcome(State.WAITING, error=HolderActive("the executor before"))
 
@@ -76,7 +82,10 @@ HELD = Outcome(State.WAITING, error=HolderActive("the executor before"))
         pytest.param(
             PartState.MOVING, Outcome(State.WAITING, recorded=True), True, True, id="stands-still"
         ),
-        pytest.param(PartState.MOVING, Outcome(State.CONVERGED), True, False, id="nothing-there"),
+        pytest.param(PartState.MOVING, NOTHING_THERE, True, False, id="nothing-there"),
+        pytest.param(
+            PartState.MOVING, Outcome(State.WAITING), True, True, id="its-first-write-was-lost"
+        ),
         pytest.param(PartState.MOVING, UNREACHABLE, True, True, id="unreachable-and-it-moved"),
         pytest.param(PartState.PLANNED, UNREACHABLE, True, False, id="unreachable-not-begun"),
         pytest.param(PartState.MOVING, UNREACHABLE, False, False, id="unreachable-without-a-loop"),

@@ -21,7 +21,7 @@ import re
 import secrets
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -319,6 +319,12 @@ class Scene:
     def node(self, path: str) -> Body:
         """A node's JSON."""
         return dict(json.loads(self._client.get(path)[0]))
+
+    def holder(self) -> Body:
+        """Who holds the cluster; empty between two sessions."""
+        with suppress(NoNodeError):
+            return self.node("/poolkeeper/holder")
+        return {}
 
     def write(self, path: str, data: bytes) -> None:
         """Create a node, as somebody else."""

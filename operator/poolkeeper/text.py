@@ -17,7 +17,7 @@ _PERCENT_DIGITS = 9
 _SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
-_OURS = r"(?!\[(?:0|1|31|32|33|36)m)"
+_NOT_OUR_COLOUR = r"(?!\[(?:0|1|31|32|33|36)m)"
 _CONTROLS = (
     r"[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -26,7 +26,8 @@ _UNSEEN = re.compile(rf"\x1b|{_CONTROLS}")
 
 Line feeds and tabs are left.
 """
-_UNSEEN_BUT_COLOURS = re.compile(rf"\x1b{_OURS}|{_CONTROLS}")
+_UNSEEN_BUT_COLOURS = re.compile(rf"\x1b{_NOT_OUR_COLOUR}|{_CONTROLS}")
+"""The same without the colours that are ours."""
 
 
 def visible(text: str, *, coloured: bool = False) -> str:

@@ -15,8 +15,8 @@ from poolkeeper.model.specs import UnmanagedTopics
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.context import PendingPlan
 from poolkeeper.reconcile.observe.observation import observe_cluster
+from poolkeeper.reconcile.pass_memory import PendingPlan
 from poolkeeper.reconcile.plan_to_approve import renew
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster

@@ -15,8 +15,9 @@ from poolkeeper.model.plans import CreateTopic, Plan, SetConfig, Step
 from poolkeeper.model.topic_config.config_check import ConfigCheck
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.planning.constraints.topic_configs import config_after
-from poolkeeper.reconcile.context import KnownRefusal, PassContext
+from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.observe.observation import Observation
+from poolkeeper.reconcile.pass_memory import KnownRefusal
 
 if TYPE_CHECKING:
     from poolkeeper.brokers.requests import BrokerClient

@@ -1,313 +1,32 @@
-"""The inputs of a pass, and what a process remembers between passes.
+"""The inputs of a pass, and its outcome.
 
-The memory is a convenience. A process that starts anew knows less of the progress and asks the
-brokers again, but it makes the same decisions.
+Among the inputs is what the process remembers of earlier passes (`pass_memory`).
 """
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from poolkeeper.brokers.sizes import Sizes
 from poolkeeper.frozen import frozen
-from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
-from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress, Result, State
+from poolkeeper.model.execution.actions import Action
+from poolkeeper.model.execution.outcomes import Outcome, Progress, Result, State
 from poolkeeper.model.execution.punctuality import LostTime, Punctuality
-from poolkeeper.model.execution.runs import Phase, Run, RunDocument
+from poolkeeper.model.execution.runs import Phase, Run
 from poolkeeper.model.execution.waits import Wait, hold_up
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.topic_config.config_check import ConfigCheck
-from poolkeeper.model.topology import Cluster, TopicPartition, with_torn_as_before
 from poolkeeper.planning.layout.known_layouts import KnownLayouts
 from poolkeeper.planning.planner import Planner, PlanOptions, make_plan
-from poolkeeper.planning.run_state import unclean_elections
-from poolkeeper.planning.run_state.gates.disks import SeenDisks
-from poolkeeper.planning.run_state.progress.copied_bytes import bytes_done
-from poolkeeper.planning.run_state.progress.log_dir_copies import CopyProgress, CopyState, copies_of
-from poolkeeper.planning.run_state.progress.move_progress import (
-    DONE_IN_ONE,
-    GIVEN_UP_STATES,
-    NOT_BEGUN,
-    MoveProgress,
-    MoveState,
-)
+from poolkeeper.planning.run_state.progress.log_dir_copies import CopyState, copies_of
 from poolkeeper.planning.run_state.progress.punctuality import RunPace, lost_time, punctuality
-from poolkeeper.planning.run_state.reassignments.orphans import SeenOrphans
-from poolkeeper.planning.run_state.reassignments.requests import SeenStall
-from poolkeeper.planning.run_state.throttling.adaptive_rate import LOOKS, SizeLook
-from poolkeeper.planning.run_state.throttling.throttles import ThrottleWatch
 from poolkeeper.reconcile.access import ClusterAccess, ClusterView, Enrich
-from poolkeeper.reconcile.known_answers import KnownAnswers
+from poolkeeper.reconcile.pass_memory import PassMemory, PendingPlan, PunctualityMemory
 from poolkeeper.telemetry.audit import AuditTrail
 
 if TYPE_CHECKING:  # the clients of brokers take longest to import, and plans of files need none
     from poolkeeper.brokers.requests import BrokerClient
-
-UNCLEAN_MAX = 1000
-LOOKS_APART_MS = 30_000
-"""Of what happened between two looks that are further apart, nobody has seen when it did."""
-
-
-@dataclass(slots=True)
-class PendingPlan:
-    """The plan that a person was last asked to approve; kept across changes of mode.
-
-    `known`: what was planned last, and found out of the cluster.
-    """
-
-    plan: Plan | None = None
-    known: KnownAnswers = field(default_factory=KnownAnswers)
-
-
-@frozen
-class PlanDuringRun:
-    """The plan made during a run for its steps: its declared state and until when it is valid."""
-
-    desired: Desired
-    until_ms: int
-    plan: Plan
-    waits: tuple[Wait, ...] = ()
-
-
-@dataclass(slots=True)
-class CopyMemory:
-    """What a process knows of its run's moves between log directories.
-
-    `sizes`: what brokers said at `asked_ms`; 0 if they are to be asked again. `progress`: how far
-    each move is. `pending`: whether some had not begun when they were looked at last. `refusals`:
-    how often brokers refused a move, by its position. `silent_since_ms`: since when a live broker
-    does not say how far its copies are.
-    """
-
-    asked_ms: int = 0
-    sizes: Sizes = field(default_factory=lambda: Sizes({}))
-    progress: tuple[CopyProgress, ...] = ()
-    pending: bool = True
-    refusals: Counter[int] = field(default_factory=Counter)
-    silent_since_ms: int | None = None
-
-
-@frozen
-class KnownRefusal:
-    """A config that the brokers refused, in which words, and when they were asked."""
-
-    check: "ConfigCheck"
-    words: str
-    asked_ms: int
-
-
-@dataclass(slots=True)
-class ConfigMemory:
-    """What brokers said of topic configs, by topic; until when they are not asked."""
-
-    refused: dict[str, KnownRefusal] = field(default_factory=dict)
-    silent_until_ms: int = 0
-
-
-@dataclass(slots=True)
-class PunctualityMemory:
-    """What made the run late, as of the last look; `None`: as it is recorded.
-
-    `copied`: whether something was copied by the last look; `None` before the first one, which was
-    at `at_ms`.
-    """
-
-    lost: LostTime | None = None
-    copied: bool | None = None
-    at_ms: int = 0
-
-    def was_copied(self, now_ms: int, *, copying: bool) -> bool:
-        """Whether something was copied since the last look, or before the first one."""
-        if self.copied is None or now_ms - self.at_ms > LOOKS_APART_MS:
-            return copying
-        return self.copied
-
-
-@dataclass(slots=True)
-class PassMemory:
-    """What one process keeps between passes.
-
-    Losing it costs time, and the count of recent deletions: a new process may delete as many topics
-    again before it asks a person.
-    """
-
-    documents: dict[str, RunDocument] = field(default_factory=dict)
-    elections: set[TopicPartition] = field(default_factory=set)
-    """Partitions whose election has been requested; it is not requested again."""
-    bytes_done: dict[int, int] = field(default_factory=dict)
-    arrived: set[int] = field(default_factory=set)
-    given_up: set[int] = field(default_factory=set)
-    """The moves that ended without having arrived."""
-    all_moves_seen: bool = False
-    """Whether this process has seen where every move of the run is, whoever made them."""
-    moves_in_flight: int = 0
-    reported_stage: tuple[int, int] | None = None
-    """The stage whose end was reported, and how many of its partitions had arrived."""
-    adapted_ms: int = 0
-    looks: deque[SizeLook] = field(default_factory=lambda: deque(maxlen=LOOKS))
-    """The last sizes of logs that the adaptive throttle goes by."""
-    throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
-    carried_out: set[str] | None = None
-    """The hashes of plans that were carried out, as far as that is known; None: not read yet."""
-    told_approval: str = ""
-    """The hash of the approved plan that was told last."""
-    deletions: deque[Deletion] = field(default_factory=lambda: deque(maxlen=100))
-    has_begun: bool = False
-    wrote_early: bool = False
-    """Whether the last pass wrote creations, partitions or configs, and so came to nothing else."""
-    stall: SeenStall | None = None
-    orphans: SeenOrphans = field(default_factory=SeenOrphans)
-    disks: SeenDisks = field(default_factory=SeenDisks)
-    copies: CopyMemory = field(default_factory=CopyMemory)
-    configs: ConfigMemory = field(default_factory=ConfigMemory)
-    gone: frozenset[int] | None = None
-    """The brokers that counted as gone at `gone_read_ms`."""
-    gone_read_ms: int = 0
-    unheard_since_ms: int | None = None
-    """Since when brokers that shall cancel moves do not answer."""
-    electing_since_ms: int | None = None
-    """Since when a request for elections is there, while leaders are to be elected."""
-    overdue: Mapping[int, int] = field(default_factory=dict)
-    """Since when a controller would have ended each requested move, had it known of it."""
-    last_observation: LastObservation | None = None
-    leaders_seen: Cluster | None = None
-    """Each topic as it was last read, and the brokers: what unclean elections are told from."""
-    unclean: tuple[TopicPartition, ...] = ()
-    """Partitions whose leader was elected uncleanly; not told yet."""
-    punctuality: PunctualityMemory = field(default_factory=PunctualityMemory)
-    plan_during_run: PlanDuringRun | None = None
-    pending: PendingPlan = field(default_factory=PendingPlan)
-    now_ms: int = 0
-    """The time of the last pass."""
-
-    def forget_times(self) -> None:
-        """Forget what counts from a time that this process noted: its clock was set back."""
-        self.adapted_ms = 0
-        self.looks.clear()
-        self.throttles = replace(self.throttles, checked_ms=0)
-        self.stall = None
-        self.orphans = SeenOrphans()
-        self.disks = SeenDisks()
-        self.copies = CopyMemory()
-        self.configs = ConfigMemory()
-        self.gone, self.gone_read_ms = None, 0
-        self.unheard_since_ms = None
-        self.punctuality.at_ms = 0
-        self.electing_since_ms = None
-        self.overdue = {}
-        self.plan_during_run = None
-
-    def note_electing(self, *, electing: bool, now_ms: int) -> None:
-        """Note whether a request for elections is there at this look."""
-        since_ms = now_ms if self.electing_since_ms is None else self.electing_since_ms
-        self.electing_since_ms = since_ms if electing else None
-
-    def observe(self, seen: LastObservation) -> None:
-        """Remember what was observed, and note what leaders were elected uncleanly since."""
-        self._note_elections(seen.cluster)
-        if self.last_observation is not None:
-            whole = with_torn_as_before(seen.cluster, self.last_observation.cluster)
-            seen = replace(seen, cluster=whole)
-        self.last_observation = seen
-
-    def note_leaders(self, cluster: Cluster) -> None:
-        """Note what leaders were elected uncleanly in topics that were read alone."""
-        known = self.leaders_seen
-        self._note_elections(cluster)
-        if known is not None:
-            self.leaders_seen = replace(cluster, topics={**known.topics, **cluster.topics})
-
-    def _note_elections(self, cluster: Cluster) -> None:
-        if self.leaders_seen is not None:
-            found = unclean_elections.unclean_elections_between(self.leaders_seen, cluster)
-            self.unclean = tuple(dict.fromkeys((*self.unclean, *found)))[:UNCLEAN_MAX]
-        self.leaders_seen = cluster
-
-    def take_elections(self) -> tuple[Action, ...]:
-        """Return the unclean elections noted since they were taken last."""
-        found, self.unclean = self.unclean, ()
-        return (Action(ActionKind.UNCLEAN_ELECTION, partitions=found),) if found else ()
-
-    def update_last_observation(self, cluster: Cluster) -> None:
-        """Replace the remembered cluster; the Kafka version that the brokers reported is kept."""
-        if self.last_observation is not None:
-            now = replace(cluster, kafka_version=self.last_observation.cluster.kafka_version)
-            whole = with_torn_as_before(now, self.last_observation.cluster)
-            if whole != self.last_observation.cluster:
-                self._note_elections(now)
-                self.last_observation = replace(self.last_observation, cluster=whole)
-
-    def note_progress(self, plan: Plan, m: int, progress: MoveProgress, cluster: Cluster) -> None:
-        """Record the progress of one move of the run; it never goes back.
-
-        A replica that leaves the ISR for a moment has not lost what it copied.
-        """
-        now = bytes_done(plan.moves[m], progress, cluster, self.disks.disks.copied)
-        self.bytes_done[m] = max(now, self.bytes_done.get(m, 0))
-        if progress.state in GIVEN_UP_STATES and m not in self.arrived:
-            self.given_up.add(m)
-        elif progress.state not in GIVEN_UP_STATES:
-            self.given_up.discard(m)
-        if progress.state in (MoveState.DONE, MoveState.GONE):
-            self.arrived.add(m)
-
-    def note_all_moves(
-        self, plan: Plan, progress: Sequence[MoveProgress], cluster: Cluster
-    ) -> None:
-        """Record the progress of every move of the run; a damaged topic is not waited for."""
-        unknown = []
-        for m, each in enumerate(progress):
-            # Most moves of a large plan have not begun, or are noted as arrived.
-            is_noted = each is DONE_IN_ONE and m in self.arrived and m not in self.given_up
-            if each is NOT_BEGUN:
-                self.given_up.discard(m)
-            elif not is_noted:
-                self.note_progress(plan, m, each, cluster)
-            if each.state is MoveState.UNKNOWN:
-                unknown.append(m)
-        self.all_moves_seen = all(plan.moves[m].topic in cluster.damaged for m in unknown)
-
-    def note_copies(self, progress: tuple[CopyProgress, ...]) -> None:
-        """Record the progress of the run's moves between log directories.
-
-        A broker that does not answer for a moment has not lost what it copied, and what is done is
-        done.
-        """
-        known = self.copies.progress or progress
-        self.copies.progress = tuple(
-            _last_known(before, now) for before, now in zip(known, progress, strict=True)
-        )
-
-    def forget_run(self) -> None:
-        """Forget the progress of the last run."""
-        self.documents = {}
-        self.bytes_done = {}
-        self.arrived = set()
-        self.given_up = set()
-        self.all_moves_seen = False
-        self.reported_stage = None
-        self.throttles = ThrottleWatch()
-        self.looks.clear()
-        self.gone = None
-        self.disks = SeenDisks()
-        self.copies = CopyMemory()
-        self.punctuality = PunctualityMemory()
-        self.electing_since_ms = None
-        self.overdue = {}
-
-
-def _last_known(before: CopyProgress, now: CopyProgress) -> CopyProgress:
-    """How far a move between log directories is, by the look before where its broker is silent."""
-    if now.state not in (CopyState.UNKNOWN, CopyState.AWAY):
-        return now
-    if before.state is CopyState.DONE:
-        return before
-    return now._replace(copied_bytes=before.copied_bytes)
-
 
 Timed = Callable[[str], AbstractContextManager[None]]
 """Measures the time of a part of a pass: observe, plan, stage, apply."""

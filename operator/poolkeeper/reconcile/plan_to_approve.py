@@ -18,9 +18,10 @@ from poolkeeper.planning.parts.platform_first import platform_first
 from poolkeeper.planning.parts.split import Circumstances, known_parts, with_parts
 from poolkeeper.planning.planner import Planner, make_plan
 from poolkeeper.planning.proposals import plan_json, reuse
-from poolkeeper.reconcile.context import PassContext, PendingPlan
+from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.known_answers import KnownAnswers, Question
 from poolkeeper.reconcile.observe.observation import Observation
+from poolkeeper.reconcile.pass_memory import PendingPlan
 
 _NOTHING = plan_json.plan_hash((), ())
 

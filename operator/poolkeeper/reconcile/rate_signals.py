@@ -11,7 +11,7 @@ from itertools import chain
 from poolkeeper.model.columns.partition_queries import leaders_of, numbers_of
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state.throttling import adaptive_rate
-from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals, SizeLook, Step
+from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals, Reassigned, SizeLook
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.decisions import RunSituation
 
@@ -26,9 +26,9 @@ def measure(context: PassContext, at: RunSituation) -> RateSignals:
     seen = context.access.observe(at.view.cluster.name, want_configs=False)
     cluster = context.with_load(seen.cluster)
     moves = tuple((at.plan.moves[m], index) for m, index in at.run.step)
-    steps = {move.name: (move.path[index - 1], move.path[index]) for move, index in moves}
-    arriving = {name: frozenset(after) - {*before} for name, (before, after) in steps.items()}
-    look = _look(context, cluster, steps, began_ms)
+    reassigned = {move.name: (move.path[index - 1], move.path[index]) for move, index in moves}
+    arriving = {name: frozenset(new) - {*old} for name, (old, new) in reassigned.items()}
+    look = _look(context, cluster, reassigned, began_ms)
     looks = memory.looks
     if look is not None:
         looks.append(look)
@@ -37,7 +37,7 @@ def measure(context: PassContext, at: RunSituation) -> RateSignals:
     brokers = at.document.saved.brokers.keys()
     before = at.document.baseline.under_replicated
     return RateSignals(
-        out_of_sync=adaptive_rate.out_of_sync(cluster, steps, before, brokers),
+        out_of_sync=adaptive_rate.out_of_sync(cluster, reassigned, before, brokers),
         behind=adaptive_rate.fallen_behind(tuple(looks), cluster),
         ingest_bytes_per_s=adaptive_rate.ingest(moves, cluster),
         copied_bytes_per_s=adaptive_rate.copied_rate(tuple(looks), arriving),
@@ -45,12 +45,15 @@ def measure(context: PassContext, at: RunSituation) -> RateSignals:
 
 
 def _look(
-    context: PassContext, cluster: Cluster, steps: Mapping[TopicPartition, Step], now_ms: int
+    context: PassContext,
+    cluster: Cluster,
+    reassigned: Mapping[TopicPartition, Reassigned],
+    now_ms: int,
 ) -> SizeLook | None:
     """Ask the brokers of the request for the sizes of the logs that they lead or receive."""
     if context.brokers is None:
         return None
-    asked = set(chain(*chain(*steps.values()))) & cluster.brokers.keys()
+    asked = set(chain(*chain(*reassigned.values()))) & cluster.brokers.keys()
     logs = context.brokers.sizes(asked).logs
     leaders = {
         TopicPartition(topic.name, number): leader
@@ -60,7 +63,7 @@ def _look(
         )
         if leader in asked
     }
-    first = [name for name in steps if name in leaders]
+    first = [name for name in reassigned if name in leaders]
     names = dict.fromkeys((*first, *leaders))
     chosen = list(names)[:LOOK_PARTITIONS_MAX]
     sizes = {

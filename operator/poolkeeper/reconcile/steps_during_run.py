@@ -26,9 +26,10 @@ from poolkeeper.planning.run_state.progress.move_progress import ENDED_STATES, c
 from poolkeeper.reconcile import adoption, config_checks
 from poolkeeper.reconcile.act.steps import write_steps
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.context import PassContext, PlanDuringRun
+from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
+from poolkeeper.reconcile.pass_memory import PlanDuringRun
 
 LOOK_EVERY_MS = 30_000
 LOOK_AGAIN_MS = 2_000

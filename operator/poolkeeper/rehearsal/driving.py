@@ -32,9 +32,9 @@ from poolkeeper.zk.client.nodes import Node
 
 PAUSE_S = 1.0
 QUANTA = 600
-"""How many times in a run of a few stages the network is divided anew among those that copy."""
+"""How many times in a run, at least, the network may be divided anew among those that copy."""
 STAGE_QUANTA = 25
-"""The same for each stage, where that is more: a stage ends at such a time."""
+"""The same in each stage."""
 READ_NODE_MS = 0.005
 """What each node of a bulk read adds to one round trip."""
 
@@ -111,7 +111,8 @@ class StageTimes:
 class Quanta:
     """How often the network is divided anew, by the predicted seconds of a run and of its stages.
 
-    A run of hundreds of stages would otherwise last as many times as long as its short ones do.
+    A copy ends when the network is divided. So a stage that is short beside the run needs more of
+    that than the run's part for it.
     """
 
     run_s: float

@@ -5,7 +5,7 @@ from dataclasses import replace
 from builders import cluster, topic
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.execution.records import Records
-from poolkeeper.reconcile.context import PassMemory
+from poolkeeper.reconcile.pass_memory import PassMemory
 
 ORDERS = topic("orders", (1, 2), (2, 3))
 NEWS = topic("news", (1, 2))

@@ -51,14 +51,9 @@ from poolkeeper.model.specs import ApprovalPolicy, Mode
 from poolkeeper.planning.planner import Planner
 from poolkeeper.reconcile.authority import Authority, authority_of
 from poolkeeper.reconcile.cluster import reconcile_cluster
-from poolkeeper.reconcile.context import (
-    PendingPlan,
-    PreviewContext,
-    Timed,
-    planner_of_a_loop,
-    untimed,
-)
+from poolkeeper.reconcile.context import PreviewContext, Timed, planner_of_a_loop, untimed
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
+from poolkeeper.reconcile.pass_memory import PendingPlan
 from poolkeeper.reconcile.preview import preview_cluster
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditTrail, Emit

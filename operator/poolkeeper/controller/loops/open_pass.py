@@ -13,15 +13,9 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import Planner
 from poolkeeper.reconcile.access import Enrich
-from poolkeeper.reconcile.context import (
-    PassContext,
-    PassMemory,
-    PendingPlan,
-    Timed,
-    planner_of_a_loop,
-    untimed,
-)
+from poolkeeper.reconcile.context import PassContext, Timed, planner_of_a_loop, untimed
 from poolkeeper.reconcile.observe.observation import check_id
+from poolkeeper.reconcile.pass_memory import PassMemory, PendingPlan
 from poolkeeper.telemetry.audit import AuditTrail
 from poolkeeper.zk import server_clock
 from poolkeeper.zk.client.session import Session

@@ -61,6 +61,19 @@ def not_whole(partitions: Sequence[Partition]) -> Sequence[Partition]:
     return [] if whole.all() else [partitions[row] for row in np.flatnonzero(~whole).tolist()]
 
 
+def missing_replicas(partition: Partition) -> frozenset[int]:
+    """The replicas that ought to be in sync and are not, if the ISR is known.
+
+    Those that are being added need not be yet. Those that are being removed need not be once all
+    that stay are in sync: the controller takes them out of the ISR before it takes them off the
+    list.
+    """
+    isr, replicas = frozenset(partition.isr or ()), frozenset(partition.replicas)
+    if replicas - frozenset(partition.removing) <= isr:
+        return frozenset()
+    return replicas - frozenset(partition.adding) - isr
+
+
 def surely_settled(partitions: Sequence[Partition]) -> bool:
     """Whether columns tell that none moves, each has a replica, and their numbers have no gap."""
     if not isinstance(partitions, TopicPartitions):

@@ -19,8 +19,8 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.reassignments.requests import Stall
 from poolkeeper.planning.run_state.throttling.throttles import ThrottleWatch
 from poolkeeper.planning.staging.next_stage import Stage
-from poolkeeper.reconcile.context import CopyMemory
 from poolkeeper.reconcile.observe.run_view import RunView
+from poolkeeper.reconcile.pass_memory import CopyMemory
 
 
 @frozen

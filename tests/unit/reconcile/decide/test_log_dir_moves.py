@@ -35,7 +35,7 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import (
 from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals
 from poolkeeper.planning.run_state.throttling.throttles import FROZEN_BYTES_PER_S, ThrottleWatch
 from poolkeeper.reconcile.act import log_dir_requests
-from poolkeeper.reconcile.context import CopyMemory, PassContext
+from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import log_dir_moves
 from poolkeeper.reconcile.decide.decisions import (
     ChangeThrottle,
@@ -47,6 +47,7 @@ from poolkeeper.reconcile.decide.decisions import (
 )
 from poolkeeper.reconcile.decide.log_dir_moves import REFUSALS_MAX, SILENCE_MS
 from poolkeeper.reconcile.observe.run_view import RunView
+from poolkeeper.reconcile.pass_memory import CopyMemory
 from unit.reconcile.situations import NOW_MS, RUN, desired
 
 A, B = "/a", "/b"

@@ -47,8 +47,8 @@ from poolkeeper.planning.run_state.reassignments import requests, stalls
 from poolkeeper.planning.run_state.reassignments.lost_runs import LostRun
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile import adoption, plan_to_approve
-from poolkeeper.reconcile.context import PendingPlan
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
+from poolkeeper.reconcile.pass_memory import PendingPlan
 from poolkeeper.telemetry import audit as audit_trail
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.text import count, cut

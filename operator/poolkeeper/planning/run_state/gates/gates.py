@@ -14,7 +14,7 @@ they mend that very damage.
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
-from poolkeeper.model.columns.partition_queries import not_whole
+from poolkeeper.model.columns.partition_queries import missing_replicas, not_whole
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.runs import Health
 from poolkeeper.model.execution.wait_reasons import WaitReason
@@ -37,11 +37,10 @@ from poolkeeper.planning.run_state.reassignments.requests import Owned
 def health(cluster: Cluster) -> Health:
     """Return every partition whose ISR is known and too small.
 
-    While a partition moves, its origin replicas must be in sync until all new ones are: the
-    controller takes old ones out of the ISR before it takes them off the list. The broker's
-    default of `min.insync.replicas` is not in ZooKeeper: a topic without the key counts as 1. A
-    topic that is queued for deletion is not damaged: Kafka takes its leaders away first, and where
-    a replica is not live, that lasts.
+    While a partition moves, its origin replicas must be in sync until all new ones are
+    (`missing_replicas`). The broker's default of `min.insync.replicas` is not in ZooKeeper: a topic
+    without the key counts as 1. A topic that is queued for deletion is not damaged: Kafka takes its
+    leaders away first, and where a replica is not live, that lasts.
     """
     under_replicated = []
     under_min_isr = []
@@ -53,7 +52,7 @@ def health(cluster: Cluster) -> Health:
             if partition.isr is None or _is_whole(partition):
                 continue
             in_sync = 0 if partition.leader == -1 else len(partition.isr)
-            if _missing(partition):
+            if missing_replicas(partition):
                 under_replicated.append(TopicPartition(topic.name, partition.partition))
             if in_sync < min(needed, len(partition.replicas) - len(partition.adding)):
                 under_min_isr.append(TopicPartition(topic.name, partition.partition))
@@ -352,17 +351,9 @@ def _is_whole(partition: Partition) -> bool:
     return isr == partition.replicas or all([broker in isr for broker in partition.replicas])
 
 
-def _missing(partition: Partition) -> frozenset[int]:
-    """The origin replicas that are not in sync, unless they leave as all that stay are in sync."""
-    isr, replicas = frozenset(partition.isr or ()), frozenset(partition.replicas)
-    if replicas - frozenset(partition.removing) <= isr:
-        return frozenset()
-    return replicas - frozenset(partition.adding) - isr
-
-
 def _only_dead_missing(cluster: Cluster, name: TopicPartition) -> bool:
     partition = cluster.topics[name.topic].partition(name.partition)
-    return partition is not None and not _missing(partition) & frozenset(cluster.brokers)
+    return partition is not None and not missing_replicas(partition) & frozenset(cluster.brokers)
 
 
 def min_insync(topic: Topic) -> int:

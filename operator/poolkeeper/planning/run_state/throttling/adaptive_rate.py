@@ -3,8 +3,8 @@
 The rate rises by a constant step while the cluster keeps up, and halves when it does not (additive
 increase, multiplicative decrease: small steps up, and a quick way down). In order of importance:
 
-* A replica that was in sync before the run, on a live broker, left the ISR, though it is none that
-  leaves because others have arrived: half.
+* A replica on a live broker that was in sync before the run left the ISR: half. One that leaves
+  because others have arrived does not count.
 * In-sync replicas fell further and further behind their leaders, look after look: half. They leave
   the ISR only after `replica.lag.time.max.ms`; the sizes of the logs tell sooner.
 * The partitions that move receive more than the rate lets through: up to what they receive, with a
@@ -20,7 +20,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.partition_queries import not_whole
+from poolkeeper.model.columns.partition_queries import missing_replicas, not_whole
 from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition
@@ -91,45 +91,46 @@ def _least(start: int, ingest_bytes_per_s: float | None) -> int:
     return min(needed, throttles.ADAPTIVE_RISE_MAX * start)
 
 
-Step = tuple[Replicas, Replicas]
-"""The lists between which a request takes a partition."""
+Reassigned = tuple[Replicas, Replicas]
+"""The lists from which, and to which, a request takes a partition."""
 
 
 def out_of_sync(
     cluster: Cluster,
-    steps: Mapping[TopicPartition, Step],
+    reassigned: Mapping[TopicPartition, Reassigned],
     before: Collection[TopicPartition],
     brokers: Collection[int],
 ) -> frozenset[TopicPartition]:
     """Return the partitions that lost a live replica from the ISR.
 
-    `steps`: of partitions that move. `before`: the partitions that were under-replicated when the
+    `reassigned`: the partitions of the request. `before`: those that were under-replicated when the
     run began. Only replicas that one of the `brokers` holds, or whose leader is one, count.
     """
     found = set()
-    moving = {name.topic for name in steps}
+    moving = {name.topic for name in reassigned}
     for topic in cluster.topics.values():
         parts = topic.partitions if topic.name in moving else not_whole(topic.partitions)
         for partition in parts:
             name = TopicPartition(topic.name, partition.partition)
             if partition.isr is None or name in before:
                 continue
-            isr = set(partition.isr)
-            held = _held(partition, isr, steps.get(name))
-            missing = held & cluster.brokers.keys() - isr
-            if missing and (partition.leader in brokers or not missing.isdisjoint(brokers)):
+            lists = reassigned.get(name)
+            missing = missing_replicas(partition) if lists is None else _missing(partition, *lists)
+            live = missing & cluster.brokers.keys()
+            if live and (partition.leader in brokers or not live.isdisjoint(brokers)):
                 found.add(name)
     return frozenset(found)
 
 
-def _held(partition: Partition, isr: set[int], step: Step | None) -> set[int]:
-    """The replicas that ought to be in sync: those of before, or the new ones once they arrived."""
-    if step is None:
-        return set(partition.replicas) - set(partition.adding)
-    origin, target = map(set, step)
-    leaving = origin - target
-    arrived = target - origin <= isr or (leaving and leaving.isdisjoint(partition.replicas))
-    return target if arrived else origin
+def _missing(partition: Partition, origin: Replicas, target: Replicas) -> frozenset[int]:
+    """The replicas that ought to be in sync and are not: of the origin until the target is there.
+
+    As `missing_replicas`, also up to Kafka 2.3, where a topic does not tell what is added.
+    """
+    isr, old, new = map(frozenset, (partition.isr or (), origin, target))
+    leaving = old - new
+    arrived = new - old <= isr or (leaving and leaving.isdisjoint(partition.replicas))
+    return (new if arrived else old) - isr
 
 
 def fallen_behind(looks: Sequence[SizeLook], cluster: Cluster) -> frozenset[TopicPartition]:

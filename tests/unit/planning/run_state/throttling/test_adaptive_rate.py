@@ -105,7 +105,7 @@ def cluster(*partitions, live=(1, 2, 3, 4)):
 
 
 @pytest.mark.parametrize(
-    ("seen", "steps", "before", "expected"),
+    ("seen", "reassigned", "before", "expected"),
     [
         pytest.param(cluster(partition(0, 1, 2)), {}, (), set(), id="in-sync"),
         pytest.param(cluster(partition(0, 1, 2, isr=(1,))), {}, (), {T0}, id="one-fell-out"),
@@ -119,6 +119,13 @@ def cluster(*partitions, live=(1, 2, 3, 4)):
         ),
         pytest.param(
             cluster(partition(0, 3, 4, isr=(3,), leader=3)), {}, (), set(), id="others-brokers"
+        ),
+        pytest.param(
+            cluster(partition(0, 3, 1, 2, isr=(3, 2), leader=3, adding=(3,), removing=(1,))),
+            {},
+            (),
+            set(),
+            id="one-leaves-as-others-arrived-by-somebody-elses-request",
         ),
         pytest.param(
             cluster(partition(0, 3, 1, 2, isr=(1, 2), leader=1)),
@@ -178,8 +185,8 @@ def cluster(*partitions, live=(1, 2, 3, 4)):
         ),
     ],
 )
-def test_partitions_that_lost_a_live_replica(seen, steps, before, expected):
-    assert adaptive_rate.out_of_sync(seen, steps, before, (1, 2)) == expected
+def test_partitions_that_lost_a_live_replica(seen, reassigned, before, expected):
+    assert adaptive_rate.out_of_sync(seen, reassigned, before, (1, 2)) == expected
 
 
 def looks(*lags, leaders=(1, 1, 1)):

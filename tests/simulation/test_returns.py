@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from matrices import in_part
-from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import has
-from poolkeeper.model.specs import Heal, Mode, ReplicasAtATime
+from poolkeeper.model.specs import Heal, Mode
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.asked import AskedBrokers
@@ -85,32 +84,6 @@ def test_a_replica_that_a_move_keeps_and_that_is_gone_keeps_no_run_back(
     cluster.settle()
     assert all(set(ids) == {3, 4} for ids in cluster.replicas("t").values())
     assert not cluster.exists(RUN)
-
-
-@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
-def test_a_drained_broker_that_a_step_keeps_may_restart(kafka: str) -> None:
-    """Broker 1 leaves in a later step: to cancel this one would begin all over."""
-    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
-    cluster.start(first=4)
-    cluster.create_topic("t", [1, 2], [1, 2])
-    for partition in range(2):
-        cluster.simulation.set_size("t", partition, 20 * MB)
-    one = replace(ALLOWED, replicas_at_a_time=ReplicasAtATime.ONE)
-    executor = Executor(cluster, desired(one, 1, 2, 3, 4, drain=(1, 2)), at_rest=in_flight)
-    executor.brokers = AskedBrokers(cluster)
-    executor.finish()
-    assert all({1, 2} < set(ids) for ids in cluster.replicas("t").values())
-    cluster.simulation.kill(1)
-    cluster.clock.advance(8_000)
-    left = iter(range(5))
-    executor.at_rest = lambda _: next(left, None) is None
-    executor.finish()
-    cluster.simulation.start_broker(1)
-    executor.at_rest = converged
-    executor.finish()
-    did = {action.kind for outcome in executor.seen for action in outcome.did}
-    assert ActionKind.MOVES_CANCELLED not in did
-    assert all(set(ids) == {3, 4} for ids in cluster.replicas("t").values())
 
 
 @pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])

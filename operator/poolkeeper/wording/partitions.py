@@ -22,10 +22,11 @@ _WAITING_NAMED_MAX = 3
 def _hanging(wait: Wait) -> str:
     waiting = few(wait.partitions, _WAITING_NAMED_MAX, grouped=False)
     waiting += " wait" if len(wait.partitions) > 1 else " waits"
-    return (
-        f"{brokers_are(wait.brokers)} not live; {waiting} for it: start it again, or drain it if it"
-        " is gone for good, which cancels what waits for it"
-    )
+    if wait.reason is WaitReason.LEAVING_BROKER_NOT_LIVE:  # as one does that is drained
+        given_up = "roll back if it is gone for good: the next plan takes its replicas away first"
+    else:
+        given_up = "drain it if it is gone for good, which cancels what waits for it"
+    return f"{brokers_are(wait.brokers)} not live; {waiting} for it: start it again, or {given_up}"
 
 
 def _sourceless(wait: Wait) -> str:
@@ -91,6 +92,7 @@ def _need(need: RoomNeed) -> str:
 _R = WaitReason
 PARTITIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.BROKER_NOT_LIVE: _hanging,
+    _R.LEAVING_BROKER_NOT_LIVE: _hanging,
     _R.SOURCES_NOT_LIVE: _sourceless,
     _R.TARGET_NOT_LIVE: lambda wait: (
         f"{few_of(wait.partitions)}: {brokers_are(wait.brokers)} not live"

@@ -259,6 +259,7 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.CANCEL_NEEDS_FAILOVER: _dead,
     WaitReason.ORIGIN_NOT_IN_SYNC: _missing,
     WaitReason.BROKER_NOT_LIVE: _dead,
+    WaitReason.LEAVING_BROKER_NOT_LIVE: _dead,
     WaitReason.SOURCES_NOT_LIVE: _dead,
     WaitReason.ORPHANED_MOVES_AWAITED: lambda s, _: (
         s.cluster.simulation.profile.era is not Era.RECORDED

@@ -112,6 +112,9 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.BROKER_NOT_LIVE, brokers=(3,), partitions=T[:1]),
         Wait(R.BROKER_NOT_LIVE, brokers=(3,), partitions=T),
     ],
+    R.LEAVING_BROKER_NOT_LIVE: [
+        Wait(R.LEAVING_BROKER_NOT_LIVE, brokers=(3,), partitions=T[:1]),
+    ],
     R.TARGET_NOT_LIVE: [
         Wait(R.TARGET_NOT_LIVE, brokers=(3,), partitions=T[:1]),
         Wait(R.TARGET_NOT_LIVE, brokers=(3, 4), partitions=T[:1]),

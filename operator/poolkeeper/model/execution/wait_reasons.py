@@ -199,6 +199,8 @@ class WaitReason(StrEnum):
     # Moves that wait alone; `partitions` is the one to move.
     BROKER_NOT_LIVE = "BrokerNotLive"
     """`brokers` are not live; moves of `partitions` to them are in flight."""
+    LEAVING_BROKER_NOT_LIVE = "LeavingBrokerNotLive"
+    """The same of brokers that `partitions` leave in a later step."""
     SOURCES_NOT_LIVE = "SourcesNotLive"
     """Only `brokers` held `partitions` in sync, and none is live: their moves are in flight."""
     TARGET_NOT_LIVE = "TargetNotLive"

@@ -47,7 +47,13 @@ def moves_of(
     if len(longer):
         badness = rack_badness(problem)
         ways = {
-            at: path(sources[at], targets[at], badness, one_at_a_time=one_at_a_time)
+            at: path(
+                sources[at],
+                targets[at],
+                badness,
+                one_at_a_time=one_at_a_time,
+                live=cluster.brokers,
+            )
             for at in longer.tolist()
         }
         counts[longer] = list(map(len, ways.values()))
@@ -95,7 +101,9 @@ def move_of(
     topic = cluster.topics[change.topic]
     row = int(table.start[table.rank[change.topic]]) + change.partition
     source = table.replicas[row]
-    lists = path(source, change.target, change.badness, one_at_a_time=one_at_a_time)
+    lists = path(
+        source, change.target, change.badness, one_at_a_time=one_at_a_time, live=cluster.brokers
+    )
     added = len(set(change.target) - set(source))
     size = int(table.size[row])
     return Move(

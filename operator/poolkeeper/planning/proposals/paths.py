@@ -11,8 +11,8 @@ better than the last one, if that can be: a later step would make it worse, and 
 `rackPolicy: AsFound` a target may be uneven: what keeps it so goes first.
 """
 
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Container, Iterable
+from functools import cache, partial
 
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.layout.changes import Badness
@@ -21,9 +21,14 @@ _BEHIND = 2**31
 
 
 def path(
-    source: Replicas, target: Replicas, badness: Badness, *, one_at_a_time: bool
+    source: Replicas,
+    target: Replicas,
+    badness: Badness,
+    *,
+    one_at_a_time: bool,
+    live: Container[int],
 ) -> tuple[Replicas, ...]:
-    """The lists from `source` to `target`, both included."""
+    """The lists from `source` to `target`, both included; `live`: the brokers that are."""
     if source == target:
         return (source,)
     if len(target) == len(source) and not one_at_a_time:
@@ -32,7 +37,7 @@ def path(
     base = _base(source, target, badness)
     lists = [source]
     if one_at_a_time:
-        lists += _one_by_one(source, base, badness)
+        lists += _one_by_one(source, base, badness, live)
     if lists[-1] != base:
         lists.append(base)
     lists += _growth(base, target, badness)
@@ -76,17 +81,29 @@ def _best(held: list[int], target: Replicas, badness: Badness) -> int:
     return min(others, key=lambda b: badness([*held, b])) if len(others) > 1 else others[0]
 
 
-def _one_by_one(source: Replicas, base: Replicas, badness: Badness) -> list[Replicas]:
-    """Replace one replica a step; the leader goes last, so that it serves while others copy."""
+def _order(
+    held: list[int], badness: Badness, live: Container[int], pair: tuple[int, int]
+) -> tuple[bool, bool, int]:
+    """The order of replacements: none that makes the list worse, the dead first, then the best."""
+    old, new = pair
+    after = badness([new if broker == old else broker for broker in held])
+    return after > badness(held), old in live, after
+
+
+def _one_by_one(
+    source: Replicas, base: Replicas, badness: Badness, live: Container[int]
+) -> list[Replicas]:
+    """Replace one replica a step; the leader goes last, so that it serves while others copy.
+
+    Replicas on brokers that are not live go first: no controller ends a step whose list has one.
+    """
     held = list(dict.fromkeys(source))
     leaving = [broker for broker in held if broker not in base]
     coming = [broker for broker in base if broker not in held]
     lists: list[Replicas] = []
     while len(coming) > 1:
         pairs = [(old, new) for old in reversed(leaving) for new in coming]
-        old, new = min(
-            pairs, key=lambda pair: badness([pair[1] if b == pair[0] else b for b in held])
-        )
+        old, new = min(pairs, key=partial(_order, held, badness, live))
         held[held.index(old)] = new
         leaving.remove(old)
         coming.remove(new)

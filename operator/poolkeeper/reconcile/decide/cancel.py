@@ -4,8 +4,9 @@ Cancelled is all that has not arrived, if a person asks for it (`rollback`, `sto
 RollBack) or the stage is over its deadline under `onDeadline: RollBack`. Without being asked, a
 move is cancelled if it waits for a broker that is not live and that nobody wants any more: it is
 drained, it is out of the pool, or `heal` counts it as gone. A broker that the move keeps is waited
-for like one that it adds: no controller ends a move before all of its target is in sync. Everything
-else goes on, and what has arrived stays.
+for like one that it adds: no controller ends a move before all of its target is in sync. One that
+the partition leaves in a later step is waited for until `heal` counts it as gone: it is drained
+anyway, and may only restart. Everything else goes on, and what has arrived stays.
 
 A cancellation is recorded in the run before anything is done (`BeginReturn`). From then on every
 pass decides from the live state (`returns`):

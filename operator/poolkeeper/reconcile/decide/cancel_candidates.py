@@ -117,16 +117,18 @@ def dead_targets(at: RunSituation, m: int, index: int) -> set[int]:
 def _are_targets_given_up(at: RunSituation, m: int, index: int) -> bool:
     """Whether nobody wants a dead broker of a move's target any more as a home of its topic.
 
-    One that the plan itself leaves later, because it is drained, is wanted until then: it may only
-    restart.
+    One that the plan itself leaves in a later step is no home at all, and may only restart.
     """
     move, dead = at.plan.moves[m], dead_targets(at, m, index)
     spec = next((spec for spec in at.desired.topics if spec.topic == move.topic), None)
-    pools = [pool for pool in at.desired.pools if spec is None or spec.pool == pool.name]
-    pooled = {broker for pool in pools for broker in pool.brokers}
-    homes = {broker for pool in pools for broker in set(pool.brokers) - set(pool.drain)}
+    homes = {
+        broker
+        for pool in at.desired.pools
+        if spec is None or spec.pool == pool.name
+        for broker in set(pool.brokers) - set(pool.drain)
+    }
     leaving = set(move.path[index - 1]) - set(move.target)
-    return bool(dead & leaving - pooled or dead - leaving - homes or dead & set(at.view.gone))
+    return bool(dead - leaving - homes or dead & set(at.view.gone))
 
 
 def lacks(at: RunSituation, m: int, index: int) -> tuple[int, ...]:

@@ -43,4 +43,17 @@ def crowding(brokers: Iterable[int]) -> int:
 def test_paths(
     source: tuple[int, ...], target: tuple[int, ...], one: bool, expected: tuple[object, ...]
 ) -> None:
-    assert path(source, target, crowding, one_at_a_time=one) == expected
+    live = range(100)
+    assert path(source, target, crowding, one_at_a_time=one, live=live) == expected
+
+
+@pytest.mark.parametrize(
+    ("live", "expected"),
+    [
+        pytest.param((11, 21, 31), ((11, 21), (11, 31), (31, 41)), id="the leader goes last"),
+        pytest.param((21, 31, 41), ((11, 21), (31, 21), (31, 41)), id="unless it is dead"),
+        pytest.param((31, 41), ((11, 21), (11, 31), (31, 41)), id="all are dead"),
+    ],
+)
+def test_who_is_dead_leaves_first(live: tuple[int, ...], expected: tuple[object, ...]) -> None:
+    assert path((11, 21), (31, 41), crowding, one_at_a_time=True, live=live) == expected

@@ -257,7 +257,7 @@ def hanging(
     And the topics that somebody deletes meanwhile. `step`: each move with the index of the list
     that it goes to; `progress` is that of the step.
     """
-    targets: dict[int, list[TopicPartition]] = {}
+    targets: dict[tuple[int, WaitReason], list[TopicPartition]] = {}
     sources: dict[Replicas, list[TopicPartition]] = {}
     doomed: dict[str, list[TopicPartition]] = {}
     for (move, index), p in zip(step, progress, strict=True):
@@ -269,15 +269,17 @@ def hanging(
         if lost := lost_sources(cluster, name):
             sources.setdefault(lost, []).append(name)
         for broker in set(move.path[index]) - set(cluster.brokers) - set(lost):
-            targets.setdefault(broker, []).append(name)
+            leaves = broker in move.path[index - 1] and broker not in move.target
+            reason = WaitReason.LEAVING_BROKER_NOT_LIVE if leaves else WaitReason.BROKER_NOT_LIVE
+            targets.setdefault((broker, reason), []).append(name)
     return (
         *(
             Wait(WaitReason.SOURCES_NOT_LIVE, brokers=brokers, partitions=tuple(names))
             for brokers, names in sorted(sources.items())
         ),
         *(
-            Wait(WaitReason.BROKER_NOT_LIVE, brokers=(broker,), partitions=tuple(names))
-            for broker, names in sorted(targets.items())
+            Wait(reason, brokers=(broker,), partitions=tuple(names))
+            for (broker, reason), names in sorted(targets.items())
         ),
         *(
             deletion_wait(cluster, topic, WaitReason.TOPIC_QUEUED_FOR_DELETION, names)

@@ -275,6 +275,18 @@ def test_what_a_move_in_flight_hangs_on(isr, live, expected):
     assert gates.hanging([(move(path=UNION), 1)], flying, seen) == expected
 
 
+def test_who_leaves_in_a_later_step_is_told_by_itself():
+    seen = cluster(partition(0, 3, 1, 2, isr=(2,)), live=(2, 3, 4))
+    flying = (MoveProgress(MoveState.IN_FLIGHT, 0),)
+    step = [(move(path=((1, 2), (1, 3), (4, 3))), 1)]
+    told = (Wait(R.LEAVING_BROKER_NOT_LIVE, brokers=(1,), partitions=T0),)
+    assert gates.hanging(step, flying, seen) == told
+    stays = [(move(path=((1, 2), (1, 3))), 1)]
+    assert gates.hanging(stays, flying, seen) == (
+        Wait(R.BROKER_NOT_LIVE, brokers=(1,), partitions=T0),
+    )
+
+
 def test_a_failover_is_not_caused_over_damage_that_would_stop_the_next_controller():
     seen = cluster(partition(0, 1, 2, removing=(1, 2)), damaged={"u": "replicas are strings"})
     assert gates.hazards(seen) == (

@@ -126,6 +126,7 @@ def _cases(size: int) -> Iterator[tuple[str, Desired, Cluster]]:
     full = clusters.disks(settled)
     crowded = clusters.crowded_racks(settled)
     yield "racks to mend", clusters.desired(60), crowded
+    yield "a rack each", clusters.desired(64), clusters.rack_each(grown)
     yield "over-full disks", clusters.desired(60, goals=(), capacity=full), settled
     brim = clusters.brimful_disks(settled)
     yield "disks full to 99 %", clusters.desired(60, goals=(), capacity=brim), settled

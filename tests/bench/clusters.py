@@ -144,6 +144,12 @@ def settled_in_pools(cluster: Cluster, seed: int = 2) -> Cluster:
     return replace(cluster, topics=topics)
 
 
+def rack_each(found: Cluster) -> Cluster:
+    """The cluster with every broker a rack of its own."""
+    brokers = found.brokers.values()
+    return replace(found, brokers={b.id: replace(b, rack=f"r{b.id}") for b in brokers})
+
+
 def crowded_racks(cluster: Cluster, seed: int = 2, part: float = 0.02) -> Cluster:
     """The cluster with that part of its partitions holding two replicas in one rack."""
     dice = np.random.default_rng(seed)

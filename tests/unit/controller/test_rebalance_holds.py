@@ -1,0 +1,204 @@
+"""What holds a Rebalance, or ends it: windows, others, edits, its deletion, silent clusters."""
+
+from dataclasses import replace
+
+import pytest
+
+from poolkeeper.errors import Unavailable
+from poolkeeper.kube.leadership.leader_election import LeaderRole
+from poolkeeper.model.execution.outcomes import (
+    ExternalPlanState,
+    Outcome,
+    State,
+)
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.reconcile.decide.external_plan import ExternalPlan
+from poolkeeper.resources.status.conditions import condition_of
+from unit.controller.rebalance_ground import (
+    HOUR_MS,
+    PLAN,
+    RUNNING,
+    SEEN_NOTHING,
+    STALE,
+    Ground,
+    errand,
+)
+
+
+@pytest.fixture
+def ground():
+    return Ground()
+
+
+def test_outside_its_windows_stages_are_held(ground):
+    ground.put(
+        "Rebalance", "r", {"budget": {"windows": [{"cron": "0 22 * * *", "duration": "8h"}]}}
+    )
+    ground.executing()
+    held = Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until="1970-01-01 22:00 UTC")
+    assert {offer.wait for offer in ground.loops.offers.values()} == {held}
+    ground.now_ms = 23 * HOUR_MS
+    ground.look()
+    assert {offer.wait for offer in ground.loops.offers.values()} == {None}
+
+
+def test_who_does_not_lead_offers_nothing_and_remembers_nothing(ground):
+    ground.executing()
+    ground.role = LeaderRole.STANDBY
+    ground.look()
+    assert (ground.loops.offers, ground.loops.let_go) == ({}, 1)
+    ground.role = LeaderRole.UNSURE
+    ground.loops.offers = {"a": ExternalPlan("x")}
+    ground.look()
+    assert ground.loops.offers == {"a": ExternalPlan("x")}
+
+
+def test_two_of_them_go_one_after_the_other_in_a_cluster(ground):
+    ground.executing()
+    ground.now_ms += 1000
+    ground.put("Rebalance", "q", {"clusters": {"names": ["a"]}, "approval": {"policy": "Auto"}})
+    ground.put("Rebalance", "q", {}, guarded=True)
+    ground.look()
+    assert ground.look("q") == "Waiting"
+    message = condition_of(ground.said.statuses["q"], "Ready")["message"]
+    assert message.endswith("waits: a: Rebalance r goes first")
+    ground.loops.outcomes["a"] = errand(ExternalPlanState.REFUSED, STALE)
+    ground.look()
+    assert ground.states()["a"] == "Failed"
+    assert ground.states("q")["a"] == "Failed", "of the same plan the same is said"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "left"),
+    [
+        pytest.param(
+            RUNNING,
+            {"a": ExternalPlan(PLAN.hash, withdrawn=True, offer=1)},
+            id="its-run-ends-first",
+        ),
+        pytest.param(SEEN_NOTHING, {}, id="nothing-runs"),
+        pytest.param(errand(ExternalPlanState.DONE, "withdrawn"), {}, id="its-run-has-ended"),
+        pytest.param(
+            replace(RUNNING, progress=replace(RUNNING.progress, plan="sha256:own")),
+            {},
+            id="another-run-is-none-of-its",
+        ),
+    ],
+)
+def test_deleted_it_stays_until_what_runs_has_ended(ground, outcome, left):
+    ground.executing()
+    ground.loops.outcomes["a"] = RUNNING
+    ground.look()
+    ground.put("Rebalance", "r", {}, deleting=True, guarded=True)
+    ground.loops.outcomes["a"] = outcome
+    assert ground.look() == "Deleting"
+    assert ground.loops.offers == left
+    assert ground.said.guarded.get("r", True) is bool(left)
+
+
+def stage_of(rate):
+    return replace(RUNNING, progress=replace(RUNNING.progress, throttle_highest_bytes_per_s=rate))
+
+
+UNREACHABLE = Outcome(State.WAITING, error=Unavailable("no answer from zk"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        pytest.param({}, UNREACHABLE, id="unreachable"),
+        pytest.param({"mode": "Paused"}, stage_of(50), id="paused"),
+        pytest.param({"mode": "PlanOnly"}, stage_of(50), id="plan-only"),
+    ],
+)
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_cluster_that_stands_still_in_its_first_stage_keeps_its_share(
+    ground, changes, outcome, restarted
+):
+    ground.put("Rebalance", "r", {"budget": {"rate": "100"}})
+    ground.executing()
+    ground.loops.outcomes = dict.fromkeys("ab", stage_of(50))
+    ground.look()
+    ground.put("KafkaCluster", "a", changes)
+    ground.loops.outcomes["a"] = outcome
+    for _ in range(3):
+        ground.look()
+        if restarted:
+            ground.restart()
+    assert ground.states() == {"a": "Waiting", "b": "Moving"}
+    assert {name: offer.bytes_per_s for name, offer in ground.loops.offers.items()} == {
+        "a": 50,
+        "b": 50,
+    }
+    assert ground.loops.offers["a"].has_begun
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_an_edit_that_makes_it_invalid_holds_what_runs_and_lets_nothing_begin(ground, restarted):
+    windows = {"windows": [{"cron": "* * * * *", "duration": "1h", "timeZone": "Europe/Zurich"}]}
+    ground.put("Rebalance", "r", {"budget": {"rate": "100", **windows}})
+    ground.executing()
+    ground.loops.outcomes["a"] = stage_of(50)
+    ground.look()
+    offer = ground.loops.offers["a"]
+    windows = {"windows": [{"cron": "* * * * *", "duration": "1h", "timeZone": "Europe/Zurch"}]}
+    ground.put("Rebalance", "r", {"budget": {"rate": "100", **windows}}, guarded=True)
+    if restarted:
+        ground.restart()
+    ground.loops.outcomes["a"] = replace(
+        stage_of(50), progress=replace(RUNNING.progress, moves_done=1)
+    )
+    assert ground.look() == "Invalid"
+    held = Wait(WaitReason.REBALANCE_INVALID)
+    offers = ground.loops.offers
+    assert offers.keys() == {"a"}
+    assert (offers["a"].wait, offers["a"].rate_known) == (held, False)
+    assert restarted or offers["a"] == replace(offer, wait=held, rate_known=False)
+    assert ground.said.statuses["r"]["plan"]["movesDone"] == 1
+    ground.put("Rebalance", "r", {"budget": {"rate": "100"}}, guarded=True)
+    assert ground.look() == "Moving"
+    assert ground.loops.offers["a"].wait is None
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_deleted_what_runs_keeps_its_rate(ground, restarted):
+    ground.put("Rebalance", "r", {"budget": {"rate": "100"}})
+    ground.executing()
+    ground.loops.outcomes = dict.fromkeys("ab", stage_of(50))
+    ground.look()
+    if restarted:
+        ground.restart()
+    ground.put("Rebalance", "r", {}, deleting=True, guarded=True)
+    assert ground.look() == "Deleting"
+    assert {offer.bytes_per_s for offer in ground.loops.offers.values()} == {50}
+
+
+def test_what_cannot_be_read_holds_up_no_other(ground):
+    ground.said.statuses["r"] = {"step": "Dreaming"}
+    ground.put("Rebalance", "q", {})
+    ground.restart()
+    ground.said.statuses.pop("r")
+    assert ground.look("q") == "WaitingForApproval"
+    assert "r" not in ground.said.statuses
+
+
+def test_an_invalid_one_says_why(ground):
+    ground.put("Rebalance", "r", {"clusters": {}})
+    assert ground.look() == "Invalid"
+    message = condition_of(ground.said.statuses["r"], "Stalled")["message"]
+    assert message.startswith("spec.clusters: has neither names nor a selector")
+
+
+def test_what_has_ended_is_told_once_and_again_for_another_generation(ground):
+    ground.executing()
+    ground.loops.outcomes = dict.fromkeys("ab", errand(ExternalPlanState.DONE))
+    assert ground.look() == "Succeeded"
+    ground.look()
+    ground.said.statuses["r"] = told = dict(ground.said.statuses["r"])
+    ground.look()
+    assert ground.said.statuses["r"] is told
+    ground.put("Rebalance", "r", {"paused": True})
+    ground.look()
+    assert ground.said.statuses["r"]["observedGeneration"] == 3
+    assert [reason for _, reason in ground.said.events].count("Succeeded") == 1

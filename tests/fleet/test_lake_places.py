@@ -1,0 +1,127 @@
+"""Where a lake may be: days, folders, URIs, and what a store opens."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.fleet.lake.damage import DamagedFile
+from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
+from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem, root_of
+from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.objects import ArrowObjects
+from poolkeeper.fleet.lake.reading import Reader
+from poolkeeper.fleet.storage import schemas
+from s3_server import REGION, Bucket
+
+
+@pytest.mark.parametrize("day", ["today", "2026-3-1", ""])
+def test_no_day(day: str, lake: Lake) -> None:
+    with pytest.raises(Refused, match="cannot be a folder of tables"):
+        lake.current("plan", day)
+
+
+@pytest.mark.parametrize(
+    ("where", "root"),
+    [
+        pytest.param("/a/b/", "file:///a/b", id="folder"),
+        pytest.param("file:/a/b", "file:///a/b", id="one-slash"),
+        pytest.param("file:///a b", "file:///a b", id="three-slashes"),
+        pytest.param("file://localhost/a", "file:///a", id="this-host"),
+        pytest.param("/a:b", "file:///a:b", id="colon"),
+        pytest.param("s3a://bucket/a/", "s3a://bucket/a", id="s3a"),
+        pytest.param("hdfs:///a", "hdfs:///a", id="hdfs"),
+        pytest.param("s3a://bucket//a//b/./c/../d", "s3a://bucket/a/b/d", id="dots-of-a-uri"),
+        pytest.param("s3a://bucket/../..", "s3a://bucket", id="never-out-of-the-bucket"),
+        pytest.param("hdfs://host:1//a/.", "hdfs://host:1/a", id="dots-of-hdfs"),
+        pytest.param("file:///a//b/.", "file:///a/b", id="dots-of-a-folder"),
+    ],
+)
+def test_folders_and_uris(where: str, root: str) -> None:
+    assert root_of(where) == root
+
+
+def test_a_folder_without_a_scheme_is_below_the_current_one(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert local_path(root_of("out")) == tmp_path / "out"
+    assert local_path("s3a://bucket/a") is None
+
+
+def test_a_folder_above_a_linked_one_is_where_the_link_leads(tmp_path: Path) -> None:
+    (tmp_path / "far" / "below").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "below")
+    for where in (f"{tmp_path}/link/../out", f"file://{tmp_path}/link/../out"):
+        assert local_path(root_of(where)) == tmp_path / "far" / "out"
+    assert local_path(root_of(tmp_path / "link" / "out")) == tmp_path / "link" / "out"
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("s3a:///a", "names no bucket"),
+        ("s3a://my bucket/a", "names no bucket"),
+        ("s3a:bucket/a", "is no whole URI (expected s3a://BUCKET/FOLDER)"),
+        ("gs:/bucket", "is no whole URI"),
+        ("file:a", "names no folder of this machine (expected file:///FOLDER)"),
+        ("file://host/a", "names no folder of this machine"),
+        ("", "is empty"),
+        (" ", "is empty"),
+    ],
+)
+def test_slips_in_a_uri(where: str, message: str) -> None:
+    with pytest.raises(Refused, match=re.escape(message)):
+        root_of(where)
+
+
+def test_a_scheme_that_tasks_cannot_open_is_named() -> None:
+    with pytest.raises(Refused, match=r"ftp://host/a: tasks cannot open ftp: \(expected one of"):
+        root_of("ftp://host/a")
+    with pytest.raises(Refused, match=r"cannot open ftp: \(expected one of file, s3a,"):
+        open_filesystem("ftp://host/a", Storage())
+
+
+def test_credentials_are_never_shown() -> None:
+    storage = Storage.of({"fs.s3a.secret.key": "hidden", "fs.s3a.bucket.b.access.key": "too"})
+    assert len(storage.settings) == 2
+    assert "hidden" not in repr(storage)
+    assert Storage.of({"fs.s3a.threads.max": "3"}) == Storage()
+
+
+def test_objects_are_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    objects = ArrowObjects(root_of(tmp_path / "new"))
+    assert (objects.read("a/b"), objects.children("a"), objects.files("")) == (None, [], [])
+    objects.put("a/b", b"body")
+    assert objects.read("a/b") == b"body"
+    assert [(o.path, o.is_folder, o.bytes) for o in objects.children("")] == [("a", True, 0)]
+    assert [(o.path, o.name, o.bytes) for o in objects.files("")] == [("a/b", "b", 4)]
+    for path in ("a/b", "a", "a"):
+        objects.delete(path)
+    assert objects.files("") == []
+
+
+def test_what_a_store_does_not_open_is_no_damage(s3: Bucket) -> None:
+    path = "plans/day=2026-03-01/run=r/part-00000-x.parquet"
+    versions = {"plans": str(schemas.PLANS.version)}
+    entry = ClusterEntry("a", "r", "", versions=versions, files=(TableFile("plans", path, 3),))
+    for body in (None, b"abc"):
+        if body:
+            ArrowObjects(s3.uri("lake"), Storage.of(s3.hadoop())).put(path, body)
+        with pytest.raises(DamagedFile, match=re.escape(path)):
+            Reader(s3.uri("lake"), Storage.of(s3.hadoop())).rows(entry, schemas.PLANS)
+    stranger = Storage.of(replace(s3, secret="another-one").hadoop())
+    with pytest.raises(Unavailable, match=re.escape(f"{path}: cannot be read: ")):
+        Reader(s3.uri("lake"), stranger).rows(entry, schemas.PLANS)
+
+
+@pytest.mark.parametrize("variable", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
+def test_a_store_is_reached_by_the_environment_alone(
+    variable: str, s3: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ArrowObjects(s3.uri("lake"), Storage.of(s3.hadoop())).put("a", b"body")
+    monkeypatch.setenv(variable, f"http://{s3.server.address}/")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.access)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3.secret)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+    assert ArrowObjects(s3.uri("lake")).read("a") == b"body"

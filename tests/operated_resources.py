@@ -20,22 +20,21 @@ import json
 import re
 import secrets
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, TypeVar
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError
-from kazoo.security import ACL, make_acl
 
 import manifests
 from apirequests import GROUP
 from conditions import SERVER_POLL_S, until
 from control_plane.access import ApiError
 from control_plane.planes import ControlPlane
+from operated_nodes import KafkaNodes
 from operation import OperatorProcess
 from poolkeeper.sandbox import Sandbox, spread
 from poolkeeper.sandbox.clock import RealClock
@@ -71,7 +70,7 @@ class Operated:
     operator: OperatorProcess
 
 
-class Scene:
+class Scene(KafkaNodes):
     """One test's resources and Kafka cluster; a context."""
 
     def __init__(self, operated: Operated, brokers: int = 9, kafka: str = KAFKA) -> None:
@@ -289,60 +288,6 @@ class Scene:
 
     # The Kafka cluster
 
-    def create_topic(self, topic: str, *replicas: Sequence[int], **config: str) -> None:
-        """Create a Kafka topic as somebody else would, and wait until it has leaders."""
-        said = {"version": 1, "config": {k.replace("_", "."): v for k, v in config.items()}}
-        self._client.create(f"/config/topics/{topic}", json.dumps(said).encode(), makepath=True)
-        partitions = {str(p): list(ids) for p, ids in enumerate(replicas)}
-        body = {"version": 1, "partitions": partitions}
-        self._client.create(f"/brokers/topics/{topic}", json.dumps(body).encode())
-        states = [f"/brokers/topics/{topic}/partitions/{p}/state" for p in partitions]
-        until(lambda: all(map(self._client.exists, states)), f"{topic} has leaders")
-
-    def topics(self) -> list[str]:
-        """Names of the Kafka topics that exist."""
-        return sorted(self._client.get_children("/brokers/topics"))
-
-    def assignment(self, topic: str) -> Mapping[int, tuple[int, ...]]:
-        """Replica lists by partition."""
-        partitions = self.node(f"/brokers/topics/{topic}")["partitions"]
-        return {int(p): tuple(ids) for p, ids in sorted(partitions.items())}
-
-    def holders(self, topic: str) -> set[int]:
-        """All brokers that hold something of a topic."""
-        return {broker for ids in self.assignment(topic).values() for broker in ids}
-
-    def config(self, topic: str) -> Mapping[str, str]:
-        """What is configured of a topic."""
-        return dict(self.node(f"/config/topics/{topic}")["config"])
-
-    def node(self, path: str) -> Body:
-        """A node's JSON."""
-        return dict(json.loads(self._client.get(path)[0]))
-
-    def holder(self) -> Body:
-        """Who holds the cluster; empty between two sessions."""
-        with suppress(NoNodeError):
-            return self.node("/poolkeeper/holder")
-        return {}
-
-    def write(self, path: str, data: bytes) -> None:
-        """Create a node, as somebody else."""
-        self._client.create(path, data)
-
-    def protect(self, path: str, owner: ACL) -> None:
-        """Let nobody but the owner write a node; all may read it."""
-        readers = make_acl("world", "anyone", read=True)
-        self._client.set_acls(path, [readers, owner])
-
-    def rename_cluster(self, id_: str) -> None:
-        """Give the Kafka cluster another id; all simulated ones have the same."""
-        self._client.set("/cluster/id", json.dumps({"version": "1", "id": id_}).encode())
-
-    def exists(self, path: str) -> bool:
-        """Whether there is such a node."""
-        return self._client.exists(path) is not None
-
     def make_heavy(self, topic: str, bytes_: int = HEAVY_BYTES) -> None:
         """Let each partition of a topic be that big: it moves for longer than the test lasts."""
         partitions = len(self.assignment(topic))
@@ -356,14 +301,6 @@ class Scene:
     def make_light(self, topic: str) -> None:
         """Let it be tiny: what moves arrives at once."""
         self.make_heavy(topic, 1)
-
-    @property
-    def request(self) -> Body:
-        """The reassignment in flight; empty if there is none."""
-        try:
-            return self.node("/admin/reassign_partitions")
-        except NoNodeError:
-            return {}
 
     def changes(self) -> tuple[Change, ...]:
         """All changes in this cluster by others than its brokers, since the scene began."""

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from poolkeeper.cluster_connections import ClusterConnections, ClusterConnector
 from poolkeeper.controller.loops import loop
+from poolkeeper.controller.reporting.pass_assembly import assembly_of_pass
 from poolkeeper.controller.reporting.reporter import Reporter
 from poolkeeper.controller.settle_time import SettleTime
 from poolkeeper.kube.leadership.leader_election import LeaderRole
@@ -98,6 +99,7 @@ class ClusterLoop:
         self.name = name
         self.assembly = assembly
         self.desired = desired
+        self._pass_began_with: Assembly | None = None
         self._owner = owner
         self._settle_time = SettleTime(owner.settle_s)
         self._settle_time.begin()
@@ -116,7 +118,8 @@ class ClusterLoop:
                 self.on_hold or owner.role() is not LeaderRole.HELD or owner.awaiting_external_plans
             ),
             rate_known=lambda: not owner.awaiting_external_plans,
-            begin_pass=self._settle_time.begin_pass,
+            begin_pass=self._begin_pass,
+            settled=self._settle_time.begin_pass,
             planner=owner.planner,
             timed=self._timed,
             beat=lambda patience_s: owner.health.beat(f"loop of {name}", patience_s),
@@ -179,6 +182,17 @@ class ClusterLoop:
 
         return replace(access, session=session)
 
+    def _begin_pass(self) -> Desired:
+        """Return what a pass works towards, and note that the next report is about that."""
+        # An edit in between is in `desired` and not in this: the pass then reports on less.
+        self._pass_began_with = self.assembly
+        return self.desired
+
+    def _assembly_to_report_on(self) -> Assembly:
+        """Return that of the pass that has ended; that of now if nothing is told of a pass."""
+        began_with, self._pass_began_with = self._pass_began_with, None
+        return self.assembly if began_with is None else assembly_of_pass(began_with, self.assembly)
+
     def _request(self) -> str:
         """Return what a person asks for and was not answered; a watch may still show the last.
 
@@ -196,6 +210,7 @@ class ClusterLoop:
             self._owner.reporter.answer(cluster, answer)
 
     def _report(self, outcome: Outcome) -> None:
+        assembly = self._assembly_to_report_on()
         if not self._owner.is_current(self):
             return  # the loop was ended: another instance may already write statuses
         outcome = replace(outcome, answered=self._answer)
@@ -216,7 +231,7 @@ class ClusterLoop:
                 logger.warning("%s", logs.text_of(outcome.error), extra={"cluster": self.name})
             for did in outcome.did:
                 logger.info("%s", logs.text_of(did), extra={"cluster": self.name})
-            self._owner.reporter.report(self.assembly, outcome)
+            self._owner.reporter.report(assembly, outcome)
 
     def _timed(self, part: str) -> AbstractContextManager[None]:
         return self._owner.metrics.timed(self.name, part)

@@ -1,5 +1,6 @@
 """What a loop works towards, by what is declared, and when it ends."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -144,3 +145,32 @@ def test_a_loop_at_rest_ends_with_its_cluster(loops: ClusterLoops) -> None:
     loops._loops["main"]._report(AT_REST)
     declared(loops)
     assert loops.names() == set()
+
+
+def test_a_pass_is_reported_on_what_was_declared_when_it_began(loops: ClusterLoops) -> None:
+    reported: list[Assembly] = []
+    cast(Any, loops).reporter = Reports(reported)
+    found = loops._loops["main"]
+    config = found._config
+    edited = replace(CLUSTER, generation=2, spec=replace(SPEC, mode=Mode.PAUSED))
+    assert config.declared() == DESIRED
+    declared(loops, edited)
+    config.report(AT_REST)
+    assert config.declared() == Desired(PAUSED)
+    config.report(AT_REST)
+    assert config.declared() == Desired(PAUSED)
+    config.report(AT_REST)
+    declared(loops, CLUSTER)
+    config.report(AT_REST)  # of no pass: it waits for another executor
+    told = [each.objects[CLUSTER.key].generation for each in reported]
+    assert told == [1, 2, 2, 1]
+
+
+class Reports(Anything):
+    """Keeps the assemblies that are reported on."""
+
+    def __init__(self, reported: list[Assembly]) -> None:
+        self._reported = reported
+
+    def report(self, assembly: Assembly, outcome: Outcome) -> None:
+        self._reported.append(assembly)

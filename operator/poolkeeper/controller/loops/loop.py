@@ -77,14 +77,16 @@ class LoopConfig:
 
     `paused`: whether the loop finishes the stage in flight and starts no other, whatever is
     declared. `rate_known`: whether it is known which rate a run may have. `begin_pass` returns what
-    a pass works towards, given what is declared, and whether resources may still be arriving, one
-    by one. `beat` is called with the seconds for which the loop may now be silent. `external_plan`
-    returns the external plan for this cluster, if there is one. `pending` is the pending plan; it
-    survives a change of executor or of mode. `lost_sessions`: those that ended in outages; no other
-    executor has them. `emit` takes what goes into the audit trail. `approvers_verified`: whether an
-    admission policy makes sure of who approved. `request` is what a person asks for at the moment,
-    or empty; `answered` is called with what came of it. `cluster_of_session` names the KafkaCluster
-    of this process whose loop has that session, or is empty.
+    is declared when a pass begins, which the next report is about; `desired` where nobody has to
+    know. `settled` returns what of it the pass works towards, and whether resources may still be
+    arriving, one by one. `beat` is called with the seconds for which the loop may now be silent.
+    `external_plan` returns the external plan for this cluster, if there is one. `pending` is the
+    pending plan; it survives a change of executor or of mode. `lost_sessions`: those that ended in
+    outages; no other executor has them. `emit` takes what goes into the audit trail.
+    `approvers_verified`: whether an admission policy makes sure of who approved. `request` is what
+    a person asks for at the moment, or empty; `answered` is called with what came of it.
+    `cluster_of_session` names the KafkaCluster of this process whose loop has that session, or is
+    empty.
     """
 
     connections: ClusterConnections
@@ -94,7 +96,8 @@ class LoopConfig:
     stop: Event = field(default_factory=Event)
     paused: Callable[[], bool] = lambda: False
     rate_known: Callable[[], bool] = lambda: True
-    begin_pass: Callable[[Desired], tuple[Desired, bool]] = lambda desired: (desired, False)
+    begin_pass: Callable[[], Desired] | None = None
+    settled: Callable[[Desired], tuple[Desired, bool]] = lambda desired: (desired, False)
     planner: Planner = field(default_factory=planner_of_a_loop)
     timed: Timed = untimed
     beat: Callable[[float], None] = lambda patience_s: None
@@ -106,6 +109,10 @@ class LoopConfig:
     request: Callable[[], str] = lambda: ""
     answered: Callable[[RequestAnswer], None] = lambda answer: None
     cluster_of_session: Callable[[int], str] = lambda session_id: ""
+
+    def declared(self) -> Desired:
+        """Return what is declared, for a pass that begins."""
+        return (self.begin_pass or self.desired)()
 
     def end(self) -> None:
         """Ask the loop to end; the next executor resumes the recorded run."""
@@ -200,7 +207,7 @@ def _run_previews(config: LoopConfig) -> None:
                 if text := config.request():
                     config.answered(person_requests.refuse(text, now_ms()))
                 link.renew()
-                outcome = preview_cluster(context, config.desired())
+                outcome = preview_cluster(context, config.declared())
                 waits = (*outcome.waits, *link.waits())
                 config.report(replace(outcome, waits=waits, history=_history(session)))
                 config.stop.wait(news.pause_s(time.monotonic()))
@@ -230,7 +237,7 @@ def _run_passes(config: LoopConfig) -> None:
                     session, context.access, text, now_ms(), note_commits(context.trail)
                 )
                 config.answered(answer)
-            desired, settling = config.begin_pass(config.desired())
+            desired, settling = config.settled(config.declared())
             approvals, damage = _approvals(session)
             manual = desired.cluster.approval.policy is ApprovalPolicy.MANUAL
             verified = manual and config.approvers_verified()

@@ -18,7 +18,12 @@ from typing import Any, Self
 
 from poolkeeper.controller.reporting.background_writer import BackgroundWriter
 from poolkeeper.controller.reporting.operator_names import OPERATOR, OperatorName, two_operators
-from poolkeeper.controller.reporting.outage import Outages, resources_with_current_status
+from poolkeeper.controller.reporting.outage import (
+    Outages,
+    ReportedPass,
+    resources_with_current_status,
+)
+from poolkeeper.controller.reporting.pass_assembly import unchanged
 from poolkeeper.controller.reporting.plan_keeper import PlanKeeper
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
@@ -117,13 +122,9 @@ class Reporter:
     def report(self, assembly: Assembly, outcome: Outcome) -> None:
         """Report the outcome of a pass on every resource of the cluster."""
         with self._lock:
-            dependents_outcome = self._outages.outcome_for_topics_and_pools(
-                assembly.name, outcome, self._clock()
-            )
-        found = self._inputs_of(
-            assembly, None if dependents_outcome is None else dependents_outcome.last_observation
-        )
-        statuses_of = self._statuses(found, outcome, dependents_outcome)
+            dependents = self._outages.pass_for_topics_and_pools(assembly, outcome, self._clock())
+        found = self._inputs_of(assembly, dependents)
+        statuses_of = self._statuses(assembly, found, outcome, dependents)
         self._keep_plan(assembly, outcome, statuses_of)
         statuses_of = self._with_operators(assembly, outcome, statuses_of)
         changes = finalizer_changes(found, is_run_possible(assembly, outcome))
@@ -249,31 +250,35 @@ class Reporter:
         return resource.status
 
     def _statuses(
-        self, inputs: StatusInputs, outcome: Outcome, dependents_outcome: Outcome | None
+        self,
+        assembly: Assembly,
+        inputs: StatusInputs,
+        outcome: Outcome,
+        dependents: ReportedPass | None,
     ) -> dict[ObjectKey, Mapping[str, Any]]:
-        """Return the statuses: the KafkaCluster's from `outcome`, others from `dependents_outcome`.
+        """Return the statuses: the KafkaCluster's from `outcome`, others from `dependents`.
 
         A watch lags behind our own writes. So the status before is the one last reported, not the
         cached one.
         """
         now_ms = time.time_ns() // 1_000_000
-        assembly = self._with_reported_statuses(inputs.assembly)
-        statuses_of: dict[ObjectKey, Mapping[str, Any]] = dict(
-            statuses(assembly, inputs.observation, dependents_outcome or outcome, now_ms, inputs)
-        )
-        if dependents_outcome is None:
-            for key in resources_with_current_status(assembly):
-                del statuses_of[key]
-        if dependents_outcome is not outcome and assembly.cluster is not None:
-            own = {
-                key: each
-                for key, each in assembly.objects.items()
-                if key.kind == kafka_cluster.KIND
-            }
-            alone = replace(assembly, objects=own)
-            blind = replace(inputs, observation=None)
-            statuses_of.update(statuses(alone, None, outcome, now_ms, blind))
-        return statuses_of
+        now = self._with_reported_statuses(assembly)
+        if dependents is not None and dependents.outcome is outcome:
+            return dict(statuses(now, inputs.observation, outcome, now_ms, inputs))
+        # What no pass told of, because it is new, or edited since, tells what keeps passes away.
+        told: dict[ObjectKey, Mapping[str, Any]] = {**statuses(now, None, outcome, now_ms)}
+        for key in resources_with_current_status(now):
+            del told[key]
+        if dependents is not None:
+            then = self._with_reported_statuses(dependents.assembly)
+            of_pass = statuses(then, inputs.observation, dependents.outcome, now_ms, inputs)
+            told |= {key: of_pass[key] for key in unchanged(then, now)}
+        if assembly.cluster is not None:
+            own = {assembly.cluster.key: now.objects[assembly.cluster.key]}
+            alone = replace(now, objects=own)
+            blind = replace(inputs, assembly=now, desired=now.desired, observation=None)
+            told |= statuses(alone, None, outcome, now_ms, blind)
+        return told
 
     def _with_reported_statuses(self, assembly: Assembly) -> Assembly:
         with self._lock:
@@ -285,11 +290,14 @@ class Reporter:
             }
         return replace(assembly, objects=objects)
 
-    def _inputs_of(self, assembly: Assembly, observation: LastObservation | None) -> StatusInputs:
+    def _inputs_of(self, assembly: Assembly, dependents: ReportedPass | None) -> StatusInputs:
         """Return the status inputs, reused while assembly and observation are unchanged.
 
         Making them is most of a report's work.
         """
+        observation = None
+        if dependents is not None:
+            assembly, observation = dependents.assembly, dependents.outcome.last_observation
         with self._lock:
             known = self._inputs.get(assembly.name)
         if known is not None and known[0] is assembly and known[1] is observation:

@@ -225,6 +225,15 @@ def test_what_is_wrong_with_a_resource_is_said_in_an_outage_too(room: Room) -> N
     assert room.report(main(changed), OUTAGE)["orders"] == ("False", "Invalid")
 
 
+def test_what_is_edited_in_an_outage_is_not_told_of_by_an_earlier_pass(room: Room) -> None:
+    room.report(main(), at_rest(main(), SEEN))
+    drained = replace(pool("fast", 1, 2, drain=[2]), generation=2)
+    objects = (AUTO, drained, *OBJECTS[2:], topic("new", "fast"))
+    found = room.report(main(objects), OUTAGE)
+    assert found == {"main": AWAY_NOW, "fast": AWAY_NOW, "new": AWAY_NOW}
+    assert room.report(main(objects), at_rest(main(objects), SEEN))["fast"][0] == "False"
+
+
 def test_who_leads_no_more_tells_nothing_more(room: Room) -> None:
     room.reporter.report(main(), running(main(), SEEN, 1))
     assert room.recorder.events

@@ -229,11 +229,16 @@ class Scene(KafkaNodes):
         instead: Callable[[], object] = lambda: "",
     ) -> T:
         """Wait as `until` does; a failure tells what is there `instead`."""
+
+        def looked() -> T:
+            self.operator.assert_alive()
+            return condition()
+
         try:
-            return until(condition, what, timeout_s, SERVER_POLL_S)
+            return until(looked, what, timeout_s, SERVER_POLL_S)
         except AssertionError as failed:
             failed.add_note(json.dumps(instead()))
-            failed.add_note(self.operator.log.read_text()[-4000:])
+            failed.add_note(self.operator.log.read_text()[-6000:])
             raise
 
     def barrier(self, pool: str) -> None:

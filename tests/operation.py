@@ -49,6 +49,7 @@ class OperatorProcess:
         self.log = Path(tempfile.mkdtemp(prefix="operator-")) / "log"
         self._arguments = arguments
         self._process: subprocess.Popen[bytes] | None = None
+        self._asked_to_end = False
 
     def __enter__(self) -> Self:
         self.start()
@@ -79,19 +80,27 @@ class OperatorProcess:
             *("--namespace", self.namespace, "--identity", self.identity),
             *("--listen", f"127.0.0.1:{self.port}", *self._arguments),
         ]
+        self._asked_to_end = False
         environment = {**os.environ, "KUBECONFIG": str(self.kubeconfig)}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
 
     def stop(self) -> int:
         """Ask it to end, and return its exit code."""
+        self._asked_to_end = True
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(START_S)
 
     def kill(self) -> None:
         """SIGKILL: nothing is said to anybody."""
+        self._asked_to_end = True
         self.process.kill()
         self.process.wait(START_S)
+
+    def assert_alive(self) -> None:
+        """Fail at once if it ended by itself: nobody has to wait for what it does not do."""
+        code = None if self._asked_to_end else self.process.poll()
+        assert code is None, f"operator {self.identity} ended by itself, with {code}"
 
     def freeze(self) -> None:
         """SIGSTOP: its connections stay open, and it says nothing."""

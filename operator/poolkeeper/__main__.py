@@ -1,5 +1,6 @@
 """Entry point of `poolkeeper` and of `python -m poolkeeper`."""
 
+import faulthandler
 import gc
 import os
 import sys
@@ -7,6 +8,9 @@ import sys
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    # A library that crashes takes the process along: its last words are where each thread was.
+    if sys.__stderr__ is not None:
+        faulthandler.enable(sys.__stderr__)
     # What imports make stays: to look for garbage in it takes a tenth of a command's start.
     gc.set_threshold(100_000)
     # Numpy starts a thread for each processor, for products of large matrices. Nothing here makes

@@ -4,7 +4,8 @@ In come texts and a type; out come values of that type, or `InvalidInput` with e
 
 Read `reading` (texts and plain values into a type), `declared_types` (what types can say), then
 `mistakes` (what is not as declared), `repeated_keys` (what parsers do not tell), `plain_values`
-(Python's own parser) and `descriptions` (their words).
+(Python's own parser), `descriptions` (their words) and `type_lookup` (why types are looked up
+in one thread).
 """
 
 from poolkeeper.typed_json.declared_types import (
@@ -26,6 +27,7 @@ from poolkeeper.typed_json.declared_types import (
 from poolkeeper.typed_json.descriptions import description, word
 from poolkeeper.typed_json.plain_values import said_of
 from poolkeeper.typed_json.reading import convert, decode, parse
+from poolkeeper.typed_json.type_lookup import looked_up
 
 __all__ = [
     "INTEGER_MAX",
@@ -43,6 +45,7 @@ __all__ = [
     "convert",
     "decode",
     "description",
+    "looked_up",
     "parse",
     "refuse_twice",
     "said_of",

@@ -18,6 +18,7 @@ from poolkeeper.typed_json.descriptions import (
     place_below,
     without_annotation,
 )
+from poolkeeper.typed_json.type_lookup import looked_up
 
 NO_TEXT = "has a text with half a character, which UTF-8 does not have"
 _NO_TEXT_KEY = "is a key with half a character, which UTF-8 does not have"
@@ -140,7 +141,7 @@ def _wrong_fields(value: Mapping[Any, object], kind: type[Struct], place: str) -
 def _why(value: object, kind: Any) -> str:
     """Return what msgspec has against the value, nothing if it is as declared."""
     try:
-        msgspec.convert(value, kind, str_keys=True)
+        msgspec.convert(value, looked_up(kind), str_keys=True)
     except msgspec.ValidationError as wrong:
         return str(wrong)
     except UnicodeEncodeError:

@@ -1,4 +1,7 @@
 import json
+import signal
+import subprocess
+import sys
 
 import click
 import pytest
@@ -19,6 +22,24 @@ def test_version(capsys):
     code, out, err = run(capsys, "version")
     assert (code, err) == (0, "")
     assert out.startswith(f"poolkeeper {poolkeeper.__version__} (Python 3.")
+
+
+CRASH = """
+import os, signal
+from poolkeeper import __main__
+from poolkeeper.cli import main
+main.main = lambda: os.kill(os.getpid(), signal.SIGSEGV)
+__main__.main()
+"""
+
+
+def test_a_process_that_a_library_takes_along_says_where_its_threads_were():
+    told = subprocess.run(
+        [sys.executable, "-c", CRASH], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert told.returncode == -signal.SIGSEGV
+    assert told.stderr.startswith("Fatal Python error: Segmentation fault\n")
+    assert "in main\n" in told.stderr
 
 
 def test_version_as_data(capsys):

@@ -187,7 +187,7 @@ class ThrottlesBody(Struct):
 def decode(path: str, data: bytes, kind: type[T]) -> T:
     """Read the body of the node at `path`; raises `DamagedNode`."""
     try:
-        return msgspec.json.decode(data, type=kind)
+        return msgspec.json.decode(data, type=typed_json.looked_up(kind))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         convert(path, parse(path, data), kind)
     raise damaged(path, "it holds texts or numbers that JSON does not have")

@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # More than processors: many tests wait for servers.
-WORKERS ?= 5
+WORKERS ?= 6
 
 # The locks are made for the first of these; later ones install the same files.
 INTERPRETERS := python3.11 python3.12 python3.13 python3

@@ -1,7 +1,7 @@
 """Several troubles at once, drawn from seeds: see `campaign`.
 
-`make test` plays so many seeds that each pair of troubles is drawn; `make soak` plays 100,000 others
-on all processors.
+`make test` plays so many seeds that each pair of troubles is drawn; `make soak` plays 100,000
+others on all processors.
 What fails is printed by seed. One seed alone, with all that happened:
 
     PYTHONPATH=tests .venv/bin/python -m simulation.campaign SEED

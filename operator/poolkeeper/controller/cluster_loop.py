@@ -14,16 +14,18 @@ from typing import Protocol
 
 from poolkeeper.cluster_connections import ClusterConnections, ClusterConnector
 from poolkeeper.controller.loops import loop
-from poolkeeper.controller.reporting.pass_assembly import assembly_of_pass
+from poolkeeper.controller.reporting.pass_assembly import assembly_of_pass, unchanged
 from poolkeeper.controller.reporting.reporter import Reporter
 from poolkeeper.controller.settle_time import SettleTime
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.person_requests import RequestAnswer
+from poolkeeper.model.specs import TopicSpec
 from poolkeeper.planning.planner import Planner
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.resources.checks.assembly import Assembly
+from poolkeeper.resources.kinds.custom_resource import ObjectKey
 from poolkeeper.telemetry import logs
 from poolkeeper.telemetry.audit import Emit
 from poolkeeper.telemetry.health import ProcessHealth
@@ -100,6 +102,7 @@ class ClusterLoop:
         self.assembly = assembly
         self.desired = desired
         self._pass_began_with: Assembly | None = None
+        self._unsettled: frozenset[str] = frozenset()
         self._owner = owner
         self._settle_time = SettleTime(owner.settle_s)
         self._settle_time.begin()
@@ -119,7 +122,7 @@ class ClusterLoop:
             ),
             rate_known=lambda: not owner.awaiting_external_plans,
             begin_pass=self._begin_pass,
-            settled=self._settle_time.begin_pass,
+            settled=self._settled,
             planner=owner.planner,
             timed=self._timed,
             beat=lambda patience_s: owner.health.beat(f"loop of {name}", patience_s),
@@ -184,14 +187,37 @@ class ClusterLoop:
 
     def _begin_pass(self) -> Desired:
         """Return what a pass works towards, and note that the next report is about that."""
-        # An edit in between is in `desired` and not in this: the pass then reports on less.
+        # An edit in between is in `desired` and not in this: the pass then does not tell of it.
         self._pass_began_with = self.assembly
         return self.desired
 
-    def _assembly_to_report_on(self) -> Assembly:
-        """Return that of the pass that has ended; that of now if nothing is told of a pass."""
+    def _settled(self, desired: Desired) -> tuple[Desired, bool]:
+        """Return what of the declared state the pass works towards, and whether it is settling."""
+        found, settling = self._settle_time.begin_pass(desired)
+        pairs = () if found is desired else zip(desired.topics, found.topics, strict=True)
+        self._unsettled = frozenset(new.owner for new, as_before in pairs if new != as_before)
+        return found, settling
+
+    def _report_on(self) -> tuple[Assembly, frozenset[ObjectKey]]:
+        """Return what the pass that has ended began with, and what was edited since.
+
+        If nothing is told of a pass, as while the cluster cannot be reached, that is what is
+        declared now.
+        """
         began_with, self._pass_began_with = self._pass_began_with, None
-        return self.assembly if began_with is None else assembly_of_pass(began_with, self.assembly)
+        unsettled, self._unsettled = self._unsettled, frozenset()
+        now = self.assembly
+        if began_with is None:
+            return now, frozenset()
+        assembly = assembly_of_pass(began_with, now)
+        edited = set() if assembly is now else assembly.objects.keys() - {*unchanged(assembly, now)}
+        if unsettled:
+            edited |= {
+                key
+                for key, each in assembly.objects.items()
+                if isinstance(each.spec, TopicSpec) and each.spec.owner in unsettled
+            }
+        return assembly, frozenset(edited)
 
     def _request(self) -> str:
         """Return what a person asks for and was not answered; a watch may still show the last.
@@ -210,7 +236,7 @@ class ClusterLoop:
             self._owner.reporter.answer(cluster, answer)
 
     def _report(self, outcome: Outcome) -> None:
-        assembly = self._assembly_to_report_on()
+        assembly, edited = self._report_on()
         if not self._owner.is_current(self):
             return  # the loop was ended: another instance may already write statuses
         outcome = replace(outcome, answered=self._answer)
@@ -231,7 +257,7 @@ class ClusterLoop:
                 logger.warning("%s", logs.text_of(outcome.error), extra={"cluster": self.name})
             for did in outcome.did:
                 logger.info("%s", logs.text_of(did), extra={"cluster": self.name})
-            self._owner.reporter.report(assembly, outcome)
+            self._owner.reporter.report(assembly, outcome, edited)
 
     def _timed(self, part: str) -> AbstractContextManager[None]:
         return self._owner.metrics.timed(self.name, part)

@@ -1,5 +1,6 @@
 """What a loop works towards, by what is declared, and when it ends."""
 
+from collections.abc import Set
 from dataclasses import replace
 from typing import Any, cast
 
@@ -16,7 +17,8 @@ from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.specs import Mode
 from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
 from poolkeeper.resources.checks.assembly import Assembly
-from poolkeeper.resources.kinds.custom_resource import CustomResource
+from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
+from unit.resources.bodies import pool, topic
 
 TENANCY = {"adoption": Adoption(AdoptionPolicy.APPROVE), "system_topics": ()}
 SPEC = cluster_spec(mode=Mode.APPLY, **TENANCY)
@@ -147,30 +149,53 @@ def test_a_loop_at_rest_ends_with_its_cluster(loops: ClusterLoops) -> None:
     assert loops.names() == set()
 
 
+Reported = tuple[int, set[str]]
+
+
+class Reports(Anything):
+    """Keeps of each report the generation of the resource that is edited, and `edited`."""
+
+    def __init__(self, key: ObjectKey) -> None:
+        self._key = key
+        self.told: list[Reported] = []
+
+    def report(self, assembly: Assembly, outcome: Outcome, edited: Set[ObjectKey]) -> None:
+        self.told.append((assembly.objects[self._key].generation, {key.name for key in edited}))
+
+
 def test_a_pass_is_reported_on_what_was_declared_when_it_began(loops: ClusterLoops) -> None:
-    reported: list[Assembly] = []
-    cast(Any, loops).reporter = Reports(reported)
-    found = loops._loops["main"]
-    config = found._config
+    reports = cast(Any, loops).reporter = Reports(CLUSTER.key)
+    config = loops._loops["main"]._config
     edited = replace(CLUSTER, generation=2, spec=replace(SPEC, mode=Mode.PAUSED))
     assert config.declared() == DESIRED
     declared(loops, edited)
     config.report(AT_REST)
-    assert config.declared() == Desired(PAUSED)
-    config.report(AT_REST)
-    assert config.declared() == Desired(PAUSED)
-    config.report(AT_REST)
+    for _ in range(2):
+        assert config.declared() == Desired(PAUSED)
+        config.report(AT_REST)
     declared(loops, CLUSTER)
     config.report(AT_REST)  # of no pass: it waits for another executor
-    told = [each.objects[CLUSTER.key].generation for each in reported]
-    assert told == [1, 2, 2, 1]
+    assert reports.told == [(1, {"main"}), (2, set()), (2, set()), (1, set())]
 
 
-class Reports(Anything):
-    """Keeps the assemblies that are reported on."""
+def test_a_topic_that_is_placed_as_before_is_not_reported_on(loops: ClusterLoops) -> None:
+    def orders(replicas: int, **fields: Any) -> CustomResource:
+        spec = topic("orders", "fast", partitions=2, replicationFactor=replicas, **fields)
+        return replace(spec, generation=replicas)
 
-    def __init__(self, reported: list[Assembly]) -> None:
-        self._reported = reported
-
-    def report(self, assembly: Assembly, outcome: Outcome) -> None:
-        self._reported.append(assembly)
+    fast = pool("fast", 1, 2, 3)
+    reports = cast(Any, loops).reporter = Reports(orders(1).key)
+    declared(loops, CLUSTER, fast, orders(1))
+    config = loops._loops["main"]._config
+    placed = []
+    for now in (orders(1), orders(2), orders(2, config={"retention.ms": "1"})):
+        declared(loops, CLUSTER, fast, now)
+        desired, _ = config.settled(config.declared())
+        placed.append(desired.topics[0].replication_factor)
+        config.report(AT_REST)
+    assert placed == [1, 1, 1]
+    assert reports.told == [(1, set()), (2, {"orders"}), (2, {"orders"})]
+    cast(Any, loops._loops["main"])._settle_time.settle_s = 0.0
+    desired, _ = config.settled(config.declared())
+    config.report(AT_REST)
+    assert (desired.topics[0].replication_factor, reports.told[-1]) == (2, (2, set()))

@@ -11,7 +11,7 @@ reported, or the live one after a change of leader. So a new leader repeats no t
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import replace
 from threading import Lock
 from typing import Any, Self
@@ -31,9 +31,8 @@ from poolkeeper.kube.objects import finalizers, request_annotation
 from poolkeeper.kube.objects.conditions import canonical
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
-from poolkeeper.model.execution.outcomes import ExternalPlanState, LastObservation, Outcome, State
+from poolkeeper.model.execution.outcomes import LastObservation, Outcome, State
 from poolkeeper.model.execution.person_requests import RequestAnswer
-from poolkeeper.model.specs import Mode
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import kafka_cluster, resource_pool, topic
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey, Status
@@ -46,7 +45,11 @@ from poolkeeper.resources.status.decision_events import (
     decision_events,
 )
 from poolkeeper.resources.status.events import StatusEvent, status_events
-from poolkeeper.resources.status.finalizers import finalizer_changes, forbidden_condition
+from poolkeeper.resources.status.finalizers import (
+    finalizer_changes,
+    forbidden_condition,
+    is_run_possible,
+)
 from poolkeeper.resources.status.status_inputs import StatusInputs, status_inputs_of
 from poolkeeper.telemetry.logs import about
 from poolkeeper.telemetry.metrics import Metrics
@@ -119,8 +122,13 @@ class Reporter:
         self._record(cluster, answer_event(answer))
         self._requests.put(_reference(cluster), answer.text)
 
-    def report(self, assembly: Assembly, outcome: Outcome) -> None:
-        """Report the outcome of a pass on every resource of the cluster."""
+    def report(
+        self, assembly: Assembly, outcome: Outcome, edited: Set[ObjectKey] = frozenset()
+    ) -> None:
+        """Report the outcome of a pass on every resource of the cluster but those `edited` since.
+
+        What has been edited keeps its status and its finalizer until a pass knows of the edit.
+        """
         with self._lock:
             dependents = self._outages.pass_for_topics_and_pools(assembly, outcome, self._clock())
         found = self._inputs_of(assembly, dependents)
@@ -130,10 +138,10 @@ class Reporter:
         changes = finalizer_changes(found, is_run_possible(assembly, outcome))
         self._tell_of_forbidden_finalizers(assembly, changes, statuses_of)
         self._report_decisions(assembly, outcome)
-        for key, status in statuses_of.items():
-            self._report_status(assembly.objects[key], status)
-        for key, wanted in changes.items():
-            self._finalizers.put(_reference(assembly.objects[key]), wanted)
+        for key in statuses_of.keys() - edited:
+            self._report_status(assembly.objects[key], statuses_of[key])
+        for key in (changes.keys() & assembly.objects.keys()) - edited:
+            self._finalizers.put(_reference(assembly.objects[key]), changes[key])
         self._count_ready(assembly, statuses_of)
 
     def report_without_loop(self, assemblies: Iterable[Assembly]) -> None:
@@ -231,7 +239,8 @@ class Reporter:
     ) -> None:
         """Say of what is as declared that it lacks the finalizer, if it may not be added."""
         now_ms = time.time_ns() // 1_000_000
-        for key, wanted in changes.items():
+        for key in changes.keys() & assembly.objects.keys():
+            wanted = changes[key]
             resource, status = assembly.objects[key], statuses_of.get(key)
             ready = condition_of(status, "Ready")
             if status is None or not wanted or ready.get("status") != "True":
@@ -372,25 +381,6 @@ def finalizer_writer(api: finalizers.FinalizerApi) -> BackgroundWriter[bool]:
         change(api, reference)
 
     return BackgroundWriter("finalizers", write)
-
-
-def is_run_possible(assembly: Assembly, outcome: Outcome) -> bool | None:
-    """Whether a run is recorded or the next pass may record one; None if that is unknown.
-
-    The finalizer must be on the KafkaCluster before the run is recorded. Otherwise the KafkaCluster
-    could disappear in between, and leave the run and its throttles behind.
-    """
-    if outcome.progress is not None or outcome.recorded:
-        return True
-    if outcome.external is not None and outcome.external.state is ExternalPlanState.WAITING:
-        return True
-    if outcome.last_observation is None:
-        # A cluster that is gone for good cannot be asked: a person's word has to do.
-        cluster = assembly.cluster
-        is_given_up = cluster is not None and cluster.deleting and cluster.given_up
-        return False if is_given_up else None
-    may_begin = assembly.desired is not None and assembly.desired.cluster.mode is Mode.APPLY
-    return may_begin and outcome.plan is not None and bool(outcome.plan.moves)
 
 
 def _reference(resource: CustomResource) -> Reference:

@@ -13,7 +13,9 @@ data cannot be restored. While a cluster cannot be read, or is on hold, finalize
 
 from collections.abc import Mapping
 
-from poolkeeper.model.specs import DeletionPolicy, TopicSpec
+from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome
+from poolkeeper.model.specs import DeletionPolicy, Mode, TopicSpec
+from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import kafka_cluster, resource_pool, topic
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
@@ -45,6 +47,25 @@ def finalizer_changes(inputs: StatusInputs, run_possible: bool | None) -> Mappin
         if wanted != inputs.assembly.objects[key].has_finalizer
         and not (wanted and inputs.assembly.objects[key].deleting)
     }
+
+
+def is_run_possible(assembly: Assembly, outcome: Outcome) -> bool | None:
+    """Whether a run is recorded or the next pass may record one; None if that is unknown.
+
+    The finalizer must be on the KafkaCluster before the run is recorded. Otherwise the KafkaCluster
+    could disappear in between, and leave the run and its throttles behind.
+    """
+    if outcome.progress is not None or outcome.recorded:
+        return True
+    if outcome.external is not None and outcome.external.state is ExternalPlanState.WAITING:
+        return True
+    if outcome.last_observation is None:
+        # A cluster that is gone for good cannot be asked: a person's word has to do.
+        cluster = assembly.cluster
+        is_given_up = cluster is not None and cluster.deleting and cluster.given_up
+        return False if is_given_up else None
+    may_begin = assembly.desired is not None and assembly.desired.cluster.mode is Mode.APPLY
+    return may_begin and outcome.plan is not None and bool(outcome.plan.moves)
 
 
 _UNGUARDED: Mapping[str, str] = {

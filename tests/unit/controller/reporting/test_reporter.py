@@ -12,7 +12,6 @@ from conditions import until
 from poolkeeper.controller.reporting.reporter import (
     LOOK_AGAIN_S,
     Reporter,
-    is_run_possible,
 )
 from poolkeeper.errors import Forbidden, Unavailable
 from poolkeeper.kube.client.references import Reference
@@ -30,6 +29,7 @@ from poolkeeper.model.execution.waits import Wait, after_error
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import condition_of
+from poolkeeper.resources.status.finalizers import is_run_possible
 from poolkeeper.telemetry.metrics import Metrics
 from unit.resources.bodies import kafka, kafka_cluster, kafka_topic, pool, topic
 from unit.resources.stages import at_rest, running, seen, told, with_statuses
@@ -232,6 +232,15 @@ def test_what_is_edited_in_an_outage_is_not_told_of_by_an_earlier_pass(room: Roo
     found = room.report(main(objects), OUTAGE)
     assert found == {"main": AWAY_NOW, "fast": AWAY_NOW, "new": AWAY_NOW}
     assert room.report(main(objects), at_rest(main(objects), SEEN))["fast"][0] == "False"
+
+
+def test_what_is_edited_in_mid_pass_keeps_its_status(room: Room) -> None:
+    first = room.report(main(), at_rest(main(), SEEN))
+    assert set(first) == {"main", "fast", "slow", "orders"}
+    room.now_s += 60  # what a watch shows by then is not ours
+    outcome = running(main(), SEEN, 1)
+    room.reporter.report(main(), outcome, {WANTED.key, OBJECTS[1].key})
+    assert room.writer.said() == {"main": MOVING, "slow": ("True", "InPlace")}
 
 
 def test_who_leads_no_more_tells_nothing_more(room: Room) -> None:

@@ -192,3 +192,23 @@ def test_a_pool_is_renamed_and_who_is_late_holds_nobody_up(scene):
     scene.gone("pool", "old")
     changed = {change.path for change in scene.changes()[known:]}
     assert not {path for path in changed if "orders" in path or "late" in path}
+
+
+def test_a_topic_that_is_mended_is_not_told_to_be_wrong_once_more(scene):
+    """Until its edit has settled it is planned as before, and nothing is told of the edit."""
+    scene.apply(
+        scene.cluster(**AUTO),
+        scene.pool("p", 1, 2, 3),
+        scene.topic("wide", "p", partitions=1, replicationFactor=5),
+    )
+    scene.says("topic", "wide", "Impossible")
+    scene.patch("topic", "wide", replicationFactor=3)
+    told = set()
+
+    def is_in_place():
+        reason = scene.condition("topic", "wide").get("reason", "")
+        told.add(reason)
+        return reason == "InPlace"
+
+    scene.wait(is_in_place, "the topic is there")
+    assert told <= {"", "Creating", "Queued", "Waiting", "InPlace"}

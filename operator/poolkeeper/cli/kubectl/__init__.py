@@ -3,5 +3,5 @@
 In comes the API server's view: resources, their statuses, and the ConfigMaps that hold whole plans.
 Out go tables, and three kinds of writes: hashes in `spec.approval.plans`, and the annotation by
 which a run is stopped, rolled back or let go on. Read `main`, then `options`, `access`, `reading`
-and `writing`; `tables`, `approvals`, `gitops`, `diff` and `explain` are pure.
+and `writing`; `readiness`, `tables`, `approvals`, `gitops`, `diff` and `explain` are pure.
 """

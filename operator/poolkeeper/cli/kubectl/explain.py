@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from poolkeeper.cli.kubectl import diff
+from poolkeeper.cli.kubectl.readiness import readiness
 from poolkeeper.cli.output.printing import HASH_DIGITS
 from poolkeeper.frozen import frozen
-from poolkeeper.resources.status.conditions import condition_of
 from poolkeeper.text import count, cut
 
 MOVES_MAX = 20
@@ -134,20 +134,20 @@ def _planned(why: Explanation) -> Iterator[str]:
 
 
 def _ready(body: Json) -> dict[str, object]:
-    found = condition_of(body.get("status"), "Ready")
+    said = readiness(body)
     return {
         "name": body["metadata"]["name"],
-        "status": found.get("status", "Unknown"),
-        "reason": found.get("reason", ""),
-        "message": found.get("message", ""),
+        "status": said.status,
+        "reason": said.reason,
+        "message": said.message,
     }
 
 
 def _ready_text(body: Json) -> str:
-    found = _ready(body)
-    if not found["reason"]:
+    said = readiness(body)
+    if not said.reason:
         return "the operator has not said anything about it yet"
-    return f"{found['reason']}: {found['message']}"
+    return f"{said.reason}: {said.message}"
 
 
 def _ids(replicas: Sequence[int]) -> str:

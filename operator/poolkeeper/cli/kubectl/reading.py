@@ -8,6 +8,7 @@ from poolkeeper.cli.kubectl import explain, tables
 from poolkeeper.cli.kubectl.access import Body, UserAccess, status_of
 from poolkeeper.cli.kubectl.explain import Explanation
 from poolkeeper.cli.kubectl.options import by_user, cluster_option
+from poolkeeper.cli.kubectl.readiness import readiness
 from poolkeeper.cli.output import ink, printing
 from poolkeeper.errors import Forbidden, Refused, Unavailable
 from poolkeeper.kube.objects.plan_documents import PlanDocument
@@ -33,7 +34,7 @@ def status(access: UserAccess, cluster: str, output: str) -> None:
     topics, all_of_them = access.topics()
     if cluster:
         topics = [one for one in topics if one["spec"].get("poolRef", {}).get("name") in own]
-    waiting = [one for one in topics if tables.ready(one)[0] != "True"]
+    waiting = [one for one in topics if readiness(one).status != "True"]
     if output == printing.JSON:
         found = {"clusters": clusters, "pools": pools, "topicsNotReady": waiting}
         printing.emit_json({name: list(map(_bare, each)) for name, each in found.items()})
@@ -44,7 +45,7 @@ def status(access: UserAccess, cluster: str, output: str) -> None:
     shown = ink.of_output()
     lines = tables.clusters(clusters, shown)
     for body in clusters:
-        if text := tables.message(body):
+        if text := readiness(body).message:
             lines += ["", *shown.folded(f"{body['metadata']['name']}: {text}", 2)]
         lines += tables.adoptions(body)
     if pools:
@@ -69,7 +70,7 @@ def plan(access: UserAccess, cluster: str, diff: bool, output: str) -> None:
         printing.emit_json(None if found is None else found.plan)
     elif found is None:
         printing.emit("No plan waits or runs: nothing is to be done, or a person must act first.")
-        printing.emit(tables.message(body))
+        printing.emit(readiness(body).message)
     elif diff:
         if found.plan is None:
             raise Refused("the plan is too large to be kept in full: see `poolkeeper show`")

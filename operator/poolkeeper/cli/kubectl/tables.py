@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from poolkeeper.cli.kubectl.access import status_of
+from poolkeeper.cli.kubectl.readiness import readiness
 from poolkeeper.cli.output.ink import Ink
 from poolkeeper.cli.output.printing import HASH_DIGITS
-from poolkeeper.resources.status.conditions import condition_of
 from poolkeeper.text import count, size
 
 TOPICS_MAX = 20
@@ -38,7 +38,7 @@ def pools(bodies: Sequence[Json], ink: Ink) -> list[str]:
         (
             body["metadata"]["name"],
             ((body.get("spec") or {}).get("clusterRef") or {}).get("name", ""),
-            *ready(body),
+            *_ready(body),
             _text(status_of(body).get("brokers")),
             _text(status_of(body).get("topics")),
         )
@@ -51,7 +51,7 @@ def topics(bodies: Sequence[Json], ink: Ink) -> list[str]:
     """Return a line for each Topic that is not as declared, the first of them."""
     heading = ("NAMESPACE", "TOPIC", "READY", "REASON")
     rows = [
-        (body["metadata"].get("namespace", ""), body["metadata"]["name"], *ready(body))
+        (body["metadata"].get("namespace", ""), body["metadata"]["name"], *_ready(body))
         for body in bodies[:TOPICS_MAX]
     ]
     return ink.table([heading, *rows], names=4)
@@ -78,18 +78,6 @@ def runs(bodies: Sequence[Json], ink: Ink) -> list[str]:
     return ink.table([heading, *rows], names=5)
 
 
-def ready(body: Json) -> tuple[str, str]:
-    """Return the status and the reason of Ready."""
-    found = condition_of(status_of(body), "Ready")
-    return found.get("status", "Unknown"), found.get("reason", "")
-
-
-def message(body: Json) -> str:
-    """Return the message of Ready."""
-    found: str = condition_of(status_of(body), "Ready").get("message", "")
-    return found
-
-
 def _cluster(body: Json) -> tuple[str, ...]:
     status = status_of(body)
     plan = status.get("plan") or {}
@@ -97,12 +85,17 @@ def _cluster(body: Json) -> tuple[str, ...]:
     return (
         body["metadata"]["name"],
         (body.get("spec") or {}).get("mode", ""),
-        *ready(body),
+        *_ready(body),
         plan.get("hash", "")[:HASH_DIGITS],
         plan.get("approval", ""),
         _text(status.get("brokersUp") or status.get("brokers")),
         moves,
     )
+
+
+def _ready(body: Json) -> tuple[str, str]:
+    said = readiness(body)
+    return said.status, said.reason
 
 
 def _text(value: object) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from poolkeeper.cli.input import options
-from poolkeeper.cli.kubectl import approvals, gitops, tables
+from poolkeeper.cli.kubectl import approvals, gitops
 from poolkeeper.cli.kubectl.access import Body, UserAccess, status_of
 from poolkeeper.cli.kubectl.approvals import NamedHash
 from poolkeeper.cli.kubectl.options import by_user, cluster_option
+from poolkeeper.cli.kubectl.readiness import readiness
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import Forbidden, Refused, Stale
 from poolkeeper.kube.client.references import Reference
@@ -152,7 +153,7 @@ def _approvals(
     plan, asked = status.get("plan") or {}, approvals.adoptions(status)
     if expected or not (names and asked):
         if not plan.get("hash"):
-            raise Refused(f"no plan of {name} waits for approval: {tables.message(body)}")
+            raise Refused(f"no plan of {name} waits for approval: {readiness(body).message}")
         if expected and not approvals.is_prefix(expected, plan["hash"]):
             raise Refused(f"the plan of {name} is now {plan['hash']}: look at it again")
         if not _is_waiting(plan):
@@ -236,7 +237,7 @@ def _request(
     body = access.cluster(cluster)
     name, plan = body["metadata"]["name"], status_of(body).get("plan") or {}
     if kind is not RequestKind.RESUME and "stage" not in plan:
-        raise Refused(f"no run of {name} is under way: {tables.message(body)}")
+        raise Refused(f"no run of {name} is under way: {readiness(body).message}")
     run = "" if kind is RequestKind.RESUME else plan["hash"]
     text = str(PersonRequest(kind, run, allow_failover))
     before = status_of(body).get("lastRequest")

@@ -182,6 +182,10 @@ class EventRecorder:
                 return True
             self.dropped += 1
             return False
+        except Exception:  # a bug in one event must not end the thread
+            self.dropped += 1
+            logger.exception("an event of %s cannot be written", pending.reference)
+            return False
         self.written += 1
         return False
 

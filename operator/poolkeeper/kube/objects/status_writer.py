@@ -32,7 +32,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Protocol
 
 from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale, UndeclaredField
@@ -114,6 +114,7 @@ class StatusWriter:
         self._now = now
         self._queue: WorkQueue[Reference, _PendingStatus] = WorkQueue(clock, pause_s=pause_s)
         self._written: OrderedDict[Reference, _WrittenStatus] = OrderedDict()
+        self._lock = Lock()  # of `_written`
         self._reason = ""
         self._failures_log = LogRateLimit()
         self._undeclared_log = LogRateLimit()
@@ -141,7 +142,7 @@ class StatusWriter:
     def forget(self, reference: Reference) -> None:
         """Drop the queued and the remembered status of an object that is gone."""
         self._queue.drop(replace(reference, uid=""))
-        self._written.pop(reference, None)
+        self._forget_written(reference)
 
     @property
     def pending(self) -> int:
@@ -205,6 +206,9 @@ class StatusWriter:
             return self._stale_unless_gone(pending.reference, stale)
         except PoolkeeperError as failed:
             return failed
+        except Exception:  # a bug in one status must not end the thread
+            self.refused += 1
+            logger.exception("the status of %s cannot be written", pending.reference)
         return None
 
     def _write(self, pending: _PendingStatus) -> None:
@@ -225,10 +229,18 @@ class StatusWriter:
         if reference.uid not in ("", answer["metadata"]["uid"]):
             return
         live = _digest(answer.get("status") or {})
-        self._written[reference] = _WrittenStatus(sent, live, self._clock())
-        self._written.move_to_end(reference)
-        while len(self._written) > REMEMBERED_MAX:
-            self._written.popitem(last=False)
+        self._remember(reference, _WrittenStatus(sent, live, self._clock()))
+
+    def _remember(self, reference: Reference, written: _WrittenStatus) -> None:
+        with self._lock:
+            self._written[reference] = written
+            self._written.move_to_end(reference)
+            while len(self._written) > REMEMBERED_MAX:
+                self._written.popitem(last=False)
+
+    def _forget_written(self, reference: Reference) -> None:
+        with self._lock:
+            self._written.pop(reference, None)
 
     def _write_declared_fields(
         self, reference: Reference, status: Status, lacking: UndeclaredField
@@ -259,12 +271,13 @@ class StatusWriter:
             return failed
         if found is not None and reference.uid in ("", found["metadata"]["uid"]):
             return stale
-        self._written.pop(reference, None)
+        self._forget_written(reference)
         return None
 
     def _live_status(self, reference: Reference, live: Status | None) -> Status | None:
         """Return the live status as far as the writer or the caller knows it."""
-        written = self._written.get(reference)
+        with self._lock:
+            written = self._written.get(reference)
         if written is None:
             return live
         fresh = self._clock() - written.at_s < VIEW_LAG_S

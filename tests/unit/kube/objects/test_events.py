@@ -194,3 +194,13 @@ def test_what_waits_is_dropped_when_it_is_not_ours_to_tell_any_more(recording):
     assert recorder.record(POOL, "Drained", "broker 3 is empty")
     assert recorder.flush(5)
     assert [body["reason"] for _, body in objects.created] == ["Drained"]
+
+
+def test_a_bug_in_one_event_ends_no_thread(recording, caplog):
+    objects = Objects(KeyError("metadata"))
+    recorder = recording(objects)
+    recorder.record(TOPIC, "Moving", "moving")
+    recorder.record(POOL, "Moving", "moving")
+    assert recorder.flush(5)
+    assert len(objects.created) == 1
+    assert "an event of Topic shop/orders cannot be written" in caplog.text

@@ -1,7 +1,8 @@
 """The status writer against objects in memory; queue and conditions have tests of their own."""
 
+from collections import OrderedDict
 from datetime import UTC, datetime
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 
@@ -405,3 +406,43 @@ def test_what_asks_a_person_is_not_held(writing, reason):
     reconciling = {"type": "Reconciling", "status": "True", "reason": reason}
     writing(objects, Clock()).put(CLUSTER, {"conditions": [asking, reconciling]}, {})
     until(lambda: CLUSTER.path in objects.status, "it is written at once")
+
+
+class SlowMemory(OrderedDict):
+    """A memory of what was written, in which `between` is called after each new value."""
+
+    between = None
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        if self.between is not None:
+            self.between()
+
+
+def test_an_object_that_is_gone_while_its_status_is_remembered_ends_no_thread(writing):
+    objects = Objects()
+    writer = writing(objects, workers=1)
+    writer._written = SlowMemory()
+
+    def forget():
+        writer._written.between = None
+        thread = Thread(target=writer.forget, args=(TOPIC,))
+        thread.start()
+        thread.join(0.5)
+
+    writer._written.between = forget
+    writer.put(TOPIC, said(), {})
+    assert writer.flush(5)
+    writer.put(TOPIC, said(partitions=3), {})
+    assert writer.flush(5)
+    assert objects.status[TOPIC.path] == dated(partitions=3)
+
+
+def test_a_bug_in_one_status_ends_no_thread(writing, caplog):
+    objects = Objects(KeyError("metadata"))
+    writer = writing(objects, workers=1)
+    writer.put(TOPIC, said(), {})
+    writer.put(OTHER, said(), {})
+    assert writer.flush(5)
+    assert OTHER.path in objects.status
+    assert "the status of Topic shop/orders cannot be written" in caplog.text

@@ -119,6 +119,12 @@ class LoopConfig:
         self.stop.set()
         self.wake.set()
 
+    def clear_wake(self) -> None:
+        """Clear `wake` before news are looked for; that of an end stays, for there is no other."""
+        self.wake.clear()
+        if self.stop.is_set():
+            self.wake.set()
+
 
 @frozen
 class ToldPass:
@@ -203,7 +209,7 @@ def _run_previews(config: LoopConfig) -> None:
         try:
             while not config.stop.is_set() and config.desired().cluster.mode is Mode.PLAN_ONLY:
                 config.beat(PASS_S)
-                config.wake.clear()
+                config.clear_wake()
                 if text := config.request():
                     config.answered(person_requests.refuse(text, now_ms()))
                 link.renew()
@@ -230,7 +236,7 @@ def _run_passes(config: LoopConfig) -> None:
         ended_runs, told = _history(session), ToldPass()
         while not config.stop.is_set() and config.desired().cluster.mode is not Mode.PLAN_ONLY:
             config.beat(PASS_S)
-            config.wake.clear()
+            config.clear_wake()
             began_s = time.monotonic()
             if text := config.request():
                 answer = person_requests.carry_out(
@@ -298,7 +304,7 @@ def _journal_for_run(config: LoopConfig) -> TakeJournal:
     """Return what takes the journal, once its holder released it or its session expired."""
 
     def waiting(holder: Holder) -> None:
-        config.wake.clear()
+        config.clear_wake()
         twin = _twin(config, holder.session)
         if twin is not None:
             config.report(Outcome(State.WAITING, waits=(after_error(twin),), error=twin))
@@ -334,4 +340,4 @@ def _twin(config: LoopConfig, session_id: int) -> OtherCluster | None:
 def _pause(config: LoopConfig, seconds: float) -> None:
     config.beat(seconds + PASS_S)
     config.wake.wait(seconds)
-    config.wake.clear()
+    config.clear_wake()

@@ -11,9 +11,13 @@ import re
 import warnings
 from collections.abc import Collection
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 _KNOWN_MAX = 10_000
+_SET_WARNING = "Possible (nested )?set"
+_filtering = Lock()
+"""What is done about warnings counts for the process, and is restored in the order of a stack."""
 
 
 def problem(pattern: str) -> str | None:
@@ -23,11 +27,11 @@ def problem(pattern: str) -> str | None:
     if "{," in pattern:
         return "a repetition {,n} has to name its least number, as {0,n}"
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with _filtering, warnings.catch_warnings():
+            warnings.filterwarnings("error", _SET_WARNING, FutureWarning)  # other threads go on
             re.compile(pattern)
         _compiled(pattern)
-    except (re.error, OverflowError, RecursionError, Warning, UnicodeError) as error:
+    except (re.error, OverflowError, RecursionError, FutureWarning, UnicodeError) as error:
         return str(error)
     except re2.error as error:
         return str(error.args[0].decode())

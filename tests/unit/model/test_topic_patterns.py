@@ -1,6 +1,8 @@
 """Patterns of topic names: what they match, and that no name takes long."""
 
 import re
+import warnings
+from threading import Event, Thread
 
 import pytest
 from hypothesis import given
@@ -53,3 +55,55 @@ def test_names_that_are_no_text_are_matched_all_the_same() -> None:
     assert topic_patterns.matches((".*",), "a\ud800")
     assert not topic_patterns.matches(("[a-z]*",), "a\ud800")
     assert not topic_patterns.matches((), "a")
+
+
+class SlowCompiler:
+    """Compiles a pattern once it is let; `begun` says which patterns it has been given."""
+
+    def __init__(self) -> None:
+        self.compile = re.compile
+        self.begun = {"one": Event(), "two": Event()}
+        self.let = {"one": Event(), "two": Event()}
+
+    def __call__(self, pattern: str, flags: int = 0) -> re.Pattern[str]:
+        if pattern in self.begun:
+            self.begun[pattern].set()
+            assert self.let[pattern].wait(10)
+        return self.compile(pattern, flags)
+
+
+@pytest.fixture
+def compiler(monkeypatch: pytest.MonkeyPatch) -> SlowCompiler:
+    slow = SlowCompiler()
+    monkeypatch.setattr(re, "compile", slow)
+    return slow
+
+
+def test_what_is_done_of_warnings_is_as_before_whichever_thread_ends_first(
+    compiler: SlowCompiler,
+) -> None:
+    before = list(warnings.filters)
+    first, second = (
+        Thread(target=topic_patterns.problem, args=(pattern,)) for pattern in compiler.begun
+    )
+    first.start()
+    assert compiler.begun["one"].wait(10)
+    second.start()
+    compiler.begun["two"].wait(0.5)  # it waits for the first one
+    compiler.let["one"].set()
+    first.join(10)
+    compiler.let["two"].set()
+    second.join(10)
+    assert list(warnings.filters) == before
+
+
+def test_another_threads_warning_is_no_error_meanwhile(compiler: SlowCompiler) -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        checking = Thread(target=topic_patterns.problem, args=("one",))
+        checking.start()
+        assert compiler.begun["one"].wait(10)
+        warnings.warn("of a library", DeprecationWarning, stacklevel=1)
+        compiler.let["one"].set()
+        checking.join(10)
+    assert [str(each.message) for each in told] == ["of a library"]

@@ -105,7 +105,7 @@ class _SiteHandler(BoundedHandler):
             self._send(Page(200, file.body, file.content_type), _policy(FILE_POLICY))
 
     def _stream(self, view: View, mark: str) -> None:
-        """Send events until the viewer goes or the server ends."""
+        """Send events until the viewer goes, the server ends, or it shows another page here."""
         if self.headers.get("Sec-Fetch-Site", "") in access.FOREIGN_SITES:
             self._send(_NO_TOKEN)  # another page shall not use up the streams
             return
@@ -117,7 +117,7 @@ class _SiteHandler(BoundedHandler):
             return
         self.connection.settimeout(SEND_S)
         self.begin(200, {"Content-Type": events.CONTENT_TYPE, **ALWAYS, **_policy(CLOSED_POLICY)})
-        for piece in events.stream(view, mark, self.server.is_ending):
+        for piece in events.stream(view, mark, lambda: not self.server.shows(view)):
             self.wfile.write(piece)
 
     def _send(self, page: Page, headers: Mapping[str, str] | None = None) -> None:
@@ -168,9 +168,9 @@ class LiveServer(BoundedServer):
         """The address that is printed."""
         return f"http://{HOST}:{self.address[1]}/?{access.QUERY}={self.access.token}"
 
-    def is_ending(self) -> bool:
-        """Whether streams shall end."""
-        return self._ending
+    def shows(self, view: View) -> bool:
+        """Whether this view is still the page at its address; its looks have ended if it is not."""
+        return not self._ending and self.site.views.get(view.path) is view
 
     def close(self) -> None:
         """Stop listening, end all streams and looks."""

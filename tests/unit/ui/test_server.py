@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import itertools
 import json
 import re
 import socket
@@ -399,6 +400,17 @@ def test_a_server_that_closes_ends_its_streams_and_looks(server: LiveServer, wor
     assert not any(each.live.watch.looking for each in server.site.views.values())
     assert world.looks == looks
     viewer.close()
+
+
+def test_streams_of_pages_that_are_no_longer_shown_end(
+    server: LiveServer, world: World, view
+) -> None:
+    viewer = view("/clusters/main/run/events")
+    viewer.until("page", "first")
+    server.show(LivePages((cluster(world, "main"), cluster(world, "other"))))
+    lines = iter(viewer.response.readline, b"")
+    assert len(list(itertools.islice(lines, 1000))) < 100
+    assert view("/clusters/main/run/events").until("page", "first")
 
 
 def test_several_clusters_have_a_page_in_common(serve: Serve, world: World) -> None:

@@ -29,7 +29,7 @@ from poolkeeper.controller.loops import loop
 from poolkeeper.errors import PoolkeeperError, Problem, Refused
 from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.specs import Mode
 from poolkeeper.resources.checks import folder
 from poolkeeper.resources.parse import files
@@ -185,12 +185,13 @@ class FolderWatch:
         if thread.leaving:
             return
         thread.leaving = True
-        only_looked = thread.desired.cluster.mode is Mode.PLAN_ONLY
+        only_looks = thread.desired.cluster.mode is Mode.PLAN_ONLY
         if thread.outcome is not None and thread.in_mid_run:
-            what = _RUN_STAYS if only_looked else _RUN_ENDS_FIRST
+            what = _RUN_STAYS if only_looks else _RUN_ENDS_FIRST
             _warn(f"cluster {name} is no longer declared: {what}")
-        if only_looked:
-            thread.outcome = Outcome(State.WAITING)
+        if only_looks:  # towards nothing, its loop would take the journal, and end the run
+            self._let_go_of(name)
+            return
         thread.desired = loop.desired_when_leaving(thread.desired)
         thread.config.wake.set()
         self._let_go()
@@ -199,8 +200,11 @@ class FolderWatch:
         """End the threads of clusters that are no longer declared and have no run."""
         for name, thread in list(self._threads.items()):
             if thread.leaving and not thread.in_mid_run:
-                _warn(f"cluster {name} is no longer declared: it is let go")
-                self._end([self._threads.pop(name)])
+                self._let_go_of(name)
+
+    def _let_go_of(self, name: str) -> None:
+        _warn(f"cluster {name} is no longer declared: it is let go")
+        self._end([self._threads.pop(name)])
 
     def close(self) -> None:
         """End all threads; the brokers complete the requests in flight."""

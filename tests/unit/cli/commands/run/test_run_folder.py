@@ -167,7 +167,10 @@ def test_a_cluster_that_was_only_looked_at_is_left_as_it_is(
     declare(tmp_path, "b", mode="PlanOnly")
     look(watch)
     assert config.stop.is_set()
-    assert "which stays with its throttles, as the mode is PlanOnly" in capsys.readouterr().err
+    assert config.desired().cluster.mode is Mode.PLAN_ONLY  # it may look once more before it ends
+    said = capsys.readouterr().err
+    assert "which stays with its throttles, as the mode is PlanOnly" in said
+    assert "cluster a is no longer declared: it is let go" in said
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "others"])

@@ -39,7 +39,7 @@ class PlanKeeper:
         self.namespace = namespace
         self._api = api
         self._text_of = text_of
-        self._written: dict[str, tuple[object, ...]] = {}
+        self._wanted: dict[str, tuple[object, ...]] = {}
         self._lock = Lock()
         self._writer: BackgroundWriter[_PlanToKeep] = BackgroundWriter(
             "plans", self._write, EVERY_S
@@ -47,17 +47,18 @@ class PlanKeeper:
 
     def put(self, cluster: Reference, plan: Plan, desired: Desired, seen: LastObservation) -> str:
         """Request that this plan is kept; return where: "namespace/name", without the number."""
+        identity = _identity(cluster, plan)
         with self._lock:
-            known = self._written.get(cluster.name) == _identity(cluster, plan)
-        if not known:
-            self._writer.put(cluster, _PlanToKeep(plan, desired, seen))
+            if self._wanted.get(cluster.name) != identity:
+                self._wanted[cluster.name] = identity
+                self._writer.put(cluster, _PlanToKeep(plan, desired, seen))
         return f"{self.namespace}/{plan_documents.name_of(cluster.name)}"
 
     def retain(self, clusters: Collection[str]) -> None:
-        """Forget what was written of all clusters but these."""
+        """Forget what was put of all clusters but these."""
         with self._lock:
-            for name in set(self._written) - set(clusters):
-                del self._written[name]
+            for name in set(self._wanted) - set(clusters):
+                del self._wanted[name]
 
     def forget(self) -> None:
         """Drop what is not yet written, because another instance leads now."""
@@ -70,11 +71,19 @@ class PlanKeeper:
 
     def _write(self, cluster: Reference, wanted: _PlanToKeep) -> None:
         plan = wanted.plan
-        text = self._text_of(plan, wanted.desired, wanted.seen)
-        document = PlanDocument(cluster.name, plan.hash, text, plan_json.to_json(plan))
-        plan_documents.write(self._api, self.namespace, cluster, document)
+        try:
+            text = self._text_of(plan, wanted.desired, wanted.seen)
+            document = PlanDocument(cluster.name, plan.hash, text, plan_json.to_json(plan))
+            plan_documents.write(self._api, self.namespace, cluster, document)
+        except Exception:
+            self._want_again(cluster, plan)
+            raise
+
+    def _want_again(self, cluster: Reference, plan: Plan) -> None:
+        """Let the next report put a plan that could not be written, if no other was put since."""
         with self._lock:
-            self._written[cluster.name] = _identity(cluster, plan)
+            if self._wanted.get(cluster.name) == _identity(cluster, plan):
+                del self._wanted[cluster.name]
 
 
 def _identity(cluster: Reference, plan: Plan) -> tuple[object, ...]:

@@ -68,14 +68,35 @@ class ResourceCache:
         if gone is not None:
             self.changed.set()
 
+    def compare_namespaces(self, listed: Mapping[str, Labels], known: Mapping[str, Labels]) -> None:
+        """Align the namespaces with a fresh list of their labels.
+
+        `known` are those that were cached before the list was requested. One that was put or
+        dropped since then stays as it is.
+        """
+        changed = False
+        with self._lock:
+            for name in listed.keys() | known.keys():
+                before, now = known.get(name), listed.get(name)
+                if now == before or self._namespaces.get(name) != before:
+                    continue
+                changed = True
+                if now is None:
+                    del self._namespaces[name]
+                else:
+                    self._namespaces[name] = dict(now)
+        if changed:
+            self.changed.set()
+
     def compare(
         self, kind: str, bodies: Iterable[Mapping[str, Any]], known: Mapping[str, int]
     ) -> int:
         """Align one kind with a fresh list: add what is missing, drop what is gone; count both.
 
         `known` are the generations by uid that were cached before the list was requested. Resources
-        cached since then are not dropped. A resource cached since then in a later generation than
-        the list's stays as it is. One that had a later generation before was restored.
+        cached since then are not dropped, and those dropped since then are not added. A resource
+        cached since then in a later generation than the list's stays as it is. One that had a later
+        generation before was restored.
         """
         with self._lock:
             before = dict(self._objects)
@@ -105,7 +126,7 @@ class ResourceCache:
     def _is_newer(self, key: ObjectKey, listed: CustomResource, known: Mapping[str, int]) -> bool:
         old = self._objects.get(key)
         if old is None:
-            return True
+            return listed.uid not in known
         was_restored = listed.generation < old.generation == known.get(old.uid)
         return old.uid == listed.uid and (old.generation < listed.generation or was_restored)
 

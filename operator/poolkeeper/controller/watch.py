@@ -250,8 +250,9 @@ class ResourceWatch:
 
     def _compare_all(self) -> None:
         self._restart_if_restored()
-        for namespace in self.source.namespaces():
-            self.cache.put_namespace(namespace["metadata"]["name"], _labels(namespace))
+        labels = self.cache.contents()[1]
+        listed = {each["metadata"]["name"]: _labels(each) for each in self.source.namespaces()}
+        self.cache.compare_namespaces(listed, labels)
         for kind in KINDS:
             known = self.cache.generations(kind)
             missed = self.cache.compare(kind, self.source.bodies(kind), known)

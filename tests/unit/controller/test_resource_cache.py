@@ -49,6 +49,10 @@ def declared() -> ResourceCache:
             lambda d: d.compare("ResourcePool", [pool(), pool("q", "u3")], {"u1": 1}),
             id="a list has more",
         ),
+        pytest.param(
+            lambda d: d.compare_namespaces({}, {"shop": {"team": "a"}}),
+            id="a list lacks a namespace",
+        ),
     ],
 )
 def test_these_wake(declared: ResourceCache, change: Callable[[ResourceCache], object]) -> None:
@@ -67,6 +71,10 @@ def test_these_wake(declared: ResourceCache, change: Callable[[ResourceCache], o
         pytest.param(lambda d: d.drop_namespace("other"), id="an unknown namespace is gone"),
         pytest.param(lambda d: d.compare("ResourcePool", [pool()], {"u1": 1}), id="an equal list"),
         pytest.param(lambda d: d.compare("Topic", [], {"u1": 1}), id="a list of another kind"),
+        pytest.param(
+            lambda d: d.compare_namespaces({"shop": {"team": "a"}}, {"shop": {"team": "a"}}),
+            id="an equal list of namespaces",
+        ),
     ],
 )
 def test_these_do_not(declared: ResourceCache, change: Callable[[ResourceCache], object]) -> None:
@@ -84,6 +92,16 @@ def test_a_list_that_is_older_than_what_was_heard_changes_nothing(declared: Reso
     declared.put(pool("new", "u9"))
     assert declared.compare("ResourcePool", [pool(generation=2)], {"u1": 1}) == 0
     assert known(declared) == {"p": ("u1", 3), "new": ("u9", 1)}
+
+
+def test_what_was_deleted_while_it_was_listed_stays_away(declared: ResourceCache) -> None:
+    before = declared.generations("ResourcePool")
+    declared.drop(KEY, "u1")
+    declared.changed.clear()
+    assert declared.compare("ResourcePool", [pool()], before) == 0
+    assert known(declared) == {}
+    assert not declared.changed.is_set()
+    assert declared.compare("ResourcePool", [pool(uid="u2")], before) == 1, "it was made again"
 
 
 def test_a_list_that_is_older_than_what_was_known_before_it_is_of_a_restored_store(

@@ -1,8 +1,11 @@
 """What is asked of kopf; that it does so is shown on a real API server."""
 
+from collections.abc import Iterator
 from itertools import chain, islice, repeat
+from typing import Any, cast
 
-from poolkeeper.controller.watch import BACKOFFS_S, RetryPauses, settings
+from poolkeeper.controller.resource_cache import ResourceCache
+from poolkeeper.controller.watch import BACKOFFS_S, ResourceWatch, RetryPauses, settings
 
 
 def test_every_attempt_that_failed_is_told_and_the_first_attempt_is_none() -> None:
@@ -17,3 +20,36 @@ def test_every_attempt_that_failed_is_told_and_the_first_attempt_is_none() -> No
 def test_each_request_has_all_of_the_pauses() -> None:
     patience = settings(lambda: None).networking.error_backoffs
     assert [*patience] == [*patience] == [*BACKOFFS_S]
+
+
+def namespace(name: str, team: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": {"team": team}}}
+
+
+class SlowList:
+    """Namespaces as they were when the list was requested; `cache` hears of news before its end."""
+
+    def __init__(self, cache: ResourceCache) -> None:
+        self.cache = cache
+
+    def revision(self) -> None:
+        return None
+
+    def bodies(self, kind: str) -> tuple[()]:
+        return ()
+
+    def namespaces(self) -> Iterator[dict[str, Any]]:
+        yield namespace("kept", "b")
+        self.cache.put_namespace("edited", {"team": "b"})
+        self.cache.put_namespace("made", {"team": "b"})
+        self.cache.drop_namespace("deleted")
+        yield from (namespace(name, "a") for name in ("edited", "deleted", "missed"))
+
+
+def test_what_a_watch_tells_of_namespaces_while_they_are_listed_is_newer_than_the_list() -> None:
+    cache = ResourceCache()
+    for name in ("kept", "edited", "deleted", "gone"):
+        cache.put_namespace(name, {"team": "a"})
+    ResourceWatch(cache, cast(Any, SlowList(cache)))._compare_all()
+    teams = {name: labels["team"] for name, labels in cache.contents()[1].items()}
+    assert teams == {"kept": "b", "edited": "b", "made": "b", "missed": "a"}

@@ -80,12 +80,8 @@ class LoopOwner(Protocol):
         """How long what is declared has to be still before anything moves for it."""
 
     @property
-    def awaiting_external_plans(self) -> bool:
-        """Whether it is unknown yet which external plans are paused."""
-
-    @property
-    def external_plans(self) -> Mapping[str, ExternalPlan]:
-        """The external plans by cluster."""
+    def external_plans(self) -> Mapping[str, ExternalPlan] | None:
+        """The external plans by cluster; None while it is unknown which of them are paused."""
 
     def cluster_of_session(self, session_id: int) -> str:
         """Return the cluster whose loop has this session; empty if none has."""
@@ -103,6 +99,7 @@ class ClusterLoop:
         self.desired = desired
         self._pass_began_with: Assembly | None = None
         self._unsettled: frozenset[str] = frozenset()
+        self._external_plans: Mapping[str, ExternalPlan] | None = None
         self._owner = owner
         self._settle_time = SettleTime(owner.settle_s)
         self._settle_time.begin()
@@ -118,15 +115,15 @@ class ClusterLoop:
             desired=lambda: self.desired,
             report=self._report,
             paused=lambda: (
-                self.on_hold or owner.role() is not LeaderRole.HELD or owner.awaiting_external_plans
+                self.on_hold or owner.role() is not LeaderRole.HELD or self._external_plans is None
             ),
-            rate_known=lambda: not owner.awaiting_external_plans,
+            rate_known=lambda: self._external_plans is not None,
             begin_pass=self._begin_pass,
             settled=self._settled,
             planner=owner.planner,
             timed=self._timed,
             beat=lambda patience_s: owner.health.beat(f"loop of {name}", patience_s),
-            external_plan=lambda: owner.external_plans.get(name),
+            external_plan=lambda: (self._external_plans or {}).get(name),
             approvers_verified=owner.approvers_verified,
             emit=owner.emit,
             request=self._request,
@@ -189,6 +186,8 @@ class ClusterLoop:
         """Return what a pass works towards, and note that the next report is about that."""
         # An edit in between is in `desired` and not in this: the pass then does not tell of it.
         self._pass_began_with = self.assembly
+        # Another thread sets them: a pass that knows which are paused knows its own, too.
+        self._external_plans = self._owner.external_plans
         return self.desired
 
     def _settled(self, desired: Desired) -> tuple[Desired, bool]:

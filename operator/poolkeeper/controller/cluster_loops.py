@@ -57,8 +57,8 @@ class ClusterLoops:
     """All cluster loops. One thread runs `work`; `cache.changed` wakes it, also for a new role.
 
     `assemblies` is the declared state that the last round worked from. `external_plans` are the
-    external plans by cluster. `awaiting_external_plans` is true until the external plans are known.
-    Loops then start no stage, because the stage might belong to an external plan that is paused.
+    external plans by cluster, None until they are known. Loops then start no stage, because the
+    stage might belong to an external plan that is paused.
     `approvers_verified`: whether a policy makes sure who approves. `own_namespace` is the
     operator's. `emit` takes what goes into the audit trail.
     """
@@ -72,8 +72,7 @@ class ClusterLoops:
     planner: Planner
     role: Callable[[], LeaderRole]
     stop: Event = field(default_factory=Event)
-    awaiting_external_plans: bool = False
-    external_plans: Mapping[str, ExternalPlan] = field(default_factory=dict)
+    external_plans: Mapping[str, ExternalPlan] | None = field(default_factory=dict)
     assemblies: Mapping[str, Assembly] | None = None
     settle_s: float = SETTLE_S
     approvers_verified: Callable[[], bool] = lambda: False
@@ -130,18 +129,14 @@ class ClusterLoops:
 
     def set_external_plans(self, external_plans: Mapping[str, ExternalPlan]) -> None:
         """Set the external plans that loops execute, by cluster; these replace all earlier ones."""
-        before, self.external_plans, self.awaiting_external_plans = (
-            self.external_plans,
-            external_plans,
-            False,
-        )
+        before, self.external_plans = self.external_plans, external_plans
         for name, cluster_loop in list(self._loops.items()):
-            if before.get(name) != external_plans.get(name):
+            if before is None or before.get(name) != external_plans.get(name):
                 cluster_loop.wake()
 
     def forget_external_plans(self) -> None:
         """Forget all external plans, because another instance leads now."""
-        self.external_plans, self.awaiting_external_plans = {}, True
+        self.external_plans = None
 
     def names(self) -> Collection[str]:
         """Return the clusters that have a loop."""

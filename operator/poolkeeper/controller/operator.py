@@ -217,7 +217,7 @@ class Operator:
             health=self._health,
             planner=planners.plan,
             role=lambda: self._elector.role,
-            awaiting_external_plans=True,
+            external_plans=None,
             settle_s=self._settings.settle_s,
             approvers_verified=ApproverPolicy(self._api).in_force,
             own_namespace=self._settings.namespace,

@@ -199,3 +199,35 @@ def test_a_topic_that_is_placed_as_before_is_not_reported_on(loops: ClusterLoops
     desired, _ = config.settled(config.declared())
     config.report(AT_REST)
     assert (desired.topics[0].replication_factor, reports.told[-1]) == (2, (2, set()))
+
+
+def plans_of_pass(found: ClusterLoop) -> tuple[bool, bool, object]:
+    """What the pass that began last is told of external plans."""
+    config = found._config
+    return config.paused(), config.rate_known(), config.external_plan()
+
+
+def test_a_pass_works_with_the_external_plans_that_were_known_when_it_began(
+    loops: ClusterLoops,
+) -> None:
+    found, plan = loops._loops["main"], cast(Any, object())
+    loops.forget_external_plans()
+    found._config.declared()
+    loops.set_external_plans({"main": plan})
+    assert plans_of_pass(found) == (True, False, None)
+    found._config.declared()
+    loops.forget_external_plans()
+    assert plans_of_pass(found) == (False, True, plan)
+    found._config.declared()
+    assert plans_of_pass(found) == (True, False, None)
+
+
+def test_a_loop_is_woken_once_it_is_known_that_no_external_plan_is_for_it(
+    loops: ClusterLoops,
+) -> None:
+    found = loops._loops["main"]
+    for known in (None, {}):
+        loops.external_plans = known
+        found._config.wake.clear()
+        loops.set_external_plans({})
+        assert found._config.wake.is_set() is (known is None)

@@ -5,6 +5,7 @@ libraries need TLS material as files: it goes into a private folder, one per clu
 """
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -150,9 +151,13 @@ def _require_usable(declared: Tls | None, written: Tls | None) -> None:
 
 
 def _write(path: Path, content: bytes) -> str:
-    """Replace a file atomically, readable by this user alone."""
-    new = path.with_suffix(".new")
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(content)
-    new.replace(path)
+    """Replace a file atomically, readable by this user alone; several threads may."""
+    number, new = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(content)
+        Path(new).replace(path)
+    except OSError:
+        Path(new).unlink(missing_ok=True)
+        raise
     return str(path)

@@ -34,6 +34,26 @@ def test_a_secret_s_key_is_named_for_zookeeper_and_for_brokers(tmp_path: Path) -
     assert (str(of_zookeeper.value), str(of_brokers.value)) == (PROBLEM, PROBLEM)
 
 
+def test_tls_files_may_be_written_while_another_thread_writes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connector = ClusterConnector(lambda _: SECRET, tmp_path, 1, 1)
+    replace_file, others = Path.replace, [connector.client_config]
+
+    def replace_after_another(self: Path, target: Path) -> Path:
+        if others:
+            others.pop()(SPEC)  # all of its files, between the writing of one and its renaming
+        return replace_file(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace_after_another)
+    written = connector.client_config(SPEC).zookeeper_tls
+    assert written is not None
+    assert Path(str(written.ca)).read_bytes() == SECRET["ca.crt"]
+    names = {"ca.pem", "certificate.pem", "key.pem"}
+    assert {path.name for path in (tmp_path / "zookeeper").iterdir()} == names
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "zookeeper").iterdir()} == {0o600}
+
+
 def absent(name: str) -> Secret:
     raise Unavailable(f"there is no Secret {name} in namespace kafka")
 

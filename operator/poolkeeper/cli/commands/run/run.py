@@ -1,5 +1,6 @@
 """`poolkeeper run`: the operator, over a folder of manifests or on Kubernetes."""
 
+import _thread
 import signal
 from threading import Event
 from types import FrameType
@@ -67,4 +68,5 @@ class StopSignal:
 
     def _end(self, number: int, _frame: FrameType | None) -> None:
         self.signal = number
-        self.event.set()
+        # The main thread may hold the lock of the event at which it waits, and stands still here.
+        _thread.start_new_thread(self.event.set, ())

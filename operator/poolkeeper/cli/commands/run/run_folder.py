@@ -83,13 +83,17 @@ def _print_failures() -> Iterator[None]:
 
 @dataclass(slots=True)
 class ClusterThread:
-    """The thread of one cluster, and the state declared for it now."""
+    """The thread of one cluster, and the state declared for it now.
+
+    `passing`: whether it works, maybe towards what was declared before, and may begin a run.
+    """
 
     desired: Desired
     config: loop.LoopConfig
     thread: Thread
     outcome: Outcome | None = None
     leaving: bool = False
+    passing: bool = False
 
     @property
     def in_mid_run(self) -> bool:
@@ -199,7 +203,7 @@ class FolderWatch:
     def _let_go(self) -> None:
         """End the threads of clusters that are no longer declared and have no run."""
         for name, thread in list(self._threads.items()):
-            if thread.leaving and not thread.in_mid_run:
+            if thread.leaving and not thread.passing and not thread.in_mid_run:
                 self._let_go_of(name)
 
     def _let_go_of(self, name: str) -> None:
@@ -221,9 +225,14 @@ class FolderWatch:
             self._end([known])
         printer = progress.news_printer(name, sys.stdout, as_json=self.output == printing.JSON)
 
+        def begin_pass() -> Desired:
+            found.passing = True  # before it is asked what is declared: see `_leave`
+            return found.desired
+
         def report(outcome: Outcome) -> None:
             if outcome.error is None or found.outcome is None:
                 found.outcome = outcome
+            found.passing = False
             try:
                 printer(outcome)
                 self._output_lost = False
@@ -238,6 +247,7 @@ class FolderWatch:
                 lambda: self._target(name, found.desired).client.zookeeper,
             ),
             desired=lambda: found.desired,
+            begin_pass=begin_pass,
             report=report,
             emit=self.emit,
         )

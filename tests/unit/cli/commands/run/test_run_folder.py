@@ -156,6 +156,24 @@ def test_a_cluster_at_rest_is_let_go_with_a_word(
     assert "cluster a is no longer declared: it is let go" in capsys.readouterr().err
 
 
+def test_a_cluster_at_rest_is_kept_while_a_pass_may_begin_a_run(
+    watch: FolderWatch, loops: Loops, tmp_path: Path
+) -> None:
+    config = loops.of("a")
+    config.report(AT_REST)
+    assert config.declared().cluster.mode is Mode.APPLY
+    declare(tmp_path, "b")
+    look(watch)
+    assert not config.stop.is_set()
+    config.report(IN_MID_RUN)
+    assert config.declared().cluster.mode is Mode.PAUSED
+    look(watch)
+    assert not config.stop.is_set()
+    config.report(ENDED)
+    look(watch)
+    assert config.stop.is_set()
+
+
 def test_a_cluster_that_was_only_looked_at_is_left_as_it_is(
     loops: Loops, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

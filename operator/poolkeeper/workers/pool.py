@@ -152,6 +152,7 @@ class _WorkerProcess:
             raise Unavailable(why) from broken
         finally:
             timer.cancel()
+            timer.join()  # one that has begun must not kill the process at its next work
             if late.is_set() or not answered:
                 _end(process)
                 self.start_early()

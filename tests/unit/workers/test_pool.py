@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 
@@ -21,6 +23,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import UnmanagedTopics
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
+from poolkeeper.workers import pool as workers_pool
 from poolkeeper.workers import wire
 from poolkeeper.workers.pool import WorkerPool
 
@@ -187,6 +190,36 @@ def test_a_worker_that_is_late_is_killed(
         assert not _there(worker)
         assert len(pool.pids) == 1
         assert pool.pids != (worker,)
+
+
+def test_a_worker_that_answers_at_the_deadline_is_not_killed_after_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    late, answered, returned, killed = Event(), Event(), Event(), Event()
+    kill, ask = workers_pool._kill_late, workers_pool._WorkerProcess._ask
+
+    def kill_late(*about: Any) -> None:
+        late.set()
+        assert answered.wait(20)
+        returned.wait(1)
+        kill(*about)
+        killed.set()
+
+    def ask_until_late(*asked: Any) -> Any:
+        response = ask(*asked)
+        assert late.wait(20)
+        answered.set()
+        return response
+
+    monkeypatch.setattr(workers_pool, "_kill_late", kill_late)
+    monkeypatch.setattr(workers_pool._WorkerProcess, "_ask", ask_until_late)
+    with WorkerPool(1, 0, deadline_s=1, warm=True, program=ANSWERING) as found:
+        (worker,) = found.pids
+        assert found.plan(DESIRED, SMALL, RECORDS) == ANSWER
+        returned.set()
+        assert killed.wait(20)
+        until(lambda: worker not in found.pids, "it is killed")
+        assert len(found.pids) == 1, "before it was free for others, and another took its place"
 
 
 def test_who_finds_no_free_worker_waits_until_the_deadline() -> None:

@@ -6,9 +6,10 @@ clusters, one at a time each. A fault of a cluster becomes its problem in the re
 """
 
 import logging
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 
 from poolkeeper.cluster_connections import ClusterConnections
@@ -98,12 +99,12 @@ class LocalEngine:
 
     def _plan_all(self, planning: _Planning, request: RebalanceRequest) -> None:
         try:
-            with ThreadPoolExecutor(self._at_a_time, "planning") as threads:
-                parts = threads.map(
-                    lambda cluster_request: self._plan_one(planning, cluster_request, request),
-                    request.asked,
-                )
-                planning.response = assemble_response(request, parts)
+            parts = _side_by_side(
+                lambda cluster_request: self._plan_one(planning, cluster_request, request),
+                request.asked,
+                self._at_a_time,
+            )
+            planning.response = assemble_response(request, parts)
         except Exception:
             # A bug of ours must not leave the request without a response for ever.
             logger.exception("planning of a rebalance failed")
@@ -126,3 +127,31 @@ class LocalEngine:
         except Exception as error:
             logger.exception("planning of cluster %s failed", cluster_request.cluster)
             return response_of_error(cluster_request, Internal(f"internal error: {error!r}"))
+
+
+def _side_by_side(
+    plan: Callable[[ClusterRequest], ClusterResponse],
+    asked: Sequence[ClusterRequest],
+    at_a_time: int,
+) -> list[ClusterResponse]:
+    """The plans of clusters, in their order, made by threads that keep no process from ending.
+
+    Those of an executor are waited for when the process ends, with all that they have yet to do.
+    """
+    left = SimpleQueue[int]()
+    for place in range(len(asked)):
+        left.put(place)
+    found: dict[int, ClusterResponse] = {}
+
+    def work() -> None:
+        with suppress(Empty):
+            while True:
+                place = left.get_nowait()
+                found[place] = plan(asked[place])
+
+    threads = [Thread(target=work, name="planning", daemon=True) for _ in asked[:at_a_time]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [found[place] for place in range(len(asked))]

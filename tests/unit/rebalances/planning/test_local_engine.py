@@ -1,5 +1,8 @@
 """The operator as planner: one cluster that fails is a problem, and nothing hangs for ever."""
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from threading import Event
 
@@ -146,3 +149,35 @@ def test_nobody_reads_for_a_question_that_was_dropped():
     silent.close()
     assert done.wait(30)
     assert tried == ["a"]
+
+
+ENDS = """
+from threading import Event
+
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.rebalances.planning.local_engine import LocalEngine
+from poolkeeper.rebalances.planning.request import RebalanceRequest
+from unit.rebalances.planning.test_local_engine import asked
+
+begun = Event()
+
+def hangs(spec):
+    begun.set()
+    Event().wait(300)
+
+engine = LocalEngine(hangs, make_plan, at_a_time=1)
+engine.request_plans("r", RebalanceRequest((asked("a"), asked("b")), 7))
+assert begun.wait(10)
+print("ends")
+"""
+
+
+def test_the_process_ends_whatever_is_being_planned():
+    ended = subprocess.run(
+        (sys.executable, "-c", ENDS),
+        check=True,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        timeout=60,
+    )
+    assert ended.stdout == b"ends\n"

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
+from threading import Event
 from typing import TypeVar
 
 from poolkeeper.fleet.engines.engines import TaskEngine
@@ -99,10 +100,16 @@ def _each_here(known: Day, names: Sequence[str], figures: Callable[[Reader, str]
     length = -(-len(ordered) // READERS) or 1
     shares = [ordered[at : at + length] for at in range(0, len(ordered), length)]
 
+    over = Event()
+
     def some(share: Sequence[str]) -> list[tuple[str, T]]:
         reader = Reader(known.lake.root, known.storage)
-        return [(name, figures(reader, name)) for name in share]
+        return [(name, figures(reader, name)) for name in share if not over.is_set()]
 
     with ThreadPoolExecutor(READERS) as readers:
-        found = dict(pair for part in readers.map(some, shares) for pair in part)
+        try:
+            found = dict(pair for part in readers.map(some, shares) for pair in part)
+        except BaseException:
+            over.set()  # all threads are waited for, and have thousands of clusters left
+            raise
     return [found[name] for name in names]

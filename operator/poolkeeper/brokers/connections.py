@@ -19,6 +19,7 @@ from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
+from poolkeeper.brokers import message_codecs
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.model import addresses
 
@@ -38,6 +39,8 @@ REFUSED = (
     kafka_errors.UnsupportedSaslMechanismError,
 )
 """What a broker says that takes these credentials neither now nor later."""
+
+message_codecs.compile_in_one_thread()
 
 
 def connect(

@@ -258,8 +258,8 @@ class Operator:
         elector = self._elector
         if elector.quiet_s < ELECTOR_QUIET_S:
             self._health.beat("elector", ELECTOR_QUIET_S)
-        if self._watch.failure:
-            self._health.unready(self._watch.failure)
+        if failure := self._watch.failure:
+            self._health.unready(failure)
             return
         match elector.role:
             case LeaderRole.HELD:

@@ -63,3 +63,42 @@ def test_what_was_given_up_takes_no_time(given_up, left_s):
 
 def test_between_stages_nothing_is_expected_to_move():
     assert seen((0, 0), (100, 0), in_flight=0).still_s is None
+
+
+STEADY = [(second, second * 10) for second in range(0, 60, 5)]
+
+
+def test_an_outage_is_no_part_of_the_rate():
+    back = [(660, 560), (665, 610)]
+    assert seen(*STEADY, *back[:1]).seconds_left is None
+    assert seen(*STEADY, *back).seconds_left == pytest.approx(390 / 10)
+
+
+def test_a_broker_that_came_back_is_judged_by_what_it_copies_now():
+    away = [(second, 550) for second in range(60, 660, 5)]
+    back = [(660, 560), (665, 610)]
+    assert seen(*STEADY, *away, *back[:1]).seconds_left is None
+    assert seen(*STEADY, *away, *back).seconds_left == pytest.approx(390 / 10)
+
+
+@pytest.mark.parametrize("before", [STEADY, STEADY[:1]], ids=["in-mid-run", "before-the-first"])
+def test_a_closed_window_is_no_part_of_the_rate(before):
+    rate = TransferRate()
+    done = before[-1][1]
+    for now_s, each in before:
+        rate.rated(replace(MOVING, bytes_done=each), now_s)
+    for now_s in range(60, 660, 5):
+        rate.rated(replace(MOVING, bytes_done=done, moves_in_flight=0), now_s)
+    requested = rate.rated(replace(MOVING, bytes_done=done), 660)
+    assert requested is not None
+    assert (requested.seconds_left, requested.still_s) == (None, None)
+    rate.rated(replace(MOVING, bytes_done=done + 50), 665)
+    found = rate.rated(replace(MOVING, bytes_done=done + 100), 670)
+    assert found is not None
+    assert found.rate_bytes_per_s is not None
+    assert 6 < found.rate_bytes_per_s <= 10
+
+
+def test_replicas_that_come_in_steps_longer_than_ever_are_measured_from_then_on():
+    stages = [(0, 0), (5, 50), (200, 300), (400, 500)]
+    assert seen(*stages).rate_bytes_per_s == pytest.approx(1)

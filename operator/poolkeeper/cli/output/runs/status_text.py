@@ -8,6 +8,7 @@ from poolkeeper.cli.output import left_undone
 from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.runs.status_values import RunStatus, Status
 from poolkeeper.model.execution.punctuality import Punctuality
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, blocks, in_order
 from poolkeeper.model.plans import Move
 from poolkeeper.model.problems import ProblemReason
@@ -16,6 +17,11 @@ from poolkeeper.zk import znodes
 
 NAMED_MAX = 10
 NAMES_WIDTH = 12
+_TOLD_BY_WAITS = (
+    (WaitReason.NO_CONTROLLER, ProblemReason.NO_CONTROLLER),
+    (WaitReason.CONTROLLER_EPOCH_BEHIND, ProblemReason.CONTROLLER_EPOCH_BEHIND),
+)
+"""What keeps a run from going on and is wrong with the cluster as well."""
 
 
 def render(status: Status, ink: Ink = PLAIN) -> str:
@@ -62,7 +68,7 @@ def facts_of(status: Status) -> list[tuple[str, str]]:
         facts.append(("balance", f"alone starts no plan before {until}"))
     others = wording.sentences(wait for wait in waits if not blocks(wait))
     facts += [("waits for", each) for each in cut(others, NAMED_MAX, grouped=False)]
-    facts += [("warning", each) for each in cut(status.warnings, NAMED_MAX, grouped=False)]
+    facts += [("warning", each) for each in cut(_warnings(status), NAMED_MAX, grouped=False)]
     return facts
 
 
@@ -148,12 +154,14 @@ def _health(status: Status) -> str:
 
 
 def _troubles(status: Status) -> list[str]:
-    """What is wrong beside what `health` tells."""
-    told = (
+    """What is wrong beside what `health` and the waits tell."""
+    awaited = {wait.reason for wait in status.waits}
+    told = {
         ProblemReason.PARTITIONS_OFFLINE,
         ProblemReason.ELECTION_PENDING,
         ProblemReason.UNDER_REPLICATED,
-    )
+        *(problem for wait, problem in _TOLD_BY_WAITS if wait in awaited),
+    }
     return [
         ": ".join(
             part
@@ -167,6 +175,15 @@ def _troubles(status: Status) -> list[str]:
         for each in status.troubles
         if each.reason not in told
     ]
+
+
+def _warnings(status: Status) -> list[str]:
+    """What is odd, but for nodes whose damage a wait or a throttle tells with what comes of it."""
+    told = {
+        f"{wait.path or znodes.REASSIGNMENT}: {wait.detail}"
+        for wait in (*status.waits, *status.throttles_left)
+    }
+    return [each for each in status.warnings if each not in told]
 
 
 def _run(run: RunStatus) -> list[tuple[str, str]]:

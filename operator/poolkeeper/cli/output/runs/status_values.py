@@ -7,6 +7,7 @@ So a run whose executor is dead is shown as recorded, with the remark that no ex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from poolkeeper import wording
@@ -156,7 +157,7 @@ def status_of(
         run=run,
         stopped=journal.stopped,
         waits=waits,
-        warnings=(*_warnings(cluster), *context.notes),
+        warnings=(*_warnings(cluster, waits), *context.notes),
         balance_waits_until_ms=context.balance_waits_until_ms,
         damage=journal.damage,
         throttles_left=tuple(w for w in left_throttles.waits(left) if w.path not in damaged),
@@ -337,12 +338,16 @@ def _state_unknown(cluster: Cluster) -> tuple[TopicPartition, ...]:
     )
 
 
-def _warnings(cluster: Cluster) -> tuple[str, ...]:
+def _warnings(cluster: Cluster, waits: Sequence[Wait]) -> tuple[str, ...]:
+    """Return what else is odd; a deletion that is held up only where no wait tells of it."""
     found = [f"topic {name}: {why}" for name, why in sorted(cluster.damaged.items())]
     if cluster.torn:
         names = ", ".join(sorted(cluster.torn)[:5])
         found.append(f"{count(len(cluster.torn), 'topic')} changed while being read: {names}")
     if cluster.deleting:
         found.append(f"being deleted: {', '.join(sorted(cluster.deleting)[:5])}")
-        found += wording.sentences(deletions.held_up(cluster)[:5])
+        held_up = WaitReason.DELETION_AWAITS_BROKERS
+        told = {wait.topic for wait in waits if wait.reason is held_up}
+        others = (wait for wait in deletions.held_up(cluster) if wait.topic not in told)
+        found += wording.sentences(islice(others, 5))
     return tuple(found)

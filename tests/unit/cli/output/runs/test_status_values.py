@@ -6,6 +6,7 @@ import builders
 from builders import topic
 from poolkeeper.cli.output.runs.status_text import as_data, render
 from poolkeeper.cli.output.runs.status_values import RunStatus, Status, StatusContext, status_of
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import BrokerRecord, Records
 from poolkeeper.model.execution.runs import (
     Health,
@@ -21,8 +22,14 @@ from poolkeeper.model.execution.throttles import RecordedThrottles, ThrottleRead
 from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Makespan, MoveLogDir, Plan, PlannedStage
-from poolkeeper.model.specs import Remedies
-from poolkeeper.model.topology import Controller, ReassignmentEntry, TopicPartition
+from poolkeeper.model.specs import KafkaClusterSpec, Remedies, ZooKeeperSpec
+from poolkeeper.model.topology import (
+    Controller,
+    LaterEpochs,
+    ReassignmentEntry,
+    TopicPartition,
+)
+from poolkeeper.planning.diagnosis import health
 from poolkeeper.zk.fencing import Holder
 from poolkeeper.zk.journal.journal import JournalView
 
@@ -299,6 +306,64 @@ def test_sick_partitions_are_counted_and_named():
         "topology    4 live brokers, 1 topic, 2 partitions",
         "health      1 partition without a leader; 1 partition under-replicated: t-0",
     ]
+
+
+@pytest.mark.parametrize(
+    ("controller", "once"),
+    [
+        (Controller(None, 4), "no controller is elected"),
+        (
+            Controller(1, 4, later=LaterEpochs(9, 1, TopicPartition("t", 0))),
+            "/controller_epoch was deleted or restored",
+        ),
+    ],
+    ids=["no-controller", "epoch-behind"],
+)
+def test_what_blocks_and_is_unhealthy_is_told_once(controller, once):
+    seen = replace(HALFWAY, controller=controller)
+    troubles = health.problems(
+        Desired(KafkaClusterSpec("main", ZooKeeperSpec(""))), seen, Records()
+    )
+    found = replace(status_of(seen, journal()), troubles=troubles)
+    assert render(found).count(once) == 1
+    assert [each["reason"] for each in as_data(found)["problems"]] == [
+        each.reason.value for each in troubles
+    ]
+
+
+def test_a_deletion_that_holds_up_the_run_is_told_once():
+    doomed = cluster(partition(2, (1, 2)), partition(3, (1, 9)), deleting=frozenset({"t"}))
+    assert render(status_of(doomed, NOTHING)).count("topic t is being deleted, and broker 9") == 1
+    assert render(status_of(doomed, journal())).count("topic t is being deleted, and broker 9") == 1
+
+
+@pytest.mark.parametrize(
+    ("note", "wait"),
+    [
+        (
+            "/admin/reassign_partitions: it is no JSON",
+            {"waits": (Wait(WaitReason.UNREADABLE_REQUEST, detail="it is no JSON"),)},
+        ),
+        (
+            "/config/brokers/1: it is no JSON",
+            {
+                "throttles_left": (
+                    Wait(
+                        WaitReason.THROTTLED_CONFIG_DAMAGED,
+                        path="/config/brokers/1",
+                        detail="it is no JSON",
+                    ),
+                )
+            },
+        ),
+    ],
+    ids=["request", "config"],
+)
+def test_a_damaged_node_is_told_once(note, wait):
+    notes = StatusContext(notes=(note, "/cluster/id: it is no JSON"))
+    found = replace(status_of(HALFWAY, NOTHING, notes), **wait)
+    assert render(found).count("it is no JSON") == 2
+    assert as_data(found)["warnings"] == list(notes.notes)
 
 
 def test_as_data():

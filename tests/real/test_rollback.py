@@ -219,7 +219,7 @@ def test_a_target_that_heal_counts_as_gone_ends_the_run_and_the_next_goes_on(kaf
             sandbox.kill(5)
             said = process.communicate(timeout=120)[0].decode()
         assert process.returncode == 1, said
-        assert "`poolkeeper apply` plans what is left" in said
+        assert f"`poolkeeper apply -f {declared.folder}` plans what is left" in said
         declared.write(execution=FAST | ALLOWED)
         declared.apply()
         assert {b for p in declared.partitions for b in p.replicas} == {3, 4}

@@ -158,7 +158,7 @@ def a_stopped_run_is_taken_up(declared: Declared) -> None:
         assert stopped.code == 0, stopped.err
         said = applying.communicate(timeout=60)[1]
     assert applying.returncode == 1
-    assert "stopped before its end: `poolkeeper apply` plans what is left" in said
+    assert f"stopped before its end: `poolkeeper apply -f {folder}` plans what is left" in said
     moved = [p for p in declared.live("orders").partitions if not set(p.replicas) & {4, 5}]
     assert 0 < len(moved) < 5
     assert_nothing_left(declared.sandbox, "logs")

@@ -60,4 +60,5 @@ def test_status_of_a_run_that_cannot_be_read_sends_nobody_to_apply(
     said = " ".join(tree.said(capsys, "status", "fake:2181").out.split())
     assert "to resume it, start" not in said
     assert f"in {path} cannot be read" in said
-    assert "once `poolkeeper repair` has mended it, `poolkeeper apply` or `run` takes it up" in said
+    mended = "once `poolkeeper repair --zookeeper fake:2181` has mended it"
+    assert f"{mended}, `poolkeeper apply -f DIR` or `run` takes it up" in said

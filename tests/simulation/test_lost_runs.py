@@ -218,7 +218,7 @@ def test_a_lost_run_is_told_to_who_would_stop_it(
     cluster, _ = lost_in_flight(NEWEST)
     tree = OurTree(cluster.server, cluster.clock, cluster.client)
     said = tree.said(capsys, command, "fake:2181")
-    assert "`poolkeeper apply` takes it up" in said.out, said
+    assert "`poolkeeper apply -f DIR` takes it up" in said.out, said
 
 
 @pytest.mark.parametrize("kafka", [NEWEST, OLDER, *soak("2.8.2")])

@@ -21,7 +21,7 @@ from itertools import pairwise
 import click
 from click.shell_completion import CompletionItem
 
-from poolkeeper.cli.output import printing
+from poolkeeper.cli.output import hints, printing
 from poolkeeper.errors import PoolkeeperError, Problem
 
 INTERRUPTED = 130
@@ -175,6 +175,7 @@ def _complete_streams() -> None:
 
 def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:
     as_json = _wants_json(words)
+    hints.printed_for(hints.Address())
     try:
         _refuse_empty_values(words)
         code = command.main(args=list(words), prog_name=name, standalone_mode=False)

@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from poolkeeper.cli import timing
-from poolkeeper.cli.output import printing
+from poolkeeper.cli.output import hints, printing
+from poolkeeper.cli.output.hints import Address
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.frozen import frozen
 from poolkeeper.telemetry import audit
@@ -53,12 +54,19 @@ class ClusterSelection:
     @property
     def words(self) -> tuple[str, ...]:
         """The options that name the manifests, for a line of a shell; none without manifests."""
-        if not self.folders:
-            return ()
-        folders = (word for folder in self.folders for word in ("-f", str(folder)))
-        named = ("--cluster", self.cluster) if self.cluster else ()
+        return self.in_hints.words if self.folders else ()
+
+    @property
+    def in_hints(self) -> Address:
+        """The same as options of the commands that messages name."""
+        brokers = ("--bootstrap", ",".join(self.bootstrap)) if self.bootstrap else ()
         file = self.client_config
-        return (*folders, *named, *(() if file is None else ("--client-config", str(file))))
+        return Address(
+            tuple(word for folder in self.folders for word in ("-f", str(folder))),
+            ("--cluster", self.cluster) if self.cluster else (),
+            () if self.zookeeper is None else ("--zookeeper", self.zookeeper, *brokers),
+            () if file is None else ("--client-config", str(file)),
+        )
 
 
 def output(*more: str) -> Decorator:
@@ -178,6 +186,7 @@ def _by_manifests(function: Function, *, required: bool) -> Function:
         **rest: Any,
     ) -> Any:
         address = ClusterSelection(folders, cluster, None, (), client_config, timeout_s)
+        hints.printed_for(address.in_hints)
         return function(address=address, **rest)
 
     return _together(folders(required=required), cluster(), connection())(called)
@@ -241,9 +250,11 @@ def address_of(
         raise click.UsageError("no cluster is given: -f DIR [--cluster NAME], or --zookeeper")
     if bootstrap is not None and zookeeper is None:
         raise click.UsageError("--bootstrap goes with --zookeeper (manifests name the brokers)")
-    return ClusterSelection(
+    address = ClusterSelection(
         folders, cluster, zookeeper, _servers(bootstrap), client_config, timeout_s
     )
+    hints.printed_for(address.in_hints)
+    return address
 
 
 def _connect(where: str, zookeeper: str | None) -> str:

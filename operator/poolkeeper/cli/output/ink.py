@@ -15,6 +15,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from poolkeeper.cli.output import hints
 from poolkeeper.frozen import frozen
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Ink:
         A leading indent is kept. Long words (names, lists) are not broken.
         """
         return textwrap.wrap(
-            text,
+            hints.completed(text),
             max(self.width, 40),
             subsequent_indent=" " * hang,
             break_long_words=False,

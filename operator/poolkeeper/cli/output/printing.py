@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import click
 
 from poolkeeper import wording
-from poolkeeper.cli.output import ink
+from poolkeeper.cli.output import hints, ink
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Problem
 from poolkeeper.jsontext import indented
 from poolkeeper.text import visible
@@ -24,7 +24,7 @@ HASH_DIGITS = len("sha256:") + 8
 def emit(text: str) -> None:
     """Write text that ends in exactly one line feed; writes nothing for an empty text."""
     if text:
-        click.echo(visible(text.rstrip("\n"), coloured=ink.of_output().colour))
+        click.echo(visible(hints.completed(text.rstrip("\n")), coloured=ink.of_output().colour))
 
 
 def emit_json(value: object) -> None:
@@ -35,7 +35,7 @@ def emit_json(value: object) -> None:
 def warn(sentences: Iterable[str]) -> None:
     """Write warnings to standard error, one line each."""
     for sentence in sentences:
-        click.echo(f"warning: {one_line(sentence)}", err=True)
+        click.echo(f"warning: {one_line(hints.completed(sentence))}", err=True)
 
 
 def problems_of(error: PoolkeeperError) -> tuple[Problem, ...]:
@@ -53,7 +53,7 @@ def report(problems: Iterable[Problem], *, as_json: bool) -> None:
         emit_json({"errors": [as_data(problem) for problem in listed]})
         sys.stdout.flush()
     for problem in listed:
-        click.echo(one_line(str(problem)), err=True)
+        click.echo(one_line(hints.completed(str(problem))), err=True)
 
 
 def as_data(problem: Problem) -> dict[str, object]:

@@ -6,7 +6,6 @@ stage in flight before a new plan is made. While an operator is active nothing i
 approval is stored for the operator (`operator_approval`).
 """
 
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -70,10 +69,7 @@ _STAYING = (
 
 @frozen
 class ApplyOptions:
-    """The options of the command; `reviewed`: the plan in the file, if there is one.
-
-    `words`: the options that name the manifests, for a line of a shell.
-    """
+    """The options of the command; `reviewed`: the plan in the file, if there is one."""
 
     target: Target
     desired: Desired
@@ -83,11 +79,6 @@ class ApplyOptions:
     prune: bool
     output: str
     emit: Emit = audit_trail.discard
-    words: tuple[str, ...] = ()
-
-    def line(self, *words: str) -> str:
-        """A command line of `poolkeeper` about the same cluster."""
-        return f"`poolkeeper {shlex.join((*words, *self.words))}`"
 
 
 @click.command()
@@ -131,9 +122,7 @@ def apply(
     if desired.cluster.mode in (Mode.PAUSED, Mode.ROLL_BACK):
         raise Refused(f"KafkaCluster {target.name}: spec.mode is {desired.cluster.mode.value}")
     reviewed = None if file is None else reviewed_plan.read(file)  # before anything is connected to
-    command = ApplyOptions(
-        target, desired, file, reviewed, yes, prune, output, audit_log, address.words
-    )
+    command = ApplyOptions(target, desired, file, reviewed, yes, prune, output, audit_log)
     with interrupts.raise_once() as check:
         return _apply(command, check)
 
@@ -219,7 +208,7 @@ def _choose_plan(
     if by_operator and operator_plan is not None and operator_plan.hash != plan.hash:
         raise StalePlan(
             f"the active operator asks about another plan, {operator_plan.hash}: look at it with"
-            f" {command.line('show', operator_plan.hash)}, then approve that"
+            f" `poolkeeper show {operator_plan.hash}`, then approve that"
         )
     return plan, False
 
@@ -299,7 +288,7 @@ def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder, check: interru
         printing.emit(f"approved {plan.hash}; it is executed by {holder}")
     else:
         printing.emit(f"approved {plan.hash}; {holder} has not begun it yet")
-        printing.warn([f"{command.line('status')} tells what it waits for"])
+        printing.warn(["`poolkeeper status` tells what it waits for"])
     return 0
 
 

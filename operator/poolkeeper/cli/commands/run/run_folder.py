@@ -11,6 +11,7 @@ way has ended after its stage in flight; both are said.
 import contextlib
 import errno
 import logging
+import shlex
 import sys
 import time
 from collections import Counter
@@ -43,7 +44,7 @@ _RUN_ENDS_FIRST = (
 )
 _RUN_STAYS = (
     "a run is recorded, which stays with its throttles, as the mode is PlanOnly: to end it, run"
-    " `poolkeeper stop` and then `poolkeeper apply`"
+    " `poolkeeper stop --zookeeper {}`, and then apply with manifests that declare it"
 )
 CLUSTERS_MAX = 5
 CHANGING_LOOKS_MAX = 15
@@ -191,7 +192,8 @@ class FolderWatch:
         thread.leaving = True
         only_looks = thread.desired.cluster.mode is Mode.PLAN_ONLY
         if thread.outcome is not None and thread.in_mid_run:
-            what = _RUN_STAYS if only_looks else _RUN_ENDS_FIRST
+            connect = shlex.quote(thread.desired.cluster.zookeeper.connect)
+            what = _RUN_STAYS.format(connect) if only_looks else _RUN_ENDS_FIRST
             _warn(f"cluster {name} is no longer declared: {what}")
         if only_looks:  # towards nothing, its loop would take the journal, and end the run
             self._let_go_of(name)
@@ -279,7 +281,7 @@ class FolderWatch:
 def _reached_anew(name: str, known: ClusterThread) -> str:
     """Say that a cluster is reached as declared now, and what may stay behind."""
     told = f"cluster {name} is reached as it is declared now"
-    before = known.desired.cluster.zookeeper.connect
+    before = shlex.quote(known.desired.cluster.zookeeper.connect)
     if not known.in_mid_run:
         return told
     return (
@@ -304,7 +306,7 @@ def _report(problems: Iterable[Problem]) -> None:
     with _unless_full():
         printing.report(shown, as_json=False)
         if rest := len(all_) - len(shown):
-            printing.warn([f"{count(rest, 'more problem')}: `poolkeeper validate -f` names all"])
+            printing.warn([f"{count(rest, 'more problem')}: `poolkeeper validate` names all"])
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from poolkeeper import wording
 from poolkeeper.cli import timing
+from poolkeeper.cli.output import hints
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
@@ -75,6 +76,7 @@ def _stage(progress: Progress) -> str:
 class LinePrinter:
     """Prints progress as lines, to a file that is no terminal. Call it with every outcome.
 
+    `cluster`: the one that each line begins with, where there are several.
     `at_rest` is printed when the last line told of something, and all is done.
     """
 
@@ -82,13 +84,14 @@ class LinePrinter:
         self,
         stream: TextIO,
         *,
-        prefix: str = "",
+        cluster: str = "",
         at_rest: str = "",
         every_s: float = timing.LINES_EVERY_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream = stream
-        self._prefix = prefix
+        self._cluster = cluster
+        self._prefix = f"{cluster}: " if cluster else ""
         self._at_rest = at_rest
         self._every_s = every_s
         self._clock = clock
@@ -135,7 +138,9 @@ class LinePrinter:
         pass
 
     def _print(self, text: str) -> None:
-        click.echo(visible(f"{self._prefix}{text}"), file=self._stream)
+        click.echo(
+            visible(f"{self._prefix}{hints.completed(text, self._cluster)}"), file=self._stream
+        )
 
 
 class BarPrinter:
@@ -177,7 +182,9 @@ class BarPrinter:
         self._bar.stop()
 
     def _above(self, sentence: str) -> None:
-        self._bar.console.print(visible(sentence), markup=False, highlight=False, soft_wrap=True)
+        self._bar.console.print(
+            visible(hints.completed(sentence)), markup=False, highlight=False, soft_wrap=True
+        )
 
 
 def printer(stream: TextIO) -> "LinePrinter | BarPrinter":
@@ -190,7 +197,7 @@ def printer(stream: TextIO) -> "LinePrinter | BarPrinter":
 def news_printer(cluster: str, stream: TextIO, *, as_json: bool) -> Callable[[Outcome], None]:
     """Return the printer of one cluster's changes among others: lines, or JSON objects."""
     if not as_json:
-        return LinePrinter(stream, prefix=f"{cluster}: ", at_rest=_AT_REST)
+        return LinePrinter(stream, cluster=cluster, at_rest=_AT_REST)
     last: list[dict[str, object]] = [{}]
 
     def say(outcome: Outcome) -> None:

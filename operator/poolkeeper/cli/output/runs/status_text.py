@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from poolkeeper import wording
-from poolkeeper.cli.output import left_undone
+from poolkeeper.cli.output import hints, left_undone
 from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.runs.status_values import RunStatus, Status
 from poolkeeper.model.execution.punctuality import Punctuality
@@ -30,7 +30,14 @@ def render(status: Status, ink: Ink = PLAIN) -> str:
 
 
 def facts_of(status: Status) -> list[tuple[str, str]]:
-    """The lines of the status, each with its name; empty for one that goes on with the last."""
+    """The lines of the status, each with its name; empty for one that goes on with the last.
+
+    They name commands with the options that tell the cluster: a terminal may break a line.
+    """
+    return [(name, hints.completed(fact, status.cluster)) for name, fact in _facts(status)]
+
+
+def _facts(status: Status) -> list[tuple[str, str]]:
     counts = (
         count(status.brokers, "live broker"),
         count(status.topics, "topic"),

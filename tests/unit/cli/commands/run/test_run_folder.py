@@ -295,7 +295,7 @@ def test_a_pool_that_is_lost_is_not_told_for_each_of_its_topics(
     said = capsys.readouterr().err
     assert said.count("pool 'p' does not exist") == run_folder.PROBLEMS_MAX
     assert "'Tpic' is unknown" in said
-    assert "1,990 more problems: `poolkeeper validate -f` names all" in said
+    assert "1,990 more problems: `poolkeeper validate` names all" in said
     assert "what was declared before stays in force (a, b)" in said
 
 

@@ -17,7 +17,7 @@ from poolkeeper.studies.group_coordinators import (
     ListedGroup,
     lost_first,
 )
-from poolkeeper.text import count, fine_duration, listed, more, named, size
+from poolkeeper.text import count, cut, fine_duration, listed, more, named, size
 
 ROWS_MAX = 20
 """The most rows of each list; JSON has all of them."""
@@ -40,7 +40,7 @@ def lines(loss: BrokerLoss, groups: Sequence[GroupLoss], ink: Ink) -> Iterator[s
 
 
 def _head(loss: BrokerLoss) -> str:
-    said = f"Without {named('broker', loss.lost)}"
+    said = f"Without {named('broker', cut(map(str, loss.lost), ROWS_MAX))}"
     if loss.controller_lost:
         said += ", the controller among them" if len(loss.lost) > 1 else ", the controller"
     counts = [
@@ -115,7 +115,8 @@ def _loads(loads: Sequence[LeaderLoad], ink: Ink) -> Iterator[str]:
     rates = any(load.in_bytes_per_s_before or load.in_bytes_per_s for load in loads)
     heading = ["BROKER", "RACK", "LEADERS", "THEN"]
     rows: list[tuple[str, ...]] = [tuple(heading + (["WRITTEN/s", "THEN"] if rates else []))]
-    for load in loads:
+    rest = more(len(loads) - ROWS_MAX, "broker")
+    for load in sorted(loads, key=_gain)[:ROWS_MAX] if rest else loads:
         cells = [
             str(load.broker),
             load.rack or "-",
@@ -128,8 +129,16 @@ def _loads(loads: Sequence[LeaderLoad], ink: Ink) -> Iterator[str]:
                 _rate(load.in_bytes_per_s, load.unknown),
             ]
         rows.append(tuple(cells))
-    yield ink.bold("What brokers lead")
+    yield ink.bold("What brokers lead, those first that get most" if rest else "What brokers lead")
     yield from ink.table(rows)
+    if rest:
+        yield f"  … {rest}"
+
+
+def _gain(load: LeaderLoad) -> tuple[float, int, int]:
+    """What sorts brokers by what they get: bytes first, where rates are known."""
+    rate = load.in_bytes_per_s_before - load.in_bytes_per_s
+    return rate, load.leaders_before - load.leaders, load.broker
 
 
 def _rate(rate: float, unknown: int) -> str:

@@ -142,3 +142,16 @@ def test_without_any_broker_leaders_are_missing_until_one_is_back() -> None:
     assert re.split(r"  +", row.strip())[1:3] == ["until a broker is back", "-"]
     (estimate,) = loss_text.as_data(study, ())["estimates"]
     assert estimate["leaderMissingSeconds"] is None
+
+
+def test_a_row_for_each_of_many_brokers_is_not_written() -> None:
+    partitions = [partition(n, n + 1, n + 2) for n in range(60)]
+    observed = cluster(range(1, 62), topic("t", *partitions))
+    study = lose(observed, range(1, 31), LossSettings({}))
+    lines = list(loss_text.lines(study, (), PLAIN))
+    begin = lines.index("What brokers lead, those first that get most")
+    assert lines[begin + 2].split() == ["31", "-", "1", "2"]
+    assert lines[begin + 22] == "  … and 11 more brokers"
+    assert lines[0].startswith("Without brokers 1, 2, ")
+    assert "19, 20, and 10 more: of 60 partitions" in " ".join(lines)
+    assert len(loss_text.as_data(study, ())["brokers"]) == 31

@@ -9,6 +9,7 @@ from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import cluster_reading, status_reading, targets
 from poolkeeper.cli.output import ink, printing
 from poolkeeper.cli.output.plans import topic_text
+from poolkeeper.zk import znodes
 
 
 @click.command(
@@ -32,6 +33,8 @@ def why(words: tuple[str, ...], output: str, **given: Any) -> None:
         raise click.UsageError("expected TOPIC, or CLUSTER and TOPIC")
     target = targets.target(options.address_of(words[0] if len(words) == 2 else None, **given))
     with cluster_reading.session(target) as session:
+        # The whole cluster is read, and a plan made, for a name that is right alone.
+        topic_text.require_known(words[-1], session.children(znodes.TOPICS) or (), target.desired)
         status = status_reading.read(session, target)
     in_flight = () if status.run is None else status.run.in_flight
     seen = current_plan(target, forecast=False)

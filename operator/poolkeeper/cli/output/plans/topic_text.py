@@ -4,7 +4,7 @@ The answer is a table with a line a partition. Partitions of which there is noth
 they are come last, and are counted where they are many.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
@@ -15,6 +15,7 @@ from poolkeeper.cli.output.plans import plan_lines
 from poolkeeper.cli.output.plans.plan_page import PlanSeen, PlanState
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait, blocks, in_order
 from poolkeeper.model.plans import ElectLeaders, Move, Plan, Step
 from poolkeeper.model.problems import ProblemReason
@@ -74,6 +75,16 @@ class TopicAnswer:
     waits: tuple[Wait, ...]
 
 
+def require_known(topic: str, existing: Iterable[str], desired: Desired | None) -> None:
+    """Raise Refused for a topic that neither exists nor is declared, with names that are near."""
+    declared = () if desired is None else (spec.topic for spec in desired.topics)
+    known = {*existing, *declared}
+    if topic not in known:
+        close = near_names.nearest(topic, sorted(known), 3)
+        meant = f" (is it {listed(close, 'or')}?)" if close else ""
+        raise Refused(f"topic {topic} is neither in the cluster nor declared{meant}")
+
+
 def answer(
     topic: str, seen: PlanSeen, waits: Sequence[Wait], in_flight: Sequence[Move]
 ) -> TopicAnswer:
@@ -85,10 +96,9 @@ def answer(
     live = seen.cluster.topics.get(topic)
     declared = next((spec for spec in seen.desired.topics if spec.topic == topic), None)
     if live is None and declared is None:
-        known = {*seen.cluster.topics, *(spec.topic for spec in seen.desired.topics)}
-        close = near_names.nearest(topic, sorted(known), 3)
-        meant = f" (is it {listed(close, 'or')}?)" if close else ""
-        raise Refused(f"topic {topic} is neither in the cluster nor declared{meant}")
+        if topic in seen.cluster.damaged:
+            raise Refused(f"topic {topic} cannot be read: {seen.cluster.damaged[topic]}")
+        require_known(topic, seen.cluster.topics, seen.desired)
     moves = {move.partition: move for move in _moves_to_come(topic, seen)}
     moving = {move.partition for move in in_flight if move.topic == topic}
     pool = declared.pool if declared else _home(topic, seen)

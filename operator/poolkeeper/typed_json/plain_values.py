@@ -21,7 +21,7 @@ def parse_plain(
     try:
         return json.loads(data, object_pairs_hook=hook)
     except json.JSONDecodeError as wrong:
-        message = f"is not JSON: {said_of(wrong)}"
+        message = f"is not JSON: {said_of(wrong)}" if data.strip() else "is empty (expected JSON)"
         raise InvalidInput([Problem(file, wrong.lineno, "", message)]) from None
     except UnicodeDecodeError:
         raise InvalidInput([Problem(file, 0, "", "is not UTF-8")]) from None

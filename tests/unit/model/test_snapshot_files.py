@@ -129,6 +129,7 @@ def test_a_topic_takes_a_line_of_the_file(tmp_path: Path) -> None:
     ("name", "body", "message"),
     [
         ("s.json", b'{"version": 1,\n "x" }', "s.json:2: is not JSON: Expecting ':' delimiter"),
+        ("s.json", b"\r\n", "is empty (expected JSON)"),
         ("s.json", b"\xff", "s.json: is not UTF-8"),
         ("s.json.gz", b"{}", "s.json.gz: is not a gzip file, or cut off"),
         ("s.json.gz", CUT_OFF, "s.json.gz: is not a gzip file, or cut off"),

@@ -7,7 +7,7 @@ from poolkeeper.cli.kubectl.access import status_of
 from poolkeeper.cli.kubectl.readiness import readiness
 from poolkeeper.cli.output.ink import Ink
 from poolkeeper.cli.output.printing import HASH_DIGITS
-from poolkeeper.text import count, size
+from poolkeeper.text import count, more, size
 
 TOPICS_MAX = 20
 
@@ -39,7 +39,7 @@ def pools(bodies: Sequence[Json], ink: Ink) -> list[str]:
             body["metadata"]["name"],
             ((body.get("spec") or {}).get("clusterRef") or {}).get("name", ""),
             *_ready(body),
-            _text(status_of(body).get("brokers")),
+            _brokers(status_of(body)),
             _text(status_of(body).get("topics")),
         )
         for body in bodies
@@ -54,7 +54,8 @@ def topics(bodies: Sequence[Json], ink: Ink) -> list[str]:
         (body["metadata"].get("namespace", ""), body["metadata"]["name"], *_ready(body))
         for body in bodies[:TOPICS_MAX]
     ]
-    return ink.table([heading, *rows], names=4)
+    rest = more(len(bodies) - TOPICS_MAX, "Topic")
+    return [*ink.table([heading, *rows], names=4), *([f"  … {rest}"] if rest else [])]
 
 
 def runs(bodies: Sequence[Json], ink: Ink) -> list[str]:
@@ -88,7 +89,7 @@ def _cluster(body: Json) -> tuple[str, ...]:
         *_ready(body),
         plan.get("hash", "")[:HASH_DIGITS],
         plan.get("approval", ""),
-        _text(status.get("brokersUp") or status.get("brokers")),
+        _brokers(status),
         moves,
     )
 
@@ -96,6 +97,11 @@ def _cluster(body: Json) -> tuple[str, ...]:
 def _ready(body: Json) -> tuple[str, str]:
     said = readiness(body)
     return said.status, said.reason
+
+
+def _brokers(status: Json) -> str:
+    """Return how many brokers are live, of how many: a number alone would hide a dead one."""
+    return _text(status.get("brokersUp") or status.get("brokers"))
 
 
 def _text(value: object) -> str:

@@ -113,6 +113,19 @@ def test_a_broker_may_be_supposed_gone_and_another_there(run, manifests, snapsho
             id="it-is-not-there",
         ),
         pytest.param(
+            ["--with-broker", "9:", "--with-broker", "5:a", "--with-broker", "5"],
+            "poolkeeper plan: Invalid value for --with-broker: '9:' (expected ID:RACK); broker 5 is"
+            " given twice (expected once) (see poolkeeper plan --help)",
+            id="all-that-is-wrong",
+        ),
+        pytest.param(
+            ["--without", "77", "--without", "78", "--with-broker", "4:a"],
+            "--with-broker 4: this broker is live already\n"
+            "--without 77: there is no such broker (live: 1, 2, 3, 4)\n"
+            "--without 78: there is no such broker (live: 1, 2, 3, 4)",
+            id="all-that-does-not-fit",
+        ),
+        pytest.param(
             ["--with-broker", "x:a"],
             "poolkeeper plan: Invalid value for --with-broker: 'x:a' (expected ID:RACK) "
             "(see poolkeeper plan --help)",

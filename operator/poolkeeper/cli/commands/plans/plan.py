@@ -308,12 +308,15 @@ def stage_waits(made: Plan, desired: Desired, seen: Observation) -> tuple[Wait, 
 def _brokers(words: Sequence[str]) -> dict[int, str | None]:
     """Parse `4:a`, or `4` for a broker without a rack."""
     found: dict[int, str | None] = {}
+    wrong: list[str] = []
     for word in words:
         parts = _SUPPOSED.fullmatch(word)
         if parts is None or int(parts[1]) > INTEGER_MAX:
-            raise click.BadParameter(f"{word!r} (expected ID:RACK)", param_hint="--with-broker")
-        if int(parts[1]) in found:
-            twice = f"broker {int(parts[1])} is given twice (expected once)"
-            raise click.BadParameter(twice, param_hint="--with-broker")
-        found[int(parts[1])] = parts[2]
+            wrong.append(f"{word!r} (expected ID:RACK)")
+        elif int(parts[1]) in found:
+            wrong.append(f"broker {int(parts[1])} is given twice (expected once)")
+        else:
+            found[int(parts[1])] = parts[2]
+    if wrong:
+        raise click.BadParameter("; ".join(wrong), param_hint="--with-broker")
     return found

@@ -8,6 +8,10 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Broker
 from poolkeeper.reconcile.observe.observation import Observation
+from poolkeeper.text import few
+
+LIVE_MAX = 20
+"""The most live brokers that a message names."""
 
 
 @frozen
@@ -19,20 +23,30 @@ class SupposedBrokers:
 
 
 def suppose_brokers(observed: Observation, what: SupposedBrokers) -> Observation:
-    """Return the observation with the supposed brokers; raises Refused if one exists already."""
+    """Return the observation with the supposed brokers; raises Refused with all that is wrong."""
     added = what.added or {}
-    present = sorted(set(added) & set(observed.cluster.brokers))
-    if present:
-        raise Refused(f"--with-broker {present[0]}: this broker is live already")
-    if contradictory := sorted(set(added) & what.without):
-        raise Refused(f"--with-broker and --without both name broker {contradictory[0]}")
-    if what.without and (unknown := sorted(what.without - _known(observed))):
-        live = ", ".join(map(str, sorted(observed.cluster.brokers)))
-        raise Refused(f"--without {unknown[0]}: there is no such broker (live: {live})")
+    if wrong := list(_misfits(observed, what, added)):
+        raise Refused("\n".join(wrong))
     brokers = {n: b for n, b in observed.cluster.brokers.items() if n not in what.without}
     brokers |= {n: Broker(n, rack) for n, rack in added.items()}
     cluster = replace(observed.cluster, brokers=dict(sorted(brokers.items())))
     return replace(observed, cluster=cluster, gone=(observed.gone | what.without) - set(added))
+
+
+def _misfits(
+    observed: Observation, what: SupposedBrokers, added: Mapping[int, str | None]
+) -> Iterator[str]:
+    """Say which supposed brokers contradict the cluster or each other."""
+    live = observed.cluster.brokers
+    both = set(added) & what.without
+    for broker in sorted(set(added) & live.keys() - both):
+        yield f"--with-broker {broker}: this broker is live already"
+    for broker in sorted(both):
+        yield f"--with-broker and --without both name broker {broker}"
+    if what.without:
+        for broker in sorted(what.without - _known(observed) - both):
+            told = few(sorted(live), LIVE_MAX) or "none"
+            yield f"--without {broker}: there is no such broker (live: {told})"
 
 
 def useless(what: SupposedBrokers, desired: Desired) -> Iterator[str]:

@@ -185,8 +185,7 @@ def _by_manifests(function: Function, *, required: bool) -> Function:
         timeout_s: float,
         **rest: Any,
     ) -> Any:
-        address = ClusterSelection(folders, cluster, None, (), client_config, timeout_s)
-        hints.printed_for(address.in_hints)
+        address = _selected(ClusterSelection(folders, cluster, None, (), client_config, timeout_s))
         return function(address=address, **rest)
 
     return _together(folders(required=required), cluster(), connection())(called)
@@ -250,10 +249,16 @@ def address_of(
         raise click.UsageError("no cluster is given: -f DIR [--cluster NAME], or --zookeeper")
     if bootstrap is not None and zookeeper is None:
         raise click.UsageError("--bootstrap goes with --zookeeper (manifests name the brokers)")
-    address = ClusterSelection(
-        folders, cluster, zookeeper, _servers(bootstrap), client_config, timeout_s
+    servers = _servers(bootstrap)
+    return _selected(
+        ClusterSelection(folders, cluster, zookeeper, servers, client_config, timeout_s)
     )
-    hints.printed_for(address.in_hints)
+
+
+def _selected(address: ClusterSelection) -> ClusterSelection:
+    """Return the address, for which hints are printed from now on if a command line gave it."""
+    if click.get_current_context(silent=True) is not None:
+        hints.printed_for(address.in_hints)
     return address
 
 

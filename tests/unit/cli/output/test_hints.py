@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import click
 import pytest
 
 from poolkeeper.cli.input.options import ClusterSelection, address_of
@@ -76,15 +77,16 @@ def test_a_hint_has_the_options_of_the_command_that_prints_it(address, text, tol
 
 
 def test_the_address_is_that_of_the_options(capsys):
-    address_of(
-        "zk:2181",
-        folders=(),
-        cluster=None,
-        zookeeper=None,
-        bootstrap=None,
-        client_config=None,
-        timeout_s=1,
-    )
+    with click.Context(click.Command("status")):
+        address_of(
+            "zk:2181",
+            folders=(),
+            cluster=None,
+            zookeeper=None,
+            bootstrap=None,
+            client_config=None,
+            timeout_s=1,
+        )
     printing.warn(["see `poolkeeper status`"])
     assert capsys.readouterr().err == "warning: see `poolkeeper status --zookeeper zk:2181`\n"
 

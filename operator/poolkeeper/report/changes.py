@@ -64,6 +64,43 @@ class PlannedMoves:
 
 
 @frozen
+class ReplicaCounts:
+    """What moves do to replicas: each partition counts once, as the most that is done to it.
+
+    `added`: replicas that come, in `gaining` partitions; `replaced`: those that leave these.
+    `fewer`: replicas that leave `losing` partitions, to which none comes. `reordered`: partitions
+    whose replicas stay.
+    """
+
+    added: int
+    gaining: int
+    replaced: int
+    fewer: int
+    losing: int
+    reordered: int
+
+    @classmethod
+    def of(cls, changes: Iterable[tuple[int, int]]) -> "ReplicaCounts":
+        """Those of moves, each as how many replicas it adds and removes."""
+        added = gaining = replaced = fewer = losing = reordered = 0
+        for new, gone in changes:
+            if new:
+                added, gaining, replaced = added + new, gaining + 1, replaced + gone
+            elif gone:
+                fewer, losing = fewer + gone, losing + 1
+            else:
+                reordered += 1
+        return cls(added, gaining, replaced, fewer, losing, reordered)
+
+    def without_copies(self) -> Iterator[str]:
+        """What is done without a copy, as parts of a sentence."""
+        if self.losing:
+            yield f"{count(self.fewer, 'replica')} fewer of {count(self.losing, 'partition')}"
+        if self.reordered:
+            yield f"another order of replicas in {count(self.reordered, 'partition')}"
+
+
+@frozen
 class UnknownSizes:
     """How many partitions a plan copies, and of how many of them the size is unknown.
 
@@ -197,20 +234,12 @@ class TopicChanges:
 
     def _move_words(self, rows: Ints) -> Iterator[str]:
         added, removed = self._moved.added[rows], self._moved.removed[rows]
-        gains, loses = added > 0, (added == 0) & (removed > 0)
-        if gains.any():
-            replicas = count(int(added.sum()), "replica")
-            verb = "move" if removed[gains].any() else "are new"
-            yield f"{replicas} of {_partitions(gains)} {verb}"
-        if loses.any():
-            replicas = count(int(removed[loses].sum()), "replica")
-            yield f"{replicas} fewer of {_partitions(loses)}"
-        if not (gains | loses).all():
-            yield f"another order of replicas in {_partitions(~(gains | loses))}"
-
-
-def _partitions(these: Bools) -> str:
-    return count(int(these.sum()), "partition")
+        found = ReplicaCounts.of(zip(added.tolist(), removed.tolist(), strict=True))
+        if found.gaining:
+            verb = "move" if found.replaced else "are new"
+            replicas = count(found.added, "replica")
+            yield f"{replicas} of {count(found.gaining, 'partition')} {verb}"
+        yield from found.without_copies()
 
 
 def _reasons(told: Iterable[str], shown_max: int = 3) -> str:

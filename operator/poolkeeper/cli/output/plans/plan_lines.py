@@ -17,6 +17,7 @@ from poolkeeper.model.plans import (
     Step,
 )
 from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.report.changes import ReplicaCounts
 from poolkeeper.text import count, more, partitions_times, size
 
 _LISTED_MAX = 4
@@ -162,25 +163,14 @@ def _shrinks(moves: Sequence[Move]) -> bool:
 
 def _amount(moves: Sequence[Move]) -> str:
     """The replicas that are added with their bytes, those removed, and what is only reordered."""
-    added = removed = fewer = 0
-    gaining = losing = 0
-    for _, _, _, path, *_ in moves:
-        source, target = {*path[0]}, {*path[-1]}
-        new, gone = len(target - source), len(source - target)
-        if new:
-            added, removed, gaining = added + new, removed + gone, gaining + 1
-        elif gone:
-            fewer, losing = fewer + gone, losing + 1
+    ends = (({*path[0]}, {*path[-1]}) for _, _, _, path, *_ in moves)
+    found = ReplicaCounts.of((len(after - before), len(before - after)) for before, after in ends)
     parts = []
-    if gaining:
-        noun = "replica" if removed else "new replica"
+    if found.gaining:
+        noun = "replica" if found.replaced else "new replica"
         copied = size(sum(move.bytes for move in moves))
-        parts.append(f"{count(added, noun)} of {count(gaining, 'partition')}, {copied}")
-    if losing:
-        parts.append(f"{count(fewer, 'replica')} fewer of {count(losing, 'partition')}")
-    if reordered := len(moves) - gaining - losing:
-        parts.append(f"another order of replicas in {count(reordered, 'partition')}")
-    return ", and ".join(parts)
+        parts.append(f"{count(found.added, noun)} of {count(found.gaining, 'partition')}, {copied}")
+    return ", and ".join((*parts, *found.without_copies()))
 
 
 def _difference(move: Move) -> str:

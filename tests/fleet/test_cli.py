@@ -138,7 +138,7 @@ def test_a_plan_of_the_fleet_is_what_apply_takes(fleet: Path, run) -> None:
     assert (code, err) == (0, "")
     told = json.loads((fleet / "plan.json").read_text())
     assert out.startswith(f"plan {told['hash']} of east: ")
-    assert out.splitlines()[1].endswith(f"--plan {fleet / 'plan.json'}")
+    assert out.splitlines()[-1].endswith(f" --cluster east --plan {fleet / 'plan.json'}")
     snapshot = fleet / "snapshots" / "east.json"
     of_one = ("-f", fleet / "manifests", "--cluster", "east", "--snapshot", snapshot)
     alone = json.loads(run("plan", *of_one, "-o", "json")[1])

@@ -1,14 +1,15 @@
 """`poolkeeper fleet show`, `ddl` and `forget`: what the tables say, and shall say no more."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from poolkeeper import output_files
 from poolkeeper.cli.input.files import snapshot_files
-from poolkeeper.cli.output import left_undone, printing
+from poolkeeper.cli.output import ink, left_undone, printing
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.text import count, duration, size
+from poolkeeper.text import count, cut, duration, size
 
 if TYPE_CHECKING:
     from poolkeeper.fleet.lake.filesystems import Storage
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from poolkeeper.model.plans import Plan
 
 ENGINES = ("spark", "duckdb", "trino")
+PROBLEMS_MAX = 10
+"""The most problems that are shown; JSON has all of them."""
 
 
 def plan_of(lake: "Lake", storage: "Storage", day: str, cluster: str) -> "ShownPlan":
@@ -38,14 +41,23 @@ def show(shown: "ShownPlan", file: Path | None, output: str) -> int:
         printing.emit_json(body)
     else:
         printing.emit(_sentence(plan))
-        if file is not None:
-            printing.emit(f"to carry it out: poolkeeper apply -f DIR --plan {file}")
-        else:
-            printing.emit("to carry it out, write it with --plan FILE, and give that to apply")
+        told = map(left_undone.sentence, left_undone.of_problems(plan.problems))
+        for problem in cut(told, PROBLEMS_MAX):
+            printing.emit("\n".join(ink.of_output().folded(f"  • {problem}", 4)))
+        if not plan.empty:
+            printing.emit(f"to carry it out: {_how(plan, file)}")
     if not shown.without:
         return 0
     printing.warn([f"{plan.cluster}: without stages and parts: {shown.without}"])
     return left_undone.EXIT_CODE
+
+
+def _how(plan: "Plan", file: Path | None) -> str:
+    """How the plan is carried out: a line of a shell once it is in a file."""
+    if file is None:
+        return "write it with --plan FILE, and give that to apply"
+    words = ("--cluster", plan.cluster, "--plan", str(file))
+    return f"poolkeeper apply -f DIR {shlex.join(words)}"
 
 
 def _sentence(plan: "Plan") -> str:

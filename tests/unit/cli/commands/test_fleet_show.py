@@ -1,0 +1,36 @@
+"""`poolkeeper fleet show`: what it counts it names, and its line for `apply` can be pasted."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from builders import move
+from poolkeeper.cli.commands.fleet import tables
+from poolkeeper.model.plans import Plan, PlanProblem
+from poolkeeper.planning.facts.health import NoLiveBroker
+
+
+def show(plan: Plan, file: Path | None) -> None:
+    tables.show(SimpleNamespace(plan=plan, without=""), file, "text")
+
+
+def test_problems_are_named_and_the_line_for_apply_names_the_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moves = (move("t", 0, (1, 2), (3, 2), reason="moving"),)
+    problems = tuple(PlanProblem(f"p{n}", "", NoLiveBroker((n,))) for n in range(12))
+    file = tmp_path / "my plan.json"
+    show(Plan("east", "sha256:a", "sha256:f", moves=moves, problems=problems), file)
+    first, *told, last = capsys.readouterr().out.splitlines()
+    assert "12 problems" in first
+    assert told[0] == "  • pool p0: no broker of the pool is live (broker 0): start them again"
+    assert (len(told), told[-1]) == (11, "  • and 2 more")
+    assert last == (f"to carry it out: poolkeeper apply -f DIR --cluster east --plan '{file}'")
+
+
+def test_nothing_is_carried_out_of_a_plan_without_a_change(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show(Plan("east", "sha256:a", "sha256:f"), None)
+    assert len(capsys.readouterr().out.splitlines()) == 1

@@ -51,7 +51,7 @@ def status(access: UserAccess, cluster: str, output: str) -> None:
     if pools:
         lines += ["", *tables.pools(pools, shown)]
     where = "" if all_of_them else f" in namespace {access.namespace}"
-    lines += ["", f"Topics{where}: {len(topics) - len(waiting)} of {len(topics)} as declared"]
+    lines += ["", f"Topics{where}: {len(topics) - len(waiting):,} of {len(topics):,} as declared"]
     if waiting:
         lines += tables.topics(waiting, shown)
     printing.emit("\n".join(lines))

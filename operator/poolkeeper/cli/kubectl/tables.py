@@ -71,7 +71,7 @@ def runs(bodies: Sequence[Json], ink: Ink) -> list[str]:
             str(run.get("approvedBy", "")),
             str(run.get("executor", "")),
             _text(run.get("stages")),
-            f"{run.get('movesDone', 0):,} of {run.get('moves', 0):,}",
+            _of(run.get("movesDone", 0), run.get("moves", 0)),
             size(run.get("bytes", 0)),
         )
         for run in bodies
@@ -82,7 +82,7 @@ def runs(bodies: Sequence[Json], ink: Ink) -> list[str]:
 def _cluster(body: Json) -> tuple[str, ...]:
     status = status_of(body)
     plan = status.get("plan") or {}
-    moves = "" if "moves" not in plan else f"{plan.get('movesDone', 0)}/{plan['moves']}"
+    moves = "" if "moves" not in plan else _of(plan.get("movesDone", 0), plan["moves"])
     return (
         body["metadata"]["name"],
         (body.get("spec") or {}).get("mode", ""),
@@ -105,4 +105,10 @@ def _brokers(status: Json) -> str:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
     return "" if value is None else str(value)
+
+
+def _of(done: int, total: int) -> str:
+    return f"{done:,} of {total:,}"

@@ -22,3 +22,9 @@ def test_a_pool_tells_how_many_of_its_brokers_are_live():
         "status": {"brokers": 3, "brokersUp": "2/3", "topics": 7},
     }
     assert tables.pools([pool], PLAIN)[1].split() == ["fast", "main", "Unknown", "2/3", "7"]
+
+
+def test_large_numbers_of_a_cluster_are_written_as_those_of_a_run():
+    plan = {"hash": "sha256:" + "ab" * 32, "moves": 1234567, "movesDone": 1000}
+    body = {"metadata": {"name": "main"}, "spec": {}, "status": {"plan": plan}}
+    assert tables.clusters([body], PLAIN)[1].endswith("  1,000 of 1,234,567")

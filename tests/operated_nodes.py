@@ -71,6 +71,14 @@ class KafkaNodes:
         """Whether there is such a node."""
         return self._client.exists(path) is not None
 
+    def throttled(self) -> list[str]:
+        """The nodes with throttles in force."""
+        kinds = ("topics", "brokers")
+        paths = [
+            f"/config/{k}/{n}" for k in kinds for n in self._client.get_children(f"/config/{k}")
+        ]
+        return [path for path in paths if "throttled" in str(self.node(path).get("config"))]
+
     @property
     def request(self) -> Body:
         """The reassignment in flight; empty if there is none."""

@@ -72,6 +72,13 @@ class Fleet:
         """Ask for its deletion."""
         self.scenes[0].delete("rebalance", self.name)
 
+    def write_status(self, status: Body) -> None:
+        """Have the API server know this status instead, as if later ones had been lost."""
+        scene = self.scenes[0]
+        path = scene.path("rebalance", self.name)
+        body = {**scene.get("rebalance", self.name), "status": status}
+        scene.plane.request("PUT", f"{path}/status", body)
+
     # What is said
 
     def says(self, reason: str, about: str = "", timeout_s: float = SAYS_S) -> str:

@@ -233,6 +233,36 @@ def test_a_killed_operator_goes_on_where_it_was(fleet):
     assert [told.count(reason) for reason in ("Planning", "Succeeded")] == [1, 1]
 
 
+def test_deleted_while_its_operator_is_dead_it_stays_until_its_runs_have_ended(fleet):
+    fleet.declare(execution={"maxMoves": 2, "throttle": {"mode": "Fixed", "rate": "1Mi"}})
+    for scene in fleet.scenes:
+        scene.make_heavy("orders")
+    fleet.begin()
+    fleet.says("WaitingForApproval")
+    late = fleet.status()
+    fleet.approve()
+    for scene in fleet.scenes:
+        scene.wait(lambda scene=scene: scene.request, "a stage is in flight")
+    assert all(scene.throttled() for scene in fleet.scenes)
+    killed = [scene.holder() for scene in fleet.scenes]
+    operator = fleet.scenes[0].operator
+    operator.kill()
+    fleet.write_status(late)  # a second before, that was all that the API server knew
+    fleet.delete()
+    operator.start()
+    said = "its runs end after their stages in flight: first, second"
+    assert fleet.text(fleet.says("Deleting")) == said
+    for scene in fleet.scenes:
+        scene.wait(lambda scene=scene: scene.holder() not in ({}, *killed), "its run is taken over")
+    assert fleet.text(fleet.says("Deleting")) == said
+    for scene in fleet.scenes:
+        scene.make_light("orders")
+    fleet.scenes[0].gone("rebalance", fleet.name)
+    assert [scene.exists("/poolkeeper/run") for scene in fleet.scenes] == [False, False]
+    assert [scene.throttled() for scene in fleet.scenes] == [[], []]
+    assert fleet.requested() == [[0, 1], [0, 1]]
+
+
 @pytest.mark.parametrize(
     ("spec", "reason", "message"),
     [

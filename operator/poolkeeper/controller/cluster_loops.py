@@ -139,8 +139,8 @@ class ClusterLoops:
         self.external_plans = None
 
     def names(self) -> Collection[str]:
-        """Return the clusters that have a loop."""
-        return frozenset(self._loops)
+        """Return the clusters that have a loop, or one that ends and may still write."""
+        return frozenset((*self._loops, *(each.name for each in list(self._ending))))
 
     def settling(self) -> Collection[str]:
         """Return the clusters whose declared state has not settled."""

@@ -35,6 +35,7 @@ from poolkeeper.rebalances import external_plans as rebalances_offers
 from poolkeeper.rebalances import lifecycle
 from poolkeeper.rebalances.lifecycle import KnownCluster
 from poolkeeper.rebalances.metrics import RebalanceMetrics, metrics_of
+from poolkeeper.rebalances.offered_plans import OfferedPlans
 from poolkeeper.rebalances.planning.engines import PlanningEngine
 from poolkeeper.rebalances.planning.planning_task import PlanningTask
 from poolkeeper.rebalances.rate_shares import ClusterRate, limits_of
@@ -65,12 +66,14 @@ class _RebalanceEntry:
 
     `reported_version`: its generation, deletion and finalizer when its status was last reported.
     `reason` is the reason reported then. `rates`: what is known of the rates of its clusters.
+    `offered`: which clusters may know its plans.
     `other_format`: why its plans are left to another release; empty where they are not.
     """
 
     uid: str
     state: RebalanceState
     planning: PlanningTask
+    offered: OfferedPlans
     record: Record | None = None
     reported_version: tuple[int, bool, bool] | None = None
     reason: str = ""
@@ -163,7 +166,10 @@ class RebalanceController:
         if entry is None:
             rebalance_state = _state_to_begin_with(resource)
             entry = _RebalanceEntry(
-                resource.uid, rebalance_state, PlanningTask(resource.name, self.engines)
+                resource.uid,
+                rebalance_state,
+                PlanningTask(resource.name, self.engines),
+                _offered_before(resource, rebalance_state),
             )
             self._entries[resource.uid] = entry
         return entry
@@ -202,6 +208,7 @@ class RebalanceController:
                 )
             except PoolkeeperError as failed:
                 condition = ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", str(failed))
+        entry.offered.clusters.update(external_plans)
         rebalance_of.update(dict.fromkeys(external_plans, resource.name))
         guard = (
             bool(external_plans)
@@ -353,23 +360,16 @@ class RebalanceController:
         until then.
         """
         entry.planning.end()
-        external_plans = {}
-        if entry.state.step is RebalanceStep.EXECUTING:
-            loops, outcome = self.cluster_loops.names(), self.cluster_loops.outcome
-            running = [
-                part
-                for part in entry.state.parts
-                if rebalances_offers.may_run(
-                    part, outcome(part.cluster), has_loop=part.cluster in loops
-                )
-            ]
-            names = [part.cluster for part in running]
-            limits = () if spec is None else limits_of(spec.budget, names, self.now_ms())
-            kept = rebalances_offers.kept_rates(running, limits, entry.rates)
-            external_plans = {
-                part.cluster: rebalances_offers.withdrawn_plan(part, kept[part.cluster])
-                for part in running
-            }
+        running = entry.offered.still_running(
+            entry.state.parts, self.cluster_loops.outcome, self.cluster_loops.names()
+        )
+        names = [part.cluster for part in running]
+        limits = () if spec is None else limits_of(spec.budget, names, self.now_ms())
+        kept = rebalances_offers.kept_rates(running, limits, entry.rates)
+        external_plans = {
+            part.cluster: rebalances_offers.withdrawn_plan(part, kept[part.cluster])
+            for part in running
+        }
         left = ", ".join(sorted(external_plans)) or "none is left"
         message = f"its runs end after their stages in flight: {left}"
         return external_plans, ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
@@ -383,3 +383,9 @@ def _state_to_begin_with(resource: CustomResource) -> RebalanceState:
         if not resource.deleting:
             raise
         return RebalanceState()  # nothing is offered any more, so that runs end and it can go
+
+
+def _offered_before(resource: CustomResource, rebalance_state: RebalanceState) -> OfferedPlans:
+    """What another process may have offered; the status may be from before that."""
+    parts = rebalance_state.parts if resource.has_finalizer else ()
+    return OfferedPlans({part.cluster for part in parts if part.hash})

@@ -1,10 +1,10 @@
-"""Which plans a Rebalance offers to clusters' loops, and what remains when it is deleted."""
+"""Which plans a Rebalance offers to clusters' loops."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome
+from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.rebalances import ClusterRebalance, RebalanceSpec, RebalanceState
@@ -146,23 +146,3 @@ def wait_before_stage(spec: RebalanceSpec, now_ms: int) -> Wait | None:
         return None
     opening = windows.next_opening(opened, now)
     return Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until=opening)
-
-
-def may_run(part: ClusterRebalance, outcome: Outcome | None, *, has_loop: bool) -> bool:
-    """Whether a run of the plan is recorded in the cluster or may be, by its loop's last report.
-
-    `has_loop`: whether the cluster has a loop at all; without one no run would ever end. A pass
-    that failed, or lost its first write, tells nothing of what is recorded, as where the cluster is
-    out of reach, or a process that was killed still holds it.
-    """
-    if part.state.is_final:
-        return False
-    if outcome is None:
-        return has_loop and part.has_begun
-    if outcome.progress is not None:
-        return outcome.progress.plan == part.hash
-    status = outcome.external
-    if status is not None and status.plan == part.hash:
-        return status.state is not ExternalPlanState.DONE
-    tells_nothing = outcome.error is not None or outcome.last_observation is None
-    return part.has_begun and (outcome.recorded or (tells_nothing and has_loop))

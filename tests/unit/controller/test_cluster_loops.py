@@ -131,6 +131,8 @@ def test_a_loop_whose_cluster_vanishes_in_mid_run_ends_the_run_first(
     ]
     found._report(AT_REST)
     declared(loops)
+    found.thread.join(10)
+    declared(loops)
     assert loops.names() == set()
 
 
@@ -144,7 +146,10 @@ def test_a_loop_whose_cluster_comes_back_goes_on(loops: ClusterLoops) -> None:
 
 
 def test_a_loop_at_rest_ends_with_its_cluster(loops: ClusterLoops) -> None:
-    loops._loops["main"]._report(AT_REST)
+    found = loops._loops["main"]
+    found._report(AT_REST)
+    declared(loops)
+    found.thread.join(10)
     declared(loops)
     assert loops.names() == set()
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import HolderActive, Unavailable
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.execution.outcomes import (
     ExternalPlanState,
@@ -91,16 +91,41 @@ def test_deleted_it_stays_until_what_runs_has_ended(ground, outcome, left):
     ground.loops.outcomes["a"] = RUNNING
     ground.look()
     ground.put("Rebalance", "r", {}, deleting=True, guarded=True)
-    ground.loops.outcomes["a"] = outcome
+    ground.look()
+    ground.loops.outcomes = {"a": replace(outcome), "b": replace(SEEN_NOTHING)}
     assert ground.look() == "Deleting"
     assert ground.loops.offers == left
     assert ground.said.guarded.get("r", True) is bool(left)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("late", ["Executing", "WaitingForApproval"])
+def test_deleted_before_its_status_told_of_its_runs_it_stays_until_all_loops_have_reported(
+    ground, late, restarted
+):
+    ground.executing()
+    if restarted:
+        ground.said.statuses["r"] = {**ground.said.statuses["r"], "step": late}
+        ground.loops.outcomes = dict.fromkeys("ab", HELD)
+        ground.restart()
+    ground.put("Rebalance", "r", {}, deleting=True, guarded=True)
+    assert ground.look() == "Deleting"
+    assert ground.loops.offers.keys() == {"a", "b"}
+    assert {offer.withdrawn for offer in ground.loops.offers.values()} == {True}
+    ground.loops.outcomes = {"a": RUNNING, "b": replace(SEEN_NOTHING)}
+    ground.look()
+    assert ground.loops.offers.keys() == {"a"}
+    assert ground.said.guarded.get("r", True)
+    ground.loops.outcomes["a"] = errand(ExternalPlanState.DONE, "withdrawn")
+    ground.look()
+    assert (ground.loops.offers, ground.said.guarded["r"]) == ({}, False)
 
 
 def stage_of(rate):
     return replace(RUNNING, progress=replace(RUNNING.progress, throttle_highest_bytes_per_s=rate))
 
 
+HELD = Outcome(State.WAITING, error=HolderActive("the executor before"))
 UNREACHABLE = Outcome(State.WAITING, error=Unavailable("no answer from zk"))
 
 

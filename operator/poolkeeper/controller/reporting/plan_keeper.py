@@ -2,10 +2,13 @@
 
 A plan is rendered and written when it is another one, by a thread of its own: at once, and then
 every `EVERY_S`, as each of thousands of Topics that arrive makes another plan of them all. What
-cannot be written is tried again with the next report.
+cannot be written is tried again with the next report. Whether it is still there, as it was written,
+is looked at every `CHECK_S`, with a report: somebody may have deleted or edited it.
 """
 
+import time
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from threading import Lock
 
 from poolkeeper.controller.reporting.background_writer import BackgroundWriter
@@ -20,6 +23,8 @@ from poolkeeper.planning.proposals import plan_json
 
 EVERY_S = 3.0
 """How often the plan of one cluster is written at the most."""
+CHECK_S = 60.0
+"""How often it is looked for at the most."""
 
 PlanText = Callable[[Plan, Desired, LastObservation], str]
 """What a person reads of a plan, made from what it was made from."""
@@ -32,25 +37,47 @@ class _PlanToKeep:
     seen: LastObservation
 
 
+@frozen
+class _WantedPlan:
+    """The plan of one cluster that was put last, and when; `digest`: of its document, once there.
+
+    One that comes back while another is written is another one, and is written after that.
+    """
+
+    identity: tuple[object, ...]
+    at_s: float
+    digest: str = ""
+
+
 class PlanKeeper:
     """Writes the plans that are put; thread-safe. `namespace` is the operator's own."""
 
-    def __init__(self, api: DocumentApi, namespace: str, text_of: PlanText) -> None:
+    def __init__(
+        self,
+        api: DocumentApi,
+        namespace: str,
+        text_of: PlanText,
+        clock: Callable[[], float] = time.monotonic,
+        every_s: float = EVERY_S,
+    ) -> None:
         self.namespace = namespace
         self._api = api
         self._text_of = text_of
-        self._wanted: dict[str, tuple[object, ...]] = {}
+        self._clock = clock
+        self._wanted: dict[str, _WantedPlan] = {}
         self._lock = Lock()
         self._writer: BackgroundWriter[_PlanToKeep] = BackgroundWriter(
-            "plans", self._write, EVERY_S
+            "plans", self._write, every_s
         )
 
     def put(self, cluster: Reference, plan: Plan, desired: Desired, seen: LastObservation) -> str:
         """Request that this plan is kept; return where: "namespace/name", without the number."""
-        identity = _identity(cluster, plan)
+        now_s = self._clock()
         with self._lock:
-            if self._wanted.get(cluster.name) != identity:
-                self._wanted[cluster.name] = identity
+            known = self._known(cluster, plan)
+            if known is None or now_s - known.at_s >= CHECK_S:
+                digest = "" if known is None else known.digest
+                self._wanted[cluster.name] = _WantedPlan(_identity(cluster, plan), now_s, digest)
                 self._writer.put(cluster, _PlanToKeep(plan, desired, seen))
         return f"{self.namespace}/{plan_documents.name_of(cluster.name)}"
 
@@ -69,20 +96,35 @@ class PlanKeeper:
         """Stop writing."""
         self._writer.close()
 
+    def _known(self, cluster: Reference, plan: Plan) -> _WantedPlan | None:
+        """Return what is known of this plan, if no other was put since; the lock is held."""
+        known = self._wanted.get(cluster.name)
+        return known if known is not None and known.identity == _identity(cluster, plan) else None
+
     def _write(self, cluster: Reference, wanted: _PlanToKeep) -> None:
         plan = wanted.plan
-        try:
-            text = self._text_of(plan, wanted.desired, wanted.seen)
-            document = PlanDocument(cluster.name, plan.hash, text, plan_json.to_json(plan))
-            plan_documents.write(self._api, self.namespace, cluster, document)
-        except Exception:
-            self._want_again(cluster, plan)
-            raise
-
-    def _want_again(self, cluster: Reference, plan: Plan) -> None:
-        """Let the next report put a plan that could not be written, if no other was put since."""
         with self._lock:
-            if self._wanted.get(cluster.name) == _identity(cluster, plan):
+            known = self._known(cluster, plan)
+        digest = "" if known is None else known.digest
+        try:
+            if not digest or not plan_documents.is_there(
+                self._api, self.namespace, cluster, digest
+            ):
+                text = self._text_of(plan, wanted.desired, wanted.seen)
+                document = PlanDocument(cluster.name, plan.hash, text, plan_json.to_json(plan))
+                digest = plan_documents.write(self._api, self.namespace, cluster, document)
+        except Exception:
+            self._note(cluster, plan, None)  # the next report puts it again
+            raise
+        self._note(cluster, plan, digest)
+
+    def _note(self, cluster: Reference, plan: Plan, digest: str | None) -> None:
+        """Note the document of a plan, None if it could not be written."""
+        with self._lock:
+            known = self._known(cluster, plan)
+            if known is not None and digest is not None:
+                self._wanted[cluster.name] = replace(known, digest=digest)
+            elif known is not None:
                 del self._wanted[cluster.name]
 
 

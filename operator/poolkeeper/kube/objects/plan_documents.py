@@ -85,21 +85,38 @@ def unpack(packed: bytes) -> PlanDocument:
         raise Refused(f"the ConfigMaps hold no plan that can be read: {broken!r}") from broken
 
 
-def write(api: DocumentApi, namespace: str, cluster: Reference, document: PlanDocument) -> bool:
-    """Write the document, unless it is there; false if it was. Removes what an earlier one left."""
+def write(api: DocumentApi, namespace: str, cluster: Reference, document: PlanDocument) -> str:
+    """Write the document, unless it is there; return its digest. Removes what an earlier one left.
+
+    What somebody else has edited, or the owner of which is gone, is written again.
+    """
     packed, name = pack(document), name_of(cluster.name)
     digest = hashlib.sha256(packed).hexdigest()
+    if is_there(api, namespace, cluster, digest):
+        return digest
     head = api.get(_path(namespace, f"{name}-0"))
     annotations = {} if head is None else head["metadata"].get("annotations") or {}
-    if annotations.get(configmap_blob.DIGEST) == digest:
-        return False
     chunks = [packed[at : at + CHUNK_BYTES] for at in range(0, len(packed), CHUNK_BYTES)]
     text = configmap_blob.Text(chunks, digest)
     configmap_blob.write(api, namespace, name, _owner(cluster), text, LABELS)
     before = annotations.get(configmap_blob.CHUNKS, "0")
     for number in range(len(chunks), min(int(before) if before.isdigit() else 0, CHUNKS_MAX)):
         api.delete(_path(namespace, f"{name}-{number}"))
-    return True
+    return digest
+
+
+def is_there(api: ConfigMapApi, namespace: str, cluster: Reference, digest: str) -> bool:
+    """Whether the document with that digest is there, whole, and belongs to the KafkaCluster."""
+    name = name_of(cluster.name)
+    try:
+        text = configmap_blob.read(api, namespace, name)
+    except Refused:
+        return False
+    if text is None or hashlib.sha256(b"".join(text.chunks)).hexdigest() != digest:
+        return False
+    head = api.get(_path(namespace, f"{name}-0")) or {"metadata": {}}
+    owners = head["metadata"].get("ownerReferences") or ()
+    return text.digest == digest and cluster.uid in {owner["uid"] for owner in owners}
 
 
 def read(api: ConfigMapApi, namespace: str, cluster: str) -> PlanDocument | None:

@@ -1,4 +1,4 @@
-"""Which of several plans is kept: the one that was put last."""
+"""Which of several plans is kept: the one that was put last, also where somebody deletes it."""
 
 from collections.abc import Iterator
 from threading import Event
@@ -9,12 +9,14 @@ import pytest
 
 from conditions import until
 from poolkeeper.controller.reporting import plan_keeper
-from poolkeeper.controller.reporting.plan_keeper import PlanKeeper
+from poolkeeper.controller.reporting.plan_keeper import CHECK_S, PlanKeeper
 from poolkeeper.errors import Unavailable
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.plan_documents import PlanDocument
+from poolkeeper.model.plans import Plan
 
 MAIN = Reference("KafkaCluster", "", "main", "u")
+PATH = "/api/v1/namespaces/ops/configmaps/poolkeeper-plan-main-0"
 NOTHING = cast(Any, None)
 
 
@@ -32,12 +34,13 @@ class Documents:
         self.let = Event()
         self.let.set()
 
-    def write(self, api: object, namespace: str, cluster: Reference, found: PlanDocument) -> None:
+    def write(self, api: object, namespace: str, cluster: Reference, found: PlanDocument) -> str:
         self.begun.append(found.hash)
         assert self.let.wait(10)
         if self.failures:
             raise self.failures.pop()
         self.written.append(found.hash)
+        return found.hash
 
 
 @pytest.fixture
@@ -45,13 +48,12 @@ def documents(monkeypatch: pytest.MonkeyPatch) -> Documents:
     found = Documents()
     monkeypatch.setattr(plan_keeper.plan_documents, "write", found.write)
     monkeypatch.setattr(plan_keeper.plan_json, "to_json", lambda plan: {})
-    monkeypatch.setattr(plan_keeper, "EVERY_S", 0.0)
     return found
 
 
 @pytest.fixture
 def keeper(documents: Documents) -> Iterator[PlanKeeper]:
-    found = PlanKeeper(NOTHING, "ns", lambda plan, desired, seen: plan.hash)
+    found = PlanKeeper(NOTHING, "ns", lambda plan, desired, seen: plan.hash, every_s=0.0)
     yield found
     found.close()
 
@@ -84,3 +86,53 @@ def test_a_plan_that_could_not_be_written_is_put_again_and_one_that_was_is_not(
     until(lambda: documents.written == ["a"], "it is kept")
     put(keeper, "a", "a", "b")
     until(lambda: documents.written == ["a", "b"], "only another one is written")
+
+
+class FakeApi:
+    """Holds objects by path, and counts how often it is asked for one."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Any] = {}
+        self.looks = 0
+
+    def get(self, path: str) -> Any:
+        self.looks += 1
+        return self.objects.get(path)
+
+    def apply(self, path: str, body: dict[str, Any], manager: str) -> dict[str, Any]:
+        self.objects[path] = body
+        return body
+
+    def delete(self, path: str) -> bool:
+        return self.objects.pop(path, None) is not None
+
+
+def test_a_plan_that_somebody_deleted_is_written_again_within_a_minute_and_rendered_no_more() -> (
+    None
+):
+    api, rendered, now_s = FakeApi(), list[str](), 0.0
+
+    def text_of(plan: Plan, desired: object, seen: object) -> str:
+        rendered.append(plan.hash)
+        return "the plan"
+
+    keeper = PlanKeeper(cast(Any, api), "ops", text_of, clock=lambda: now_s, every_s=0.0)
+
+    def put_again() -> int:
+        """The number of looks before it."""
+        looks = api.looks
+        keeper.put(MAIN, Plan("main", "sha256:ab", "f"), NOTHING, NOTHING)
+        return looks
+
+    put_again()
+    until(lambda: keeper._wanted["main"].digest, "it is written")
+    now_s = CHECK_S
+    looks = put_again()
+    until(lambda: api.looks > looks, "it is looked for")
+    put_again()
+    del api.objects[PATH]
+    now_s = 2 * CHECK_S
+    put_again()
+    until(lambda: PATH in api.objects, "it is written again")
+    assert len(rendered) == 2
+    keeper.close()

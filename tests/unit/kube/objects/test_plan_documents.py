@@ -48,10 +48,46 @@ def names(api):
 
 def test_a_plan_is_read_as_it_was_written_and_the_same_is_not_written_again():
     api = FakeApi()
-    assert plan_documents.write(api, "ops", MAIN, document())
-    assert not plan_documents.write(api, "ops", MAIN, document())
+    plan_documents.write(api, "ops", MAIN, document())
+    written = dict(api.objects)
+    plan_documents.write(api, "ops", MAIN, document())
+    assert all(api.objects[path] is body for path, body in written.items())
     assert names(api) == ["poolkeeper-plan-main-0"]
     assert plan_documents.read(api, "ops", "main") == document()
+
+
+@pytest.mark.parametrize("number", [0, 2])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda objects, path: objects.pop(path), id="deleted"),
+        pytest.param(lambda objects, path: edit(objects[path], "Zm9v"), id="edited"),
+        pytest.param(lambda objects, path: edit(objects[path], "no base64"), id="no-base64"),
+    ],
+)
+def test_what_somebody_deleted_or_edited_is_written_again(number, damage):
+    api, large = FakeApi(), document(40 << 10)
+    digest = plan_documents.write(api, "ops", MAIN, large)
+    assert plan_documents.is_there(api, "ops", MAIN, digest)
+    damage(api.objects, f"/api/v1/namespaces/ops/configmaps/poolkeeper-plan-main-{number}")
+    assert not plan_documents.is_there(api, "ops", MAIN, digest)
+    assert plan_documents.write(api, "ops", MAIN, large) == digest
+    assert plan_documents.read(api, "ops", "main") == large
+
+
+def test_the_plan_of_a_cluster_that_was_created_again_belongs_to_that():
+    api = FakeApi()
+    plan_documents.write(api, "ops", MAIN, document())
+    again = Reference("KafkaCluster", "", "main", "uid-2")
+    assert plan_documents.is_there(
+        api, "ops", again, plan_documents.write(api, "ops", again, document())
+    )
+    (kept,) = api.objects.values()
+    assert [owner["uid"] for owner in kept["metadata"]["ownerReferences"]] == ["uid-2"]
+
+
+def edit(body, chunk):
+    body["binaryData"] = dict.fromkeys(body["binaryData"], chunk)
 
 
 def test_chunks_are_small_and_those_that_are_left_over_go():

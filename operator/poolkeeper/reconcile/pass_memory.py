@@ -130,7 +130,7 @@ class PassMemory:
 
     documents: dict[str, RunDocument] = field(default_factory=dict)
     elections: set[TopicPartition] = field(default_factory=set)
-    """Partitions whose election has been requested; it is not requested again."""
+    """Partitions whose election was requested and is still due; it is not requested again."""
     bytes_done: dict[int, int] = field(default_factory=dict)
     arrived: set[int] = field(default_factory=set)
     given_up: set[int] = field(default_factory=set)

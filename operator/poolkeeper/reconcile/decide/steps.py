@@ -106,6 +106,13 @@ def decide(
     return WriteSteps(tuple(due), tuple(waits))
 
 
+def due_elections(plan: Plan, cluster: Cluster) -> frozenset[TopicPartition]:
+    """Return the partitions whose preferred leaders the plan elects and that another leads."""
+    elections = [step for step in plan.steps if isinstance(step, ElectLeaders)]
+    wanted = (partition for step in elections for partition in step.partitions)
+    return frozenset(step_progress.due_elections(wanted, cluster))
+
+
 def is_election_ignored(since_ms: int | None, now_ms: int) -> bool:
     """Whether the controller never gets a request for elections done; `since_ms`: seen since then.
 

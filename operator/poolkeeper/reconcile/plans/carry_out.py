@@ -146,6 +146,7 @@ def _do_late(context: PassContext, due: DuePlan, cluster: Cluster, early: Result
         return stray_logs.endangered_by_step(step, cluster, desired)
 
     memory.note_electing(electing=cluster.electing, now_ms=context.now_ms())
+    memory.elections &= steps.due_elections(plan, cluster)
     late = steps.decide(
         steps.late_steps(plan),
         cluster,

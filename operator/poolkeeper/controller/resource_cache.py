@@ -78,7 +78,7 @@ class ResourceCache:
         with self._lock:
             for name in listed.keys() | known.keys():
                 before, now = known.get(name), listed.get(name)
-                if now == before or self._namespaces.get(name) != before:
+                if now == before or self._namespaces.get(name) is not before:
                     continue
                 changed = True
                 if now is None:

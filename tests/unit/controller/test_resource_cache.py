@@ -136,3 +136,19 @@ def test_a_topic_is_parsed_again_only_if_its_spec_is_another_one() -> None:
     declared.compare("Topic", [body()], {})
     assert spec_after(body()) is first
     assert spec_after(body(partitions=7)).partitions == 7, "whatever its generation"
+
+
+def test_a_namespace_whose_deletion_was_missed_goes_with_a_list(declared: ResourceCache) -> None:
+    before = declared.contents()[1]
+    declared.compare_namespaces({"new": {"team": "b"}}, before)
+    assert declared.contents()[1] == {"new": {"team": "b"}}
+    assert declared.changed.is_set()
+
+
+def test_a_namespace_that_came_after_a_list_was_requested_stays(declared: ResourceCache) -> None:
+    before = declared.contents()[1]
+    declared.put_namespace("new", {})
+    declared.drop_namespace("shop")
+    declared.put_namespace("shop", {"team": "a"})
+    declared.compare_namespaces({}, before)
+    assert declared.contents()[1] == {"new": {}, "shop": {"team": "a"}}

@@ -176,6 +176,8 @@ class RebalanceController:
 
     def _forget_all(self) -> None:
         """Forget everything, because another instance leads now."""
+        for entry in self._entries.values():
+            entry.planning.hand_over()
         self._entries.clear()
         self.metrics.set_rebalances({})
         self.reporter.retain(())

@@ -94,9 +94,13 @@ class Loops:
 
 
 class Planner:
-    """Answers at once: the same plan for every cluster."""
+    """Answers at once: the same plan for every cluster; `kept` are the Rebalances it works for."""
+
+    def __init__(self):
+        self.kept = set()
 
     def request_plans(self, name, question):
+        self.kept.add(name)
         return assemble_response(
             question,
             (
@@ -112,7 +116,10 @@ class Planner:
         return ""
 
     def forget(self, name):
-        pass
+        self.kept.discard(name)
+
+    def hand_over(self, name):
+        self.kept.discard(name)
 
 
 class Said:
@@ -129,6 +136,9 @@ class Said:
 
     def forget(self, reference):
         self.statuses.pop(reference.name, None)
+
+    def forget_object(self, reference):
+        self.guarded.pop(reference.name, None)
 
     def record(self, reference, reason, note, *, warning):
         self.events.append((reference.name, reason))
@@ -164,11 +174,11 @@ class Ground:
         for name, status in self.said.statuses.items():
             self.bodies[name] = {**self.bodies[name], "status": status}
             self.declared.put(self.bodies[name])
-        self.registry = CollectorRegistry()
+        self.registry, self.planner = CollectorRegistry(), Planner()
         self.operator = RebalanceController(
             cache=self.declared,
             cluster_loops=self.loops,
-            engines={LOCAL: Planner()},
+            engines={LOCAL: self.planner},
             records=RecordStore(self.server, "ours", TextStore(self.server, "ours")),
             reporter=RebalanceReporter(self.said, self.said, self.said),
             metrics=Metrics(self.registry),

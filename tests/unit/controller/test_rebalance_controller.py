@@ -92,6 +92,15 @@ def test_metrics_tell_from_planning_to_the_end(ground):
     assert ground.metric("rebalances", reason="Failed") == 0
 
 
+def test_what_is_being_planned_is_dropped_with_the_lease(ground):
+    ground.planner.request_plans = lambda name, _: ground.planner.kept.add(name)
+    assert ground.look() == "Planning"
+    assert ground.planner.kept == {"r"}
+    ground.role = LeaderRole.STANDBY
+    ground.look()
+    assert ground.planner.kept == set()
+
+
 def test_a_new_leader_does_not_count_again(ground):
     ground.executing()
     ground.loops.outcomes["b"] = errand(ExternalPlanState.DONE)

@@ -35,6 +35,9 @@ class PlanningEngine(Protocol):
     def forget(self, name: str) -> None:
         """Drop the planning under way and the response kept under that name."""
 
+    def hand_over(self, name: str) -> None:
+        """Drop what this process keeps under that name; the next leader goes on with the rest."""
+
 
 @frozen
 class ChosenEngine:

@@ -97,6 +97,10 @@ class LocalEngine:
         if planning is not None:
             planning.dropped.set()
 
+    def hand_over(self, name: str) -> None:
+        """Drop the planning under way: the next leader plans anew."""
+        self.forget(name)
+
     def _plan_all(self, planning: _Planning, request: RebalanceRequest) -> None:
         try:
             parts = _side_by_side(

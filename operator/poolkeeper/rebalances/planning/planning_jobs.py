@@ -110,6 +110,10 @@ class JobEngine:
         except (Unavailable, Stale) as failed:
             logger.info("Jobs of rebalance %s are left: %s", name, failed)
 
+    def hand_over(self, name: str) -> None:
+        """Drop the request: the next leader continues with its Job."""
+        self._requests.pop(name, None)
+
     def _delete_jobs(self, name: str, keep: str) -> None:
         for job in jobs.names(self.api, self.namespace, f"{REBALANCE}={label(name)}"):
             if job != keep:

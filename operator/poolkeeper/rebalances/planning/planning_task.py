@@ -106,6 +106,11 @@ class PlanningTask:
         self._request = None
         self._failure = None
 
+    def hand_over(self) -> None:
+        """Drop what this process keeps of the planning, because another instance leads now."""
+        for engine in self._engines.values():
+            engine.hand_over(self._name)
+
     def _ask(
         self, spec: RebalanceSpec, rebalance_state: RebalanceState, scope: RebalanceScope
     ) -> PlanningResult:

@@ -181,3 +181,11 @@ def test_the_process_ends_whatever_is_being_planned():
         timeout=60,
     )
     assert ended.stdout == b"ends\n"
+
+
+def test_nothing_is_kept_of_what_was_handed_over():
+    engine = LocalEngine(Counted(), make_plan)
+    answered(engine, RebalanceRequest((asked("a"),), 7))
+    assert set(engine._plannings) == {"r"}
+    engine.hand_over("r")
+    assert not engine._plannings

@@ -5,6 +5,7 @@ libraries need TLS material as files: it goes into a private folder, one per clu
 """
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -92,6 +93,10 @@ class ClusterConnector:
             self._broker_credentials(spec),
             None if spec.brokers is None else self._tls(_BROKERS, spec.brokers.tls),
         )
+
+    def remove_files(self) -> None:
+        """Remove the TLS files that were written for this cluster."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _session(self, spec: KafkaClusterSpec) -> Session:
         tls = self._tls(_ZOOKEEPER, spec.zookeeper.tls)

@@ -235,6 +235,7 @@ class ClusterLoops:
             if not cluster_loop.thread.is_alive():
                 self._ending.remove(cluster_loop)
                 self.health.forget(f"loop of {cluster_loop.name}")
+                self.connector_of(cluster_loop.name).remove_files()
                 if cluster_loop.name not in self._loops:
                     self.metrics.forget(cluster_loop.name)
 

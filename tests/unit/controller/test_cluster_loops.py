@@ -1,12 +1,14 @@
 """What a loop works towards, by what is declared, and when it ends."""
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from builders import cluster_spec
+from poolkeeper.cluster_connections import ClusterConnector
 from poolkeeper.controller.cluster_loop import ClusterLoop
 from poolkeeper.controller.cluster_loops import ClusterLoops, desired_of
 from poolkeeper.controller.loops import loop
@@ -152,6 +154,28 @@ def test_a_loop_at_rest_ends_with_its_cluster(loops: ClusterLoops) -> None:
     found.thread.join(10)
     declared(loops)
     assert loops.names() == set()
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(lambda loops: declared(loops), id="with its cluster"),
+        pytest.param(lambda loops: loops._end_all(), id="with the Lease"),
+    ],
+)
+def test_the_keys_of_a_cluster_are_removed_when_its_loop_has_ended(
+    loops: ClusterLoops, tmp_path: Path, end: Callable[[ClusterLoops], None]
+) -> None:
+    loops.connector_of = lambda name: ClusterConnector(lambda _: {}, tmp_path / name, 1, 1)
+    for name in ("main", "other"):
+        (tmp_path / name / "zookeeper").mkdir(parents=True)
+        (tmp_path / name / "zookeeper" / "key.pem").write_text("")
+    thread = loops._loops["main"].thread
+    loops._loops["main"]._report(AT_REST)
+    end(loops)
+    thread.join(10)
+    loops._reap()
+    assert [each.name for each in tmp_path.iterdir()] == ["other"]
 
 
 Reported = tuple[int, set[str]]

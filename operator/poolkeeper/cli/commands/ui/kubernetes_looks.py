@@ -56,19 +56,21 @@ class KubernetesResources:
         if desired is None:
             raise Refused(f"KafkaCluster {name} is held: {assembly.hold or 'it is being deleted'}")
         spec = desired.cluster
-        connector = ClusterConnector(
-            lambda secret: secrets.read(self.api, self.namespace, secret),
-            self.folder / name,
-            timing.TIMEOUT_S,
-            timing.TIMEOUT_S,
-        )
         return Target(
             name=name,
             connect=spec.zookeeper.connect,
             bootstrap=spec.brokers.bootstrap_servers if spec.brokers else (),
-            client=connector.client_config(spec),
+            client=self._connector(name).client_config(spec),
             kafka_version=spec.kafka_version,
             desired=desired,
+        )
+
+    def _connector(self, name: str) -> ClusterConnector:
+        return ClusterConnector(
+            lambda secret: secrets.read(self.api, self.namespace, secret),
+            self.folder / name,
+            timing.TIMEOUT_S,
+            timing.TIMEOUT_S,
         )
 
     def _assemblies(self) -> Mapping[str, Assembly]:
@@ -83,7 +85,10 @@ class KubernetesResources:
                     body["metadata"]["name"]: body["metadata"].get("labels") or {}
                     for body in listing.namespaces(self.api)
                 }
+                before = self._found
                 self._found = assemble(objects, labels, own_namespace=self.namespace)
+                for gone in before.keys() - self._found.keys():
+                    self._connector(gone).remove_files()
                 self._listed_s = self.clock()
             return self._found
 

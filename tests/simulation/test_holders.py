@@ -55,6 +55,7 @@ def test_it_is_waited_for_until_zookeeper_ends_it(cluster: SimulatedCluster) -> 
         holder = fencing.read_holder(again)
         assert holder is not None
         assert holder.session == again.session_id
+        assert lost == set()
 
 
 def test_so_is_one_whose_answer_was_lost_as_it_took_the_journal(cluster: SimulatedCluster) -> None:

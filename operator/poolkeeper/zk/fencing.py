@@ -182,8 +182,8 @@ def hold(
     holder is waited for as well: a process that is stopped (SIGSTOP) is alive, and its session
     still ends. Creates the journal's nodes at the first use.
 
-    `lost`: the sessions that the caller lost in outages; one is added if the block ends by an
-    outage. Raises `Unavailable` if the holder is still one of these.
+    `lost`: the sessions that the caller lost in outages since it last held the journal; one is
+    added if the block ends by an outage. Raises `Unavailable` if the holder is still one of these.
     """
     holder = Holder(socket.gethostname(), os.getpid(), what, now_ms)
     lost = set() if lost is None else lost
@@ -192,6 +192,7 @@ def hold(
     except Unavailable:
         lost.add(session.session_id)  # the answer may be lost of a `holder` that was created
         raise
+    lost.clear()  # this `holder` could be created, and so theirs is gone
     try:
         yield version
     except Unavailable:

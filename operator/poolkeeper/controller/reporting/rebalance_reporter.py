@@ -89,7 +89,9 @@ class RebalanceReporter:
     def retain(self, uids: Collection[str]) -> None:
         """Forget all Rebalances but these."""
         for uid in set(self._reported) - set(uids):
-            self._writer.forget(self._reported.pop(uid).reference)
+            reference = self._reported.pop(uid).reference
+            self._writer.forget(reference)
+            self._finalizers.forget_object(reference)
         self._unreadable &= set(uids)
 
 

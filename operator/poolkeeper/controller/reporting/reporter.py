@@ -170,6 +170,7 @@ class Reporter:
             reference = Reference(key.kind, key.namespace, key.name, reported.uid)
             self._writer.forget(reference)
             self._finalizers.forget_object(reference)
+            self._requests.forget_object(reference)
 
     def drop_pending(self) -> None:
         """Drop all reports not yet written, because another instance leads now."""

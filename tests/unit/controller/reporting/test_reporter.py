@@ -23,6 +23,7 @@ from poolkeeper.model.execution.outcomes import (
     Outcome,
     State,
 )
+from poolkeeper.model.execution.person_requests import AnswerKind, RequestAnswer
 from poolkeeper.model.execution.runs import Ending
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, after_error
@@ -198,6 +199,23 @@ def test_who_lacks_a_finalizer_that_may_not_be_added_is_not_called_ready() -> No
         api.allowed = True
         ready = dict.fromkeys(expected, ("True", "InPlace"))
         until(lambda: room.report(main(objects), at_rest_now) == ready, "they have it now")
+
+
+def test_nothing_is_known_of_writes_for_what_is_gone() -> None:
+    room = Room(api=Guarded())
+    deletes = replace(
+        topic("orders", "fast", partitions=2, replicationFactor=1, deletionPolicy="Delete"), uid=""
+    )
+    declared = main((replace(AUTO, uid=""), replace(pool("fast", 4, 5), uid=""), deletes))
+    cluster = declared.cluster
+    assert cluster is not None
+    with room.reporter as reporter:
+        reporter.report(declared, at_rest(declared, SEEN))
+        reporter.answer(cluster, RequestAnswer("stop", AnswerKind.UNREADABLE, 1))
+        writers = (reporter._finalizers, reporter._requests)
+        until(lambda: all(each._forbidden for each in writers), "both were tried")
+        reporter.retain((), ())
+        assert not any(each._forbidden for each in writers)
 
 
 def test_a_long_outage_shows_on_everything(room: Room) -> None:

@@ -220,6 +220,8 @@ class RebalanceController:
         self.reporter.report(
             resource, RebalanceStatusInputs(entry.state, condition), declared, needs_finalizer=guard
         )
+        if entry.state.step.is_final:
+            entry.planning.forget()
         entry.reported_version, entry.reason = seen, condition.reason
         self._count(metrics_of(before, entry.state, self.now_ms()))
         return external_plans

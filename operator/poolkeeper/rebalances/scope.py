@@ -9,7 +9,7 @@ declared of clusters and pools. Topics that are created or deleted do not change
 plan of a large fleet would be outdated before anybody could read it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from poolkeeper.fleet.schedule.budget import Budget, RatedWindow
 from poolkeeper.fleet.storage import codecs
@@ -71,6 +71,11 @@ class Declarations:
             digest = identity.concern(desired, (), None, ())
             self._known[name] = (desired.cluster, desired.pools, digest)
         return digest
+
+    def retain(self, clusters: Collection[str]) -> None:
+        """Forget all clusters but these."""
+        for name in self._known.keys() - set(clusters):
+            del self._known[name]
 
 
 def scope_of(
@@ -154,4 +159,6 @@ def _digest(
         for text in (each.cluster, *each.pools, declarations.digest(each.desired))
     )
     held = (part.cluster for part in unplanned)
-    return codecs.digest(codecs.to_text(spec.budget), spec.engine.value, *named, "", *sorted(held))
+    found = codecs.digest(codecs.to_text(spec.budget), spec.engine.value, *named, "", *sorted(held))
+    declarations.retain([each.cluster for each in cluster_requests])
+    return found

@@ -92,6 +92,16 @@ def test_metrics_tell_from_planning_to_the_end(ground):
     assert ground.metric("rebalances", reason="Failed") == 0
 
 
+def test_nothing_but_its_state_is_kept_of_a_rebalance_that_has_ended(ground):
+    ground.executing()
+    (entry,) = ground.operator._entries.values()
+    for name in ("a", "b"):
+        ground.loops.outcomes[name] = errand(ExternalPlanState.DONE)
+    ground.look()
+    assert (entry.state.step.is_final, entry.record) == (True, None)
+    assert not entry.planning._declarations._known
+
+
 def test_what_is_being_planned_is_dropped_with_the_lease(ground):
     ground.planner.request_plans = lambda name, _: ground.planner.kept.add(name)
     assert ground.look() == "Planning"

@@ -14,7 +14,7 @@ from poolkeeper.model.rebalances import (
     Site,
 )
 from poolkeeper.model.specs import Window
-from poolkeeper.rebalances.scope import budget_of, scope_of
+from poolkeeper.rebalances.scope import Declarations, budget_of, scope_of
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import read_object
 from unit.resources.bodies import body, kafka_cluster, pool, topic
@@ -178,3 +178,10 @@ def test_the_question_has_the_budget_and_the_sites():
 def test_clusters_of_one_ensemble_are_told_and_not_asked():
     twins = (kafka_cluster("x"), kafka_cluster("y"), pool("p", 1, cluster="x"))
     assert scope(twins).cluster_requests == ()
+
+
+def test_the_digests_of_clusters_out_of_scope_are_forgotten():
+    declarations, spec = Declarations(), RebalanceSpec("r")
+    for fleet in (FLEET, [each for each in FLEET if not each.name.startswith("b")]):
+        found = scope_of(spec, assemble(fleet), declarations)
+        assert declarations._known.keys() == asked(found).keys()

@@ -106,6 +106,11 @@ class PlanningTask:
         self._request = None
         self._failure = None
 
+    def forget(self) -> None:
+        """Drop all that is kept, as the Rebalance has ended."""
+        self.end()
+        self._declarations.retain(())
+
     def hand_over(self) -> None:
         """Drop what this process keeps of the planning, because another instance leads now."""
         for engine in self._engines.values():

@@ -332,7 +332,7 @@ def test_what_is_wrong_in_manifests_keeps_nobody_from_seeing_or_ending_a_run(bar
     bare.settle()
     ran = run(command, "-f", bare.folder)
     assert (ran.code, bare.written()) == (0, ())
-    assert "`poolkeeper validate` says where" in ran.err
+    assert f"`poolkeeper validate -f {bare.folder}` says where" in ran.err
     assert run("apply", "-f", bare.folder, "--yes").code == 1
 
 

@@ -28,6 +28,17 @@ class ResourceCache:
     _objects: dict[ObjectKey, CustomResource] = field(default_factory=dict)
     _namespaces: dict[str, Labels] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
+    _revision: int = 0
+
+    @property
+    def revision(self) -> int:
+        """The latest revision of the API server's store that a resource was put with."""
+        return self._revision
+
+    def forget_revision(self) -> None:
+        """Forget the revision, because the store has gone back to an earlier one."""
+        with self._lock:
+            self._revision = 0
 
     def put(self, body: Mapping[str, Any]) -> None:
         """Add or replace a resource.
@@ -41,6 +52,7 @@ class ResourceCache:
         with self._lock:
             old = self._objects.get(key)
             self._objects[key] = new
+            self._revision = max(self._revision, _revision_of(body))
         if old is None or _declared_fields(old) != _declared_fields(new):
             self.changed.set()
 
@@ -141,6 +153,12 @@ class ResourceCache:
         """Return a copy of the cache: the resources, and the labels by namespace."""
         with self._lock:
             return tuple(self._objects.values()), dict(self._namespaces)
+
+
+def _revision_of(body: Mapping[str, Any]) -> int:
+    """Return the revision at which a resource was written; 0 if it is no number."""
+    version = str(body["metadata"].get("resourceVersion", ""))
+    return int(version) if version.isascii() and version.isdecimal() else 0
 
 
 def _declared_fields(resource: CustomResource) -> tuple[object, ...]:

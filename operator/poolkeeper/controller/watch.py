@@ -235,17 +235,19 @@ class ResourceWatch:
     def _restart_if_restored(self) -> None:
         """Start kopf anew if the store of the API server was restored from a backup.
 
-        A watch goes on from the revision that it has come to. It would tell nothing until the store
-        has come to that again.
+        A watch goes on from the revision that it has come to, which may be later than that of the
+        last list. It would tell nothing until the store has come to that again.
         """
-        before, self._revision = self._revision, self.source.revision()
-        if before is not None and self._revision is not None and self._revision < before:
+        before = max(self._revision or 0, self.cache.revision)
+        self._revision = self.source.revision()
+        if self._revision is not None and self._revision < before:
             logger.warning(
                 "the API server's data was restored from a backup (revision %d after %d):"
                 " everything is read again",
                 self._revision,
                 before,
             )
+            self.cache.forget_revision()
             self._kopf_stop.set()
 
     def _compare_all(self) -> None:

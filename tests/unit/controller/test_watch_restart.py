@@ -15,6 +15,7 @@ from manifests import topic
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.watch import KINDS, ResourceWatch
 from poolkeeper.model.names import GROUP, VERSION
+from poolkeeper.resources.kinds.custom_resource import key_of
 
 pytestmark = pytest.mark.long
 
@@ -167,7 +168,8 @@ def test_watches_that_go_on_while_kopf_ends_keep_nobody_waiting() -> None:
             watch.stop()
 
 
-def test_a_store_that_was_restored_is_read_again() -> None:
+@pytest.mark.parametrize("told_later", [False, True], ids=["listed", "told-by-the-watch"])
+def test_a_store_that_was_restored_is_read_again(told_later: bool) -> None:
     """A watch of a later revision than the store's is open, and tells nothing."""
     served, source = Served(), Nothing()
     with serving(served) as url:
@@ -185,7 +187,13 @@ def test_a_store_that_was_restored_is_read_again() -> None:
             watch._relisted.set()
             until(lambda: source.now > 101, "it has compared", 30)
             assert known() == []
-            source.now = 50
+            if told_later:
+                seen = topic("seen", "p", "shop")
+                seen["metadata"] |= {"uid": "u0", "resourceVersion": "500"}
+                watch.cache.put(seen)
+                watch.cache.drop(key_of(seen), "u0")
+            else:
+                source.now = 50
             watch._relisted.set()
             until(lambda: known() == ["restored"], "everything was listed again", 30)
         finally:

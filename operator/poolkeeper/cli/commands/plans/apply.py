@@ -207,8 +207,8 @@ def _choose_plan(
     by_operator = before.holder is not None and before.holder.what == OPERATOR
     if by_operator and operator_plan is not None and operator_plan.hash != plan.hash:
         raise StalePlan(
-            f"the active operator asks about another plan, {operator_plan.hash}: look at it with"
-            f" `poolkeeper show {operator_plan.hash}`, then approve that"
+            f"the active operator asks about another plan, {operator_plan.hash}:"
+            f" `poolkeeper show {operator_plan.hash}` shows it; approve that one"
         )
     return plan, False
 

@@ -83,11 +83,10 @@ class LoopConfig:
     `external_plan` returns the external plan for this cluster, if there is one. `pending` is the
     pending plan; it survives a change of executor or of mode. `lost_sessions`: those that ended in
     outages since the journal was held last; no other executor has them. `emit` takes what goes into
-    the audit trail.
-    `approvers_verified`: whether an admission policy makes sure of who approved. `request` is what
-    a person asks for at the moment, or empty; `answered` is called with what came of it.
-    `cluster_of_session` names the KafkaCluster of this process whose loop has that session, or is
-    empty.
+    the audit trail. `approvers_verified`: whether an admission policy makes sure of who approved.
+    `request` is what a person asks for at the moment, or empty; `answered` is called with what came
+    of it. `cluster_of_session` names the KafkaCluster of this process whose loop has that session,
+    or is empty.
     """
 
     connections: ClusterConnections

@@ -135,13 +135,19 @@ class Reporter:
         statuses_of = self._statuses(assembly, found, outcome, dependents)
         self._keep_plan(assembly, outcome, statuses_of)
         statuses_of = self._with_operators(assembly, outcome, statuses_of)
-        changes = finalizer_changes(found, is_run_possible(assembly, outcome))
+        needed = finalizer_changes(found, is_run_possible(assembly, outcome))
+        changes = {
+            key: wanted
+            for key, wanted in needed.items()
+            if key in assembly.objects and key not in edited
+        }
         self._tell_of_forbidden_finalizers(assembly, changes, statuses_of)
         self._report_decisions(assembly, outcome)
-        for key in statuses_of.keys() - edited:
-            self._report_status(assembly.objects[key], statuses_of[key])
-        for key in (changes.keys() & assembly.objects.keys()) - edited:
-            self._finalizers.put(_reference(assembly.objects[key]), changes[key])
+        for key, status in statuses_of.items():
+            if key not in edited:
+                self._report_status(assembly.objects[key], status)
+        for key, wanted in changes.items():
+            self._finalizers.put(_reference(assembly.objects[key]), wanted)
         self._count_ready(assembly, statuses_of)
 
     def report_without_loop(self, assemblies: Iterable[Assembly]) -> None:
@@ -240,8 +246,7 @@ class Reporter:
     ) -> None:
         """Say of what is as declared that it lacks the finalizer, if it may not be added."""
         now_ms = time.time_ns() // 1_000_000
-        for key in changes.keys() & assembly.objects.keys():
-            wanted = changes[key]
+        for key, wanted in changes.items():
             resource, status = assembly.objects[key], statuses_of.get(key)
             ready = condition_of(status, "Ready")
             if status is None or not wanted or ready.get("status") != "True":

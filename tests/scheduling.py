@@ -56,7 +56,7 @@ APART = (
     "tests/real/test_faults.py",
     "tests/simulation/test_campaign.py",
 )
-HOSTS = 2
+HOSTS = 3
 """How many workers have a control plane as long as there is something else to do."""
 MANY = 6
 """So many files that wait for one are worth another."""

@@ -7,6 +7,8 @@ from kazoo.security import make_digest_acl
 
 from conditions import SERVER_POLL_S, until
 
+pytestmark = pytest.mark.long
+
 PASSWORD = "looking-glass-8"
 
 

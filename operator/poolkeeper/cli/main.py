@@ -191,7 +191,7 @@ def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:
         printing.report(printing.problems_of(error), as_json=as_json)
         return error.exit_code
     finally:
-        hints.printed_for(hints.Address())
+        hints.printed_for(hints.AddressOptions())
     return code if isinstance(code, int) else 0
 
 

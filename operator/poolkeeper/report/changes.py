@@ -64,7 +64,7 @@ class PlannedMoves:
 
 
 @frozen
-class ReplicaCounts:
+class ReplicaChanges:
     """What moves do to replicas: each partition counts once, as the most that is done to it.
 
     `added`: replicas that come, in `gaining` partitions; `replaced`: those that leave these.
@@ -80,7 +80,7 @@ class ReplicaCounts:
     reordered: int
 
     @classmethod
-    def of(cls, changes: Iterable[tuple[int, int]]) -> "ReplicaCounts":
+    def of(cls, changes: Iterable[tuple[int, int]]) -> "ReplicaChanges":
         """Those of moves, each as how many replicas it adds and removes."""
         added = gaining = replaced = fewer = losing = reordered = 0
         for new, gone in changes:
@@ -234,7 +234,7 @@ class TopicChanges:
 
     def _move_words(self, rows: Ints) -> Iterator[str]:
         added, removed = self._moved.added[rows], self._moved.removed[rows]
-        found = ReplicaCounts.of(zip(added.tolist(), removed.tolist(), strict=True))
+        found = ReplicaChanges.of(zip(added.tolist(), removed.tolist(), strict=True))
         if found.gaining:
             verb = "move" if found.replaced else "are new"
             replicas = count(found.added, "replica")

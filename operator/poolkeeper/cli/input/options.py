@@ -14,7 +14,7 @@ import click
 
 from poolkeeper.cli import timing
 from poolkeeper.cli.output import hints, printing
-from poolkeeper.cli.output.hints import Address
+from poolkeeper.cli.output.hints import AddressOptions
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.frozen import frozen
 from poolkeeper.telemetry import audit
@@ -57,11 +57,11 @@ class ClusterSelection:
         return self.in_hints.words if self.folders else ()
 
     @property
-    def in_hints(self) -> Address:
+    def in_hints(self) -> AddressOptions:
         """The same as options of the commands that messages name."""
         brokers = ("--bootstrap", ",".join(self.bootstrap)) if self.bootstrap else ()
         file = self.client_config
-        return Address(
+        return AddressOptions(
             tuple(word for folder in self.folders for word in ("-f", str(folder))),
             ("--cluster", self.cluster) if self.cluster else (),
             () if self.zookeeper is None else ("--zookeeper", self.zookeeper, *brokers),

@@ -19,7 +19,7 @@ _ADDRESSES = ("-f", "--zookeeper", "--kubernetes")
 
 
 @frozen
-class Address:
+class AddressOptions:
     """The options of a command line that tell its cluster.
 
     `manifests`: those that name the folders; `cluster`: which of theirs; `direct`: those that
@@ -40,10 +40,10 @@ class Address:
 class _CommandLine:
     """The command line of this process: it has one, whichever thread prints."""
 
-    address = Address()
+    address = AddressOptions()
 
 
-def printed_for(address: Address) -> None:
+def printed_for(address: AddressOptions) -> None:
     """Complete the hints that are printed from now on with this address."""
     _CommandLine.address = address
 
@@ -54,7 +54,7 @@ def completed(text: str, cluster: str = "") -> str:
     if "`poolkeeper " not in text or not (address.manifests or address.direct):
         return text
     if cluster and address.manifests and not address.cluster:
-        address = Address(address.manifests, ("--cluster", cluster), (), address.connection)
+        address = AddressOptions(address.manifests, ("--cluster", cluster), (), address.connection)
 
     def line(found: re.Match[str]) -> str:
         command, rest = found.groups()
@@ -65,7 +65,7 @@ def completed(text: str, cluster: str = "") -> str:
     return _HINT.sub(line, text)
 
 
-def _options(command: str, address: Address) -> str:
+def _options(command: str, address: AddressOptions) -> str:
     if command == "validate":
         words = address.manifests
     elif command not in _ADDRESSED:

@@ -7,7 +7,7 @@ import pytest
 
 from poolkeeper.cli.input.options import ClusterSelection, address_of
 from poolkeeper.cli.output import hints, printing
-from poolkeeper.cli.output.hints import Address
+from poolkeeper.cli.output.hints import AddressOptions
 from poolkeeper.cli.output.runs import status_text
 from poolkeeper.cli.output.runs.status_values import Status
 from poolkeeper.model.execution.wait_reasons import WaitReason
@@ -21,7 +21,7 @@ DIRECT = ClusterSelection((), None, "zk:2181/k", ("b:9092", "c:9092")).in_hints
 @pytest.fixture(autouse=True)
 def _no_address_stays():
     yield
-    hints.printed_for(Address())
+    hints.printed_for(AddressOptions())
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def _no_address_stays():
             id="a-process-that-runs",
         ),
         pytest.param(FOLDER, "`poolkeeper fleet`", "`poolkeeper fleet`", id="of-no-cluster"),
-        pytest.param(Address(), "`poolkeeper stop`", "`poolkeeper stop`", id="no-address"),
+        pytest.param(AddressOptions(), "`poolkeeper stop`", "`poolkeeper stop`", id="no-address"),
     ],
 )
 def test_a_hint_has_the_options_of_the_command_that_prints_it(address, text, told):

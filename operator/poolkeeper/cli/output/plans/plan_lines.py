@@ -17,7 +17,7 @@ from poolkeeper.model.plans import (
     Step,
 )
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.report.changes import ReplicaCounts
+from poolkeeper.report.changes import ReplicaChanges
 from poolkeeper.text import count, more, partitions_times, size
 
 _LISTED_MAX = 4
@@ -164,7 +164,7 @@ def _shrinks(moves: Sequence[Move]) -> bool:
 def _amount(moves: Sequence[Move]) -> str:
     """The replicas that are added with their bytes, those removed, and what is only reordered."""
     ends = (({*path[0]}, {*path[-1]}) for _, _, _, path, *_ in moves)
-    found = ReplicaCounts.of((len(after - before), len(before - after)) for before, after in ends)
+    found = ReplicaChanges.of((len(after - before), len(before - after)) for before, after in ends)
     parts = []
     if found.gaining:
         noun = "replica" if found.replaced else "new replica"

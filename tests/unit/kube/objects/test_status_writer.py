@@ -1,88 +1,28 @@
 """The status writer against objects in memory; queue and conditions have tests of their own."""
 
 from collections import OrderedDict
-from datetime import UTC, datetime
-from threading import Event, Thread
+from threading import Thread
 
 import pytest
 
 from conditions import until
-from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable, UndeclaredField
+from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.status_writer import (
     PASSING_S,
     SHORT_WORK_S,
     VIEW_LAG_S,
-    StatusWriter,
 )
-
-NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
-MANY = 99
-MOMENT = "2026-01-31T12:00:00Z"
-TOPIC = Reference("Topic", "shop", "orders", "u1")
-OTHER = Reference("Topic", "shop", "other", "u2")
-CLUSTER = Reference("KafkaCluster", "", "main", "u3")
-
-
-class Objects:
-    """What the API server would have; each write meets the next of `failures` first."""
-
-    def __init__(self, *failures):
-        self.failures = list(failures)
-        self.status = {}
-        self.uids = {TOPIC.path: "u1", OTHER.path: "u2", CLUSTER.path: "u3"}
-        self.bodies = []
-        self.prunes = ()
-        self.gate = Event()
-        self.gate.set()
-
-    def get(self, path):
-        uid = self.uids.get(path)
-        return None if uid is None else {"metadata": {"uid": uid}}
-
-    def apply(self, path, body, manager):
-        assert manager == "poolkeeper"
-        assert self.gate.wait(10)
-        failure = self.failures.pop(0) if self.failures else None
-        if failure is not None:
-            raise failure
-        self.bodies.append(body)
-        name = path.removesuffix("/status")
-        self.status[name] = {
-            key: value for key, value in body["status"].items() if key not in self.prunes
-        }
-        return {"metadata": {"uid": self.uids[name]}, "status": self.status[name]}
-
-
-class Clock:
-    now_s = 0.0
-
-    def __call__(self):
-        return self.now_s
-
-
-@pytest.fixture
-def writing():
-    """Makes writers that end with the test."""
-    writers = []
-
-    def make(objects, clock=None, workers=2):
-        extra = {} if clock is None else {"clock": clock}
-        writers.append(StatusWriter(objects, workers, pause_s=0.05, now=lambda: NOW, **extra))
-        return writers[-1]
-
-    yield make
-    for writer in writers:
-        writer.close()
-
-
-def said(ready="True", **fields):
-    return {"conditions": [{"type": "Ready", "status": ready, "reason": "X"}], **fields}
-
-
-def dated(ready="True", **fields):
-    condition = said(ready)["conditions"][0] | {"lastTransitionTime": MOMENT}
-    return {"conditions": [condition], **fields}
+from unit.kube.objects.status_ground import (
+    CLUSTER,
+    MANY,
+    OTHER,
+    TOPIC,
+    Clock,
+    Objects,
+    dated,
+    said,
+)
 
 
 def test_what_is_sent(writing):
@@ -271,97 +211,6 @@ def test_why_statuses_do_not_get_through_is_logged_once_a_minute(writing, caplog
     reasons = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
     complaint = "the status of Topic shop/orders is not written yet"
     assert reasons == [f"{complaint}: applying /x is not allowed (1 wait)"] * 2
-
-
-class Merging(Objects):
-    """Keeps what others have written, as server-side apply does."""
-
-    def __init__(self, foreign):
-        super().__init__()
-        self.foreign, self.patches = foreign, []
-
-    def apply(self, path, body, manager):
-        answer = super().apply(path, body, manager)
-        conditions = [*answer["status"]["conditions"], *self.foreign.get("conditions", ())]
-        plan = {**answer["status"].get("plan", {}), **self.foreign.get("plan", {})}
-        merged = {**answer["status"], **self.foreign, "conditions": conditions}
-        answer["status"] = merged | ({"plan": plan} if plan else {})
-        answer["metadata"]["resourceVersion"] = "7"
-        return answer
-
-    def patch_json(self, path, operations):
-        self.patches.append((path, operations))
-        return {"metadata": {"uid": "u1"}, "status": operations[-1]["value"]}
-
-
-@pytest.mark.parametrize(
-    ("ours", "foreign"),
-    [
-        pytest.param({}, {"plan": {"hash": "forged"}}, id="a-plan"),
-        pytest.param({"plan": {"moves": 1}}, {"plan": {"stage": 2}}, id="a-part-of-our-plan"),
-        pytest.param({}, {"conditions": [{"type": "Fine", "status": "True"}]}, id="a-condition"),
-        pytest.param({}, {"anything": 1}, id="a-field"),
-    ],
-)
-def test_what_others_wrote_into_a_status_is_removed(writing, ours, foreign):
-    objects = Merging(foreign)
-    writer = writing(objects)
-    writer.put(TOPIC, said(**ours), {})
-    assert writer.flush(5)
-    ((path, operations),) = objects.patches
-    assert path == TOPIC.status_path
-    assert operations == [
-        {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},
-        {"op": "add", "path": "/status", "value": dated(**ours)},
-    ]
-
-
-class Older(Objects):
-    """A server whose definition of the kind lacks the field `late`."""
-
-    def get(self, path):
-        found = super().get(path)
-        return None if found is None else {"metadata": found["metadata"] | {"resourceVersion": "7"}}
-
-    def apply(self, path, body, manager):
-        if "late" in body["status"]:
-            raise UndeclaredField("typed patch object: .status.late: field not declared in schema")
-        return super().apply(path, body, manager)
-
-    def patch_json(self, path, operations):
-        self.bodies.append(operations)
-        status = {k: v for k, v in operations[-1]["value"].items() if k != "late"}
-        self.status[path.removesuffix("/status")] = status
-        return {"metadata": {"uid": "u1"}, "status": status}
-
-
-def test_what_an_earlier_definition_lacks_is_left_out_of_a_status(writing, caplog):
-    objects, late = Older(), said(partitions=3, late={"seconds": 9})
-    writer = writing(objects)
-    writer.put(TOPIC, late, {})
-    assert writer.flush(5)
-    assert objects.status[TOPIC.path] == dated(partitions=3)
-    writer.put(TOPIC, late, objects.status[TOPIC.path])
-    assert writer.flush(5)
-    assert (len(objects.bodies), writer.writes, writer.refused) == (1, 1, 0)
-    assert "apply the CRDs of this release" in caplog.text
-
-
-def test_what_an_earlier_definition_lacks_of_what_is_gone_is_not_written(writing):
-    objects = Older()
-    del objects.uids[TOPIC.path]
-    writer = writing(objects)
-    writer.put(TOPIC, said(late={"seconds": 9}), {})
-    assert writer.flush(5)
-    assert (objects.bodies, writer.writes) == ([], 0)
-
-
-def test_nothing_is_replaced_where_all_is_ours(writing):
-    objects = Merging({})
-    writer = writing(objects)
-    writer.put(TOPIC, said(plan={"hash": "ours"}), {})
-    assert writer.flush(5)
-    assert objects.patches == []
 
 
 @pytest.mark.parametrize(

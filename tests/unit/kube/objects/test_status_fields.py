@@ -1,0 +1,102 @@
+"""What others wrote into a status, and what an earlier definition of its kind lacks."""
+
+import pytest
+
+from poolkeeper.errors import UndeclaredField
+from unit.kube.objects.status_ground import (
+    TOPIC,
+    Objects,
+    dated,
+    said,
+)
+
+
+class Merging(Objects):
+    """Keeps what others have written, as server-side apply does."""
+
+    def __init__(self, foreign):
+        super().__init__()
+        self.foreign, self.patches = foreign, []
+
+    def apply(self, path, body, manager):
+        answer = super().apply(path, body, manager)
+        conditions = [*answer["status"]["conditions"], *self.foreign.get("conditions", ())]
+        plan = {**answer["status"].get("plan", {}), **self.foreign.get("plan", {})}
+        merged = {**answer["status"], **self.foreign, "conditions": conditions}
+        answer["status"] = merged | ({"plan": plan} if plan else {})
+        answer["metadata"]["resourceVersion"] = "7"
+        return answer
+
+    def patch_json(self, path, operations):
+        self.patches.append((path, operations))
+        return {"metadata": {"uid": "u1"}, "status": operations[-1]["value"]}
+
+
+@pytest.mark.parametrize(
+    ("ours", "foreign"),
+    [
+        pytest.param({}, {"plan": {"hash": "forged"}}, id="a-plan"),
+        pytest.param({"plan": {"moves": 1}}, {"plan": {"stage": 2}}, id="a-part-of-our-plan"),
+        pytest.param({}, {"conditions": [{"type": "Fine", "status": "True"}]}, id="a-condition"),
+        pytest.param({}, {"anything": 1}, id="a-field"),
+    ],
+)
+def test_what_others_wrote_into_a_status_is_removed(writing, ours, foreign):
+    objects = Merging(foreign)
+    writer = writing(objects)
+    writer.put(TOPIC, said(**ours), {})
+    assert writer.flush(5)
+    ((path, operations),) = objects.patches
+    assert path == TOPIC.status_path
+    assert operations == [
+        {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},
+        {"op": "add", "path": "/status", "value": dated(**ours)},
+    ]
+
+
+class Older(Objects):
+    """A server whose definition of the kind lacks the field `late`."""
+
+    def get(self, path):
+        found = super().get(path)
+        return None if found is None else {"metadata": found["metadata"] | {"resourceVersion": "7"}}
+
+    def apply(self, path, body, manager):
+        if "late" in body["status"]:
+            raise UndeclaredField("typed patch object: .status.late: field not declared in schema")
+        return super().apply(path, body, manager)
+
+    def patch_json(self, path, operations):
+        self.bodies.append(operations)
+        status = {k: v for k, v in operations[-1]["value"].items() if k != "late"}
+        self.status[path.removesuffix("/status")] = status
+        return {"metadata": {"uid": "u1"}, "status": status}
+
+
+def test_what_an_earlier_definition_lacks_is_left_out_of_a_status(writing, caplog):
+    objects, late = Older(), said(partitions=3, late={"seconds": 9})
+    writer = writing(objects)
+    writer.put(TOPIC, late, {})
+    assert writer.flush(5)
+    assert objects.status[TOPIC.path] == dated(partitions=3)
+    writer.put(TOPIC, late, objects.status[TOPIC.path])
+    assert writer.flush(5)
+    assert (len(objects.bodies), writer.writes, writer.refused) == (1, 1, 0)
+    assert "apply the CRDs of this release" in caplog.text
+
+
+def test_what_an_earlier_definition_lacks_of_what_is_gone_is_not_written(writing):
+    objects = Older()
+    del objects.uids[TOPIC.path]
+    writer = writing(objects)
+    writer.put(TOPIC, said(late={"seconds": 9}), {})
+    assert writer.flush(5)
+    assert (objects.bodies, writer.writes) == ([], 0)
+
+
+def test_nothing_is_replaced_where_all_is_ours(writing):
+    objects = Merging({})
+    writer = writing(objects)
+    writer.put(TOPIC, said(plan={"hash": "ours"}), {})
+    assert writer.flush(5)
+    assert objects.patches == []

@@ -42,6 +42,10 @@ class KafkaNodes:
         """All brokers that hold something of a topic."""
         return {broker for ids in self.assignment(topic).values() for broker in ids}
 
+    def in_sync(self, topic: str, partition: int) -> set[int]:
+        """The ISR of a partition."""
+        return set(self.node(f"/brokers/topics/{topic}/partitions/{partition}/state")["isr"])
+
     def config(self, topic: str) -> Mapping[str, str]:
         """What is configured of a topic."""
         return dict(self.node(f"/config/topics/{topic}")["config"])

@@ -23,6 +23,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, TypeVar
@@ -294,14 +295,18 @@ class Scene(KafkaNodes):
     # The Kafka cluster
 
     def make_heavy(self, topic: str, bytes_: int = HEAVY_BYTES) -> None:
-        """Let each partition of a topic be that big: it moves for longer than the test lasts."""
-        partitions = len(self.assignment(topic))
+        """Let each partition of a topic be that big: it moves for longer than the test lasts.
 
-        def act() -> None:
-            for partition in range(partitions):
-                self.simulation.set_size(topic, partition, bytes_)
-
-        self._clock.call(act)
+        Brokers hear of a replica after it is in ZooKeeper, and until then have no log to be big.
+        """
+        for partition in self.assignment(topic):
+            logs = [
+                partial(self.simulation.log, broker, topic, partition)
+                for broker in self.in_sync(topic, partition)
+            ]
+            present = lambda logs=logs: all(map(self._clock.call, logs))  # noqa: E731
+            self.wait(present, f"brokers have their replicas of {topic}-{partition}")
+            self._clock.call(partial(self.simulation.set_size, topic, partition, bytes_))
 
     def make_light(self, topic: str) -> None:
         """Let it be tiny: what moves arrives at once."""

@@ -239,7 +239,7 @@ def test_of_two_executors_the_second_says_who_works(kafka, topic_name):
     with (
         access(sandbox).session() as session,
         journal.hold(session, "apply", 0, patience_s=5),
-        pytest.raises(HolderActive, match=r"`poolkeeper apply` on .*, process \d+"),
+        pytest.raises(HolderActive, match=r"poolkeeper apply on .*, process \d+"),
     ):
         drive(access(sandbox), wanted, plan, ignore, patience_s=1)
     assert drive(access(sandbox), wanted, plan, ignore).state is State.CONVERGED

@@ -345,7 +345,7 @@ def test_beside_another_apply_nothing_is_done_and_it_is_named(bare):
         bare.settle()
         ran = run("apply", "-f", bare.folder, "--yes")
         assert (ran.code, bare.written()) == (1, ())
-    assert f"`poolkeeper apply` on {socket.gethostname()}, process {os.getpid()}" in ran.err
+    assert f"poolkeeper apply on {socket.gethostname()}, process {os.getpid()}" in ran.err
 
 
 def test_beside_an_operator_the_approval_is_handed_over_and_nothing_else_is_done(bare, monkeypatch):

@@ -79,4 +79,4 @@ def test_the_first_line_says_who_took_the_journal(say: Say, tmp_path: Path) -> N
     say(OurTree.plant({**OURS, **OF_RUN}), "apply", "--yes", "--audit-log", str(trail))
     first = json.loads(trail.read_text().splitlines()[0])
     assert (first["event"], first["action"]) == ("Decision", "JournalTaken")
-    assert first["message"].startswith("`poolkeeper apply` of ")
+    assert first["message"].startswith("poolkeeper apply of ")

@@ -75,7 +75,7 @@ def test_so_is_one_whose_answer_was_lost_as_it_took_the_journal(cluster: Simulat
 def test_to_any_other_process_it_is_the_holder(cluster: SimulatedCluster) -> None:
     lose(cluster)
     with (
-        pytest.raises(HolderActive, match="`poolkeeper apply` on "),
+        pytest.raises(HolderActive, match="poolkeeper apply on "),
         journal.hold(session(cluster), "apply", 0, patience_s=1),
     ):
         pass

@@ -8,15 +8,26 @@ from poolkeeper.model.topology import Cluster
 
 
 @frozen
+class NodeNote:
+    """What is wrong with a node of Kafka's, but a topic's: its path, and what was found there."""
+
+    path: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.found}"
+
+
+@frozen
 class ClusterReading:
     """A cluster, the data versions of its request nodes by path, and notes on unreadable nodes.
 
     `versions` holds `/admin/reassign_partitions` and `/admin/preferred_replica_election` if they
-    exist; `request_version` is the first of them, -1 without a request. `notes` are sentences about
-    nodes other than topics (those are in `cluster.damaged`).
+    exist; `request_version` is the first of them, -1 without a request. `notes` are about nodes
+    other than topics (those are in `cluster.damaged`).
     """
 
     cluster: Cluster
     versions: Mapping[str, int] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[NodeNote, ...] = ()
     request_version: int = -1

@@ -107,7 +107,7 @@ def authority_of(
         plans=None if spec.approval.policy is ApprovalPolicy.AUTO else approved,
         approved_by_name=approved,
         approvers={
-            **dict.fromkeys(approvals, "approved with `poolkeeper apply`"),
+            **dict.fromkeys(approvals, "approved with poolkeeper apply"),
             **_approvers(spec.approval, verified=verified),
         },
         verified=verified,

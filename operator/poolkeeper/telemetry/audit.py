@@ -114,7 +114,7 @@ class AuditTrail:
     @property
     def executor(self) -> str:
         """Who this is, for people to read."""
-        return f"`poolkeeper {self.command}` of {self.user} on {os.uname().nodename}"
+        return f"poolkeeper {self.command} of {self.user} on {os.uname().nodename}"
 
     def concern(self, plan: str, stage: int = 0, approved_by: str = "") -> None:
         """Say what the next writes are for: a plan's hash, and its run's stage and approval."""

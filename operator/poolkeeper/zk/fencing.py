@@ -50,7 +50,7 @@ class Holder:
     session: int = 0
 
     def __str__(self) -> str:
-        return f"`poolkeeper {self.what}` on {self.host}, process {self.pid}"
+        return f"poolkeeper {self.what} on {self.host}, process {self.pid}"
 
 
 @frozen

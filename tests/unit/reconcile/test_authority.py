@@ -50,7 +50,7 @@ AUTO = Approval(ApprovalPolicy.AUTO)
                 approved_by_name=frozenset({"sha256:a", "sha256:b"}),
                 approvers={
                     "sha256:a": "approved by its hash",
-                    "sha256:b": "approved with `poolkeeper apply`",
+                    "sha256:b": "approved with poolkeeper apply",
                 },
             ),
             id="manual-by-spec-and-by-command-line",

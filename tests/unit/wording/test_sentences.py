@@ -161,7 +161,7 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.FAILED, detail="internal error: KeyError(1)"),
         after_error(Refused("too low", facts=[HopelessMove(T[0], 5 * 2.0**20, 2**20)])),
     ],
-    R.EXECUTOR_ACTIVE: [after_error(HolderActive("`poolkeeper run` on a, process 1"))],
+    R.EXECUTOR_ACTIVE: [after_error(HolderActive("poolkeeper run on a, process 1"))],
     R.STALE_WRITE: [after_error(Stale("/brokers/topics/t changed"))],
     R.UNAVAILABLE: [after_error(Unavailable("zk:2181 does not answer"))],
     R.BROKERS_UNREACHABLE: [

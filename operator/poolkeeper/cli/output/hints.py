@@ -4,6 +4,9 @@ Whoever words a message knows no command line: a wait is told by `status`, by a 
 status of a resource. So a message names the command alone, `poolkeeper stop` in backticks, and here
 the options are added that tell the cluster of the command that prints it. Where a command takes
 manifests alone and none were given, `-f DIR` says that it does.
+
+Backticks are the mark of a command to run. A process that runs, or did, is named without them:
+poolkeeper run on host-1, process 7.
 """
 
 import re
@@ -11,8 +14,7 @@ import shlex
 
 from poolkeeper.frozen import frozen
 
-_HINT = re.compile(r"(?<!with )`poolkeeper ([a-z]+)((?: [^`]*)?)`(?! on | of )")
-"""A command to run. What is `on` a host or `of` a user runs already, or did."""
+_HINT = re.compile(r"`poolkeeper ([a-z]+)((?: [^`]*)?)`")
 _BY_MANIFESTS = ("apply", "plan", "run")
 _ADDRESSED = (*_BY_MANIFESTS, "repair", "rollback", "show", "status", "stop", "why", "history")
 _ADDRESSES = ("-f", "--zookeeper", "--kubernetes")

@@ -20,7 +20,7 @@ from poolkeeper.model.columns.partition_columns import (
     TopicPartitions,
 )
 from poolkeeper.model.columns.replica_lists import ReplicaLists
-from poolkeeper.model.readings import ClusterReading
+from poolkeeper.model.readings import ClusterReading, NodeNote
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
@@ -100,7 +100,7 @@ def cluster_reading(
     name: str, reading: ZnodeReading, decoded: DecodedTopics | None = None
 ) -> ClusterReading:
     """Make the Cluster from a reading; topics that changed during the reading are left out."""
-    notes: list[str] = []
+    notes: list[NodeNote] = []
     earlier, admin = reading.admins
     gone = {n for n, node in zip(reading.topics, reading.after, strict=True) if node is None}
     torn = (_changed(reading) | (_unsettled(earlier, admin) & set(reading.topics))) - gone
@@ -111,7 +111,7 @@ def cluster_reading(
     brokers, formats = _brokers(reading, notes)
     version = version_inference.kafka_version(_traces(reading, formats))
     requested, damage = _reassignment(admin)
-    notes.extend(f"{znodes.REASSIGNMENT}: {each.detail}" for each in damage)
+    notes.extend(NodeNote(znodes.REASSIGNMENT, each.detail) for each in damage)
     return ClusterReading(
         Cluster(
             name=name,
@@ -183,10 +183,10 @@ def _topics(
         if name in damage:
             damaged[name] = damage[name]
             continue
-        config_notes: list[str] = []
+        config_notes: list[NodeNote] = []
         config = _config(znodes.topic_config(name), configs[name], config_notes)
         if config_notes:
-            damaged[name] = config_notes[0]
+            damaged[name] = str(config_notes[0])
             continue
         stat = _there(stats[name])
         partitions: Sequence[Partition] = TopicPartitions(columns, first, last)
@@ -285,7 +285,9 @@ def _columns(nodes: Sequence[TopicAssignment], states: StateColumns) -> Partitio
     )
 
 
-def _brokers(reading: ZnodeReading, notes: list[str]) -> tuple[dict[int, Broker], tuple[int, ...]]:
+def _brokers(
+    reading: ZnodeReading, notes: list[NodeNote]
+) -> tuple[dict[int, Broker], tuple[int, ...]]:
     """Return the brokers that were live all the time, and their registration formats."""
     live = set(reading.admins[1].brokers)
     brokers: dict[int, Broker] = {}
@@ -297,14 +299,14 @@ def _brokers(reading: ZnodeReading, notes: list[str]) -> tuple[dict[int, Broker]
             continue
         path = znodes.broker(name)
         if not (name.isascii() and name.isdecimal() and int(name[:12]) <= BROKER_ID_MAX):
-            notes.append(f"{path} is no broker")
+            notes.append(NodeNote(path, f"{name!r} is no broker id"))
             continue
         id_ = int(name)
         broker = Broker(id_)
         try:
             node = BrokerNode.decode(registration.data)
         except Refused as damage:
-            notes.append(f"{path}: {damage}")
+            notes.append(NodeNote(path, str(damage)))
         else:
             broker = node.broker(id_)
             formats.append(node.version)
@@ -315,7 +317,7 @@ def _brokers(reading: ZnodeReading, notes: list[str]) -> tuple[dict[int, Broker]
     return dict(sorted(brokers.items())), tuple(formats)
 
 
-def _config(path: str, node: Node | None, notes: list[str]) -> Mapping[str, str] | None:
+def _config(path: str, node: Node | None, notes: list[NodeNote]) -> Mapping[str, str] | None:
     """Return a config: empty where there is no node, `None` if unreadable or damaged."""
     if node is None:
         return {}
@@ -324,7 +326,7 @@ def _config(path: str, node: Node | None, notes: list[str]) -> Mapping[str, str]
     try:
         return ConfigNode.decode(node.data).config
     except Refused as damage:
-        notes.append(f"{path}: {damage}")
+        notes.append(NodeNote(path, str(damage)))
         return None
 
 
@@ -343,26 +345,26 @@ def _reassignment(
     return (None, ()) if node is None else ReassignmentNode.decode(node.data)
 
 
-def _controller(admin: Admin, notes: list[str]) -> Controller:
+def _controller(admin: Admin, notes: list[NodeNote]) -> Controller:
     """Return the controller; an undecodable node counts as absent."""
     nodes = (znodes.CONTROLLER, znodes.CONTROLLER_EPOCH, znodes.MIGRATION)
     data = [None if (node := admin.nodes[path]) is None else node.data for path in nodes]
     try:
         controller = ControllerNode.decode(*data)
     except Refused as damage:
-        notes.append(f"{znodes.CONTROLLER} or {znodes.CONTROLLER_EPOCH}: {damage}")
+        notes.append(NodeNote(znodes.CONTROLLER, f"{damage}, here or in {znodes.CONTROLLER_EPOCH}"))
         controller = Controller()
     return replace(controller, epoch_version=_version(admin.nodes[znodes.CONTROLLER_EPOCH]))
 
 
-def cluster_id(node: Node | None, notes: list[str]) -> str | None:
+def cluster_id(node: Node | None, notes: list[NodeNote]) -> str | None:
     """Return the cluster's id; `None` without its node, or with a note if that is damaged."""
     if node is None or node is UNREADABLE:
         return None
     try:
         return ClusterIdNode.decode(node.data)
     except Refused as damage:
-        notes.append(f"{znodes.CLUSTER_ID}: {damage}")
+        notes.append(NodeNote(znodes.CLUSTER_ID, str(damage)))
         return None
 
 

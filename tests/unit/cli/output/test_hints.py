@@ -62,8 +62,8 @@ def _no_address_stays():
         ),
         pytest.param(
             FOLDER,
-            "held by `poolkeeper run` on host-1, process 7",
-            "held by `poolkeeper run` on host-1, process 7",
+            "held by poolkeeper run on host-1, process 7",
+            "held by poolkeeper run on host-1, process 7",
             id="a-process-that-runs",
         ),
         pytest.param(FOLDER, "`poolkeeper fleet`", "`poolkeeper fleet`", id="of-no-cluster"),

@@ -77,7 +77,7 @@ def test_a_word_that_is_wider_than_its_column_goes_on_in_the_next_line() -> None
 
 RUNS = (
     ("ended", "plan", "executor", "took", "moves"),
-    ("2026-11-26T20:02:20Z", "sha256:0bc52d89", "`poolkeeper apply` on vm", "1 min 9 s", "480"),
+    ("2026-11-26T20:02:20Z", "sha256:0bc52d89", "poolkeeper apply on vm", "1 min 9 s", "480"),
     ("2026-11-25T20:02:20Z", "sha256:1bc52d89", "", "9 s", "1"),
 )
 
@@ -85,8 +85,8 @@ RUNS = (
 def test_cells_wrap_between_words_where_words_fit() -> None:
     assert Ink(68, terminal=True).table(RUNS[:2], names=3) == [
         "  ended                 plan             executor        took  moves",
-        "  2026-11-26T20:02:20Z  sha256:0bc52d89  `poolkeeper  1 min 9    480",
-        "                                         apply` on          s",
+        "  2026-11-26T20:02:20Z  sha256:0bc52d89  poolkeeper   1 min 9    480",
+        "                                         apply on           s",
         "                                         vm",
     ]
 
@@ -95,7 +95,7 @@ def test_a_table_most_words_of_which_would_be_broken_is_written_cell_by_cell() -
     assert Ink(40, terminal=True).table(RUNS, names=3) == [
         "  ended     2026-11-26T20:02:20Z",
         "  plan      sha256:0bc52d89",
-        "  executor  `poolkeeper apply` on vm",
+        "  executor  poolkeeper apply on vm",
         "  took      1 min 9 s",
         "  moves     480",
         "",

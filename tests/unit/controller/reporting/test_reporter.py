@@ -123,7 +123,7 @@ def test_a_loop_that_waits_for_another_holder_in_mid_run_says_so_and_ends_no_run
 ) -> None:
     room.report(main(), running(main(), SEEN, 1))
     room.recorder.events = []
-    holder = "`poolkeeper run` on a, process 1"
+    holder = "poolkeeper run on a, process 1"
     wait = Wait(WaitReason.EXECUTOR_ACTIVE, detail=holder)
     room.reporter.report(main(), Outcome(State.WAITING, waits=(wait,)))
     status = room.writer.written["main"]

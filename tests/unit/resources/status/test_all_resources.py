@@ -336,11 +336,11 @@ def test_what_a_run_waits_for_is_said_and_its_other_phases_too() -> None:
             id="a-node-of-ours-is-damaged",
         ),
         pytest.param(
-            HolderActive("`poolkeeper run` on a"),
+            HolderActive("poolkeeper run on a"),
             (
                 "Unsure",
                 "Waiting",
-                "another executor is active on this cluster: `poolkeeper run` on a",
+                "another executor is active on this cluster: poolkeeper run on a",
             ),
             id="somebody-else-holds-it",
         ),

@@ -23,7 +23,7 @@ RUN = FinishedRun(
     bytes_done=21,
     size_bytes=1 << 30,
     approved_by="confirmed by jane",
-    executor="`poolkeeper apply` of jane on ops-1",
+    executor="poolkeeper apply of jane on ops-1",
 )
 
 

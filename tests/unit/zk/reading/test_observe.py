@@ -192,7 +192,7 @@ def test_a_damaged_topic_is_named_and_spoils_no_other(
     ("nodes", "note"),
     [
         ({"/brokers/ids/2": b"{}"}, "/brokers/ids/2: version is absent (expected an integer)"),
-        ({"/brokers/ids/x": b"{}"}, "/brokers/ids/x is no broker"),
+        ({"/brokers/ids/x": b"{}"}, "/brokers/ids/x: 'x' is no broker id"),
         (
             {"/config/brokers/1": {"config": {"a": 1}}},
             "/config/brokers/1: config a is 1 (expected a string)",
@@ -200,7 +200,7 @@ def test_a_damaged_topic_is_named_and_spoils_no_other(
         ({"/cluster/id": {}}, "/cluster/id: id is absent (expected a string)"),
         (
             {"/controller_epoch": b"x"},
-            "/controller or /controller_epoch: the node is 'x' (expected a number)",
+            "/controller: the node is 'x' (expected a number), here or in /controller_epoch",
         ),
         (
             {"/admin/reassign_partitions": b""},
@@ -209,7 +209,7 @@ def test_a_damaged_topic_is_named_and_spoils_no_other(
     ],
 )
 def test_other_damage_gives_a_note(nodes: dict[str, object], note: str) -> None:
-    assert seen(nodes).notes == (note,)
+    assert tuple(map(str, seen(nodes).notes)) == (note,)
 
 
 def test_a_broker_that_makes_no_sense_is_live_all_the_same() -> None:

@@ -143,7 +143,9 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         plan, resumed = _choose_plan(
             command, observed, before, _plan_awaiting_approval(command.desired, session)
         )
-    printing.warn((*map(str, before.damage), *observed.reading.notes, *enriching.warnings))
+    printing.warn(
+        (*map(str, before.damage), *map(str, observed.reading.notes), *enriching.warnings)
+    )
     if plan is None:
         return _end_other_run(command, before, observed.lost_run, check)
     if plan.empty and not resumed:

@@ -13,6 +13,7 @@ from poolkeeper.errors import BrokersUnreachable, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import with_load_history
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.readings import NodeNote
 from poolkeeper.model.specs import LoadSource
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.model.versions import observed_problem
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
 class ReadCluster:
     """A cluster as read, with a warning for each thing that could not be read.
 
-    `notes` are about nodes of ZooKeeper, each with its path.
+    `notes` are about nodes of ZooKeeper.
     """
 
     cluster: Cluster
     warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[NodeNote, ...] = ()
 
 
 def open_session(target: Target) -> Session:

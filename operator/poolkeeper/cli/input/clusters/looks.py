@@ -64,7 +64,7 @@ def look_at_cluster(target: Target, desired: Desired) -> Look:
             each.path == znodes.RECORD_OF_REQUEST or not each.path.startswith(f"{znodes.RECORDS}/")
         )
     ]
-    warnings = (*map(str, damage), *seen.reading.notes, *enriching.warnings)
+    warnings = (*map(str, damage), *map(str, seen.reading.notes), *enriching.warnings)
     if recorded is None:
         return replace(look, warnings=warnings, waits=waits)
     under_way = f"run {recorded.run.plan} is under way: topics that it moves are left out"

@@ -14,6 +14,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.readings import NodeNote
 from poolkeeper.model.specs import KafkaClusterSpec, Remedies, ZooKeeperSpec
 from poolkeeper.model.topology import Cluster, ToldReplicas
 from poolkeeper.planning.diagnosis import health
@@ -57,7 +58,7 @@ def read(session: Session, target: Target) -> status_values.Status:
 
 
 def _context(
-    target: Target, session: Session, notes: tuple[str, ...]
+    target: Target, session: Session, notes: tuple[NodeNote, ...]
 ) -> status_values.StatusContext:
     desired = target.desired
     return status_values.StatusContext(

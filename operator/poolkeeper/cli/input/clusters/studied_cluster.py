@@ -58,5 +58,5 @@ def read_declared(
 def _live(target: Target) -> StudiedCluster:
     with cluster_reading.session(target) as session:
         observed = cluster_reading.read_cluster(session, target)
-    warnings = (*observed.warnings, *observed.notes)
+    warnings = (*observed.warnings, *map(str, observed.notes))
     return StudiedCluster(observed.cluster, target, warnings, target.desired)

@@ -12,6 +12,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, blocks, in_order
 from poolkeeper.model.plans import Move
 from poolkeeper.model.problems import ProblemReason
+from poolkeeper.model.readings import NodeNote
 from poolkeeper.text import count, cut, few, moment, more, size
 from poolkeeper.zk import znodes
 
@@ -102,7 +103,7 @@ def as_data(status: Status) -> dict[str, object]:
         "throttlesLeft": throttles_data(status.throttles_left),
         "waits": list(wording.sentences(waits)),
         "blocked": left_undone.as_data(left_undone.of_waits(w for w in waits if blocks(w))),
-        "warnings": list(status.warnings),
+        "warnings": [*status.warnings, *map(str, status.notes)],
         "problems": left_undone.as_data(left_undone.of_problems(status.troubles)),
         "damaged": [
             {"path": each.path, "laterVersion": each.later_version or None, "message": str(each)}
@@ -187,10 +188,10 @@ def _troubles(status: Status) -> list[str]:
 def _warnings(status: Status) -> list[str]:
     """What is odd, but for nodes whose damage a wait or a throttle tells with what comes of it."""
     told = {
-        f"{wait.path or znodes.REASSIGNMENT}: {wait.detail}"
+        NodeNote(wait.path or znodes.REASSIGNMENT, wait.detail)
         for wait in (*status.waits, *status.throttles_left)
     }
-    return [each for each in status.warnings if each not in told]
+    return [*status.warnings, *(str(note) for note in status.notes if note not in told)]
 
 
 def _run(run: RunStatus) -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ from poolkeeper.model.execution.runs import Phase, RateReason
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, hold_up
 from poolkeeper.model.plans import Move, PlanProblem
+from poolkeeper.model.readings import NodeNote
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state import deletions
@@ -95,7 +96,8 @@ class Status:
     run: RunStatus | None
     stopped: str | None
     waits: tuple[Wait, ...] = ()
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
+    notes: tuple[NodeNote, ...] = ()
     balance_waits_until_ms: int | None = None
     """Balance alone starts no plan before."""
     damage: tuple[NodeDamage, ...] = ()
@@ -115,7 +117,7 @@ class StatusContext:
     """What is known beside cluster and journal.
 
     `balance_waits_until_ms`: balance alone starts no plan before. `remedies`: those that are
-    allowed; without manifests none is. `notes`: sentences about nodes that could not be read.
+    allowed; without manifests none is. `notes`: nodes that could not be read.
     `future_bytes`: how much brokers have copied between their log directories. `copied`: how much
     of the replicas that are copied to them; None where they were not asked, or none answered.
     `factors`: the replication factors that topics declare. `now_ms`: the time of the look.
@@ -123,7 +125,7 @@ class StatusContext:
 
     balance_waits_until_ms: int | None = None
     remedies: Remedies = field(default_factory=Remedies)
-    notes: tuple[str, ...] = ()
+    notes: tuple[NodeNote, ...] = ()
     future_bytes: Mapping[Replica, int] = field(default_factory=dict)
     copied: Copied | None = None
     factors: Mapping[str, int] = field(default_factory=dict)
@@ -157,7 +159,8 @@ def status_of(
         run=run,
         stopped=journal.stopped,
         waits=waits,
-        warnings=(*_warnings(cluster, waits), *context.notes),
+        warnings=_warnings(cluster, waits),
+        notes=context.notes,
         balance_waits_until_ms=context.balance_waits_until_ms,
         damage=journal.damage,
         throttles_left=tuple(w for w in left_throttles.waits(left) if w.path not in damaged),

@@ -44,7 +44,7 @@ STATUS = Status(
     under_replicated=(),
     arriving=(),
     offline=(),
-    holder="`poolkeeper apply` on host-1, process 42",
+    holder="poolkeeper apply on host-1, process 42",
     run=RUN,
     stopped=None,
 )
@@ -81,7 +81,7 @@ def test_the_view_has_facts_a_bar_brokers_and_moves():
         "controller  broker 1",
         "topology    4 live brokers, 1 topic, 3 partitions",
         "health      all replicas are in sync",
-        "executor    `poolkeeper apply` on host-1, process 42",
+        "executor    poolkeeper apply on host-1, process 42",
         "run         sha256:ab",
         "            moving, stage 2, began 1970-01-01 00:00:00 UTC",
         "moves       1 of 3 done, 2 in flight",

@@ -22,6 +22,7 @@ from poolkeeper.model.execution.throttles import RecordedThrottles, ThrottleRead
 from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Makespan, MoveLogDir, Plan, PlannedStage
+from poolkeeper.model.readings import NodeNote
 from poolkeeper.model.specs import KafkaClusterSpec, Remedies, ZooKeeperSpec
 from poolkeeper.model.topology import (
     Controller,
@@ -169,7 +170,7 @@ def test_a_run_half_way():
         "topology    4 live brokers, 1 topic, 3 partitions",
         "health      all other replicas are in sync; new replicas of 1 partition are not in sync"
         " yet: t-1",
-        "executor    `poolkeeper apply` on host-1, process 42",
+        "executor    poolkeeper apply on host-1, process 42",
         "run         sha256:ab",
         "            moving, stage 2, began 1970-01-01 00:00:00 UTC",
         "moves       1 of 3 done, 1 in flight, 1 pending",
@@ -338,14 +339,14 @@ def test_a_deletion_that_holds_up_the_run_is_told_once():
 
 
 @pytest.mark.parametrize(
-    ("note", "wait"),
+    ("path", "wait"),
     [
         (
-            "/admin/reassign_partitions: it is no JSON",
+            "/admin/reassign_partitions",
             {"waits": (Wait(WaitReason.UNREADABLE_REQUEST, detail="it is no JSON"),)},
         ),
         (
-            "/config/brokers/1: it is no JSON",
+            "/config/brokers/1",
             {
                 "throttles_left": (
                     Wait(
@@ -359,11 +360,11 @@ def test_a_deletion_that_holds_up_the_run_is_told_once():
     ],
     ids=["request", "config"],
 )
-def test_a_damaged_node_is_told_once(note, wait):
-    notes = StatusContext(notes=(note, "/cluster/id: it is no JSON"))
-    found = replace(status_of(HALFWAY, NOTHING, notes), **wait)
+def test_a_damaged_node_is_told_once(path, wait):
+    notes = tuple(NodeNote(each, "it is no JSON") for each in (path, "/cluster/id"))
+    found = replace(status_of(HALFWAY, NOTHING, StatusContext(notes=notes)), **wait)
     assert render(found).count("it is no JSON") == 2
-    assert as_data(found)["warnings"] == list(notes.notes)
+    assert as_data(found)["warnings"] == list(map(str, notes))
 
 
 def test_as_data():
@@ -379,7 +380,7 @@ def test_as_data():
         "arriving": [["t", 1]],
         "offline": [],
         "stateUnknown": [],
-        "holder": "`poolkeeper apply` on host-1, process 42",
+        "holder": "poolkeeper apply on host-1, process 42",
         "run": {
             "plan": "sha256:ab",
             "phase": "moving",

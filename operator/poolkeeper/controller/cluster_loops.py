@@ -199,10 +199,20 @@ class ClusterLoops:
     def _leave(self, cluster_loop: ClusterLoop) -> None:
         """End the loop of a cluster whose KafkaCluster is gone; a run that is under way goes first.
 
-        Our finalizer keeps a KafkaCluster that has a run, but anybody may remove a finalizer.
+        Our finalizer keeps a KafkaCluster that has a run, but anybody may remove a finalizer. In
+        PlanOnly nothing is written: the run stays.
         """
-        name = cluster_loop.name
-        if not cluster_loop.in_mid_run:
+        name, declared = cluster_loop.name, cluster_loop.desired.cluster
+        if declared.mode is Mode.PLAN_ONLY or not cluster_loop.in_mid_run:
+            if cluster_loop.in_mid_run:
+                logger.warning(
+                    "KafkaCluster %s is gone in mid-run, and its mode was PlanOnly: its run stays"
+                    " recorded, with its throttles; `poolkeeper stop --zookeeper %s`, and an"
+                    " operator that it is declared to again, end it",
+                    name,
+                    declared.zookeeper.connect,
+                    extra={"cluster": name},
+                )
             self._end(cluster_loop)
         elif not cluster_loop.leaving:
             cluster_loop.leaving = True

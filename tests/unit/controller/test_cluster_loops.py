@@ -138,6 +138,23 @@ def test_a_loop_whose_cluster_vanishes_in_mid_run_ends_the_run_first(
     assert loops.names() == set()
 
 
+def test_a_run_of_a_cluster_in_plan_only_stays_when_its_kafkacluster_vanishes(
+    loops: ClusterLoops, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = loops._loops["main"]
+    found.desired = Desired(replace(DESIRED.cluster, mode=Mode.PLAN_ONLY))
+    found._report(MOVING)
+    declared(loops)
+    found.thread.join(10)
+    assert found.desired.cluster.mode is Mode.PLAN_ONLY
+    told = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert [line.partition(": ")[0] for line in told] == [
+        "KafkaCluster main is gone in mid-run, and its mode was PlanOnly"
+    ]
+    declared(loops)
+    assert loops.names() == set()
+
+
 def test_a_loop_whose_cluster_comes_back_goes_on(loops: ClusterLoops) -> None:
     found = loops._loops["main"]
     found._report(MOVING)

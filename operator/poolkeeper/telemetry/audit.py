@@ -22,6 +22,7 @@ import contextlib
 import getpass
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +44,10 @@ def discard(fields: Fields) -> None:
 
 
 class AuditLog:
-    """A file of JSON lines, or standard output; any number of threads may write to it."""
+    """A file of JSON lines, or standard output; any number of threads may write to it.
+
+    A file that was moved away, as logs are rotated, or deleted is made anew for the next line.
+    """
 
     def __init__(self, stream: TextIO, name: str) -> None:
         self._stream = stream
@@ -59,10 +63,9 @@ class AuditLog:
         if name == STANDARD_OUTPUT:
             return cls(sys.stdout, "standard output")
         try:
-            number = os.open(Path(name), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            return cls(_appending(name), name)
         except OSError as error:
             raise Refused(f"--audit-log {name}: cannot be written to ({error.strerror})") from error
-        return cls(os.fdopen(number, "a", encoding="utf-8"), name)
 
     def emit(self, fields: Fields) -> None:
         """Write a line, and hand it to the operating system.
@@ -72,6 +75,9 @@ class AuditLog:
         line = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
         try:
             with self._lock:
+                if self._moved_away():
+                    before, self._stream = self._stream, _appending(self._name)
+                    before.close()
                 self._stream.write(f"{line}\n")
                 self._stream.flush()
         except OSError as error:
@@ -80,12 +86,29 @@ class AuditLog:
                 " make room there, or leave --audit-log out"
             ) from error
 
+    def _moved_away(self) -> bool:
+        """Whether the file that is open no longer has its name; pipes and terminals have none."""
+        if self._stream is sys.stdout:
+            return False
+        ours = os.fstat(self._stream.fileno())
+        if not stat.S_ISREG(ours.st_mode):
+            return False
+        try:
+            return not os.path.samestat(ours, os.stat(self._name))
+        except FileNotFoundError:
+            return True
+
     def close(self) -> None:
         """Close the file; standard output stays open."""
         if self._stream is not sys.stdout:
             # What could not be written was told when it was noted.
             with contextlib.suppress(OSError):
                 self._stream.close()
+
+
+def _appending(name: str) -> TextIO:
+    number = os.open(Path(name), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    return os.fdopen(number, "a", encoding="utf-8")
 
 
 def current_user() -> str:

@@ -67,6 +67,36 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_done(tmp_pa
         AuditLog.open(str(tmp_path / "none" / "x"))
 
 
+@pytest.mark.parametrize("rotated", [True, False], ids=["moved away", "deleted"])
+def test_a_file_that_goes_is_made_anew_for_the_next_line(tmp_path: Path, rotated: bool) -> None:
+    file, earlier = tmp_path / "audit.jsonl", tmp_path / "audit.jsonl.1"
+    log = AuditLog.open(str(file))
+    log.emit({"line": 1})
+    log.emit({"line": 2})
+    if rotated:
+        file.rename(earlier)
+    else:
+        file.unlink()
+    log.emit({"line": 3})
+    log.close()
+    assert file.read_text() == '{"line":3}\n'
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert not rotated or earlier.read_text() == '{"line":1}\n{"line":2}\n'
+
+
+def test_without_a_place_for_the_file_nothing_is_done(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    log = AuditLog.open(str(tmp_path / "logs" / "audit.jsonl"))
+    log.emit({"line": 1})
+    (tmp_path / "logs").rename(tmp_path / "earlier")
+    with pytest.raises(Refused, match="cannot be written"):
+        log.emit({"line": 2})
+    (tmp_path / "logs").mkdir()
+    log.emit({"line": 3})
+    log.close()
+    assert (tmp_path / "logs" / "audit.jsonl").read_text() == '{"line":3}\n'
+
+
 def test_a_full_disk_ends_the_work() -> None:
     full = AuditLog.open("/dev/full")
     with pytest.raises(Refused, match="the audit trail cannot be written to /dev/full"):

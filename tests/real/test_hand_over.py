@@ -65,7 +65,7 @@ def test_what_was_asked_before_the_policy_was_auto_refuses_nothing(bare, operato
 def test_an_operator_that_does_not_begin_the_plan_is_told_of(bare, operator):
     plan, file = planned(bare, GROWING)
     ran = run("apply", "-f", bare.folder, "--plan", file, "--yes")
-    assert f"approved {plan.hash}; `poolkeeper run` on" in ran.out
+    assert f"approved {plan.hash}; poolkeeper run on" in ran.out
     assert "has not begun it yet" in ran.out
     assert f"`poolkeeper status -f {bare.folder}` tells what it waits for" in ran.err
     told = run("status", "-f", bare.folder)

@@ -15,6 +15,7 @@ from poolkeeper.planning.goals.topic_counts import TopicCounts, replicas_by_topi
 from poolkeeper.planning.goals.topic_targets import target_counts
 from poolkeeper.planning.placement.replica_classes import bounds_of
 from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, any_slot
+from poolkeeper.planning.problem.grouping import ordered_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _TURNS = 64
@@ -60,7 +61,7 @@ def _move_surplus(
         surplus = replicas_by_topic(problem, here) - target
         row, slot = _givers(problem, here, surplus, smallest=smallest, all_sizes=all_sizes)
         topic, taker = np.nonzero(surplus < 0)
-        order = np.lexsort((taker, rack[taker], topic))
+        order = ordered_by(taker, rack[taker], topic)
         lacking = -surplus[topic, taker][order]
         topic, taker = (np.repeat(column[order], lacking) for column in (topic, taker))
         for turn in range(_TURNS):
@@ -87,7 +88,8 @@ def _givers(
     row, slot = np.divmod(place, lists.shape[1])
     broker = lists.ravel()[place]
     size = problem.mib[row] if smallest else -problem.mib[row]
-    order = np.lexsort((slot, row, size, broker, problem.brokers.rack[broker], problem.topic[row]))
+    # Places ascend, so that of equal ones the first row and its first slot come first.
+    order = ordered_by(size, broker, problem.brokers.rack[broker], problem.topic[row])
     row, slot, broker = row[order], slot[order], broker[order]
     key = problem.topic[row] * surplus.shape[1] + broker
     begin = np.flatnonzero(np.diff(key, prepend=-1))

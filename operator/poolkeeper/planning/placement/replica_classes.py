@@ -21,7 +21,7 @@ import numpy as np
 from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
 from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot
-from poolkeeper.planning.problem.grouping import number_groups
+from poolkeeper.planning.problem.grouping import number_groups, ordered_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _FINE_ARCS_MAX = 100_000
@@ -146,9 +146,7 @@ def in_order(movable: MovableReplicas, by_size: Ints, copied: Ints | None = None
     keys = rank[movable.row]
     if copied is not None:
         keys += np.where(copied > 0, len(by_size), 0)
-    keys += movable.number * (2 * len(by_size))
-    order: Ints = np.argsort(keys)  # no two are equal: a class has one replica of a partition
-    return order
+    return ordered_by(keys, movable.number)
 
 
 def members_of(movable: MovableReplicas, chosen: Bools, order: Ints) -> Members:

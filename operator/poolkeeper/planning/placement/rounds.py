@@ -35,6 +35,7 @@ from poolkeeper.planning.placement.replica_classes import (
 )
 from poolkeeper.planning.placement.rounding import ReplicaFlow
 from poolkeeper.planning.problem.arrays import NONE, Floats, Ints, any_slot
+from poolkeeper.planning.problem.grouping import ordered_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _ROUNDS_MAX = 40
@@ -76,7 +77,7 @@ def place(
     `weighed`: a load that should come out even besides the number of replicas, if any.
     """
     sizes = problem.mib if weighed is None else weighed.value
-    given = _RoundInput(problem, opened, np.argsort(sizes, kind="stable"), capacity, weighed)
+    given = _RoundInput(problem, opened, ordered_by(sizes), capacity, weighed)
     wide = band(share, goal if balance else None)
     narrow = band(share, goal if balance else None, half=True)
     lists = opened.lists

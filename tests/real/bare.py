@@ -25,7 +25,7 @@ JOURNAL = {
     "/poolkeeper/records/topics",
     HOLDER,
 }
-"""What taking and leaving the journal writes."""
+"""What taking and leaving the journal writes; see `Bare.written_paths`."""
 
 
 @dataclass
@@ -53,6 +53,11 @@ class Bare:
     def written(self) -> tuple[Change, ...]:
         chroot = self.connect.partition("/")[2]
         return history(self.sandbox, self.zxid, f"/{chroot}")
+
+    def written_paths(self) -> set[str]:
+        """Those of `written`; the holder's node of its session counts as the holder's."""
+        paths = {change.path for change in self.written()}
+        return {HOLDER if path.startswith(f"{HOLDER}-") else path for path in paths}
 
 
 @contextmanager

@@ -275,7 +275,7 @@ def test_while_the_cluster_is_not_ours_to_write_it_is_said_why(bare, prepare, sa
     # The plan names it first; then it is waited for.
     assert interrupted(bare, "waits: ", "apply", "--yes") == 130
     assert said in " ".join((bare.folder.parent / "output").read_text().split())
-    assert {change.path for change in bare.written()} == JOURNAL
+    assert bare.written_paths() == JOURNAL
 
 
 # Nothing to do, and yet not as declared

@@ -67,7 +67,7 @@ def test_a_plan_with_such_a_move_is_refused_before_anything_is_written(bare, bad
     bare.settle()
     with pytest.raises(Refused):
         drive(ClusterConnections(lambda: Session.open(bare.connect)), wanted, plan, ignore)
-    assert {change.path for change in bare.written()} <= JOURNAL
+    assert bare.written_paths() <= JOURNAL
 
 
 def moves_of(bad: list[tuple[str, int, list[tuple]]]) -> tuple[Move, ...]:

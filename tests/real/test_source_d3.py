@@ -25,6 +25,7 @@ from poolkeeper.controller.loops.drive import drive
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.sandbox import Sandbox
+from poolkeeper.zk.znodes import holder_of_session
 from real.support import (
     MIB,
     REQUEST,
@@ -83,6 +84,7 @@ def test_the_request_comes_with_our_step_and_what_it_relies_on(traced):
     created = of_path(traced.changes, REQUEST)[0]
     assert created.with_ == (
         ("CHECK", "/poolkeeper/epoch"),
+        ("CHECK", holder_of_session(created.session)),
         ("SET", RUN),
         ("CHECK", "/controller_epoch"),
         ("CHECK", f"/brokers/topics/{TOPIC}"),

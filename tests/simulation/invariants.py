@@ -31,6 +31,7 @@ from authors import broker_by_session
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
 from poolkeeper.sandbox.fake_zookeeper import FakeZooKeeper
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, Transaction, TransactionKind
+from poolkeeper.zk.znodes import ROOT, holder_of_session
 
 HOLDER = "/poolkeeper/holder"
 EPOCH = "/poolkeeper/epoch"
@@ -110,20 +111,20 @@ def unfenced(trail: Trail) -> list[str]:
 
 
 def _is_fenced(trail: Trail, transaction: Transaction) -> bool:
-    checks = any(
-        o.kind is TransactionKind.CHECK and o.path == EPOCH for o in transaction.operations
-    )
+    checked = {o.path for o in transaction.operations if o.kind is TransactionKind.CHECK}
     holder = trail.server.tree.at(HOLDER, transaction.zxid - 1)
-    return checks and holder is not None and holder.owner == transaction.session
+    fence = {EPOCH, holder_of_session(transaction.session)}
+    return fence <= checked and holder is not None and holder.owner == transaction.session
 
 
 def _makes_the_holder(transaction: Transaction) -> bool:
     done = [(operation.kind, operation.path) for operation in transaction.changes]
     if len(done) == 1 and done[0][1] in FIRST_NODES:
         return done[0][0].creates
+    paths = (HOLDER, holder_of_session(transaction.session))
     return done in (
-        [(TransactionKind.SET, EPOCH), (TransactionKind.CREATE, HOLDER)],
-        [(TransactionKind.DELETE, HOLDER)],
+        [(TransactionKind.SET, EPOCH), *((TransactionKind.CREATE, path) for path in paths)],
+        [(TransactionKind.DELETE, path) for path in paths],
     )
 
 
@@ -317,6 +318,8 @@ def leftovers(server: FakeZooKeeper, allowed: tuple[str, ...] = ()) -> list[str]
     passing = ("/poolkeeper/stopped", "/poolkeeper/approvals", RECORD_OF_REQUEST)
     transient = (RUN, HOLDER, *passing, REQUEST, ELECTION)
     left = [p for p in transient if p not in allowed and server.tree.find(p) is not None]
+    ours = server.tree.names(ROOT) if server.tree.find(ROOT) else ()
+    left += [f"{ROOT}/{name}" for name in ours if f"{ROOT}/{name}".startswith(f"{HOLDER}-")]
     marked = server.tree.names("/admin/delete_topics")
     records = server.tree.names(THROTTLES.rstrip("/")) if server.tree.find(THROTTLES[:-1]) else ()
     return [f"{path} is left" for path in (*left, *marked, *records)]

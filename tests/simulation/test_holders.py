@@ -2,12 +2,14 @@
 
 import pytest
 
-from poolkeeper.errors import HolderActive, Unavailable
+from poolkeeper.errors import Fenced, HolderActive, Unavailable
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
+from poolkeeper.sandbox.fake_zookeeper import FakeClient
 from poolkeeper.sandbox.fake_zookeeper.faults import Fault, FaultKind, at_writes
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.zk import fencing
+from poolkeeper.sandbox.simulation.zookeeper.session import DeleteNode
+from poolkeeper.zk import fencing, znodes
 from poolkeeper.zk.journal import journal
 
 
@@ -79,3 +81,33 @@ def test_to_any_other_process_it_is_the_holder(cluster: SimulatedCluster) -> Non
         journal.hold(session(cluster), "apply", 0, patience_s=1),
     ):
         pass
+
+
+def delete_journal(cluster: SimulatedCluster) -> None:
+    """Delete all of it, as a person does by hand."""
+    client = FakeClient(cluster.server)
+    paths = [znodes.ROOT]
+    for path in paths:
+        paths += [f"{path}/{child}" for child in client.children(path) or ()]
+    for path in reversed(paths):
+        found = client.get(path)
+        assert found is not None
+        client.commit([DeleteNode(path, found[1].version)])
+
+
+def test_who_held_a_journal_that_was_deleted_writes_nothing_once_another_one_is_made(
+    cluster: SimulatedCluster,
+) -> None:
+    """The epoch of the other journal has the same data versions as that of the first one."""
+    with journal.hold(session(cluster), "apply", 0, patience_s=1) as held:
+        delete_journal(cluster)
+        with journal.hold(session(cluster), "apply", 0, patience_s=1) as others:
+            others.commit()
+            with pytest.raises(Fenced, match="another one was made in its place"):
+                held.commit()
+
+
+def test_nothing_is_left_of_who_let_the_journal_go(cluster: SimulatedCluster) -> None:
+    with journal.hold(session(cluster), "apply", 0, patience_s=1):
+        pass
+    assert FakeClient(cluster.server).children(znodes.ROOT) == ("epoch", "records")

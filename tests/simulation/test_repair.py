@@ -85,10 +85,12 @@ def test_the_audit_trail_has_what_was_written(repair: Repair, tmp_path: Path) ->
     begun, *lines = (json.loads(line) for line in trail.read_text().splitlines())
     assert begun["action"] == "CommandBegun"
     written = [[(node["do"], node["path"]) for node in line["nodes"]] for line in lines]
-    assert written == [
-        [("Set", znodes.EPOCH)],
-        [("Check", znodes.EPOCH), ("Delete", znodes.STOPPED)],
-    ]
+    took_over, (epoch, holding, mended) = written
+    assert took_over == [("Set", znodes.EPOCH)]
+    assert epoch == ("Check", znodes.EPOCH)
+    assert holding[0] == "Check"
+    assert holding[1].startswith(f"{znodes.HOLDER}-")
+    assert mended == ("Delete", znodes.STOPPED)
 
 
 def test_a_chunk_of_the_pending_plan_is_mended(repair: Repair) -> None:

@@ -7,6 +7,9 @@ That it is the declared cluster, by its id, is checked before by `reconcile.obse
 * `epoch`: its data version is the fence. Taking the journal over bumps it in the transaction that
   creates `holder`, and every later write checks it: a process that only thinks it is the holder
   can write nothing.
+* `holder-<session>` (ephemeral, created with `holder`): every later write checks it as well. A
+  journal that is deleted and made anew counts its epochs from the beginning: the version of the new
+  one may be that of the old one, and sessions differ.
 
 A session that was lost in an outage leaves its `holder` node behind until the server ends it. That
 is no other executor: the process that lost it waits for it.
@@ -80,14 +83,15 @@ class FencedSession:
     def __init__(self, session: Session, epoch_version: int) -> None:
         self.session = session
         self.on_commit: OnCommit = unnoted
-        self._epoch = Check(znodes.EPOCH, epoch_version)
+        self._holding = znodes.holder_of_session(session.session_id)
+        self._fence = (Check(znodes.EPOCH, epoch_version), Check(self._holding, 0))
 
     def commit(self, *operations: Operation) -> tuple[str, ...]:
         """Commit as one transaction if this process still is the holder.
 
         Raises `Fenced` if it is not, `Stale` if another check failed: then nothing was written.
         """
-        return self._answer(self.session.send((self._epoch, *operations)))
+        return self._answer(self.session.send((*self._fence, *operations)))
 
     def commit_each(self, transactions: Sequence[Sequence[Operation]]) -> list[WhyUnwritten | None]:
         """Commit each as a transaction of its own, all of them on their way at the same time.
@@ -100,7 +104,7 @@ class FencedSession:
         failure: PoolkeeperError | None = None
         for operations in transactions:
             try:
-                sent.append(self.session.send((self._epoch, *operations)))
+                sent.append(self.session.send((*self._fence, *operations)))
                 found.append(None)
             except (Refused, Stale, Forbidden) as error:
                 sent.append(None)
@@ -122,19 +126,20 @@ class FencedSession:
 
     def _answer(self, sent: SentTransaction) -> tuple[str, ...]:
         try:
-            return _noted(self.session, sent, self.on_commit)[1:]
+            return _noted(self.session, sent, self.on_commit)[len(self._fence) :]
         except Stale as stale:
-            if stale.path == znodes.EPOCH:
+            if stale.path in (znodes.EPOCH, self._holding):
                 raise Fenced(self._why_fenced()) from stale
             raise
 
     def _why_fenced(self) -> str:
-        if self.session.exists(znodes.EPOCH):
+        there = self.session.exists(znodes.EPOCH)
+        if there and self.session.exists(self._holding):
             return "another Poolkeeper took this cluster over; nothing more is written"
+        how = "another one was made in its place" if there else f"{znodes.EPOCH} is gone"
         return (
-            f"the journal was deleted ({znodes.EPOCH} is gone); nothing more is written: what is in"
-            " flight goes on and throttles stay; start again, and `poolkeeper status` names what is"
-            " left"
+            f"the journal was deleted ({how}); nothing more is written: what is in flight goes on"
+            " and throttles stay; start again, and `poolkeeper status` names what is left"
         )
 
 
@@ -223,6 +228,7 @@ def _take(
                 (
                     SetData(znodes.EPOCH, number, epoch.version),
                     Create(znodes.HOLDER, data, ephemeral=True),
+                    Create(znodes.holder_of_session(session.session_id), b"", ephemeral=True),
                 )
             )
             return epoch.version + 1
@@ -255,9 +261,16 @@ def _lives_here(holder: Holder) -> bool:
 
 
 def _let_go(session: Session) -> None:
-    node = session.read(znodes.HOLDER) if session.alive else None
-    if node is not None and node.ephemeral_owner == session.session_id:
-        session.commit((Delete(znodes.HOLDER, node.version),))
+    if not session.alive:
+        return
+    paths = (znodes.HOLDER, znodes.holder_of_session(session.session_id))
+    own = [
+        Delete(path, node.version)
+        for path, node in zip(paths, session.read_many(paths), strict=True)
+        if node is not None and node.ephemeral_owner == session.session_id
+    ]
+    if own:
+        session.commit(own)
 
 
 def _prepare(session: Session) -> None:

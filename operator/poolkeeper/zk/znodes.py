@@ -49,6 +49,11 @@ def plan_chunk(number: int, parent: str = RUN) -> str:
     return f"{parent}/plan-{number:04d}"
 
 
+def holder_of_session(id_: int) -> str:
+    """Return the path of what one session holds the journal by; `id_` may be negative."""
+    return f"{HOLDER}-{id_ & (2**64 - 1):016x}"
+
+
 def finished_run(number: int) -> str:
     """Return the path of an entry of the history; names sort like numbers."""
     return f"{HISTORY}/{number:010d}"

@@ -2,7 +2,7 @@
 
 All of it lies under `/poolkeeper` in the cluster's own chroot:
 
-* `holder` and `epoch`: which process may write (`fencing`).
+* `holder`, `holder-<session>` and `epoch`: which process may write (`fencing`).
 * `run` and its children: the record of the run (`runs`), removed when the run ends; `run/stop` is
   the request that it ends, after the stage in flight or at once.
 * `asked` and its children: the plan that waits for approval (`pending_plan`).

@@ -393,3 +393,15 @@ class AclContract:
             public
         ] * 5
         assert secured.acl("/config/brokers/2") == private
+
+    def test_an_acl_that_changes_is_that_of_new_nodes_after_the_next_sync(
+        self, secured: World
+    ) -> None:
+        """As zookeeper-security-migration changes them, under an operator whose session goes on."""
+        private = make_digest_acl("alice", SECRET, all=True)
+        with secured.open(credentials=ALICE) as session:
+            session.commit((Create("/config/topics/before", b""),))
+            secured.set_acl("/config/topics", [private])
+            session.sync()
+            session.commit((Create("/config/topics/after", b""),))
+        assert secured.acl("/config/topics/after") == {private}

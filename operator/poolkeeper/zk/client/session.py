@@ -119,9 +119,10 @@ class Session:
     def sync(self) -> Moment:
         """Let the server catch up with its leader, so that later reads see all earlier writes.
 
-        Returns how far it is then.
+        Returns how far it is then. What was known of ACLs is forgotten.
         """
         self._read("waiting for sync", lambda: self._client.sync_async("/"))
+        self._acls.forget()
         return self.moment
 
     def read(self, path: str) -> Node | None:

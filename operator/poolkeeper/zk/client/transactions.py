@@ -42,7 +42,7 @@ _LOST: tuple[tuple[type[Exception], str], ...] = (
 
 
 class Acls:
-    """The ACLs that new nodes get, each asked for once; of one client."""
+    """The ACLs that new nodes get, each asked for once until they are forgotten; of one client."""
 
     def __init__(self, client: KazooClient, timeout_s: float) -> None:
         self._client = client
@@ -61,8 +61,13 @@ class Acls:
                 new[operation.path] = new[model] if model in new else self._of(model)
         return new
 
+    def forget(self) -> None:
+        """Ask for all again: people change them, as zookeeper-security-migration does."""
+        self._known = {}
+
     def _of(self, path: str) -> Any:
-        if path not in self._known:
+        known = self._known  # another thread may forget them meanwhile
+        if path not in known:
             with failures.translate_errors(f"reading the ACL of {path}"):
                 try:
                     acl, _ = self._client.get_acls_async(path).get(True, self._timeout_s)
@@ -71,8 +76,8 @@ class Acls:
             # ZooKeeper masks hashes for those who may not administer a node.
             if any(entry.id.scheme == "digest" and entry.id.id.endswith(":x") for entry in acl):
                 raise Forbidden(f"the ACL of {path} is not shown to this ZooKeeper identity")
-            self._known[path] = acl
-        return self._known[path]
+            known[path] = acl
+        return known[path]
 
 
 def _model(path: str) -> str:

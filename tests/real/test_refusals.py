@@ -278,6 +278,18 @@ def test_while_the_cluster_is_not_ours_to_write_it_is_said_why(bare, prepare, sa
     assert bare.written_paths() == JOURNAL
 
 
+def test_an_error_that_ends_apply_in_mid_run_comes_with_what_it_leaves(bare):
+    bare.declare(GROWING)
+    acl = [make_digest_acl("alice", "right", all=True), make_acl("world", "anyone", read=True)]
+    bare.zookeeper.add_auth("digest", "alice:right")
+    bare.zookeeper.set_acls("/admin", acl)
+    ran = run("apply", "-f", bare.folder, "--yes")
+    assert ran.code == 3
+    assert "/admin" in ran.err
+    assert "throttles stay: `poolkeeper apply" in ran.err
+    assert bare.zookeeper.exists("/poolkeeper/run")
+
+
 # Nothing to do, and yet not as declared
 
 

@@ -30,7 +30,14 @@ from poolkeeper.cli.output.runs import progress
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops.audit_notes import note_commits
 from poolkeeper.controller.loops.drive import drive
-from poolkeeper.errors import DamagedNode, Refused, StalePlan
+from poolkeeper.errors import (
+    DamagedNode,
+    Fenced,
+    HolderActive,
+    PoolkeeperError,
+    Refused,
+    StalePlan,
+)
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.desired import Desired
@@ -58,6 +65,10 @@ from poolkeeper.zk.journal import journal, pending_plan
 from poolkeeper.zk.journal.journal import JournalView
 
 OPERATOR = "run"
+RUN_STAYS = (
+    "moves in flight go on and throttles stay: `poolkeeper apply` resumes the run,"
+    " `poolkeeper stop` and then `poolkeeper apply` ends it"
+)
 UNDONE_MAX = 10
 _STAYING = (
     WaitReason.TOPIC_DAMAGED,
@@ -296,23 +307,28 @@ def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder, check: interru
 
 def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
     given_up: list[Action] = []
+    in_mid_run = False
     try:
         with progress.printer(_stream(command)) as printer:
 
             def keep(outcome: Outcome) -> None:
+                nonlocal in_mid_run
                 given_up.extend(outcome.did)
+                if outcome.progress is not None or outcome.did:  # a pass, not an outage
+                    in_mid_run = outcome.in_mid_run
                 printer(outcome)
 
             report = _with_interrupt_check(check, keep)
             connections = _connections(command.target)
             outcome = drive(connections, command.desired, plan, report, emit=command.emit)
     except KeyboardInterrupt:
-        printing.warn(
-            [
-                "moves in flight go on and throttles stay: `poolkeeper apply` resumes the run,"
-                " `poolkeeper stop` and then `poolkeeper apply` ends it"
-            ]
-        )
+        printing.warn([RUN_STAYS])
+        raise
+    except (Fenced, HolderActive):
+        raise  # it is another executor's, or the error tells what became of it
+    except PoolkeeperError:
+        if in_mid_run:
+            printing.warn([RUN_STAYS])
         raise
     last = outcome.last_observation
     unaccounted = () if last is None else last.unaccounted

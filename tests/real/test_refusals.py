@@ -290,6 +290,33 @@ def test_an_error_that_ends_apply_in_mid_run_comes_with_what_it_leaves(bare):
     assert bare.zookeeper.exists("/poolkeeper/run")
 
 
+def hide(bare: Bare, path: str) -> None:
+    bare.zookeeper.add_auth("digest", "alice:right")
+    bare.zookeeper.set_acls(path, [make_digest_acl("alice", "right", all=True)])
+
+
+def test_a_broker_config_that_an_acl_hides_is_not_called_damaged(bare):
+    bare.declare(GROWING)
+    path = "/config/brokers/1"
+    bare.put(path, {"version": 1, "config": {}})
+    hide(bare, path)
+    ran = run("apply", "-f", bare.folder, "--yes")
+    assert ran.code == 3
+    assert ran.err == f"reading {path} is not allowed for this ZooKeeper identity\n"
+    assert not bare.zookeeper.exists("/poolkeeper/run")
+
+
+def test_a_topic_whose_config_an_acl_hides_is_not_said_to_be_as_declared(bare):
+    bare.declare(AS_IT_IS | {"config": {"retention.ms": "2000"}})
+    hide(bare, "/config/topics/t")
+    for words in (("plan",), ("apply", "--yes"), ("status",), ("repair",)):
+        ran = run(*words, "-f", bare.folder)
+        assert ran.code == (0 if words == ("status",) else 4)
+        assert "/config/topics/t: its ACL does not let us read it" in " ".join(
+            (ran.out + ran.err).split()
+        )
+
+
 # Nothing to do, and yet not as declared
 
 

@@ -15,7 +15,7 @@ from dataclasses import field
 from typing import TypeVar
 
 from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
-from poolkeeper.errors import DamagedNode, NodeDamage, Refused
+from poolkeeper.errors import DamagedNode, Forbidden, NodeDamage, PoolkeeperError, Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.runs import RunDocument, Saved, ThrottleConflicts, ThrottleValues
 from poolkeeper.model.execution.throttles import (
@@ -336,6 +336,13 @@ def _recorded(node: Node | None, entity: Entity) -> tuple[ThrottleRecord | None,
         return None, damaged.damage
 
 
+def _unreadable(entity: Entity, read: _Read) -> PoolkeeperError:
+    path = throttle_records.config_path(entity)
+    if read.config is UNREADABLE:
+        return Forbidden(f"reading {path} is not allowed for this ZooKeeper identity")
+    return Refused(f"{path} cannot be read: repair it first")
+
+
 def _original(
     journal: Journal, wanted: Mapping[E, Sequence[str]], keys: Sequence[str]
 ) -> dict[E, dict[str, str | None]]:
@@ -343,7 +350,7 @@ def _original(
     found = {}
     for entity, read in _read(journal, tuple(wanted), keys).items():
         if read.live is None:
-            raise Refused(f"{throttle_records.config_path(entity)} cannot be read: repair it first")
+            raise _unreadable(entity, read)
         if read.damage is not None:
             raise DamagedNode(read.damage)
         values = {key: read.live[key] for key in wanted[entity]}

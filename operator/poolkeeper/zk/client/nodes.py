@@ -22,6 +22,8 @@ class Node(NamedTuple):
 
 UNREADABLE = Node(b"", -1, 0, 0, 0, 0)
 """Stands for a node whose ACL does not let us read it, where the reader can live with that."""
+UNASKED = Node(b"", -2, 0, 0, 0, 0)
+"""Stands for a node that nobody asked for."""
 UNREADABLE_BODY = b"?"
 """The same, for the data of such a node; no node that Kafka or we write holds it."""
 HIDDEN = "its ACL does not let us read it"

@@ -27,7 +27,7 @@ from poolkeeper.errors import Unavailable
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client import gc_pause
-from poolkeeper.zk.client.nodes import UNREADABLE, UNREADABLE_BODY, Node
+from poolkeeper.zk.client.nodes import UNASKED, UNREADABLE, UNREADABLE_BODY, Node
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.reading import readings
 from poolkeeper.zk.reading.kept_readings import DecodedTopics
@@ -79,7 +79,7 @@ def _read(
     paths = [znodes.topic(topic) for topic in names]
     before = _read_topics(session, paths, every=topics is None)
     nodes = decoded.decode(names, before)
-    configs = _read_configs(session, names) if want_configs else [UNREADABLE] * len(names)
+    configs = _read_configs(session, names) if want_configs else [UNASKED] * len(names)
     registrations = session.read_many([znodes.broker(id_) for id_ in admin.brokers])
     broker_configs = session.read_many(
         [znodes.broker_config(id_) for id_ in admin.brokers], unreadable=UNREADABLE

@@ -34,7 +34,7 @@ from poolkeeper.model.topology import (
     TopicPartition,
 )
 from poolkeeper.zk import znodes
-from poolkeeper.zk.client.nodes import UNREADABLE, Node
+from poolkeeper.zk.client.nodes import HIDDEN, UNASKED, UNREADABLE, Node
 from poolkeeper.zk.codecs.assignments import TopicAssignment
 from poolkeeper.zk.codecs.kafka_nodes import (
     BrokerNode,
@@ -183,6 +183,10 @@ def _topics(
         if name in damage:
             damaged[name] = damage[name]
             continue
+        if configs[name] is UNREADABLE:
+            # Kafka leaves them to the world: what is declared could neither be compared nor kept.
+            damaged[name] = f"{znodes.topic_config(name)}: {HIDDEN}"
+            continue
         config_notes: list[NodeNote] = []
         config = _config(znodes.topic_config(name), configs[name], config_notes)
         if config_notes:
@@ -318,10 +322,10 @@ def _brokers(
 
 
 def _config(path: str, node: Node | None, notes: list[NodeNote]) -> Mapping[str, str] | None:
-    """Return a config: empty where there is no node, `None` if unreadable or damaged."""
+    """Return a config: empty where there is no node, `None` if unknown or damaged."""
     if node is None:
         return {}
-    if node is UNREADABLE:
+    if node is UNREADABLE or node is UNASKED:
         return None
     try:
         return ConfigNode.decode(node.data).config

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from poolkeeper.controller.cluster_loops import ClusterLoops
+from poolkeeper.controller.rebalance_entry import RebalanceEntry
 from poolkeeper.controller.reporting.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import OtherFormat, PoolkeeperError, Refused
@@ -35,22 +36,21 @@ from poolkeeper.rebalances import external_plans as rebalances_offers
 from poolkeeper.rebalances import lifecycle
 from poolkeeper.rebalances.lifecycle import KnownCluster
 from poolkeeper.rebalances.metrics import RebalanceMetrics, metrics_of
-from poolkeeper.rebalances.offered_plans import OfferedPlans
 from poolkeeper.rebalances.planning.engines import PlanningEngine
 from poolkeeper.rebalances.planning.planning_task import PlanningTask
-from poolkeeper.rebalances.rate_shares import ClusterRate, limits_of
-from poolkeeper.rebalances.records import RebalanceRecords, Record
+from poolkeeper.rebalances.rate_shares import limits_of
+from poolkeeper.rebalances.records import RebalanceRecords
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import rebalance
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
+from poolkeeper.resources.status.finalizers import forbidden_condition
 from poolkeeper.resources.status.rebalance import (
     RebalanceStatusInputs,
     invalid_condition,
     ready_condition_of,
     requested_ms_of,
-    state_of,
 )
 from poolkeeper.telemetry.metrics import Metrics
 
@@ -58,27 +58,6 @@ LOOK_S = 1.0
 LOOK_MAX_S = 300.0
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _RebalanceEntry:
-    """One Rebalance as this process knows it.
-
-    `reported_version`: its generation, deletion and finalizer when its status was last reported.
-    `reason` is the reason reported then. `rates`: what is known of the rates of its clusters.
-    `offered`: which clusters may know its plans.
-    `other_format`: why its plans are left to another release; empty where they are not.
-    """
-
-    uid: str
-    state: RebalanceState
-    planning: PlanningTask
-    offered: OfferedPlans
-    record: Record | None = None
-    reported_version: tuple[int, bool, bool] | None = None
-    reason: str = ""
-    rates: Mapping[str, ClusterRate] = field(default_factory=dict)
-    other_format: str = ""
 
 
 @dataclass(slots=True)
@@ -96,7 +75,7 @@ class RebalanceController:
     wake: Event = field(default_factory=Event)
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     beat: Callable[[float], None] = lambda patience_s: None
-    _entries: dict[str, _RebalanceEntry] = field(default_factory=dict)
+    _entries: dict[str, RebalanceEntry] = field(default_factory=dict)
 
     def work(self) -> None:
         """Look at all Rebalances again and again, until `stop` is set."""
@@ -161,16 +140,10 @@ class RebalanceController:
     def _rebalances(self) -> list[CustomResource]:
         return [each for each in self.cache.contents()[0] if each.kind == rebalance.KIND]
 
-    def _entry_of(self, resource: CustomResource) -> _RebalanceEntry:
+    def _entry_of(self, resource: CustomResource) -> RebalanceEntry:
         entry = self._entries.get(resource.uid)
         if entry is None:
-            rebalance_state = _state_to_begin_with(resource)
-            entry = _RebalanceEntry(
-                resource.uid,
-                rebalance_state,
-                PlanningTask(resource.name, self.engines),
-                _offered_before(resource, rebalance_state),
-            )
+            entry = RebalanceEntry.begun(resource, PlanningTask(resource.name, self.engines))
             self._entries[resource.uid] = entry
         return entry
 
@@ -217,6 +190,8 @@ class RebalanceController:
             if resource.deleting
             else entry.state.step is RebalanceStep.EXECUTING
         )
+        if guard and self.reporter.is_finalizer_forbidden(resource):
+            condition = forbidden_condition(rebalance.KIND, condition.message)
         self.reporter.report(
             resource, RebalanceStatusInputs(entry.state, condition), declared, needs_finalizer=guard
         )
@@ -233,7 +208,7 @@ class RebalanceController:
 
     def _step(
         self,
-        entry: _RebalanceEntry,
+        entry: RebalanceEntry,
         resource: CustomResource,
         spec: RebalanceSpec,
         assemblies: Mapping[str, Assembly],
@@ -257,11 +232,11 @@ class RebalanceController:
                 return external_plans, ReadyCondition(
                     ReadyStatus.UNKNOWN, "Waiting", entry.other_format
                 )
-        return external_plans, ready_condition_of(entry.state, spec)
+        return external_plans, _with_unread(ready_condition_of(entry.state, spec), entry.unread)
 
     def _plan(
         self,
-        entry: _RebalanceEntry,
+        entry: RebalanceEntry,
         resource: CustomResource,
         spec: RebalanceSpec,
         assemblies: Mapping[str, Assembly],
@@ -281,7 +256,7 @@ class RebalanceController:
 
     def _await_approval(
         self,
-        entry: _RebalanceEntry,
+        entry: RebalanceEntry,
         resource: CustomResource,
         spec: RebalanceSpec,
         assemblies: Mapping[str, Assembly],
@@ -295,7 +270,7 @@ class RebalanceController:
 
     def _execute(
         self,
-        entry: _RebalanceEntry,
+        entry: RebalanceEntry,
         resource: CustomResource,
         spec: RebalanceSpec,
         views: Mapping[str, KnownCluster],
@@ -319,7 +294,7 @@ class RebalanceController:
 
     def _update(
         self,
-        entry: _RebalanceEntry,
+        entry: RebalanceEntry,
         resource: CustomResource,
         views: Mapping[str, KnownCluster],
         due: Collection[str],
@@ -330,18 +305,18 @@ class RebalanceController:
             entry.record = entry.record or self.records.read(resource, rebalance_state.record)
             if entry.record is None:
                 rebalance_state = lifecycle.without_record(rebalance_state)
-            entry.other_format = ""
+            entry.other_format = entry.unread = ""
         except OtherFormat as other:
             entry.other_format = str(other)
         except PoolkeeperError as failed:
-            logger.warning("the plans of %s cannot be read: %s", resource.key, failed)
+            entry.note_unread(resource, failed)
         entry.state = lifecycle.with_end(rebalance_state, self.now_ms())
         if entry.state.step.is_final:
-            entry.record = None
+            entry.record, entry.unread = None, ""
 
     def _hold(
         self,
-        entry: _RebalanceEntry,
+        entry: RebalanceEntry,
         resource: CustomResource,
         assemblies: Mapping[str, Assembly],
         rebalance_of: Mapping[str, str],
@@ -356,7 +331,7 @@ class RebalanceController:
         return rebalances_offers.held_plans(entry.state, entry.record, entry.rates)
 
     def _withdraw(
-        self, entry: _RebalanceEntry, spec: RebalanceSpec | None
+        self, entry: RebalanceEntry, spec: RebalanceSpec | None
     ) -> tuple[Mapping[str, ExternalPlan], ReadyCondition]:
         """End the runs of a deleted Rebalance, each after its stage in flight.
 
@@ -379,17 +354,8 @@ class RebalanceController:
         return external_plans, ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
 
 
-def _state_to_begin_with(resource: CustomResource) -> RebalanceState:
-    """The state in a status; raises `Refused` if it cannot be read and is still needed."""
-    try:
-        return state_of(resource.status)
-    except Refused:
-        if not resource.deleting:
-            raise
-        return RebalanceState()  # nothing is offered any more, so that runs end and it can go
-
-
-def _offered_before(resource: CustomResource, rebalance_state: RebalanceState) -> OfferedPlans:
-    """What another process may have offered; the status may be from before that."""
-    parts = rebalance_state.parts if resource.has_finalizer else ()
-    return OfferedPlans({part.cluster for part in parts if part.hash})
+def _with_unread(condition: ReadyCondition, unread: str) -> ReadyCondition:
+    """The condition, which also tells why the plans cannot be read; `unread` may be empty."""
+    if not unread:
+        return condition
+    return replace(condition, message=f"{condition.message}; its plans cannot be read: {unread}")

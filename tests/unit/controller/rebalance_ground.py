@@ -9,7 +9,7 @@ import builders
 from poolkeeper.controller.rebalance_controller import RebalanceController
 from poolkeeper.controller.reporting.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.resource_cache import ResourceCache
-from poolkeeper.errors import RefusalReason, Unavailable
+from poolkeeper.errors import Forbidden, RefusalReason, Unavailable
 from poolkeeper.fleet.schedule.budget import ClusterWork, ScheduledStage
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.execution.outcomes import (
@@ -45,14 +45,17 @@ SEEN_NOTHING = Outcome(
 
 @dataclass
 class Server:
-    """ConfigMaps by path; it may be away."""
+    """ConfigMaps by path; it may be away, or forbid everything."""
 
     objects: dict[str, Any] = field(default_factory=dict)
     away: bool = False
+    forbids: bool = False
 
     def _here(self):
         if self.away:
             raise Unavailable("the API server is away")
+        if self.forbids:
+            raise Forbidden("reading a ConfigMap is not allowed")
 
     def get(self, path):
         self._here()
@@ -127,6 +130,7 @@ class Said:
 
     def __init__(self):
         self.statuses, self.events, self.guarded = {}, [], {}
+        self.may_guard = True
 
     def put(self, reference, said, known=None):
         if isinstance(said, bool):
@@ -139,6 +143,9 @@ class Said:
 
     def forget_object(self, reference):
         self.guarded.pop(reference.name, None)
+
+    def is_forbidden(self, reference):
+        return reference.name in self.guarded and not self.may_guard
 
     def record(self, reference, reason, note, *, warning):
         self.events.append((reference.name, reason))

@@ -227,3 +227,40 @@ def test_what_has_ended_is_told_once_and_again_for_another_generation(ground):
     ground.look()
     assert ground.said.statuses["r"]["observedGeneration"] == 3
     assert [reason for _, reason in ground.said.events].count("Succeeded") == 1
+
+
+def test_without_the_right_to_add_its_finalizer_it_says_so_and_goes_on_by_itself(ground):
+    ground.said.may_guard = False
+    ground.put("Rebalance", "r", {"approval": {"policy": "Auto"}})
+    for _ in range(3):
+        ground.look()
+    conditions = ground.said.statuses["r"]["conditions"]
+    assert {c["type"]: c["reason"] for c in conditions} == dict.fromkeys(
+        ("Ready", "Stalled"), "FinalizerForbidden"
+    )
+    assert condition_of(ground.said.statuses["r"], "Ready")["message"] == (
+        "the operator may not add its finalizer (patch of Rebalances): nothing is moved, as its"
+        " runs would be left behind if it were deleted; 0 of 2 clusters done, 0 of 2 moves,"
+        " 200 B left"
+    )
+    assert ground.loops.offers == {}
+    ground.said.may_guard = True
+    assert ground.look() == "Moving"
+    ground.put("Rebalance", "r", {}, guarded=True)
+    ground.look()
+    assert set(ground.loops.offers) == {"a", "b"}
+
+
+def test_plans_that_may_not_be_read_are_said_to_be_that_and_logged_once(ground, caplog):
+    ground.executing()
+    ground.restart()
+    ground.server.forbids = True
+    for _ in range(3):
+        assert ground.look() == "Moving"
+    said = "its plans cannot be read: reading a ConfigMap is not allowed"
+    assert condition_of(ground.said.statuses["r"], "Ready")["message"].endswith(f"; {said}")
+    logged = [each for each in caplog.messages if "cannot be read" in each]
+    assert logged == ["the plans of Rebalance r cannot be read: reading a ConfigMap is not allowed"]
+    ground.server.forbids = False
+    ground.look()
+    assert said not in condition_of(ground.said.statuses["r"], "Ready")["message"]

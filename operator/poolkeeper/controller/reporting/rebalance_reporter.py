@@ -72,6 +72,11 @@ class RebalanceReporter:
         for event in rebalance_events(before, status):
             self._record(resource, event)
 
+    def is_finalizer_forbidden(self, resource: CustomResource) -> bool:
+        """Whether a Rebalance lacks our finalizer because it may not be added."""
+        lacks = not resource.has_finalizer and not resource.deleting
+        return lacks and self._finalizers.is_forbidden(reference_of(resource))
+
     def report_unreadable(self, resource: CustomResource, unreadable: Refused) -> None:
         """Report once, by an event alone, that a status cannot be read: it is left as it is."""
         if resource.uid not in self._unreadable:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome
 from poolkeeper.model.specs import DeletionPolicy, Mode, TopicSpec
 from poolkeeper.resources.checks.assembly import Assembly
-from poolkeeper.resources.kinds import kafka_cluster, resource_pool, topic
+from poolkeeper.resources.kinds import kafka_cluster, rebalance, resource_pool, topic
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
 from poolkeeper.resources.status.status_inputs import StatusInputs, is_owned
@@ -72,11 +72,12 @@ _UNGUARDED: Mapping[str, str] = {
     topic.KIND: "if it is deleted, its Kafka topic is kept, although spec.deletionPolicy is Delete",
     resource_pool.KIND: "if it is deleted, it is gone at once, although Topics name it",
     kafka_cluster.KIND: "if it is deleted in mid-run, the run and its throttles are left behind",
+    rebalance.KIND: "nothing is moved, as its runs would be left behind if it were deleted",
 }
 
 
 def forbidden_condition(kind: str, message: str) -> ReadyCondition:
-    """The condition of a resource as declared that needs our finalizer, which may not be added.
+    """The condition of a resource that needs our finalizer, which may not be added.
 
     `message`: what is told of it with the finalizer.
     """

@@ -264,3 +264,25 @@ def test_plans_that_may_not_be_read_are_said_to_be_that_and_logged_once(ground, 
     ground.server.forbids = False
     ground.look()
     assert said not in condition_of(ground.said.statuses["r"], "Ready")["message"]
+
+
+def test_who_needs_no_approval_is_not_said_to_wait_for_it(ground):
+    """GitOps tools take what waits for a person for settled, before anything has moved."""
+    ground.put("Rebalance", "r", {"approval": {"policy": "Auto"}})
+    assert ground.look() == "Planning"
+    assert "approve" not in condition_of(ground.said.statuses["r"], "Ready")["message"]
+    assert ground.look() == "Moving"
+    assert ground.said.events == [("r", "Planning"), ("r", "Moving")]
+
+
+def test_who_needs_no_approval_and_is_paused_is_said_to_be_that(ground):
+    ground.look()
+    ground.put("Rebalance", "r", {"approval": {"policy": "Auto"}, "paused": True})
+    assert ground.look() == "Paused"
+    message = condition_of(ground.said.statuses["r"], "Ready")["message"]
+    assert message.startswith(
+        "nothing begins while spec.paused is true; waits to move 2 partitions"
+    )
+    assert "approve" not in message
+    ground.put("Rebalance", "r", {"paused": False})
+    assert ground.look() == "Moving"

@@ -161,6 +161,14 @@ def _approval_condition(rebalance_state: RebalanceState, spec: RebalanceSpec) ->
     others = (
         f"; {_clusters_in(rebalance_state, PartState.FAILED)}" if rebalance_state.failed else ""
     )
+    automatic = spec.approval.policy is ApprovalPolicy.AUTO
+    approved = automatic or rebalance_state.hash in spec.approval.plans
+    if approved and spec.paused:
+        message = f"nothing begins while spec.paused is true; {what}{others}"
+        return ReadyCondition(ReadyStatus.RECONCILING, "Paused", message)
+    if approved:
+        # Only until the next look: GitOps tools take what waits for a person for settled.
+        return ReadyCondition(ReadyStatus.RECONCILING, "Planning", f"{what}{others}")
     line = approval_line(spec.name, rebalance_state.hash)
     message = f"{what}{others}; approve {rebalance_state.hash}: {line}"
     return ReadyCondition(ReadyStatus.RECONCILING, "WaitingForApproval", message)

@@ -32,6 +32,7 @@ MESSAGE_CHARS_MAX = 500
 MISTYPED = "failed to create typed patch object"
 UNDECLARED = "field not declared in schema"
 TERMINATING = "NamespaceTerminating"
+ROLES = ": RBAC: ["
 
 
 @frozen
@@ -114,9 +115,21 @@ def _status(body: bytes) -> dict[str, Any] | None:
 
 def _message(answer: ApiResponse, reported: dict[str, Any] | None) -> str:
     if reported is not None and reported.get("message"):
-        return str(reported["message"])[:MESSAGE_CHARS_MAX]
+        return _ordered(str(reported["message"]))[:MESSAGE_CHARS_MAX]
     text = " ".join(answer.body.decode(errors="replace").split())
     return text[:MESSAGE_CHARS_MAX] or f"status {answer.status} without a message"
+
+
+def _ordered(said: str) -> str:
+    """The message with its list of missing roles sorted.
+
+    The server lists them in another order each time: statuses, events and the log would take that
+    for news.
+    """
+    head, listed, roles = said.partition(ROLES)
+    if not roles.endswith("]"):
+        return said
+    return f"{head}{listed}{', '.join(sorted(roles[:-1].split(', ')))}]"
 
 
 def _is_namespace_terminating(reported: dict[str, Any] | None) -> bool:

@@ -1,0 +1,29 @@
+"""Texts of the API server's refusals, as statuses, events and the log tell them."""
+
+import json
+
+import pytest
+
+from poolkeeper.errors import Forbidden
+from poolkeeper.kube.client import failures
+from poolkeeper.kube.client.failures import ApiResponse
+
+HEAD = 'topics.poolkeeper.dev is forbidden: User "x" cannot list resource "topics": RBAC: '
+
+
+def told(message: str) -> str:
+    body = json.dumps({"kind": "Status", "status": "Failure", "message": message}).encode()
+    refused = failures.failure(ApiResponse(403, body), "listing", "/x")
+    assert isinstance(refused, Forbidden)
+    return str(refused)
+
+
+def test_roles_that_are_missing_are_told_in_one_order_as_the_server_has_none():
+    roles = [f'clusterrole.rbac.authorization.k8s.io "{name}" not found' for name in "ab"]
+    first, second = (told(f"{HEAD}[{', '.join(each)}]") for each in (roles, roles[::-1]))
+    assert first == second == f"listing is not allowed: {HEAD}[{roles[0]}, {roles[1]}]"
+
+
+@pytest.mark.parametrize("rest", ['role "b" not found', "[b, a] and more", "[]"])
+def test_what_is_no_list_of_roles_stays_as_it_is(rest):
+    assert told(f"{HEAD}{rest}") == f"listing is not allowed: {HEAD}{rest}"

@@ -9,8 +9,9 @@ as each of them
 2. moves exactly what a fresh plan moves for the same purpose, and costs about the same;
 3. is not begun by somebody else.
 
-The rest is planned on top of the cluster as those parts leave it. A partition that they move is not
-moved again: where the rest would have to, a problem says that the next plan does.
+The rest is planned on top of the cluster as those parts leave it, and new partitions are placed on
+top of it. A partition that they move is not moved again: where the rest would have to, a problem
+says that the next plan does.
 """
 
 from collections import Counter
@@ -18,6 +19,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
     ElectLeaders,
     Move,
     MoveLogDir,
@@ -37,6 +40,9 @@ from poolkeeper.planning.proposals.identity import plan_hash
 from poolkeeper.planning.proposals.lower_bounds import with_moves
 from poolkeeper.planning.run_state.progress.after_plan import after_moves
 
+Placed = CreateTopic | AddPartitions
+_PLACED = (CreateTopic, AddPartitions)
+
 
 def with_shown_parts(
     shown: Plan, fresh: Plan, given: Circumstances, planned: Callable[[Cluster], Plan]
@@ -52,10 +58,10 @@ def with_shown_parts(
     moves = [move for part in kept for move in moves_of(shown, part)]
     copies = [step for part in kept for step in steps_of(shown, part)]
     names = {part.name for part in kept}
-    if any(part.moves and part.name not in names for part in divided.parts):
-        rest = planned(after_moves(given.cluster, moves))
-    else:
+    if set(moves) == set(divided.moves):
         rest = plan_of(divided, [part.name for part in divided.parts if not part.moves])
+    else:
+        rest = planned(after_moves(given.cluster, moves))
     both = _together(fresh, rest, moves, copies)
     again = tuple(_moved_again(rest, moves, given))
     certificates = _certificates(both, given)
@@ -90,8 +96,11 @@ def _together(fresh: Plan, rest: Plan, moves: list[Move], copies: list[Step]) ->
     moving = {(move.topic, move.partition) for move in both}
     staying = {(s.topic, s.partition, s.broker) for s in copies if isinstance(s, MoveLogDir)}
     steps: list[Step] = [*copies]
+    placed = {(type(step), step.topic): step for step in rest.steps if isinstance(step, _PLACED)}
     for step in fresh.steps:
-        if isinstance(step, ElectLeaders):
+        if isinstance(step, _PLACED):
+            steps.append(_placed_as(placed.get((type(step), step.topic), step), step))
+        elif isinstance(step, ElectLeaders):
             left = tuple(pair for pair in step.partitions if pair not in moving)
             steps += [replace(step, partitions=left)] if left else []
         elif not isinstance(step, MoveLogDir) or (
@@ -107,6 +116,12 @@ def _together(fresh: Plan, rest: Plan, moves: list[Move], copies: list[Step]) ->
         stages=(),
         makespan=None,
     )
+
+
+def _placed_as(other: Placed, step: Placed) -> Placed:
+    """The step with the lists of another one that makes as many replicas; else as it is."""
+    alike = [*map(len, other.replicas)] == [*map(len, step.replicas)]
+    return replace(step, replicas=other.replicas) if alike else step
 
 
 def _moved_again(rest: Plan, moves: Iterable[Move], given: Circumstances) -> Iterator[PlanProblem]:

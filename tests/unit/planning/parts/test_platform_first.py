@@ -13,6 +13,7 @@ from laws import examples
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import CreateTopic, Plan
+from poolkeeper.model.problems import awaits_next_plan
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.audit import check_plan
@@ -20,6 +21,7 @@ from poolkeeper.planning.parts.choose import moves_of
 from poolkeeper.planning.parts.platform_first import platform_first
 from poolkeeper.planning.parts.split import Circumstances
 from poolkeeper.planning.planner import make_plan
+from unit.planning.instances import after
 
 BROKERS = {id_: "abc"[id_ % 3] for id_ in range(1, 13)}
 POOLS = (pool_spec("p", *range(1, 10), drain=frozenset({2})), pool_spec("q", 10, 11, 12))
@@ -80,6 +82,32 @@ def test_what_a_tenant_declares_changes_no_hash_of_the_platforms_part(change, se
     assert (again.hash, again.fingerprint) == (drain.hash, drain.fingerprint)
     assert moves_of(after, again) == moves_of(before, drain)
     assert check_plan(after, change(wanted), found, Records()) == ()
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@examples(4)
+@given(seed=st.integers(0, 10_000))
+def test_what_the_next_plan_moves_again_is_told(change, seed: int) -> None:
+    wanted, found = situation(seed)
+    wanted = change(wanted)
+    plan = planned(wanted, found)
+    moves = planned(wanted, after(plan, found)).moves
+    awaited = any(awaits_next_plan(problem.reason) for problem in plan.problems)
+    assert awaited or moves == ()
+
+
+def test_new_partitions_go_to_brokers_that_the_platforms_part_leaves_room_on() -> None:
+    """Laid out at once, the new partition gets a broker that the drained one's replica goes to."""
+    racks = {1: "a", 2: "b", 3: "c", 4: "d", 5: "e", 6: "f", 7: "g", 8: "h"}
+    pool = pool_spec("p", *racks, drain=frozenset({7}))
+    new = topic_spec("new", partitions=1, replication_factor=2)
+    wanted = desired(pool, topic_spec("t"), new)
+    found = cluster(racks, topic("t", (7,), (1, 2, 6, 4)))
+    plan = planned(wanted, found)
+    (move,) = plan.moves
+    (created,) = [step for step in plan.steps if isinstance(step, CreateTopic)]
+    assert {*move.target, *created.replicas[0]} == {3, 5, 8}
+    assert planned(wanted, after(plan, found)).moves == ()
 
 
 def test_everything_else_is_in_the_plan_as_well() -> None:

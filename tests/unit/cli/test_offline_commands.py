@@ -82,6 +82,36 @@ def test_a_file_that_cannot_be_written_is_named(run, manifests, snapshot, tmp_pa
     assert stat.S_ISREG(locked.stat().st_mode)
 
 
+@pytest.mark.parametrize("output", ["snapshot", "linked", "manifest", "new manifest"])
+def test_nothing_is_written_over_what_is_read(run, manifests, snapshot, tmp_path, output):
+    linked = tmp_path / "linked.json"
+    linked.symlink_to(snapshot)
+    manifest = next(iter(manifests.iterdir()))
+    new = manifests / "plan.json"
+    outs = {"snapshot": snapshot, "linked": linked, "manifest": manifest, "new manifest": new}
+    out = outs[output]
+    before = snapshot.read_bytes(), manifest.read_bytes()
+    code, _, err = run("plan", "-f", manifests, "--snapshot", snapshot, "--out", out)
+    assert (code, err.startswith(f"--out {out}: ")) == (1, True)
+    assert (snapshot.read_bytes(), manifest.read_bytes()) == before
+    assert not new.exists()
+
+
+@pytest.mark.parametrize("name", ["plan.txt", ".plans/plan.json"])
+def test_what_is_no_manifest_may_lie_beside_the_manifests(run, manifests, snapshot, name):
+    out = manifests / name
+    out.parent.mkdir(exist_ok=True)
+    for _ in range(2):
+        assert run("plan", "-f", manifests, "--snapshot", snapshot, "--out", out)[0] != 1
+
+
+def test_a_snapshot_is_not_written_over_manifests(run, manifests):
+    manifest = next(iter(manifests.iterdir()))
+    code, _, err = run("snapshot", "-f", manifests, "--out", manifest)
+    said = f"--out {manifest}: -f reads this as a manifest (expected another place)\n"
+    assert (code, err) == (1, said)
+
+
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [

@@ -76,6 +76,25 @@ def text_of(path: Path) -> str | Problem:
     return _text(str(path))
 
 
+def is_among(file: Path, paths: Sequence[Path]) -> bool:
+    """Whether a file is one of those that the paths stand for, or would be if it were there."""
+    real = Path(os.path.realpath(file))
+    return any(_holds(path, real) for path in paths)
+
+
+def _holds(path: Path, real: Path) -> bool:
+    root = Path(os.path.realpath(path))
+    try:
+        if any(os.path.realpath(name) == str(real) for name in _files(path)):
+            return True
+    except OSError:  # whoever reads the path tells
+        return False
+    if not root.is_dir() or not real.is_relative_to(root):
+        return False
+    is_hidden = any(part.startswith(".") for part in real.relative_to(root).parts)
+    return real.name.endswith(SUFFIXES) and not is_hidden and not real.exists()
+
+
 def _files(path: Path) -> Iterator[str]:
     if not path.is_dir():
         yield str(path)

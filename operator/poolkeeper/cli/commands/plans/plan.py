@@ -25,7 +25,7 @@ from poolkeeper.cli.input.clusters import targets, what_if
 from poolkeeper.cli.input.clusters.looks import Look, look_at_cluster, look_at_snapshot, now_ms
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.clusters.what_if import SupposedBrokers, suppose_brokers
-from poolkeeper.cli.input.files import fleet_features
+from poolkeeper.cli.input.files import fleet_features, output_places
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.errors import InvalidInput
@@ -141,6 +141,7 @@ def _plan(
     output: str,
     supposed: Mapping[str, Any],
 ) -> int:
+    output_places.refuse_inputs(out, address, snapshot)
     target = targets.target(address)
     desired = target.desired
     assert desired is not None, "this command takes manifests only"

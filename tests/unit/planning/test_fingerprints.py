@@ -108,3 +108,18 @@ def test_the_order_of_specs_and_the_way_numbers_are_written_do_not_count() -> No
     same = dataclasses.replace(other, capacity=specs.Capacity(weight=2.0))
     one = plan_json.fingerprint(Desired(CLUSTER, (POOL, other)), "c", ())
     assert plan_json.fingerprint(Desired(CLUSTER, (same, POOL)), "c", ()) == one
+
+
+def test_the_order_of_sets_in_a_pool_does_not_count() -> None:
+    ways = (("t.*", "u.*"), ("a", "b")), (("u.*", "t.*"), ("b", "a"))
+    pools = [
+        dataclasses.replace(
+            POOL, claims=claims, allowed_namespaces=specs.AllowedNamespaces(names, {"a": "b"})
+        )
+        for claims, names in ways
+    ]
+    one, other = [
+        plan_json.fingerprint(Desired(CLUSTER, (pool,), (TOPIC,)), "c1", frozenset())
+        for pool in pools
+    ]
+    assert one == other

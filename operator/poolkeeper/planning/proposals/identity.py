@@ -28,6 +28,7 @@ same plan:
 | cluster: `limits`, if they only warn | they are laws under `Enforce`, otherwise a remark |
 | cluster: limits of Topics and namespaces | a Topic beyond them leaves `topics` |
 | pool: `rack_policy: Spread` | as before there was another one |
+| pool: the order of `claims` and of allowed names | they are sets |
 | `held` and `doomed` topics | a Topic that becomes one leaves `topics`, and that is counted |
 
 The **concern** of a run is narrower: the cluster, its pools, and the pools that its moving topics
@@ -39,6 +40,7 @@ is made the same way; that of a part of a topic names what is declared of that t
 import dataclasses
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 from functools import cache
 from itertools import groupby
@@ -54,6 +56,7 @@ from poolkeeper.model.columns.move_columns import ColumnMoves, MoveColumns
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import DeleteTopic, Move, MoveLogDir, SetConfig, Step
 from poolkeeper.model.specs import (
+    AllowedNamespaces,
     KafkaClusterSpec,
     LimitPolicy,
     RackPolicy,
@@ -293,7 +296,13 @@ def _cluster(spec: KafkaClusterSpec) -> dict[str, object]:
 
 def _pool(spec: ResourcePoolSpec) -> dict[str, object]:
     spread = spec.rack_policy is RackPolicy.SPREAD
-    return _fields(spec, frozenset({"rack_policy"} if spread else ()))
+    counted = _fields(spec, frozenset({"rack_policy"} if spread else ()))
+    # Sets, kept in the order in which they are written.
+    counted["claims"] = sorted(spec.claims)
+    allowed = spec.allowed_namespaces
+    if isinstance(allowed, AllowedNamespaces) and allowed.names is not None:
+        counted["allowed_namespaces"] = _plain(replace(allowed, names=tuple(sorted(allowed.names))))
+    return counted
 
 
 def _fields(value: object, without: Collection[str] = ()) -> dict[str, object]:

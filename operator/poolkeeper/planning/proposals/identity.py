@@ -64,7 +64,6 @@ from poolkeeper.model.specs import (
     TopicSpec,
 )
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.problem.grouping import ordered_by
 
 _UNCOUNTED_CLUSTER_FIELDS = frozenset(
     {
@@ -109,7 +108,7 @@ def _ways_of_columns(columns: MoveColumns) -> str | None:
     if not all(text.isascii() and text.isprintable() for text in texts):
         return None  # the encoder leaves letters as they are
     topic = columns.ranks[columns.topic]
-    order = ordered_by(columns.partition, topic)
+    order = np.lexsort((columns.partition, topic))
     topic, partition = topic[order], columns.partition[order]
     if ((np.diff(topic) == 0) & (np.diff(partition) == 0)).any():
         return None  # of one partition, paths decide

@@ -91,6 +91,23 @@ def test_a_plan_is_read_approved_and_told_of_afterwards(planned, say):
     assert "needs no approval" in say("approve", code=1) or "no plan" in say("approve", code=1)
 
 
+def test_who_may_read_only_a_namespace_learns_what_its_topic_says(planned, capsys):
+    plane, namespace = planned.plane, planned.namespace
+    planned.says("topic", "t", "WaitingForApproval")
+    planned.kubectl("create", "serviceaccount", "tenant", "-n", namespace)
+    rights = ("--verb=get,list", "--resource=topics.poolkeeper.dev")
+    planned.kubectl("create", "role", "tenant", *rights, "-n", namespace)
+    bound = ("--role=tenant", f"--serviceaccount={namespace}:tenant")
+    planned.kubectl("create", "rolebinding", "tenant", *bound, "-n", namespace)
+    kubeconfig = plane.account_kubeconfig(namespace, "tenant")
+    words = ["why", "topic/t", "--kubeconfig", str(kubeconfig), "-n", namespace]
+    assert cli.main(words, root, NAME) == 0
+    said = capsys.readouterr().out
+    assert "  WaitingForApproval: " in said
+    assert "is not there" not in said
+    assert "cannot get resource" in said
+
+
 def test_under_gitops_the_lines_to_commit_are_printed(planned, say):
     planned.kubectl(
         *("annotate", "kafkacluster", planned.name),

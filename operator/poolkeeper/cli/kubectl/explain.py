@@ -19,7 +19,7 @@ Json = Mapping[str, Any]
 class Explanation:
     """The resources around a Topic, as far as they are there, and the plan if it can be read.
 
-    `unread` says why the plan cannot be.
+    `unread` says what this person may not read: it and what it names are None.
     """
 
     topic: Json
@@ -78,6 +78,7 @@ def as_data(why: Explanation) -> dict[str, object]:
         "moves": why.moves,
         "steps": why.steps,
         "problems": why.problems,
+        "unread": why.unread or None,
     }
 
 
@@ -96,13 +97,15 @@ def _own(why: Explanation) -> Iterator[str]:
 
 
 def _around(why: Explanation) -> Iterator[str]:
+    if why.pool is None and why.unread:
+        return
     if why.pool is None:
         yield "Its pool is not there, and a pool alone tells of which cluster a Topic is."
         return
     for kind, body in (("pool", why.pool), ("cluster", why.cluster)):
-        if body is None:
+        if body is None and not why.unread:
             yield f"Its {kind} is not there."
-        else:
+        elif body is not None:
             yield f"{body['kind']} {body['metadata']['name']}"
             yield f"  {_ready_text(body)}"
 

@@ -104,16 +104,15 @@ def why(access: UserAccess, named: str, output: str) -> None:
     NAME is the Topic's, in the namespace of -n or of the context, or NAMESPACE/NAME.
     """
     topic = _topic(access, named)
-    pool = access.object("ResourcePool", (topic["spec"].get("poolRef") or {}).get("name", ""))
-    reference = {} if pool is None else pool["spec"].get("clusterRef") or {}
-    cluster = access.object("KafkaCluster", reference["name"]) if reference else None
-    unread, found = "", None
-    if cluster is not None:
-        try:
-            document = access.plan(cluster)
-            found = None if document is None else document.plan
-        except Forbidden as forbidden:
-            unread = str(forbidden)
+    pool, cluster, found, unread = None, None, None, ""
+    try:
+        pool = access.object("ResourcePool", (topic["spec"].get("poolRef") or {}).get("name", ""))
+        reference = {} if pool is None else pool["spec"].get("clusterRef") or {}
+        cluster = access.object("KafkaCluster", reference["name"]) if reference else None
+        document = None if cluster is None else access.plan(cluster)
+        found = None if document is None else document.plan
+    except Forbidden as forbidden:  # who may read only a namespace learns what its Topic says
+        unread = str(forbidden)
     explained = Explanation(topic, pool, cluster, found, unread)
     if output == printing.JSON:
         printing.emit_json(explain.as_data(explained))

@@ -93,3 +93,21 @@ def test_what_is_missing_is_said():
     assert explain.lines(explained(plan=None, unread="you may not read it"))[-1:] == [
         "you may not read it"
     ]
+
+
+def test_who_may_read_only_the_topic_learns_what_it_says():
+    nothing = {"pool": None, "cluster": None, "plan": None, "unread": "pools are forbidden"}
+    assert explain.lines(explained(**nothing)) == [
+        "Topic shop/t: t in Kafka",
+        "  declared: pool fast, partitions 1, replication factor any",
+        "  Moving: moving into pool fast",
+        "pools are forbidden",
+    ]
+    no_cluster = explained(cluster=None, plan=None, unread="clusters are forbidden")
+    assert explain.lines(no_cluster)[3:] == [
+        "ResourcePool fast",
+        "  InPlace: in place",
+        "clusters are forbidden",
+    ]
+    assert explain.as_data(no_cluster)["unread"] == "clusters are forbidden"
+    assert explain.as_data(explained())["unread"] is None

@@ -1,5 +1,10 @@
-"""The API server's address and our identity: the pod's service account, else a kubeconfig."""
+"""The API server's address and our identity: the pod's service account, else a kubeconfig.
 
+Where a plugin or provider that a kubeconfig names gives no credentials, the package logs why and
+goes on as nobody. That is refused here: the API server would tell which rights `anonymous` lacks.
+"""
+
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,13 +81,32 @@ def _of_file(environ: Mapping[str, str], context: str | None = None) -> ApiAcces
             f"and there is no kubeconfig {files}"
         )
     configuration = Configuration()
-    _load(
-        config_file=files,
-        context=context,
-        client_configuration=configuration,
-        persist_config=False,
-    )
+    logged = _Logged(logging.ERROR)
+    logging.getLogger().addHandler(logged)
+    try:
+        _load(
+            config_file=files,
+            context=context,
+            client_configuration=configuration,
+            persist_config=False,
+        )
+    finally:
+        logging.getLogger().removeHandler(logged)
+    if logged.lines and not (configuration.api_key or configuration.cert_file):
+        raise Refused(f"no credentials for the API server: {'; '.join(logged.lines)}")
     known, current = _contexts(config_file=files)
     if context is not None:
         current = next(each for each in known if each["name"] == context)
     return ApiAccess(configuration, current["context"].get("namespace") or "default")
+
+
+class _Logged(logging.Handler):
+    """Keeps what is logged, each message as one line."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a message."""
+        self.lines.append(" ".join(record.getMessage().split()))

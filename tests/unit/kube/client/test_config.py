@@ -62,3 +62,25 @@ def test_what_cannot_be_used_is_one_line_for_a_person(connect, text, says):
     with pytest.raises(Refused, match=says) as raised:
         connect(text)
     assert "\n" not in str(raised.value)
+
+
+PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never"}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "says"),
+    [
+        pytest.param({"command": "/nowhere/login"}, "No such file .*/nowhere/login", id="absent"),
+        pytest.param({"command": "false"}, "returned 1", id="failed"),
+        pytest.param({"command": "echo", "args": ["hi"]}, "decode", id="no-credentials"),
+        pytest.param({}, "'command'", id="no-command"),
+    ],
+)
+def test_a_plugin_without_credentials_is_no_anonymous_person(connect, plugin, says):
+    users = [{"name": "u", "user": {"exec": PLUGIN | plugin}}]
+    with pytest.raises(Refused, match=f"no credentials for the API server: .*{says}"):
+        connect(CONFIG | {"current-context": "x", "users": users})
+
+
+def test_a_person_without_credentials_may_be_anonymous(connect):
+    assert connect(CONFIG | {"current-context": "x", "users": [{"name": "u", "user": {}}]})

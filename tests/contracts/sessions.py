@@ -111,6 +111,12 @@ LOST: list[tuple[str, tuple[Operation, ...], str, str]] = [
         "/brokers",
     ),
     ("no-parent", (Create("/no/x", b""),), "/no does not exist (to create a node)", "/no"),
+    (
+        "no-parent-and-a-changed-node",
+        (Check("/t", 3), Create("/no/x", b"")),
+        "checking /t: it changed meanwhile",
+        "/t",
+    ),
 ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkeeper.errors import Fenced, HolderActive, Unavailable
+from poolkeeper.errors import Fenced, HolderActive, Stale, Unavailable
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import FakeClient
@@ -10,6 +10,7 @@ from poolkeeper.sandbox.fake_zookeeper.faults import Fault, FaultKind, at_writes
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.zookeeper.session import DeleteNode
 from poolkeeper.zk import fencing, znodes
+from poolkeeper.zk.client.operations import Create
 from poolkeeper.zk.journal import journal
 
 
@@ -85,8 +86,13 @@ def test_to_any_other_process_it_is_the_holder(cluster: SimulatedCluster) -> Non
 
 def delete_journal(cluster: SimulatedCluster) -> None:
     """Delete all of it, as a person does by hand."""
+    delete_below(cluster, znodes.ROOT)
+
+
+def delete_below(cluster: SimulatedCluster, root: str) -> None:
+    """Delete a node with all below it."""
     client = FakeClient(cluster.server)
-    paths = [znodes.ROOT]
+    paths = [root]
     for path in paths:
         paths += [f"{path}/{child}" for child in client.children(path) or ()]
     for path in reversed(paths):
@@ -105,6 +111,33 @@ def test_who_held_a_journal_that_was_deleted_writes_nothing_once_another_one_is_
             others.commit()
             with pytest.raises(Fenced, match="another one was made in its place"):
                 held.commit()
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_who_held_a_journal_that_was_deleted_is_told_so_where_it_creates_a_node(
+    cluster: SimulatedCluster, together: bool
+) -> None:
+    """A parent that is gone, and its ACL with it, is no write that was lost to another one."""
+    creation = Create(znodes.RECORD_OF_BROKERS, b"{}")
+    with journal.hold(session(cluster), "run", 0, patience_s=1) as held:
+        delete_journal(cluster)
+        held.session.sync()
+        with pytest.raises(Fenced, match=r"journal was deleted .* is gone"):
+            _ = held.commit_each([(creation,)]) if together else held.commit(creation)
+
+
+@pytest.mark.parametrize("gone", [znodes.RECORDS, znodes.RECORDS_OF_TOPICS])
+def test_parents_of_records_that_were_deleted_are_made_anew(
+    cluster: SimulatedCluster, gone: str
+) -> None:
+    creation = Create(znodes.record_of_topic("t"), b"{}")
+    with journal.hold(session(cluster), "run", 0, patience_s=1) as held:
+        held.session.sync()
+        delete_below(cluster, gone)
+        with pytest.raises(Stale):
+            held.commit(creation)
+        held.session.sync()
+        held.commit(creation)
 
 
 def test_nothing_is_left_of_who_let_the_journal_go(cluster: SimulatedCluster) -> None:

@@ -41,6 +41,9 @@ from poolkeeper.zk.client.session import SentTransaction, Session
 from poolkeeper.zk.codecs import our_nodes
 from poolkeeper.zk.codecs.our_nodes import HolderBody
 
+_PARENTS = (znodes.RECORDS, znodes.RECORDS_OF_TOPICS)
+"""Of the journal's other nodes; made before its first use."""
+
 
 @frozen
 class Holder:
@@ -91,7 +94,7 @@ class FencedSession:
 
         Raises `Fenced` if it is not, `Stale` if another check failed: then nothing was written.
         """
-        return self._answer(self.session.send((*self._fence, *operations)))
+        return self._answer(self._send(operations))
 
     def commit_each(self, transactions: Sequence[Sequence[Operation]]) -> list[WhyUnwritten | None]:
         """Commit each as a transaction of its own, all of them on their way at the same time.
@@ -104,12 +107,12 @@ class FencedSession:
         failure: PoolkeeperError | None = None
         for operations in transactions:
             try:
-                sent.append(self.session.send((*self._fence, *operations)))
+                sent.append(self._send(operations))
                 found.append(None)
             except (Refused, Stale, Forbidden) as error:
                 sent.append(None)
                 found.append(error)
-            except Unavailable as error:
+            except (Fenced, Unavailable) as error:
                 failure = error
                 break
         for position, each in enumerate(sent):
@@ -124,13 +127,30 @@ class FencedSession:
             raise failure
         return found
 
+    def _send(self, operations: Sequence[Operation]) -> SentTransaction:
+        try:
+            return self.session.send((*self._fence, *operations))
+        except Stale as stale:
+            self._require_fence(stale)
+            if stale.path in _PARENTS:
+                self._make_parents()
+            raise
+
     def _answer(self, sent: SentTransaction) -> tuple[str, ...]:
         try:
             return _noted(self.session, sent, self.on_commit)[len(self._fence) :]
         except Stale as stale:
-            if stale.path in (znodes.EPOCH, self._holding):
-                raise Fenced(self._why_fenced()) from stale
+            self._require_fence(stale)
             raise
+
+    def _require_fence(self, stale: Stale) -> None:
+        if stale.path in (znodes.EPOCH, self._holding):
+            raise Fenced(self._why_fenced()) from stale
+
+    def _make_parents(self) -> None:
+        """Make the parents of records anew, which somebody deleted; the next pass writes there."""
+        if gone := [Create(path, b"") for path in _PARENTS if not self.session.exists(path)]:
+            self.commit(*gone)
 
     def _why_fenced(self) -> str:
         there = self.session.exists(znodes.EPOCH)
@@ -275,12 +295,7 @@ def _let_go(session: Session) -> None:
 
 def _prepare(session: Session) -> None:
     """Create the journal's permanent nodes; it does not matter if another process is faster."""
-    wanted = (
-        (znodes.ROOT, b""),
-        (znodes.EPOCH, b"0"),
-        (znodes.RECORDS, b""),
-        (znodes.RECORDS_OF_TOPICS, b""),
-    )
+    wanted = ((znodes.ROOT, b""), (znodes.EPOCH, b"0"), *((path, b"") for path in _PARENTS))
     if session.exists(znodes.RECORDS_OF_TOPICS):
         read_epoch(session)  # an epoch that is gone from a journal in use is not made again
     for path, data in wanted:

@@ -21,7 +21,7 @@ from kazoo.exceptions import ConnectionLoss, KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from poolkeeper import tls_files
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import Stale, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import ZooKeeperCredentials
 from poolkeeper.model.specs import Tls
@@ -30,7 +30,7 @@ from poolkeeper.zk.client import auth, failures, gc_pause, multiread, operations
 from poolkeeper.zk.client.connections import Address, Connection, Connector
 from poolkeeper.zk.client.multiread import Found
 from poolkeeper.zk.client.nodes import Node
-from poolkeeper.zk.client.operations import Operation
+from poolkeeper.zk.client.operations import Check, Operation
 from poolkeeper.zk.client.watches import Watches
 
 READ_ATTEMPTS = 3
@@ -210,7 +210,13 @@ class Session:
         operations.require_bounds(transaction)
         self._require_alive()
         self.writes += 1
-        acls = self._acls.of_new(transaction)
+        try:
+            acls = self._acls.of_new(transaction)
+        except Stale:
+            # Its checks may have failed as well, as of a fence that went with the parent.
+            if checks := [each for each in transaction if isinstance(each, Check)]:
+                self.commit(checks)
+            raise
         result = transactions.request(self._client, transaction, acls).commit_async()
         return SentTransaction(transaction, result)
 

@@ -14,6 +14,7 @@ from poolkeeper.controller.loops.broker_link import BrokerLink
 from poolkeeper.controller.loops.news import POLL_S, WATCHED, NewsBudget
 from poolkeeper.controller.loops.open_pass import (
     PATIENCE_S,
+    ReachedCluster,
     TakeJournal,
     now_ms,
     open_pass,
@@ -57,6 +58,7 @@ def drive(
     passed = False
     away_since: float | None = None
     lost: set[int] = set()
+    reached = ReachedCluster()
 
     def there(outcome: Outcome) -> None:
         nonlocal passed, away_since
@@ -67,7 +69,8 @@ def drive(
         try:
             taking = _journal_for_apply(patience_s, lost)
             trail = AuditTrail(emit, desired.cluster.name, "apply")
-            with open_pass(connections, desired, taking, trail=trail) as (session, context, link):
+            same = reached.only(connections, desired)
+            with open_pass(same, desired, taking, trail=trail) as (session, context, link):
                 return _drive(session, context, link, desired, confirmed_plan, there)
         except Forbidden:
             raise

@@ -17,6 +17,7 @@ from poolkeeper.controller.loops.broker_link import BrokerLink, KeptSizes
 from poolkeeper.controller.loops.news import POLL_S, RESYNC_S, WATCHED, NewsBudget, rest_s
 from poolkeeper.controller.loops.open_pass import (
     PATIENCE_S,
+    ReachedCluster,
     TakeJournal,
     enrich_for,
     now_ms,
@@ -82,11 +83,11 @@ class LoopConfig:
     arriving, one by one. `beat` is called with the seconds for which the loop may now be silent.
     `external_plan` returns the external plan for this cluster, if there is one. `pending` is the
     pending plan; it survives a change of executor or of mode. `lost_sessions`: those that ended in
-    outages since the journal was held last; no other executor has them. `emit` takes what goes into
-    the audit trail. `approvers_verified`: whether an admission policy makes sure of who approved.
-    `request` is what a person asks for at the moment, or empty; `answered` is called with what came
-    of it. `cluster_of_session` names the KafkaCluster of this process whose loop has that session,
-    or is empty.
+    outages since the journal was held last; no other executor has them. `reached`: the cluster that
+    its sessions led to. `emit` takes what goes into the audit trail. `approvers_verified`: whether
+    an admission policy makes sure of who approved. `request` is what a person asks for at the
+    moment, or empty; `answered` is called with what came of it. `cluster_of_session` names the
+    KafkaCluster of this process whose loop has that session, or is empty.
     """
 
     connections: ClusterConnections
@@ -104,6 +105,7 @@ class LoopConfig:
     external_plan: Callable[[], ExternalPlan | None] = lambda: None
     pending: PendingPlan = field(default_factory=PendingPlan)
     lost_sessions: set[int] = field(default_factory=set)
+    reached: ReachedCluster = field(default_factory=ReachedCluster)
     approvers_verified: Callable[[], bool] = lambda: False
     emit: Emit = audit.discard
     request: Callable[[], str] = lambda: ""
@@ -200,7 +202,7 @@ def run_loop(config: LoopConfig) -> None:
 
 def _run_previews(config: LoopConfig) -> None:
     """Plan and report without a single write, until the mode changes."""
-    with config.connections.session() as session:
+    with config.reached.only(config.connections, config.desired()).session() as session:
         link = BrokerLink(config.connections.brokers)
         enrich = KeptSizes(enrich_for(config.connections, link), link)
         view = ZooKeeperView(session)
@@ -229,8 +231,9 @@ def _run_passes(config: LoopConfig) -> None:
     declared = config.desired()
     trail = AuditTrail(config.emit, declared.cluster.name, "run")
     identity = SessionIdentity(config.connections.identity)
+    connections = config.reached.only(config.connections, declared)
     opened = open_pass(
-        config.connections, declared, holding, config.planner, config.timed, config.pending, trail
+        connections, declared, holding, config.planner, config.timed, config.pending, trail
     )
     with opened as (session, context, link):
         ended_runs, told = _history(session), ToldPass()

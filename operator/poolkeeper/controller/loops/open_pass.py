@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from poolkeeper.brokers.enrich import enrich_cluster
 from poolkeeper.cluster_connections import ClusterConnections
@@ -28,6 +28,33 @@ PATIENCE_S = 30.0
 BROKERS_S = 10.0
 
 TakeJournal = Callable[[Session], AbstractContextManager[journal.Journal]]
+
+
+@dataclass(slots=True)
+class ReachedCluster:
+    """The id of the cluster that the sessions of a loop led to, from the first one on.
+
+    One address may lead to two clusters: a name that was given to another server, or a list with a
+    server of another ensemble. A session stays with its cluster, and the next one need not.
+    """
+
+    id: str | None = None
+
+    def only(self, connections: ClusterConnections, desired: Desired) -> ClusterConnections:
+        """Return the connections, whose sessions are with that cluster or raise `OtherCluster`."""
+
+        def session() -> Session:
+            opened = connections.session()
+            try:
+                found = observe.cluster_id(opened)
+                check_id(found, desired, reached=self.id)
+            except BaseException:
+                opened.close()
+                raise
+            self.id = found or self.id
+            return opened
+
+        return replace(connections, session=session)
 
 
 @contextmanager

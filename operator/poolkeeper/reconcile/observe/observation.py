@@ -90,19 +90,23 @@ def observe_cluster(
     return Observation(reading, cluster, records, gone, balanced, left, orphaned, lost)
 
 
-def check_id(found: str | None, desired: Desired, recorded: str | None = None) -> None:
+def check_id(
+    found: str | None, desired: Desired, recorded: str | None = None, reached: str | None = None
+) -> None:
     """Raise `OtherCluster` if the cluster has not the id that it must have, or none.
 
-    It is declared, or else that of the last observation; and `recorded`, that of the first run. The
-    records of a cluster tell of that cluster alone: where an address leads elsewhere they are other
-    records.
+    It is declared, or else that of the last observation and of the cluster that this process
+    `reached` before; and `recorded`, that of the first run. The records of a cluster tell of that
+    cluster alone: where an address leads elsewhere they are other records.
     """
     declared = desired.cluster.cluster_id
     mended = f"; correct spec.zookeeper.connect, or set spec.clusterId to {found} if it is meant"
+    two = f"{mended} (do all its servers belong to one ensemble?)"
     for pinned, where, remedy in (
         (declared, "spec.clusterId", ""),
         (recorded, "the record of the first run", ""),
         (desired.seen_id if declared is None else None, "status.clusterId", mended),
+        (reached if declared is None else None, "the connection before", two),
     ):
         if pinned is None or found == pinned:
             continue

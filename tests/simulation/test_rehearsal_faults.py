@@ -4,6 +4,7 @@ import pytest
 
 from poolkeeper.rehearsal.results import outcomes
 from poolkeeper.rehearsal.values import Cause, End, Rehearsal
+from poolkeeper.sandbox.clock import VirtualClock
 from rehearsed import SETTINGS, subject
 
 
@@ -50,6 +51,39 @@ def test_a_target_that_never_comes_back_needs_a_person():
     assert found.end is End.NEVER_ENDS
     assert found.faults[0].person[0] == "start broker 7, or drain what is gone for good"
     assert "broker 7 is not live" in found.reason
+
+
+@pytest.mark.parametrize(
+    "text", ["zookeeper@40%,for=40h", "broker=7@40%,for=40h", "rack=c@40%,for=40h"]
+)
+def test_a_long_absence_whose_end_is_known_is_lived_through(text):
+    hours = struck(text)
+    assert (hours.end, hours.own_below_min_isr) == (End.FINISHED, 0)
+    assert hours.seconds == pytest.approx(40 * 3600, abs=600)
+
+
+@pytest.mark.parametrize("text", ["zookeeper@40%,for=100000h", "broker=7@40%,for=100000h"])
+def test_no_rehearsal_lasts_longer_than_it_may(text):
+    found = struck(text)
+    assert found.end is End.NEVER_ENDS
+    assert "the run is not done after" in found.reason
+    assert found.seconds == pytest.approx(SETTINGS.longest_s, rel=0.05)
+
+
+def test_a_long_absence_of_zookeeper_costs_few_actions(monkeypatch):
+    ran = 0
+    step = VirtualClock._step
+
+    def counted(clock: VirtualClock, end_ms: float) -> bool:
+        nonlocal ran
+        ran += 1
+        return step(clock, end_ms)
+
+    monkeypatch.setattr(VirtualClock, "_step", counted)
+    struck("zookeeper@50%,for=1h")
+    hour, ran = ran, 0
+    struck("zookeeper@50%,for=100h")
+    assert ran < 1.1 * hour
 
 
 def test_a_target_whose_only_directory_fails_shuts_down_and_needs_a_person():

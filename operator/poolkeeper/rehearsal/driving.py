@@ -5,7 +5,11 @@ between two events of the simulation, so the looks are spaced out while a reques
 `first_pause_s` up to `longest_pause_s`. The end of a request, a broker that comes or goes and a new
 controller end a pause at once. Where a look could change nothing, because no fault is to come and
 the throttle is not adapted, it is `calm_pause_s` until the next one. While no window is open the
-next look is when one opens.
+next look is when one opens. While ZooKeeper is away for long the next try is shortly before it is
+back.
+
+A run in which nothing arrives for `quiet_max_s` never ends; the time until the known end of a fault
+does not count. None lasts longer than `longest_s`.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,13 +28,15 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.specs import Window
 from poolkeeper.planning.run_state.gates import windows
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
-from poolkeeper.rehearsal.executor import Executor, NeverEnds
+from poolkeeper.rehearsal.executor import AWAY_MS, Executor, NeverEnds
 from poolkeeper.rehearsal.recorder import Recorder
 from poolkeeper.sandbox.fake_zookeeper import Faults
 from poolkeeper.text import duration
 from poolkeeper.zk.client.nodes import Node
 
 PAUSE_S = 1.0
+TRIED_MS = 300_000.0
+"""How long before ZooKeeper is back it is tried every second again, as a loop does all the time."""
 QUANTA = 600
 """How many times in a run, at least, the network may be divided anew among those that copy."""
 STAGE_QUANTA = 25
@@ -130,6 +136,8 @@ class Driver(Executor):
 
     recorder: Recorder = field(kw_only=True)
     open_session: Callable[[Faults], FakeSession] = field(kw_only=True)
+    zookeeper_back_ms: Callable[[], float] = field(kw_only=True)
+    faults_over_s: Callable[[], float] = field(kw_only=True)
     quanta: Quanta = field(kw_only=True)
     first_pause_s: float = PAUSE_S
     longest_pause_s: float = 30.0
@@ -146,6 +154,18 @@ class Driver(Executor):
 
     def _open(self, plan: Faults) -> FakeSession:
         return self.open_session(plan)
+
+    def wait_for_zookeeper(self) -> None:
+        """Let time pass until shortly before ZooKeeper is back, or until something else happens."""
+        self._require_life(": ZooKeeper answers nobody")
+        recorder, clock = self.recorder, self.cluster.clock
+        seen, now_s = recorder.news, recorder.now_s()
+        away_ms = self.zookeeper_back_ms() - clock.now_ms() - TRIED_MS
+        if away_ms <= AWAY_MS:
+            clock.advance(AWAY_MS)
+        else:
+            bound_ms = 1000 * (self.longest_s - now_s) + AWAY_MS
+            clock.run_until(lambda: recorder.news != seen, min(away_ms, bound_ms))
 
     def note(self, outcome: Outcome) -> None:
         """Take in what a pass did, and what it waits for."""
@@ -198,13 +218,13 @@ class Driver(Executor):
         calm = self.calm_pause_s if waits == {WaitReason.STAGE_IN_FLIGHT} else 0.0
         return max(self._pause_s, calm)
 
-    def _require_life(self) -> None:
+    def _require_life(self, why: str = "") -> None:
         now_s = self.recorder.now_s()
-        if now_s - self._lively_s > self.quiet_max_s:
-            quiet = duration(now_s - self._lively_s)
-            raise NeverEnds(f"no replica arrived for {quiet}")
+        quiet_s = now_s - max(self._lively_s, self.faults_over_s())
+        if quiet_s > self.quiet_max_s:
+            raise NeverEnds(f"no replica arrived for {duration(now_s - self._lively_s)}{why}")
         if now_s > self.longest_s:
-            raise NeverEnds(f"the run is not done after {duration(now_s)}")
+            raise NeverEnds(f"the run is not done after {duration(now_s)}{why}")
 
 
 def _reasons(outcome: Outcome | None) -> set[WaitReason]:

@@ -199,6 +199,8 @@ def _driver(copy: RehearsedCluster, desired: Desired, plan: Plan, settings: Sett
         longest_s=settings.longest_s,
         quanta=Quanta(predicted_s, tuple(stage.seconds for stage in plan.stages)),
         open_session=copy.injection.open_session,
+        zookeeper_back_ms=lambda: copy.injection.choices.away_until_ms,
+        faults_over_s=lambda: copy.injection.over_s,
     )
 
 

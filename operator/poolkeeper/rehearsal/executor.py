@@ -90,7 +90,7 @@ class Executor:
                 self._hold(session, passes_max, lost)
                 return True
             except Unavailable:
-                self.cluster.clock.advance(AWAY_MS)
+                self.wait_for_zookeeper()
             except faults.ClientKilled:
                 self._await_end(session.session_id)
                 return False
@@ -129,6 +129,10 @@ class Executor:
                     return
                 if outcome.state is not State.PROGRESSED:
                     self.pause(session, news)
+
+    def wait_for_zookeeper(self) -> None:
+        """Wait as a loop does before it tries to reach ZooKeeper again."""
+        self.cluster.clock.advance(AWAY_MS)
 
     def note(self, outcome: Outcome) -> None:
         """Take in what a pass did."""

@@ -18,7 +18,9 @@ from poolkeeper.sandbox.clock import Clock
 from poolkeeper.sandbox.fake_zookeeper import Call, FaultKind, Faults
 from poolkeeper.sandbox.fake_zookeeper import Fault as CallFault
 from poolkeeper.sandbox.simulation import Randomness
-from poolkeeper.sandbox.simulation.codecs import CONTROLLER
+from poolkeeper.sandbox.simulation.codecs import CONTROLLER, Tp
+
+_COMING_BACK = (FaultTarget.BROKER, FaultTarget.RACK, FaultTarget.ZOOKEEPER)
 
 
 class Choices(Randomness):
@@ -31,17 +33,32 @@ class Choices(Randomness):
 
     def pause_ms(self) -> float:
         """Return how long a broker takes between two of its writes."""
-        return super().pause_ms() + max(0.0, self.away_until_ms - self._clock.now_ms())
+        return super().pause_ms() + self._away_ms()
+
+    def join_ms(self, tp: Tp, broker: int) -> float:
+        """Return how long after its last byte, and after ZooKeeper is back, a replica is in sync.
+
+        Asked again and again meanwhile, its leader would only do the same once for each time.
+        """
+        return super().join_ms(tp, broker) + self._away_ms()
+
+    def _away_ms(self) -> float:
+        return max(0.0, self.away_until_ms - self._clock.now_ms())
 
 
 class Injection:
-    """The faults of one rehearsal; `plans` and `open_session` are for the driver."""
+    """The faults of one rehearsal; `plans` and `open_session` are for the driver.
+
+    `over_s`: when the last of those that struck so far is over by itself, as far as nobody copies
+    because of it.
+    """
 
     def __init__(self, copy: SimulatedCluster, settings: Settings) -> None:
         self.choices = Choices(copy.simulation.spec.seed, copy.clock)
         self.recorder: Recorder | None = None
         self._copy, self._faults = copy, settings.faults
         self._kills = 0
+        self.over_s = 0.0
 
     def begin(self) -> None:
         """Let the faults come, counted from now."""
@@ -78,6 +95,8 @@ class Injection:
             assert self.recorder is not None, "set before the rehearsal begins"
             self.recorder.tell("Fault", fault.text)
             self.recorder.news += 1
+            if fault.target in _COMING_BACK and fault.lasts_s is not None:
+                self.over_s = max(self.over_s, self.recorder.now_s() + fault.lasts_s)
             do[fault.target](fault)
 
         return strike

@@ -97,6 +97,42 @@ def test_nothing_is_written_over_what_is_read(run, manifests, snapshot, tmp_path
     assert not new.exists()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("apply -f {m} --plan {s} --yes --audit-log {s}", id="audit log, plan"),
+        pytest.param("apply -f {m} --plan {s} --yes --audit-log {h}", id="audit log, hard link"),
+        pytest.param("apply --audit-log {y} -f {m} --yes", id="audit log, manifest"),
+        pytest.param("apply --audit-log {n} -f {m} --yes", id="audit log, new manifest"),
+        pytest.param("apply -f {y} --audit-log {y} --yes", id="audit log, one manifest"),
+        pytest.param("stop -f {m} --audit-log {y}", id="stop"),
+        pytest.param("rollback -f {m} --audit-log {y}", id="rollback"),
+        pytest.param("run -f {m} --audit-log {n}", id="run"),
+        pytest.param("repair -f {m} --backup {y}", id="backup"),
+        pytest.param("repair -f {m} --backup {o} --audit-log {o}", id="two outputs"),
+        pytest.param("rehearse -f {m} --snapshot {w} --out {w}", id="rehearse, snapshot"),
+        pytest.param("rehearse -f {m} --snapshot {s} --against {w} --out {w}", id="against"),
+        pytest.param("whatif consumers --snapshot {w} --member c:t --out {w}", id="consumers"),
+        pytest.param("snapshot -f {m} --client-config {s} --out {s}", id="client config"),
+        pytest.param("fleet answer --question {s} --out {s}", id="question"),
+    ],
+)
+def test_every_output_is_refused_where_something_is_read(run, manifests, snapshot, tmp_path, line):
+    manifest = next(iter(manifests.iterdir()))
+    page, linked = tmp_path / "page.html", tmp_path / "linked.json"
+    page.write_bytes(snapshot.read_bytes())
+    linked.hardlink_to(snapshot)
+    names = {"m": manifests, "s": snapshot, "h": linked, "y": manifest, "w": page}
+    names |= {"n": manifests / "new.json", "o": tmp_path / "o"}
+    kept = {path: path.read_bytes() for path in (snapshot, manifest, page)}
+    code, out, err = run(*line.format(**names).split())
+    assert (code, out, len(err.splitlines()), err[:2]) == (1, "", 1, "--")
+    assert "this file is read" in err or "as a manifest" in err or "written there as well" in err
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert not names["n"].exists()
+    assert not names["o"].exists()
+
+
 @pytest.mark.parametrize("name", ["plan.txt", ".plans/plan.json"])
 def test_what_is_no_manifest_may_lie_beside_the_manifests(run, manifests, snapshot, name):
     out = manifests / name

@@ -17,6 +17,7 @@ from poolkeeper import output_files, wording
 from poolkeeper.cli.input import confirmation, options
 from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.clusters.targets import Target
+from poolkeeper.cli.input.files.output_places import OutputOption
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import printing
 from poolkeeper.controller.loops.audit_notes import note_commits
@@ -75,6 +76,7 @@ class RepairOptions:
 )
 @click.option(
     "--backup",
+    cls=OutputOption,
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where the old nodes are written. [default: repair-CLUSTER-TIME.json]",

@@ -8,7 +8,8 @@ import click
 
 from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import cluster_reading, targets
-from poolkeeper.cli.input.files import output_places, snapshot_files
+from poolkeeper.cli.input.files import snapshot_files
+from poolkeeper.cli.input.files.output_places import OutputOption
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import printing
 from poolkeeper.text import count
@@ -18,6 +19,7 @@ from poolkeeper.text import count
 @options.by_address
 @click.option(
     "--out",
+    cls=OutputOption,
     metavar="FILE",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
@@ -30,7 +32,6 @@ def snapshot(address: ClusterSelection, out: Path, output: str) -> None:
     Sizes are in it if the brokers can be asked: by spec.brokers in the manifests, or --bootstrap.
     Changes nothing. CLUSTER as for `status`.
     """
-    output_places.refuse_inputs(out, address)
     write = snapshot_files.writer(out)
     target = targets.target(address)
     read_ms = time.time_ns() // 1_000_000

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from poolkeeper.cli import timing
+from poolkeeper.cli.input.files.output_places import OutputOption
 from poolkeeper.cli.output import hints, printing
 from poolkeeper.cli.output.hints import AddressOptions
 from poolkeeper.errors import PoolkeeperError
@@ -93,6 +94,7 @@ def audit_log() -> Decorator:
 
     return click.option(
         "--audit-log",
+        cls=OutputOption,
         metavar="FILE",
         callback=opened,
         help="Append a JSON line for each decision and each write; `-` is standard output.",

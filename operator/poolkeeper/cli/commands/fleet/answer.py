@@ -8,6 +8,7 @@ import click
 
 from poolkeeper import output_files
 from poolkeeper.cli.input.files import snapshot_files
+from poolkeeper.cli.input.files.output_places import OutputOption
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.frozen import frozen
@@ -61,12 +62,20 @@ class AnswerOptions:
     help="The planning request, or a folder with its pieces.",
 )
 @click.option("--digest", metavar="SHA256", help="The digest of a request in pieces.")
-@click.option("--out", metavar="FILE", type=_FILE, help="Write the response to this file.")
+@click.option(
+    "--out", cls=OutputOption, metavar="FILE", type=_FILE, help="Write the response to this file."
+)
 @click.option(
     "--job", metavar="NAMESPACE/NAME", help="Write the response to ConfigMaps of this Job."
 )
 @click.option("--job-uid", metavar="UID", help="The uid of this Job, which owns the ConfigMaps.")
-@click.option("--message", metavar="FILE", type=_FILE, help="Say here how it ended, in one line.")
+@click.option(
+    "--message",
+    cls=OutputOption,
+    metavar="FILE",
+    type=_FILE,
+    help="Say here how it ended, in one line.",
+)
 @click.option(
     "--secrets",
     metavar="DIR",

@@ -25,7 +25,8 @@ from poolkeeper.cli.input.clusters import targets, what_if
 from poolkeeper.cli.input.clusters.looks import Look, look_at_cluster, look_at_snapshot, now_ms
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.clusters.what_if import SupposedBrokers, suppose_brokers
-from poolkeeper.cli.input.files import fleet_features, output_places
+from poolkeeper.cli.input.files import fleet_features
+from poolkeeper.cli.input.files.output_places import OutputOption
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.errors import InvalidInput
@@ -90,6 +91,7 @@ def ask_nobody(plan: Plan, cluster: Cluster) -> Mapping[str, RefusedConfig]:
 )
 @click.option(
     "--out",
+    cls=OutputOption,
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also write the plan there, for `apply --plan`.",
@@ -141,7 +143,6 @@ def _plan(
     output: str,
     supposed: Mapping[str, Any],
 ) -> int:
-    output_places.refuse_inputs(out, address, snapshot)
     target = targets.target(address)
     desired = target.desired
     assert desired is not None, "this command takes manifests only"

@@ -14,6 +14,7 @@ from poolkeeper.cli.commands.plans import plan as planning
 from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import looks, targets
 from poolkeeper.cli.input.files import other_manifests
+from poolkeeper.cli.input.files.output_places import OutputOption
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.cli.output.plans import rehearsal_text
@@ -112,6 +113,7 @@ def _percent(context: click.Context, option: click.Parameter, word: str | None) 
 )
 @click.option(
     "--out",
+    cls=OutputOption,
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also write the page there (.html).",

@@ -17,8 +17,8 @@ from poolkeeper import output_files, wording
 from poolkeeper.cli.input import confirmation, options
 from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.clusters.targets import Target
-from poolkeeper.cli.input.files.output_places import OutputOption
 from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.output import printing
 from poolkeeper.controller.loops.audit_notes import note_commits
 from poolkeeper.errors import HolderActive, OtherCluster, Refused, Unavailable

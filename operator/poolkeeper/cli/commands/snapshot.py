@@ -9,8 +9,8 @@ import click
 from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.files import snapshot_files
-from poolkeeper.cli.input.files.output_places import OutputOption
 from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.output import printing
 from poolkeeper.text import count
 

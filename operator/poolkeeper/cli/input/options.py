@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from poolkeeper.cli import timing
-from poolkeeper.cli.input.files.output_places import OutputOption
+from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.output import hints, printing
 from poolkeeper.cli.output.hints import AddressOptions
 from poolkeeper.errors import PoolkeeperError

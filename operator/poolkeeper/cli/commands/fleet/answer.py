@@ -8,7 +8,7 @@ import click
 
 from poolkeeper import output_files
 from poolkeeper.cli.input.files import snapshot_files
-from poolkeeper.cli.input.files.output_places import OutputOption
+from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.frozen import frozen

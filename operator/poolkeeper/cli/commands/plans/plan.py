@@ -26,8 +26,8 @@ from poolkeeper.cli.input.clusters.looks import Look, look_at_cluster, look_at_s
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.clusters.what_if import SupposedBrokers, suppose_brokers
 from poolkeeper.cli.input.files import fleet_features
-from poolkeeper.cli.input.files.output_places import OutputOption
 from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.errors import InvalidInput
 from poolkeeper.jsontext import indented

@@ -14,8 +14,8 @@ from poolkeeper.cli.commands.plans import plan as planning
 from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import looks, targets
 from poolkeeper.cli.input.files import other_manifests
-from poolkeeper.cli.input.files.output_places import OutputOption
 from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.cli.output.plans import rehearsal_text
 from poolkeeper.errors import InvalidInput, Problem, Refused

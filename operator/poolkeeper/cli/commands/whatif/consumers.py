@@ -13,7 +13,7 @@ from poolkeeper.brokers.consumer_groups import ObservedGroup
 from poolkeeper.cli.input import options, supposed_groups
 from poolkeeper.cli.input.clusters import cluster_reading, studied_cluster
 from poolkeeper.cli.input.clusters.studied_cluster import StudiedCluster
-from poolkeeper.cli.input.files.output_places import OutputOption
+from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.input.supposed_groups import GroupWords, OrderedEvents
 from poolkeeper.cli.output import ink, printing
 from poolkeeper.cli.output.studies import consumers_text

@@ -2,6 +2,5 @@
 
 In come paths, out go the values in the files, or one error that names each problem. Read
 `snapshot_files` (a cluster as a file), `fleet_features` and `fleet_files` (what `poolkeeper fleet`
-wrote), `other_manifests` (to compare with), `key_files` (real keys, for a study) and
-`output_places` (over which of them nothing is written).
+wrote), `other_manifests` (to compare with) and `key_files` (real keys, for a study).
 """

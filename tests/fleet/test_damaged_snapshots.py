@@ -30,6 +30,7 @@ DESIRED = Desired(
     (topic_spec("t", "p", partitions=2), topic_spec("u", "p", partitions=3)),
 )
 REST = b"poolkeeper.snapshot"
+COUNTS = b"poolkeeper.partitions"
 Change = Callable[[pa.Table], pa.Table]
 TELLING = (
     *("53 bits", "32 bits", "the largest id", "a character of two halves", "a zero character"),
@@ -68,7 +69,7 @@ def said(key: bytes, value: bytes | None) -> Change:
 
 
 def rows(*places: int) -> Change:
-    return lambda table: table.take(list(places))
+    return lambda table: table.take(pa.array(places, pa.int64()))
 
 
 def rest(**fields: object) -> Change:
@@ -94,6 +95,14 @@ WRONG: dict[str, tuple[Change, str]] = {
     "topics that are mixed": (rows(0, 2, 1, 3), "topic: is not in the order of names"),
     "partitions in another order": (rows(1, 0, 2, 3), "partition: is not in ascending order"),
     "a partition twice": (rows(0, 0, 1, 2), "partition: is not in ascending order"),
+    "no rows": (rows(), "topic: has 0 rows, and 4 were written: not all of t, u"),
+    "a topic without its rows": (rows(0, 1), "topic: has 2 rows, and 4 were written: not all of u"),
+    "a partition too few": (rows(0, 2, 3), "topic: has 3 rows, and 4 were written: not all of t"),
+    "no rows in a file of an earlier release": (
+        lambda table: said(COUNTS, None)(rows()(table)),
+        "topic: has no rows, of 2 topics",
+    ),
+    "counts that are none": (said(COUNTS, b"[1]"), "poolkeeper.partitions: counts no partitions"),
     "a partition below zero": (column("partition", -1, 0, 0, 1), "partition: has values"),
     "a partition that is null": (column("partition", None, 1, 0, 1), "partition has nulls"),
     "partitions of 65 bits": (

@@ -2,11 +2,13 @@
 
 The rows are those of `partitions`, so that any tool can read them. Everything else of the snapshot
 (brokers, topics with their configs, requests) is the file's metadata `poolkeeper.snapshot`: the
-same JSON as in the other forms, its topics without partitions.
+same JSON as in the other forms, its topics without partitions. `poolkeeper.partitions` counts the
+partitions of each topic: a file from which somebody filtered rows is no longer that cluster.
 """
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,13 +22,14 @@ from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
 from poolkeeper.jsontext import compact
 from poolkeeper.model import snapshots
 from poolkeeper.model.topology import Cluster
-from poolkeeper.text import few
+from poolkeeper.text import count, few
 from poolkeeper.typed_json import INTEGER_MAX
 
 SUFFIXES = (".json", ".json.gz", ".parquet")
 BYTES_MAX = 1 << 53
 """Of sizes, and of rates by second, as in the other forms."""
 _REST = b"poolkeeper.snapshot"
+_COUNTS = b"poolkeeper.partitions"
 _ID_LISTS = ("replicas", "adding", "removing", "isr")
 
 
@@ -35,7 +38,11 @@ def write(path: Path, cluster: Cluster) -> None:
     bare = {name: replace(topic, partitions=()) for name, topic in cluster.topics.items()}
     rest = snapshots.to_json(replace(cluster, topics=bare))
     content = cluster_rows.rows_of_cluster(cluster).bodies[schemas.PARTITIONS.name]
-    said = {_REST: compact(rest, ascii_only=False).encode()}
+    counts = {name: len(topic.partitions) for name, topic in sorted(cluster.topics.items())}
+    said = {
+        _REST: compact(rest, ascii_only=False).encode(),
+        _COUNTS: compact(counts, ascii_only=False).encode(),
+    }
     parquet.write(path, content.replace_schema_metadata({**content.schema.metadata, **said}))
 
 
@@ -52,7 +59,8 @@ def read(path: Path) -> Cluster:
     try:
         content = parquet.read(path, schemas.PARTITIONS)
         content.validate(full=True)  # what Arrow has read may still be no UTF-8
-        bare = snapshots.decode(_rest(path), str(path))
+        metadata = _metadata(path)
+        bare = snapshots.decode(metadata[_REST], str(path))
     except (pa.ArrowException, UnicodeDecodeError) as wrong:
         raise Refused(f"{path}: is damaged: {wrong}") from wrong
     if wrong_rows := [*_wrong_values(content), *_wrong_order(content, bare)]:
@@ -60,21 +68,24 @@ def read(path: Path) -> Cluster:
     counts = {
         row["values"]: row["counts"] for row in content.column("topic").value_counts().to_pylist()
     }
+    if lost := [*_lost_rows(counts, bare, metadata.get(_COUNTS))]:
+        raise InvalidInput(Problem(str(path), 0, *each) for each in lost)
     topics = parquet.from_rows(
         schemas.TOPICS,
         (
-            (t.name, t.topic_id, sorted(t.config.items()) if t.config is not None else None, count)
+            (t.name, t.topic_id, sorted(t.config.items()) if t.config is not None else None, rows)
             for t in bare.topics.values()
-            for count in [counts.get(t.name, 0)]
+            for rows in [counts.get(t.name, 0)]
         ),
     )
     return replace(bare, topics=cluster_rows.topics_of(topics, content))
 
 
-def _rest(path: Path) -> bytes:
+def _metadata(path: Path) -> dict[bytes, bytes]:
     try:
-        metadata = pq.read_schema(path).metadata or {}
-        return bytes(metadata[_REST])
+        metadata = dict(pq.read_schema(path).metadata or {})
+        metadata[_REST]  # without it the file is something else
+        return metadata
     except (OSError, pa.ArrowException, KeyError) as wrong:
         raise Refused(f"{path}: is no snapshot of a cluster: {wrong!r}") from wrong
 
@@ -98,6 +109,36 @@ def _wrong_values(content: pa.Table) -> Iterator[tuple[str, str]]:
     places = [each.items for each in content.column("log_dirs").chunks]
     if any(each.null_count for each in places):
         yield "log_dirs", "has nulls (expected paths)"
+
+
+def _lost_rows(
+    found: Mapping[str, int], bare: Cluster, said: bytes | None
+) -> Iterator[tuple[str, str]]:
+    """Where the file has other rows than were written.
+
+    Files of earlier releases do not say how many there were: of them only those are recognised
+    that have lost all rows.
+    """
+    if said is None:
+        if bare.topics and not found:
+            yield "topic", f"has no rows, of {count(len(bare.topics), 'topic')}"
+        return
+    try:
+        written = json.loads(said)
+    except ValueError:
+        written = None
+    if not isinstance(written, dict) or any(type(number) is not int for number in written.values()):
+        yield _COUNTS.decode(), "counts no partitions (expected a number for each topic)"
+        return
+    counted = {name: number for name, number in written.items() if number}
+    names = sorted(name for name in counted.keys() | found if counted.get(name) != found.get(name))
+    if names:
+        rows = sum(counted.values())
+        yield (
+            "topic",
+            f"has {count(sum(found.values()), 'row')}, and {rows} were written: not all of"
+            f" {few(names)} (expected the file as it was written)",
+        )
 
 
 def _wrong_order(content: pa.Table, bare: Cluster) -> Iterator[tuple[str, str]]:

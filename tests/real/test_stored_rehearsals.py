@@ -18,7 +18,7 @@ from real.support import kazoo, last_zxid
 from rehearsed import FIXED, SETTINGS, subject
 
 SUBJECT = subject(execution=replace(FIXED, max_moves=4))
-MADE_BY_THE_SERVER = re.compile(r"\"(czxid|session)\":[0-9]+")
+MADE_BY_THE_SERVER = re.compile(r"\"(czxid|session)\":[0-9]+|(?<=^/poolkeeper/holder-)[0-9a-f]+$")
 Written = list[tuple[tuple[Any, ...], ...]]
 
 
@@ -34,7 +34,8 @@ def written(transactions: Iterable[Transaction], chroot: str = "") -> Written:
 def shown(operation: Operation, chroot: str) -> tuple[Any, ...]:
     data = (operation.data or b"").decode("latin-1")  # a plan is compressed
     kind = "CREATE" if operation.kind.creates else operation.kind.name
-    return kind, operation.path.removeprefix(chroot), MADE_BY_THE_SERVER.sub("", data)
+    path = operation.path.removeprefix(chroot)
+    return kind, MADE_BY_THE_SERVER.sub("", path), MADE_BY_THE_SERVER.sub("", data)
 
 
 def rehearse(

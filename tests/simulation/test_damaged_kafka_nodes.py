@@ -142,6 +142,19 @@ def test_a_damaged_node_of_a_topic_leaves_that_topic_alone(say: Say, path: str) 
         )
 
 
+@pytest.mark.parametrize("path", STRICT)
+def test_a_topic_that_is_in_no_snapshot_and_not_imported_is_told(
+    say: Say, path: str, tmp_path: Path
+) -> None:
+    name = path.split("/")[3]
+    tree = OurTree.plant({**OURS, path: b"{"})
+    for words in (
+        ("snapshot", "--out", str(tmp_path / "s.json")),
+        ("import", "--out", str(tmp_path / "i")),
+    ):
+        assert f"warning: topic {name} is left out: {path}" in say(tree, *words).err
+
+
 @given(data=st.data(), path=st.sampled_from([*KAFKA, *REQUESTS]))
 def test_any_json_in_kafkas_nodes_ends_in_a_result_or_an_error(
     declared: Path, data: st.DataObject, path: str

@@ -57,9 +57,10 @@ def import_(where: str | None, snapshot: Path | None, out: Path, output: str, **
         target = targets.target(options.address_of(where, **given))
         with cluster_reading.session(target) as session:
             observed = cluster_reading.read_cluster(session, target)
-        printing.warn(observed.warnings)
+        printing.warn((*observed.warnings, *map(str, observed.notes)))
         cluster = observed.cluster
         found = imported(cluster, target.connect, target.bootstrap)
+    printing.warn(cluster_reading.left_out(cluster))
     files = found.files
     write(out, files)
     if output == printing.JSON:

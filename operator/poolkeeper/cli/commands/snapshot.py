@@ -39,7 +39,12 @@ def snapshot(address: ClusterSelection, out: Path, output: str) -> None:
         observed = cluster_reading.read_cluster(session, target)
     write(out, replace(observed.cluster, read_ms=read_ms))
     partitions = sum(len(topic.partitions) for topic in observed.cluster.topics.values())
-    printing.warn(observed.warnings)
+    warnings = (
+        *observed.warnings,
+        *map(str, observed.notes),
+        *cluster_reading.left_out(observed.cluster),
+    )
+    printing.warn(warnings)
     if output == printing.JSON:
         printing.emit_json(
             {
@@ -47,7 +52,7 @@ def snapshot(address: ClusterSelection, out: Path, output: str) -> None:
                 "brokers": len(observed.cluster.brokers),
                 "topics": len(observed.cluster.topics),
                 "partitions": partitions,
-                "warnings": list(observed.warnings),
+                "warnings": list(warnings),
             }
         )
     else:

@@ -94,6 +94,9 @@ def _topics(cluster: Cluster, pool: str, namespace: str, version: str | None) ->
         left_out += (f"Left out: topic {name}, config {key}" for key in undeclared)
         bodies.append(manifests.topic_body(_topic(topic, pool, namespace, config)))
     left_out += (f"Left out: topic {name} cannot be read" for name in sorted(cluster.damaged))
+    left_out += (
+        f"Left out: topic {name} changed while it was read" for name in sorted(cluster.torn)
+    )
     return manifests.text_of(bodies, "\n".join(left_out)) if bodies else ""
 
 

@@ -111,6 +111,13 @@ def read_cluster(session: Session, target: Target, *, sizes: bool = True) -> Rea
     return ReadCluster(enriching(reading.cluster), enriching.warnings, reading.notes)
 
 
+def left_out(cluster: Cluster) -> tuple[str, ...]:
+    """Return a warning for each topic that is there, and of which the cluster tells nothing."""
+    damaged = [f"topic {name} is left out: {why}" for name, why in sorted(cluster.damaged.items())]
+    torn = [f"topic {name} is left out: it changed while it was read" for name in cluster.torn]
+    return (*damaged, *sorted(torn))
+
+
 class ClusterEnricher:
     """Adds what brokers and Prometheus know to a cluster; `warnings` names what is missing.
 

@@ -148,9 +148,7 @@ def _ready(body: Json) -> dict[str, object]:
 
 def _ready_text(body: Json) -> str:
     said = readiness(body)
-    if not said.reason:
-        return "the operator has not said anything about it yet"
-    return f"{said.reason}: {said.message}"
+    return f"{said.reason}: {said.message}" if said.reason else said.message
 
 
 def _ids(replicas: Sequence[int]) -> str:

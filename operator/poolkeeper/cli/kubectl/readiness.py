@@ -24,11 +24,13 @@ class Readiness:
 def readiness(body: Mapping[str, Any]) -> Readiness:
     """Return what is said of a resource as it is declared now."""
     found = condition_of(status_of(body), "Ready")
+    if not found:
+        return Readiness("Unknown", "", "the operator has not said anything about it yet")
     said = Readiness(
         found.get("status", "Unknown"), found.get("reason", ""), found.get("message", "")
     )
     declared = body["metadata"].get("generation", 0)
-    if not found or found.get("observedGeneration", declared) >= declared:
+    if found.get("observedGeneration", declared) >= declared:
         return said
     before = f"of what was declared before: {said.reason}: {said.message}"
     return Readiness("Unknown", "Edited", f"the operator has not looked at the edit yet; {before}")

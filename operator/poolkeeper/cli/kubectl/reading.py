@@ -13,6 +13,7 @@ from poolkeeper.cli.output import ink, printing
 from poolkeeper.errors import Forbidden, Refused, Unavailable
 from poolkeeper.kube.objects.plan_documents import PlanDocument
 
+NO_PLAN = "No plan waits or runs: nothing is to be done, or a person must act first."
 KINDS = ("topic", "topics", "pkt")
 OTHER_KINDS = frozenset(
     f"{kind}{plural}"
@@ -69,8 +70,10 @@ def plan(access: UserAccess, cluster: str, diff: bool, output: str) -> None:
     if output == printing.JSON:
         printing.emit_json(None if found is None else found.plan)
     elif found is None:
-        printing.emit("No plan waits or runs: nothing is to be done, or a person must act first.")
-        printing.emit(readiness(body).message)
+        said = readiness(body)
+        if said.reason:
+            printing.emit(NO_PLAN)
+        printing.emit(said.message)
     elif diff:
         if found.plan is None:
             raise Refused("the plan is too large to be kept in full: see `poolkeeper show`")

@@ -13,7 +13,7 @@ from poolkeeper.cli.kubectl.approvals import NamedHash
 from poolkeeper.cli.kubectl.options import by_user, cluster_option
 from poolkeeper.cli.kubectl.readiness import readiness
 from poolkeeper.cli.output import printing
-from poolkeeper.errors import Forbidden, Refused, Stale
+from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.model.execution.person_requests import PersonRequest, RequestKind
 from poolkeeper.model.names import REQUEST
@@ -103,12 +103,12 @@ def _approve(
 @cluster_option
 @click.option("--no-wait", is_flag=True, help="Do not wait for the operator's answer.")
 @options.output()
-def stop(access: UserAccess, cluster: str, no_wait: bool, output: str) -> None:
+def stop(access: UserAccess, cluster: str, no_wait: bool, output: str) -> int:
     """End the run under way after its current stage; what has moved stays moved.
 
     Nothing moves again before `resume`, or before something else is declared.
     """
-    _request(access, cluster, RequestKind.STOP, output, wait=not no_wait)
+    return ask(access, cluster, RequestKind.STOP, output, wait=not no_wait)
 
 
 @click.command()
@@ -124,9 +124,9 @@ def stop(access: UserAccess, cluster: str, no_wait: bool, output: str) -> None:
 @options.output()
 def rollback(
     access: UserAccess, cluster: str, allow_failover: bool, no_wait: bool, output: str
-) -> None:
+) -> int:
     """Cancel the moves in flight and end the run; what has moved before stays moved."""
-    _request(
+    return ask(
         access,
         cluster,
         RequestKind.ROLLBACK,
@@ -141,9 +141,9 @@ def rollback(
 @cluster_option
 @click.option("--no-wait", is_flag=True, help="Do not wait for the operator's answer.")
 @options.output()
-def resume(access: UserAccess, cluster: str, no_wait: bool, output: str) -> None:
+def resume(access: UserAccess, cluster: str, no_wait: bool, output: str) -> int:
     """Let what was stopped or rolled back begin again."""
-    _request(access, cluster, RequestKind.RESUME, output, wait=not no_wait)
+    return ask(access, cluster, RequestKind.RESUME, output, wait=not no_wait)
 
 
 def _approvals(
@@ -225,7 +225,7 @@ def _print_lines(
     printing.emit("\n".join(approvals.lines_to_commit(wanted, named)))
 
 
-def _request(
+def ask(
     access: UserAccess,
     cluster: str,
     kind: RequestKind,
@@ -233,7 +233,12 @@ def _request(
     *,
     wait: bool,
     allow_failover: bool = False,
-) -> None:
+    answer_s: float = ANSWER_S,
+) -> int:
+    """Ask the operator for something, wait so long for its answer, and return the exit code.
+
+    Raises `Refused` where no run is under way that could end.
+    """
     body = access.cluster(cluster)
     name, plan = body["metadata"]["name"], status_of(body).get("plan") or {}
     if kind is not RequestKind.RESUME and "stage" not in plan:
@@ -242,15 +247,17 @@ def _request(
     text = str(PersonRequest(kind, run, allow_failover))
     before = status_of(body).get("lastRequest")
     _annotate(access, body, text)
-    answer = _answer(access, body, text, before) if wait else None
+    answer = _answer(access, body, text, before, answer_s) if wait else None
     if output == printing.JSON:
         printing.emit_json({"cluster": name, "request": text, "answer": answer})
     elif answer is not None:
         printing.emit(f"{name}: {answer['message']}")
     elif wait:
-        printing.warn([f"the operator has not answered within {ANSWER_S:.0f} s; it will"])
+        late = f"the operator has not answered within {answer_s:.0f} s; it will, once one leads"
+        printing.warn([late])
     else:
         printing.emit(f"{name}: asked for: {text}")
+    return Unavailable.exit_code if wait and answer is None else 0
 
 
 def _annotate(access: UserAccess, body: Body, text: str) -> None:
@@ -266,9 +273,11 @@ def _annotate(access: UserAccess, body: Body, text: str) -> None:
     access.api.patch_json(reference.path, operations)
 
 
-def _answer(access: UserAccess, body: Body, text: str, before: Body | None) -> Body | None:
+def _answer(
+    access: UserAccess, body: Body, text: str, before: Body | None, answer_s: float
+) -> Body | None:
     """Wait for the operator's answer; None if none came."""
-    end_s = time.monotonic() + ANSWER_S
+    end_s = time.monotonic() + answer_s
     while time.monotonic() < end_s:
         found = access.cluster(body["metadata"]["name"])
         answer: Body | None = status_of(found).get("lastRequest")

@@ -32,7 +32,11 @@ def topic(generation: int, seen: int | None) -> dict[str, Any]:
             ),
             id="of-what-was-there",
         ),
-        pytest.param(topic(1, None), Readiness("Unknown", "", ""), id="nothing"),
+        pytest.param(
+            topic(1, None),
+            Readiness("Unknown", "", "the operator has not said anything about it yet"),
+            id="nothing",
+        ),
     ],
 )
 def test_it_is_said(body: dict[str, Any], said: Readiness) -> None:

@@ -46,7 +46,7 @@ def stable_order(number: Ints | npt.NDArray[np.int32], span: int) -> Ints:
 def ordered_by(*keys: Ints) -> Ints:
     """Rows in the order of the last key, equal ones in that of the key before it, and so on.
 
-    Does the same as numpy's lexsort, of whole numbers in a sixth of its time.
+    Does the same as numpy's lexsort, of whole numbers in about a quarter of its time.
     """
     order: Ints | None = None
     for key in keys:

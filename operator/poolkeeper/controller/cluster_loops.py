@@ -60,7 +60,8 @@ class ClusterLoops:
     external plans by cluster, None until they are known. Loops then start no stage, because the
     stage might belong to an external plan that is paused.
     `approvers_verified`: whether a policy makes sure who approves. `own_namespace` is the
-    operator's. `emit` takes what goes into the audit trail.
+    operator's. `watched`: the namespaces whose Topics the cache has; empty means all. `emit` takes
+    what goes into the audit trail.
     """
 
     cache: ResourceCache
@@ -77,6 +78,7 @@ class ClusterLoops:
     settle_s: float = SETTLE_S
     approvers_verified: Callable[[], bool] = lambda: False
     own_namespace: str = ""
+    watched: tuple[str, ...] = ()
     emit: Emit = audit.discard
     _loops: dict[str, ClusterLoop] = field(default_factory=dict)
     _crds_removed: str = ""
@@ -112,6 +114,7 @@ class ClusterLoops:
         assemblies = assemble(
             *self.cache.contents(),
             own_namespace=self.own_namespace,
+            watched=self.watched,
             abandoned=self._is_crd_being_removed(),
         )
         for name in set(self._loops) - set(assemblies):

@@ -221,6 +221,7 @@ class Operator:
             settle_s=self._settings.settle_s,
             approvers_verified=ApproverPolicy(self._api).in_force,
             own_namespace=self._settings.namespace,
+            watched=self._settings.watched,
             emit=self._settings.emit,
         )
 

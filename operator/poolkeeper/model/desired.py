@@ -27,6 +27,16 @@ class Claim(NamedTuple):
 
 
 @frozen
+class WatchedNamespaces:
+    """The namespaces whose Topics an operator sees: those that are named, or all without names."""
+
+    names: frozenset[str] = frozenset()
+
+    def __contains__(self, namespace: object) -> bool:
+        return not self.names or namespace in self.names
+
+
+@frozen
 class Desired:
     """Everything declared for one cluster; pools by name, topics by Kafka topic name, sorted.
 
@@ -38,6 +48,8 @@ class Desired:
     `doomed`: claims of Topics that are being deleted now with deletionPolicy Delete. They count if
     the record agrees and no other Topic names the topic.
     `kept`: what stays as it is, as a plan that follows its declaration was unlawful.
+    `watched`: where Topics are seen. None where nobody tells which others there are, as in a
+    folder: then no Topic is known to be gone, and none is taken to be elsewhere.
     `seen_id`: the id that the cluster had when it was last observed, where a status tells. Nobody
     declares it, so that it makes no other Desired.
     """
@@ -49,4 +61,5 @@ class Desired:
     doomed: frozenset[Claim] = frozenset()
     astray: frozenset[Claim] = frozenset()
     kept: tuple[Culprit, ...] = ()
+    watched: WatchedNamespaces | None = None
     seen_id: str | None = field(default=None, compare=False)

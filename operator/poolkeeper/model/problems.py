@@ -49,6 +49,8 @@ class ProblemReason(StrEnum):
     """The topic's pool does not exist, or nothing may move in it."""
     TOPIC_HELD = "TopicHeld"
     """A Topic that cannot be acted on names the topic or owns it; nothing is done about it."""
+    NAMESPACE_NOT_WATCHED = "NamespaceNotWatched"
+    """The topic's owner is a Topic in a namespace that the operator does not watch."""
     NO_DEFAULT_POOL = "NoDefaultPool"
     """The topic is unmanaged, and there is no default pool that could be worked in."""
     NAMESPACE_NOT_ADMITTED = "NamespaceNotAdmitted"

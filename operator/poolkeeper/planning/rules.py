@@ -76,9 +76,7 @@ class Rules:
         namespace = owner.split("/")[0]
         if recorded == owner:
             return 3
-        cluster = self.cluster
-        exists = {topic} & (cluster.torn | cluster.deleting) or topic in cluster.damaged
-        exists = exists or topic in cluster.topics
+        exists = self._exists(topic)
         if exists and recorded is not None and recorded.split("/")[0] == namespace:
             return 2
         if topic[:1] == "_":
@@ -86,6 +84,12 @@ class Rules:
         else:
             named = topic.startswith((spec.topic_prefix or "").replace("{namespace}", namespace))
         return 1 if named and (not exists or self._may_adopt(topic, namespace)) else 0
+
+    def _exists(self, topic: str) -> bool:
+        """Whether the topic is there, readable or not."""
+        cluster = self.cluster
+        found = (cluster.topics, cluster.torn, cluster.damaged, cluster.deleting)
+        return any(topic in names for names in found)
 
     def _may_adopt(self, topic: str, namespace: str) -> bool:
         """Whether the KafkaCluster lets the namespace take the topic over without a question."""
@@ -102,8 +106,15 @@ class Rules:
         return tuple(spec for spec in self.desired.topics if spec.pool in self.pools)
 
     def stranded(self, topic: str) -> bool:
-        """Whether the topic's recorded owner names no pool that is there."""
-        return self.owner_of(topic) in self._astray
+        """Whether the topic's recorded owner names no pool that is there, or may not be seen."""
+        return self.owner_of(topic) in self._astray or self._unseen(topic)
+
+    def _unseen(self, topic: str) -> bool:
+        """Whether the topic is there, and owned in a namespace whose Topics are not seen."""
+        owner, watched = self.owner_of(topic), self.desired.watched
+        if owner is None or watched is None or self.records.topics[topic].released:
+            return False
+        return owner.split("/")[0] not in watched and self._exists(topic)
 
     @cached_property
     def _astray(self) -> frozenset[str]:

@@ -13,7 +13,7 @@ from poolkeeper.controller.cluster_loop import ClusterLoop
 from poolkeeper.controller.cluster_loops import ClusterLoops, desired_of
 from poolkeeper.controller.loops import loop
 from poolkeeper.kube.leadership.leader_election import LeaderRole
-from poolkeeper.model.desired import Desired
+from poolkeeper.model.desired import Desired, WatchedNamespaces
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.specs import Mode
@@ -26,7 +26,7 @@ TENANCY = {"adoption": Adoption(AdoptionPolicy.APPROVE), "system_topics": ()}
 SPEC = cluster_spec(mode=Mode.APPLY, **TENANCY)
 PAUSED = cluster_spec(mode=Mode.PAUSED, **TENANCY)
 CLUSTER = CustomResource("KafkaCluster", "", "main", "u", 1, False, (), SPEC)
-DESIRED = Desired(SPEC)
+DESIRED = Desired(SPEC, watched=WatchedNamespaces())
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_pass_is_reported_on_what_was_declared_when_it_began(loops: ClusterLoo
     declared(loops, edited)
     config.report(AT_REST)
     for _ in range(2):
-        assert config.declared() == Desired(PAUSED)
+        assert config.declared() == replace(DESIRED, cluster=PAUSED)
         config.report(AT_REST)
     declared(loops, CLUSTER)
     config.report(AT_REST)  # of no pass: it waits for another executor

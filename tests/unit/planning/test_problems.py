@@ -47,6 +47,7 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "BrokersInSeveralPools",
         "PoolUnavailable",
         "TopicHeld",
+        "NamespaceNotWatched",
         "NoDefaultPool",
         "NamespaceNotAdmitted",
         "IllegalName",

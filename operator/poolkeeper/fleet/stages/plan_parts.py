@@ -159,6 +159,7 @@ def _separable(desired: Desired, cluster: Cluster) -> bool:
         and not desired.held
         and not desired.doomed
         and not desired.astray
+        and not (desired.watched and desired.watched.names)
         and len(set(declared)) == len(declared)
         and all(name in cluster.topics for name in declared)
         and all(spec.pool in pools for spec in desired.topics)

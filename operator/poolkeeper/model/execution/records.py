@@ -26,7 +26,8 @@ class TopicRecord:
     `owner` is `namespace/name` of the Topic resource. `topic_id` and `created_zxid` tell the very
     topic that it owns: one that is deleted and created again is another one. Both are None in a
     record of a release that did not note them, and of a topic that was just created. `adoption`:
-    the hash under which a person approved that the owner took the topic over.
+    the hash under which a person approved that the owner took the topic over. `released`: the
+    owner's Topic was seen to be gone, and the Kafka topic stayed.
     """
 
     owner: str
@@ -35,6 +36,7 @@ class TopicRecord:
     topic_id: str | None = None
     created_zxid: int | None = None
     adoption: str | None = None
+    released: bool = False
 
     def is_of(self, topic: Topic) -> bool:
         """Whether the record is about this topic, and not about an earlier one of the same name.

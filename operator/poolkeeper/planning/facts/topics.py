@@ -181,6 +181,22 @@ class TopicStranded:
 
 
 @frozen
+class OwnerNotWatched:
+    """The owner of the Kafka topic is a Topic of this namespace, whose Topics nobody sees."""
+
+    reason: ClassVar = ProblemReason.NAMESPACE_NOT_WATCHED
+    namespace: str
+
+    def __str__(self) -> str:
+        return (
+            "it only leaves drained and gone brokers: its owner is a Topic of namespace"
+            f" {self.namespace}, which is not watched; watch it again (--watch-namespace, in the"
+            " chart watchNamespaces), or declare the topic in a namespace that is watched and"
+            " approve that it is taken over"
+        )
+
+
+@frozen
 class KeptAsItIs:
     """What is declared would break a law; `what`: what the audit says of it."""
 

@@ -5,7 +5,8 @@ are approved at once. The hash covers the namespace and the name and identity of
 topic that is created again under the same name is another one, and is asked about anew.
 
 A topic is asked about if nobody else may speak for it now. While its owner's Topic is there, even
-while it is being deleted with its topic, there is a conflict instead, and no question.
+while it is being deleted with its topic, there is a conflict instead, and no question. Of an owner
+that is not watched only a person can know whether it is there: it is asked about.
 """
 
 import hashlib
@@ -73,9 +74,7 @@ def _is_open(desired: Desired, found: TopicsFound, owners: TopicOwners, claim: C
     assert cluster is not None, "adoptions are of observed topics"
     if topic not in cluster.topics or topic in cluster.deleting or topic in cluster.torn:
         return False
-    if topic in owners.specs or topic in owners.held or topic in owners.stranded:
-        return False
-    return not doomed_owner(desired, found, topic)
+    return not owners.has_speaker(topic) and not doomed_owner(desired, found, topic)
 
 
 def adoption_hash(namespace: str, topics: Iterable[AdoptedTopic]) -> str:

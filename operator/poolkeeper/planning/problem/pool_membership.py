@@ -14,7 +14,8 @@ If two pools have a broker in common, no topic of either pool moves, and both po
 that says so.
 
 A topic is held if no resource may be followed for it (see `topic_ownership`): nothing moves for it.
-A stranded topic, whose owner names no pool that is there, is evacuated whatever the policy is.
+A stranded topic, whose owner names no pool that is there or is not watched, is evacuated whatever
+the policy is.
 """
 
 from collections.abc import Collection, Iterable, Mapping

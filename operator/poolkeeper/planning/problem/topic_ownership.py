@@ -12,6 +12,11 @@ would live without it, and is deleted when its owner wants that.
 A resource that names a pool that is not there, or that does not take it, is *astray*. It holds
 nothing: whoever may create one could stop a pool's drain otherwise. If it is the recorded owner of
 a topic, that topic is *stranded*: nobody else gets it, and it only leaves drained and gone brokers.
+
+A topic is stranded, too, whose recorded owner is in a namespace that is not *watched*: whether that
+Topic is still there, and what it declares, is not known. Another namespace gets the topic if a
+person approves, also where it would get others without a question. A record that says that the
+owner has released the topic strands nothing.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,6 +34,7 @@ from poolkeeper.planning.facts.topics import (
     DeclaredTwice,
     DeletedWithItsOwner,
     NameNotAllowed,
+    OwnerNotWatched,
     TopicHeld,
     TopicStranded,
 )
@@ -36,6 +42,7 @@ from poolkeeper.planning.problem.topic_rights import (
     Right,
     TopicsFound,
     doomed_owner,
+    namespace_of,
     prefix_of,
     right_of,
 )
@@ -48,7 +55,7 @@ class TopicOwners:
 
     `specs`: the resource that is followed, by topic.
     `held`: topics that nothing is done to.
-    `stranded`: topics whose recorded owner is astray.
+    `stranded`: topics whose recorded owner is astray or not watched; `unwatched`: the latter alone.
     `without_right`: what the resources lack that have no right to the topic that they name.
     """
 
@@ -56,6 +63,15 @@ class TopicOwners:
     held: frozenset[str]
     stranded: frozenset[str] = frozenset()
     without_right: Mapping[Claim, Right] = field(default_factory=dict)
+    unwatched: frozenset[str] = frozenset()
+
+    def has_speaker(self, topic: str) -> bool:
+        """Whether a Topic that is seen is followed for it, or keeps it where it is."""
+        return (
+            topic in self.specs
+            or topic in self.held
+            or (topic in self.stranded and topic not in self.unwatched)
+        )
 
 
 def topic_owners(desired: Desired, records: Records, cluster: Cluster | None = None) -> TopicOwners:
@@ -64,19 +80,23 @@ def topic_owners(desired: Desired, records: Records, cluster: Cluster | None = N
     Without `cluster` every topic counts as existing, as it was when it was recorded.
     """
     found = TopicsFound(cluster, records)
+    unwatched = _unwatched(desired, found)
     claimed: dict[str, list[tuple[TopicSpec, Right]]] = {}
     pools = {pool.name for pool in desired.pools}
     astray = {claim.owner for claim in desired.astray}
     for spec in desired.topics:
         if spec.pool in pools:
             right = right_of(desired.cluster, found, spec.topic, spec.owner)
+            if right is Right.ALLOWED and spec.topic in unwatched:
+                right = Right.UNAPPROVED
             claimed.setdefault(spec.topic, []).append((spec, right))
         else:
             astray.add(spec.owner)
     best = {name: _best(rivals) for name, rivals in claimed.items()}
     held = _held(desired, found, {name for name, specs in best.items() if specs})
     held |= {name for name, specs in best.items() if len(specs) > 1}
-    stranded = _owned_by(found, astray) - held
+    unwatched -= held
+    stranded = _owned_by(found, astray) - held | unwatched
     followed = {
         name: specs[0]
         for name, specs in sorted(best.items())
@@ -88,7 +108,9 @@ def topic_owners(desired: Desired, records: Records, cluster: Cluster | None = N
         for spec, right in rivals
         if not right.enough
     }
-    return TopicOwners(followed, frozenset(held), frozenset(stranded), without)
+    return TopicOwners(
+        followed, frozenset(held), frozenset(stranded), without, frozenset(unwatched)
+    )
 
 
 def _held(desired: Desired, found: TopicsFound, claimed: Iterable[str]) -> set[str]:
@@ -111,6 +133,21 @@ def _owned_by(found: TopicsFound, owners: Collection[str]) -> set[str]:
     topics = found.records.topics
     owned = (topic for topic, record in topics.items() if record.owner in owners)
     return {topic for topic in owned if found.record_of(topic) is not None}
+
+
+def _unwatched(desired: Desired, found: TopicsFound) -> set[str]:
+    """The existing topics whose recorded owner may be a Topic that is not seen."""
+    watched = desired.watched
+    if watched is None:
+        return set()
+    return {
+        topic
+        for topic, record in found.records.topics.items()
+        if not record.released
+        and namespace_of(record.owner) not in watched
+        and found.exists(topic)
+        and not found.is_outdated(topic, record)
+    }
 
 
 def _best(rivals: Sequence[tuple[TopicSpec, Right]]) -> tuple[TopicSpec, ...]:
@@ -210,8 +247,10 @@ def kept_back(
             held = TopicHeld(tuple(sorted(filter(None, named))))
             problems.append(PlanProblem("", "", held, name))
     for name in sorted(owners.stranded.intersection(cluster.topics)):
-        stranded = TopicStranded(_owner(records, name) or "")
-        problems.append(PlanProblem("", "", stranded, name))
+        owner = _owner(records, name) or ""
+        unseen = name in owners.unwatched
+        why: Facts = OwnerNotWatched(namespace_of(owner)) if unseen else TopicStranded(owner)
+        problems.append(PlanProblem("", "", why, name))
     return problems
 
 

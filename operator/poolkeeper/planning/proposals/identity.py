@@ -30,6 +30,7 @@ same plan:
 | pool: `rack_policy: Spread` | as before there was another one |
 | pool: the order of `claims` and of allowed names | they are sets |
 | `held` and `doomed` topics | a Topic that becomes one leaves `topics`, and that is counted |
+| `watched` namespaces | a Topic that is seen no more leaves `topics`, too |
 
 The **concern** of a run is narrower: the cluster, its pools, and the pools that its moving topics
 should live in. While that stays the same the run is still wanted. Topics that are created or

@@ -14,7 +14,7 @@ from dataclasses import replace
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
-from poolkeeper.model.execution.records import TopicRecord
+from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import (
@@ -29,6 +29,7 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, Topic, TopicPartition
+from poolkeeper.planning.problem.topic_rights import namespace_of
 from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX, StepState
 from poolkeeper.reconcile.observe.observation import Observation
@@ -192,13 +193,30 @@ def _record_like(before: TopicRecord | None, spec: TopicSpec, topic: Topic) -> T
     return replace(record, adoption=before.adoption)
 
 
+def _released(desired: Desired, records: Records) -> dict[str, TopicRecord]:
+    """The records that are to note whether their owner's Topic is gone, as far as that is seen.
+
+    One that is invalid or without a place is there. Where nobody tells of Topics none is gone.
+    """
+    watched = desired.watched
+    if watched is None:
+        return {}
+    claims = (*desired.held, *desired.doomed, *desired.astray)
+    there = {*(spec.owner for spec in desired.topics), *(claim.owner for claim in claims)}
+    return {
+        topic: replace(record, released=not record.released)
+        for topic, record in records.topics.items()
+        if record.released == (record.owner in there) and namespace_of(record.owner) in watched
+    }
+
+
 def owners_to_record(
     desired: Desired, plan: Plan, observed: Observation
 ) -> dict[str, TopicRecord | None]:
     """Return the owners to record: of topics that are as declared under another owner.
 
     `None` is for topics that are gone. A topic whose config is still to be set keeps its old
-    record, which says which keys to unset.
+    record, which says which keys to unset. Every record notes whether its owner's Topic is gone.
     """
     cluster, records = observed.cluster, observed.records
     unsettled = {step.topic for step in plan.steps if not isinstance(step, ElectLeaders)}
@@ -208,6 +226,7 @@ def owners_to_record(
         for spec in desired.topics
         if spec.topic in cluster.topics and spec.topic not in unsettled
     }
+    wanted = {**_released(desired, records), **wanted}
     declared = {spec.topic for spec in desired.topics}
     known = cluster.topics.keys() | cluster.torn | cluster.damaged.keys()
     wanted.update(dict.fromkeys(records.topics.keys() - declared - known))

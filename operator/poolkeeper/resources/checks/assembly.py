@@ -30,12 +30,12 @@ Every cluster that a resource names has an assembly, also without a KafkaCluster
 assembly "" is that of Topics whose pool does not exist.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field, replace
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.addresses import ensemble
-from poolkeeper.model.desired import Claim, Desired
+from poolkeeper.model.desired import Claim, Desired, WatchedNamespaces
 from poolkeeper.model.specs import DeletionPolicy, KafkaClusterSpec, TopicSpec
 from poolkeeper.model.tenancy import AdoptionPolicy
 from poolkeeper.resources.checks.verdicts import (
@@ -83,12 +83,14 @@ def assemble(
     namespaces: Mapping[str, Labels] | None = None,
     *,
     own_namespace: str = "",
+    watched: Collection[str] = (),
     abandoned: bool = False,
 ) -> Mapping[str, Assembly]:
     """The resources by cluster; `namespaces` are the known labels of each namespace.
 
-    `own_namespace`: the operator's. `abandoned`: our CRDs are being removed, so no Kafka topic is
-    to be deleted.
+    `own_namespace`: the operator's. `watched`: the namespaces of all Topics that there may be
+    among the objects; empty means all. `abandoned`: our CRDs are being removed, so no Kafka topic
+    is to be deleted.
     """
     parts, twins = _parts_of(objects, own_namespace)
     astray = _astray(parts)
@@ -96,7 +98,10 @@ def assemble(
         _assembly(name, part, namespaces or {}, astray, twins.get(name, ""))
         for name, part in sorted(parts.items())
     )
-    return {each.name: _abandoned(each) if abandoned else each for each in found}
+    seen = WatchedNamespaces(frozenset(watched))
+    return {
+        each.name: _with_watched(_abandoned(each) if abandoned else each, seen) for each in found
+    }
 
 
 def _parts_of(
@@ -145,6 +150,11 @@ def _with_tenancy(cluster: CustomResource, own_namespace: str) -> CustomResource
     systems = own if spec.system_topics is None else spec.system_topics
     adoption = replace(spec.adoption, policy=policy)
     return replace(cluster, spec=replace(spec, adoption=adoption, system_topics=systems))
+
+
+def _with_watched(assembly: Assembly, watched: WatchedNamespaces) -> Assembly:
+    desired = assembly.desired and replace(assembly.desired, watched=watched)
+    return replace(assembly, desired=desired)
 
 
 def _abandoned(assembly: Assembly) -> Assembly:

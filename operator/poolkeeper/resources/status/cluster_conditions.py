@@ -5,7 +5,7 @@ clusters back, an error of the pass, a run under way, and else the plan: nothing
 waits for.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from poolkeeper.model.names import ABANDON, DELETION
 from poolkeeper.model.plans import ElectLeaders, Plan
 from poolkeeper.model.specs import Mode
 from poolkeeper.planning.parts.choose import is_free
+from poolkeeper.planning.problem.topic_rights import namespace_of
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
 from poolkeeper.resources.status.health import in_place_condition
@@ -204,7 +205,24 @@ def _in_place(inputs: StatusInputs, outcome: Outcome, *said: str) -> ReadyCondit
         stalled = named("ResourcePool", inputs.stalled_pools)
         said = (f"{said[0]}, but for {stalled}: see there", *said[1:])
     problems = [p for p in outcome.problems if not p.pool and not p.topic]
-    return in_place_condition(said, [*inputs.health.cluster, *problems], list(throttles))
+    remarks = [*throttles, *_unwatched(inputs)]
+    return in_place_condition(said, [*inputs.health.cluster, *problems], remarks)
+
+
+def _unwatched(inputs: StatusInputs) -> Iterator[str]:
+    """By namespace that is not watched, the topics whose owner is a Topic there."""
+    topics: dict[str, list[str]] = {}
+    for topic in sorted(inputs.owners.unwatched):
+        if record := inputs.found.record_of(topic):
+            topics.setdefault(namespace_of(record.owner), []).append(topic)
+    for namespace, names in sorted(topics.items()):
+        told = f"{count(len(names), 'topic')} of namespace {namespace} ({few(names)})"
+        be, it = ("are", "they") if names[1:] else ("is", "it")
+        yield (
+            f"{told} {be} left where {it} {be}, as the namespace is not watched: watch it again"
+            " (--watch-namespace, in the chart watchNamespaces), or declare what it had in another"
+            " one and approve that"
+        )
 
 
 def _hold_reason(work: PlannedWork) -> str:

@@ -89,6 +89,7 @@ class TopicRecordBody(Struct):
     topic_id: Name | None = None
     created_zxid: Count | None = None
     adoption: Name | None = None
+    released: bool = False
 
     @property
     def record(self) -> TopicRecord:
@@ -100,6 +101,7 @@ class TopicRecordBody(Struct):
             self.topic_id,
             self.created_zxid,
             self.adoption,
+            self.released,
         )
 
 

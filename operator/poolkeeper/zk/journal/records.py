@@ -104,6 +104,7 @@ def encode_topic(record: TopicRecord) -> bytes:
         "topic_id": record.topic_id,
         "created_zxid": record.created_zxid,
         "adoption": record.adoption,
+        "released": record.released or None,
     }
     body |= {name: value for name, value in told.items() if value is not None}
     return canonical(body).encode()

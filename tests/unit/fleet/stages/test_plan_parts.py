@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from builders import cluster, cluster_spec, desired, pool_spec, topic, topic_spec
 from laws import examples
 from poolkeeper.fleet.stages import plan_parts
-from poolkeeper.model.desired import Desired
+from poolkeeper.model.desired import Desired, WatchedNamespaces
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import (
@@ -184,6 +184,14 @@ def test_topics_that_count_across_pools_keep_a_cluster_whole(specs) -> None:
     desired, cluster = two(IN_A, IN_B)
     found = assert_parts_give_the_whole(replace(desired, topics=tuple(specs)), cluster)
     assert [part.pools for part in found] == [("a", "b")]
+
+
+@pytest.mark.parametrize("names", [(), ("shop",)])
+def test_owners_that_are_not_seen_keep_a_cluster_whole(names) -> None:
+    desired, cluster = two(IN_A, IN_B)
+    desired = replace(desired, watched=WatchedNamespaces(frozenset(names)))
+    found = assert_parts_give_the_whole(desired, cluster)
+    assert [part.pools for part in found] == ([("a", "b")] if names else [("a",), ("b",)])
 
 
 def test_what_belongs_to_no_pool_is_load_in_every_part_that_it_touches() -> None:

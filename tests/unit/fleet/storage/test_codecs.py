@@ -7,7 +7,7 @@ from builders import cluster_spec, pool_spec
 from laws import examples
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.storage import codecs
-from poolkeeper.model.desired import Claim, Desired
+from poolkeeper.model.desired import Claim, Desired, WatchedNamespaces
 from poolkeeper.model.execution.records import BrokerRecord, Records, TopicRecord
 from poolkeeper.model.specs import (
     AllowedNamespaces,
@@ -50,10 +50,11 @@ DESIRED = Desired(
     (POOL,),
     (TOPIC,),
     held=frozenset({Claim("b", "x/b"), Claim("a", "x/a")}),
+    watched=WatchedNamespaces(frozenset({"x"})),
 )
 RECORDS = Records(
     "id",
-    {"t": TopicRecord("x/t", ("retention.ms",), DeletionPolicy.DELETE)},
+    {"t": TopicRecord("x/t", ("retention.ms",), DeletionPolicy.DELETE, released=True)},
     {1: BrokerRecord("a", 5)},
 )
 

@@ -1,9 +1,12 @@
 """Which steps of a plan are written now, which are waited for; who is recorded as owner."""
 
+from dataclasses import replace
+
 import pytest
 
 import builders
-from builders import topic_spec
+from builders import topic, topic_spec
+from poolkeeper.model.desired import Claim, WatchedNamespaces
 from poolkeeper.model.execution.records import Records, TopicRecord
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
@@ -114,9 +117,11 @@ def test_a_config_that_loses_something_is_told_apart(step, expected):
     assert steps.is_lossy(step) is expected
 
 
-def owners(recorded, plan_steps=()):
-    desired = builders.desired((), topic_spec("t", "p"), name="c")
+def owners(recorded, plan_steps=(), watched=None, **claims):
+    desired = builders.desired((), topic_spec("t", "p"), name="c", **claims)
+    desired = replace(desired, watched=watched)
     seen = cluster()
+    seen = replace(seen, topics={**seen.topics, "m": topic("m", (1,))})
     observed = Observation(ClusterReading(seen), seen, Records(topics=recorded), frozenset())
     return steps.owners_to_record(desired, Plan("c", "h", "f", plan_steps), observed)
 
@@ -135,3 +140,25 @@ MINE = TopicRecord("shop/t", (), topic_spec("t", "p").deletion_policy)
 )
 def test_owners_are_recorded_of_topics_that_are_as_declared(recorded, plan_steps, expected):
     assert owners(recorded, plan_steps) == expected
+
+
+THEIRS, LEFT = TopicRecord("bank/m", ("a",)), TopicRecord("bank/m", ("a",), released=True)
+EVERYWHERE = WatchedNamespaces()
+
+
+@pytest.mark.parametrize("watched", [EVERYWHERE, WatchedNamespaces(frozenset({"bank", "shop"}))])
+@pytest.mark.parametrize("claim", ["held", "doomed", "astray"])
+def test_a_record_notes_whether_its_owner_is_gone(watched, claim):
+    assert owners({"t": MINE, "m": THEIRS}, watched=watched) == {"m": LEFT}
+    assert owners({"t": MINE, "m": LEFT}, watched=watched) == {}
+    there = {claim: (Claim("", "bank/m"),)}
+    assert owners({"t": MINE, "m": THEIRS}, watched=watched, **there) == {}
+    assert owners({"t": MINE, "m": LEFT}, watched=watched, **there) == {"m": THEIRS}
+    assert owners({"t": MINE, "gone": THEIRS}, watched=watched) == {"gone": None}
+    assert owners({"t": replace(MINE, released=True)}, (CONFIG,), watched) == {"t": MINE}
+
+
+@pytest.mark.parametrize("watched", [None, WatchedNamespaces(frozenset({"shop"}))])
+@pytest.mark.parametrize("record", [THEIRS, LEFT])
+def test_of_an_owner_that_nobody_would_see_nothing_new_is_noted(watched, record):
+    assert owners({"t": MINE, "m": record}, watched=watched) == {}

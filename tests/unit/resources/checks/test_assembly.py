@@ -36,6 +36,15 @@ def test_a_cluster_has_its_pools_and_topics_whatever_their_order() -> None:
     assert assemble(objects)["main"].desired == desired
 
 
+def test_what_is_declared_tells_which_topics_are_seen() -> None:
+    for watched, unseen in (((), ()), (("shop", "pay"), ("bank",))):
+        for abandoned in (False, True):
+            found = assemble([MAIN, FAST], watched=watched, abandoned=abandoned)["main"].desired
+            assert found is not None
+            assert found.watched is not None
+            assert [n for n in ("shop", "pay", "bank") if n not in found.watched] == [*unseen]
+
+
 @pytest.mark.parametrize(
     ("wrong", "reason", "message"),
     [

@@ -6,11 +6,12 @@ import pytest
 
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
+from poolkeeper.resources.status.all_resources import statuses
 from poolkeeper.resources.status.finalizers import finalizers_needed
 from poolkeeper.resources.status.status_inputs import status_inputs_of
 from unit.resources.bodies import kafka, kafka_cluster, kafka_topic, topic
 from unit.resources.situations import IN_FAST, MAIN, ORDERS, POOLS, of
-from unit.resources.stages import seen
+from unit.resources.stages import NOW_MS, at_rest, seen
 
 STRICT: dict[str, Any] = {"adoption": {}, "systemTopics": {}}
 APPROVE = kafka_cluster(mode="Apply", approval={"policy": "Auto"}, **STRICT)
@@ -58,6 +59,37 @@ def test_what_a_namespace_asks_for_is_one_question() -> None:
         ("ops", ["_schemas"]),
         ("shop", ["orders"]),
     ]
+
+
+def test_topics_of_a_namespace_that_is_not_watched_are_told_and_asked_about() -> None:
+    what = seen(kafka((IN_FAST, SCHEMAS)), orders="bank/orders", _schemas="bank/schemas")
+    for policy in ("Approve", "Open"):
+        cluster = kafka_cluster(
+            mode="Apply",
+            approval={"policy": "Auto"},
+            unmanagedTopics="Manage",
+            defaultPool="slow",
+            **{**STRICT, "adoption": {"policy": policy}},
+        )
+        objects = (cluster, *POOLS, GRASPING)
+        assembly = assemble(objects, watched=("shop",))["main"]
+        found = statuses(assembly, what, at_rest(assembly, what), NOW_MS)
+        ready = found[ORDERS]["conditions"][0]
+        (request,) = found[MAIN]["adoptions"]
+        assert (ready["reason"], ready["message"]) == (
+            "AdoptionRequired",
+            "Kafka topic orders exists, and it is Topic bank/orders's, whose namespace is not"
+            f" watched: approve {request['hash']} in KafkaCluster main to let this Topic have it;"
+            " until then nothing is done to it",
+        )
+        ready = found[MAIN]["conditions"][0]
+        assert (ready["status"], ready["reason"], ready["message"]) == (
+            "True",
+            "InPlace",
+            "in place; 2 topics of namespace bank (_schemas, orders) are left where they are, as"
+            " the namespace is not watched: watch it again (--watch-namespace, in the chart"
+            " watchNamespaces), or declare what it had in another one and approve that",
+        )
 
 
 def test_of_many_topics_none_says_what_changes_with_each_of_them() -> None:

@@ -86,7 +86,9 @@ class KubernetesResources:
                     for body in listing.namespaces(self.api)
                 }
                 before = self._found
-                self._found = assemble(objects, labels, own_namespace=self.namespace)
+                self._found = assemble(
+                    objects, labels, own_namespace=self.namespace, watched=self.watched
+                )
                 for gone in before.keys() - self._found.keys():
                     self._connector(gone).remove_files()
                 self._listed_s = self.clock()

@@ -163,6 +163,7 @@ _LEFT_OUT_REASONS = frozenset(
         ProblemReason.UNTOUCHED,
         ProblemReason.TOPIC_HELD,
         ProblemReason.POOL_UNAVAILABLE,
+        ProblemReason.NAMESPACE_NOT_WATCHED,
     )
 )
 

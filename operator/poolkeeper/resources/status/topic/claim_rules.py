@@ -66,8 +66,7 @@ def if_without_right(at: TopicSituation) -> ReadyCondition | None:
     if lacking in (Right.SYSTEM_NAME, Right.FOREIGN_NAME):
         message = _name_text(at, lacking, desired.cluster)
         return ReadyCondition(ReadyStatus.STALLED, "NameNotAllowed", message)
-    owners = found.owners
-    if any(topic in each for each in (owners.specs, owners.held, owners.stranded)):
+    if found.owners.has_speaker(topic):
         return None
     if lacking is Right.CLOSED:
         message = f"{_existing_text(at)}: {at.cluster} lets nobody take it over (spec.adoption)"
@@ -94,9 +93,12 @@ def _asking_text(at: TopicSituation, request: AdoptionRequest) -> str:
 
 
 def _existing_text(at: TopicSituation) -> str:
-    record = at.inputs.found.record_of(at.spec.topic)
+    topic = at.spec.topic
+    record = at.inputs.found.record_of(topic)
     whose = "nobody declared it" if record is None else f"it was {record.owner}'s"
-    return f"Kafka topic {at.spec.topic} exists, and {whose}"
+    if record is not None and topic in at.inputs.owners.unwatched:
+        whose = f"it is Topic {record.owner}'s, whose namespace is not watched"
+    return f"Kafka topic {topic} exists, and {whose}"
 
 
 def _name_text(at: TopicSituation, lacking: Right, cluster: KafkaClusterSpec) -> str:

@@ -17,7 +17,7 @@ from poolkeeper.model.topology import LogDir
 from poolkeeper.rehearsal.cluster_copy.loading import THROTTLED_PART
 from poolkeeper.rehearsal.results import document
 from poolkeeper.rehearsal.results.outcomes import Rehearsed, Subject
-from poolkeeper.rehearsal.values import End, Hardware, Rehearsal
+from poolkeeper.rehearsal.values import End, FaultTarget, Hardware, Rehearsal, RehearsedFault
 from rehearsed import FIXED, SETTINGS, seven, subject, wanted
 
 USUAL_WAITS = {"StageInFlight", "ThrottleSettling", "ElectionInProgress"}
@@ -128,6 +128,23 @@ def test_margins_are_those_of_a_healthy_run():
     assert (seventh.before_bytes, seventh.high_bytes) == (0, found.brokers[6].copied_in)
     assert not found.bad
     assert {wait.reason for wait in found.waits} <= USUAL_WAITS
+
+
+def test_looking_more_often_changes_no_peak():
+    """A slow broker that is as fast as before has the run looked at in its middle."""
+    producing = subject(rate=2.0 * MIB)
+    found = producing.rehearse(SETTINGS)
+    whole = SETTINGS.hardware.network_bytes_per_s
+    looks = tuple(
+        RehearsedFault("slow", FaultTarget.SLOW, at_s, None, (1,), rate_bytes_per_s=whole)
+        for at_s in (0.3, 7.7, 7.9, 8.0, 61.0, 100.4, 111.11)
+    )
+    looked = producing.rehearse(replace(SETTINGS, faults=looks))
+    assert looked.seconds == pytest.approx(found.seconds, abs=1)
+    for plainly, often in zip(found.brokers, looked.brokers, strict=True):
+        most = often.peak_in_bytes_per_s, often.peak_out_bytes_per_s
+        wanted_most = plainly.peak_in_bytes_per_s, plainly.peak_out_bytes_per_s
+        assert most == pytest.approx(wanted_most, rel=1e-3)
 
 
 def test_the_curves_hold_the_bytes_that_were_copied():

@@ -16,6 +16,7 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.gates.gates import min_insync
 from poolkeeper.rehearsal.cluster_copy.loading import leader_and_isr
 from poolkeeper.rehearsal.curves import Curves, Floats
+from poolkeeper.rehearsal.peaks import Peaks
 from poolkeeper.rehearsal.values import BelowMinIsr, Cause, HappeningTrace, Series
 from poolkeeper.sandbox.clock import Clock
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation, Transaction, TransactionKind
@@ -74,7 +75,9 @@ class Recorder:
         self._curves = Curves(4, len(self.ids), len(self.dirs) + 1)
         self._busy: Floats = np.zeros((2, len(self.ids)))
         self.copied: Floats = np.zeros((2, len(self.ids)))
-        self.peaks: Floats = np.zeros((2, len(self.ids)))
+        self._peaks = Peaks(self._busy)
+        self._pieces: list[tuple[float, Floats]] = []
+        """Since bytes were last delivered, until when producers cost brokers how much."""
         self.used_before = self._used()
         self.used_high, self.used_high_s = self.used_before.copy(), np.zeros(len(self.dirs))
         self._recording = False
@@ -85,6 +88,7 @@ class Recorder:
         for tp, each in self._watched.items():
             self._judge(tp, each)
             self._carry(each, 1)
+        self._peaks, self._pieces = Peaks(self._busy), []
         self.used_before = self._used()
         self.used_high = self.used_before.copy()
         self._reach()
@@ -125,7 +129,7 @@ class Recorder:
         """
         if not self._recording:
             return
-        amounts = np.zeros((4, len(self.ids)))
+        amounts = np.zeros((2, len(self.ids)))
         for name, (missing, came) in copied.items():
             assert isinstance(name, tuple), "a flow is its kind, its broker and its partition"
             if name[0] == "fetch":
@@ -135,11 +139,20 @@ class Recorder:
                 made_up = max(0.0, missing)
                 self.copied[0, to] += made_up
                 self.copied[1, source] += made_up
-        now_s = self.now_s()
-        amounts[BUSY_IN:] = self._busy * seconds
-        self._curves.add(max(0.0, now_s - seconds), now_s, amounts)
-        np.maximum(self.peaks, amounts[:2] / seconds + self._busy, out=self.peaks)
+        self._flowed_until_now(amounts / seconds, seconds)
         self._reach()
+
+    def _flowed_until_now(self, rates: Floats, seconds: float) -> None:
+        """Take in what copies took of the brokers' networks, beside what producers took then."""
+        now_s = self.now_s()
+        begin_s = max(0.0, now_s - seconds)
+        for end_s, busy in (*self._pieces, (now_s, self._busy)):
+            if end_s > begin_s:
+                held = np.concatenate([rates, busy])
+                self._curves.add(begin_s, end_s, held * (end_s - begin_s))
+                self._peaks.add(end_s, rates + busy)
+                begin_s = end_s
+        self._pieces = []
 
     # For the ZooKeeper
 
@@ -191,6 +204,7 @@ class Recorder:
         if each is None:
             return  # a topic that the plan creates: nothing is measured before it is there
         if self._recording:
+            self._keep_piece()
             self._carry(each, -1)
             self.leader_changes += state.leader != each.leader
             self.arrived += len(set(state.isr) - set(each.isr))
@@ -210,6 +224,12 @@ class Recorder:
             if follower != each.leader and follower in self._row:
                 self._busy[0, self._row[follower]] += rate
                 self._busy[1, self._row[each.leader]] += rate
+
+    def _keep_piece(self) -> None:
+        """Keep what producers cost until now: it is about to change."""
+        now_s = self.now_s()
+        if not self._pieces or self._pieces[-1][0] < now_s:
+            self._pieces.append((now_s, self._busy.copy()))
 
     def _judge(self, tp: Tp, each: Watched) -> None:
         """Note whether a partition is out of sync, and whether it is below its min ISR."""
@@ -262,8 +282,14 @@ class Recorder:
         for tp, each in self._watched.items():
             if each.cause is not None:
                 self._end_below(tp, each)
+        self._peaks.end(self._busy)
         self._recording = False
         return self.now_s()
+
+    @property
+    def peaks(self) -> Floats:
+        """By way and broker: the most bytes per second of all traffic; see `peaks`."""
+        return self._peaks.highest
 
     def _used(self) -> Floats:
         disks = self._simulation.brokers

@@ -117,7 +117,8 @@ class LogDirTrace:
 class BrokerTrace:
     """A broker: bytes that the plan copied in and out, peaks of all its traffic, its directories.
 
-    `copied_in`, `copied_out`: whole bytes. Peaks count the producers' traffic too.
+    `copied_in`, `copied_out`: whole bytes. Peaks count the producers' traffic too, and are means
+    over 10 seconds (`peaks`).
     """
 
     broker: int

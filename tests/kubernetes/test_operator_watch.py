@@ -40,7 +40,7 @@ def scene(clean_cluster: ControlPlane, zookeeper: Sandbox) -> Iterator[Scene]:
 def test_topics_of_a_namespace_that_is_no_longer_watched_stay_where_they_are(scene: Scene) -> None:
     home, other = scene.operator.namespace, scene.plane.new_namespace()
     spec = {"mode": "Apply", "approval": {"policy": "Auto"}, "unmanagedTopics": "Manage"}
-    slow = scene.full("pool", "slow")
+    slow, theirs = scene.full("pool", "slow"), ("bills", "gifts", "left")
     with watched_by(scene, home):
         scene.apply(
             scene.cluster(**spec, defaultPool=slow),
@@ -49,8 +49,9 @@ def test_topics_of_a_namespace_that_is_no_longer_watched_stay_where_they_are(sce
             scene.topic("orders", "fast", **TWO),
             scene.topic("bills", "fast", namespace=other, **TWO),
             scene.topic("left", "fast", namespace=other, **TWO),
+            scene.topic("gifts", "fast", namespace=other, **TWO),
         )
-        for name, namespace in (("orders", ""), ("bills", other), ("left", other)):
+        for name, namespace in (("orders", ""), *((name, other) for name in theirs)):
             scene.says("topic", name, namespace=namespace)
         scene.delete("topic", "left", other)
         scene.wait(lambda: scene.holders("left") <= SLOW, "what is left goes to the default pool")
@@ -60,7 +61,7 @@ def test_topics_of_a_namespace_that_is_no_longer_watched_stay_where_they_are(sce
         scene.patch("topic", "orders", config={"retention.ms": "900000000"})
         scene.wait(lambda: scene.config("orders"), "what is watched is followed")
         said = scene.says("cluster", about="not watched")
-        assert f"1 topic of namespace {other} (bills)" in said
+        assert f"2 topics of namespace {other} (bills, gifts)" in said
         scene.patch("pool", "slow", drain=[4])
         scene.wait(lambda: 4 not in scene.holders("left"), "what is left is managed")
         scene.says("pool", "slow")
@@ -74,6 +75,13 @@ def test_topics_of_a_namespace_that_is_no_longer_watched_stay_where_they_are(sce
         scene.barrier("slow")
         assert scene.assignment("bills") == before
 
+        scene.apply(scene.topic("gifts", "slow", **TWO))
+        scene.says("topic", "gifts", "AdoptionRequired")
+        (asked,) = scene.status("cluster")["adoptions"]
+        scene.patch("cluster", approval={"policy": "Auto", "plans": [asked["hash"]]})
+        scene.says("topic", "gifts")
+        assert scene.holders("gifts") <= SLOW
+
         scene.patch("pool", "fast", drain=[1])
         scene.wait(lambda: 1 not in scene.holders("bills"), "a drained broker is left")
         assert scene.holders("bills") <= FAST
@@ -81,5 +89,6 @@ def test_topics_of_a_namespace_that_is_no_longer_watched_stay_where_they_are(sce
         scene.patch("topic", "bills", other, config={"retention.ms": "900000000"})
         scene.wait(lambda: scene.config("bills"), "what is watched again is followed again")
         scene.says("topic", "bills", namespace=other)
+        scene.says("topic", "gifts", "TopicConflict", namespace=other)
         said = scene.says("cluster", about="in place")
         assert "watched" not in said

@@ -26,6 +26,7 @@ from matrices import soak
 from poolkeeper.cli import main
 from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.engines import engines
+from poolkeeper.fleet.lake import entries
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.filesystems import root_of
 from poolkeeper.fleet.lake.lake import Lake
@@ -227,6 +228,150 @@ def test_a_damaged_file_is_told_and_made_again(
         if not told:
             break
     assert (code, told) == (4, "")
+    assert contents(lake) == wanted
+
+
+def changed_file(out: Path, path: str, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Write a file anew, with the length that what counts of its table says."""
+    table = change(pq.read_table(pa.BufferReader((out / path).read_bytes())))
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    body = sink.getvalue().to_pybytes()
+    spoil(out / path, lambda _: body)
+    lake = lake_at(out)
+    (current,) = files_of(lake, f"{schemas.CURRENT.name}/step={STEP_OF[path.split('/')[0]]}")
+    said = lake.current(STEP_OF[path.split("/")[0]], DAY).values()
+    sized = [
+        replace(
+            e, files=tuple(f._replace(bytes=len(body)) if f.path == path else f for f in e.files)
+        )
+        for e in said
+    ]
+    spoil(out / current, lambda _: entries.to_bytes(sized, int(Path(current).stem)))
+
+
+def holding(name: str, value: object) -> Callable[[pa.Table], pa.Table]:
+    """All rows with that value in a column."""
+
+    def change(table: pa.Table) -> pa.Table:
+        place = table.schema.get_field_index(name)
+        kind = table.schema.field(name).type
+        column = pa.array([value] * table.num_rows, kind)
+        return table.set_column(place, pa.field(name, kind), column)
+
+    return change
+
+
+def half(table: pa.Table) -> pa.Table:
+    return table.slice(0, table.num_rows // 2)
+
+
+def twice(table: pa.Table) -> pa.Table:
+    return pa.concat_tables([table, table])
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "reader"),
+    [
+        pytest.param("partitions", half, "plan --again", id="half-of-the-partitions"),
+        pytest.param("brokers", half, "plan --again", id="half-of-the-brokers"),
+        pytest.param("brokers", twice, "plan --again", id="brokers-twice"),
+        pytest.param("topics", half, "plan --again", id="half-of-the-topics"),
+        pytest.param(
+            "partitions", holding("replicas", [1, None]), "report", id="a-replica-that-is-null"
+        ),
+        pytest.param("partitions", holding("bytes", 2**63 - 1), "report", id="a-size-of-63-bits"),
+        pytest.param("partitions", holding("bytes", -5), "plan --again", id="a-size-below-zero"),
+        pytest.param("features", holding("p95", float("inf")), "plan --again", id="infinite"),
+        pytest.param("features", holding("last", -1.0), "plan --again", id="negative"),
+        pytest.param("features", holding("p95", float("nan")), "plan --again", id="no-number"),
+        pytest.param("clusters", holding("read_ms", 2**63 - 1), "report", id="a-year-too-far"),
+        pytest.param("plans", holding("moves", None), "report", id="a-plan-without-a-count"),
+        pytest.param("moves", holding("urgency", -1), "show", id="no-urgency"),
+        pytest.param("budgets", holding("begin_ms", -(2**63)), "report", id="before-all-years"),
+    ],
+)
+@pytest.mark.usefixtures("without_spark")
+def test_rows_that_no_run_writes_are_told_and_made_again(
+    table: str, change: Callable[[pa.Table], pa.Table], reader: str, made: Path, out: Path, capsys
+) -> None:
+    lake = lake_at(out)
+    wanted = contents(lake)
+    path = files_of(lake, table)[0]
+    changed_file(out, path, change)
+    step, *again = reader.split()
+    assert main.main([*words(made, out, step), *again]) in (1, 4)
+    told = capsys.readouterr().err
+    assert f"{STEP_OF[table]}" in told
+    assert "is damaged (" in told
+    for _ in range(2):
+        main.main(words(made, out, "run"))
+    assert told_of_damage(capsys.readouterr().err) == ""
+    assert contents(lake) == wanted
+
+
+@pytest.mark.parametrize("table", [schemas.PARTITIONS.name, schemas.BALANCES.name])
+def test_another_file_of_the_table_is_not_taken_for_its_own(
+    table: str, made: Path, out: Path, capsys, without_spark
+) -> None:
+    """As one that a backup of another day put there: nothing is wrong with it but its length."""
+    path = files_of(lake_at(out), table)[0]
+    own = pq.read_table(pa.BufferReader((out / path).read_bytes()))
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.concat_tables([own, own.slice(0, 1)]), sink, compression="none")
+    spoil(out / path, lambda _: sink.getvalue().to_pybytes())
+    assert main.main(words(made, out, "report")) == 4
+    assert f"{path} is damaged (it has " in capsys.readouterr().err
+
+
+def changed_current(column: str, value: object) -> Damage:
+    """An object of `current` or `manifests` with that value in all rows of a column."""
+
+    def damage(body: bytes) -> bytes:
+        sink = pa.BufferOutputStream()
+        pq.write_table(holding(column, value)(pq.read_table(pa.BufferReader(body))), sink)
+        return sink.getvalue().to_pybytes()
+
+    return damage
+
+
+def doubled(body: bytes) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(twice(pq.read_table(pa.BufferReader(body))), sink)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize(
+    ("folder", "damage"),
+    [
+        pytest.param("manifests", changed_current("desired", "{}"), id="another-declaration"),
+        pytest.param("manifests", doubled, id="declared-twice"),
+        pytest.param("current/step=plan", doubled, id="a-cluster-twice"),
+        pytest.param("current/step=snapshot", changed_current("figures", []), id="without-figures"),
+        pytest.param(
+            "current/step=snapshot",
+            changed_current("figures", [("read_ms", "y")]),
+            id="figures-that-are-none",
+        ),
+        pytest.param(
+            "current/step=plan",
+            changed_current("files", [{"table": None, "path": None, "bytes": None}]),
+            id="files-without-a-path",
+        ),
+    ],
+)
+def test_what_counts_is_checked_before_anything_is_made_of_it(
+    folder: str, damage: Damage, made: Path, out: Path, capsys, without_spark
+) -> None:
+    lake = lake_at(out)
+    wanted = contents(lake)
+    path = [each.path for each in lake.objects.files(folder)][-1]
+    spoil(out / path, damage)
+    assert main.main(words(made, out, "report")) in (1, 4)
+    assert f"{path} is damaged (" in capsys.readouterr().err
+    for _ in range(2):
+        main.main(words(made, out, "run"))
+    assert told_of_damage(capsys.readouterr().err) == ""
     assert contents(lake) == wanted
 
 

@@ -246,7 +246,7 @@ def test_the_rows_of_a_cluster_among_others(rows: int, lake: Lake) -> None:
     path = local_path(lake.root) / "requests" / "part-00000-x.parquet"
     path.parent.mkdir(parents=True)
     pq.write_table(content, path, row_group_size=rows)
-    file = TableFile("requests", "requests/part-00000-x.parquet", 1)
+    file = TableFile("requests", "requests/part-00000-x.parquet", path.stat().st_size)
     reader = Reader(lake.root, Storage())
     for name in (*names, "aa"):
         found = reader.rows(

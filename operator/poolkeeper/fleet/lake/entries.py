@@ -15,6 +15,9 @@ from poolkeeper.fleet.storage.schemas import OK
 from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
 
+_COUNTED = ("partitions", "read_ms", "moves")
+"""Figures that are whole numbers, where they are told."""
+
 
 class TableFile(NamedTuple):
     """A file with rows of a cluster: its table, its path below the root, its length."""
@@ -94,18 +97,37 @@ def from_bytes(body: bytes, file: str) -> dict[str, ClusterEntry]:
         names = [column.name for column in schemas.CURRENT.columns]
         clusters = content.column("cluster").to_pylist()
         rows = parquet.rows_of(parquet.completed(content, schemas.CURRENT, names, file))
-        return {
-            cluster: ClusterEntry(
-                cluster,
-                row["run"],
-                row["input"],
-                row["status"],
-                row["reason"] or "",
-                row["figures"],
-                row["versions"],
-                tuple(TableFile(**each) for each in row["files"]),
+        found = {
+            cluster: _sound(
+                ClusterEntry(
+                    cluster,
+                    row["run"],
+                    row["input"],
+                    row["status"],
+                    row["reason"] or "",
+                    row["figures"],
+                    row["versions"],
+                    tuple(TableFile(**each) for each in row["files"]),
+                )
             )
             for cluster, row in zip(clusters, rows, strict=True)
         }
     except (OSError, ValueError, TypeError, KeyError, pa.ArrowException, Refused) as wrong:
         raise DamagedFile(file, str(wrong).partition("\n")[0]) from wrong
+    if len(found) != len(clusters):
+        raise DamagedFile(file, "a cluster is there twice")
+    return found
+
+
+def _sound(entry: ClusterEntry) -> ClusterEntry:
+    """The entry; raises `ValueError` where it says what no run says."""
+    if None in entry.figures.values() or None in entry.versions.values():
+        raise ValueError(f"a figure of {entry.cluster} is null")
+    if any(int(entry.figures.get(name) or 0) < 0 for name in _COUNTED):
+        raise ValueError(f"a figure of {entry.cluster} is below 0")
+    if any(None in each for each in entry.files):
+        raise ValueError(f"a file of {entry.cluster} has no path")
+    is_snapshot = any(each.table == schemas.CLUSTERS.name for each in entry.files)
+    if is_snapshot and entry.is_ok and "read_ms" not in entry.figures:
+        raise ValueError(f"nothing says when {entry.cluster} was read")
+    return entry

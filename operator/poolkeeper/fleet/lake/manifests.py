@@ -82,10 +82,16 @@ def _from_bytes(body: bytes, path: str) -> dict[str, Manifest]:
         clusters = content.column(table_schema.CLUSTER.name).to_pylist()
     except (OSError, ValueError, KeyError, pa.ArrowException, Refused) as wrong:
         raise DamagedFile(path, str(wrong).partition("\n")[0]) from wrong
-    return {
+    found = {
         name: Manifest(name, row["desired"], row["digest"])
         for name, row in zip(clusters, rows, strict=True)
     }
+    if len(found) != len(rows):
+        raise DamagedFile(path, "a cluster is declared twice")
+    for each in found.values():
+        if codecs.digest(each.text) != each.digest:
+            raise DamagedFile(path, f"what is declared of {each.cluster} has another digest")
+    return found
 
 
 def _to_bytes(declared: Mapping[str, Manifest], published: int) -> bytes:

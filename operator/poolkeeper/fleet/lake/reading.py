@@ -3,6 +3,9 @@
 A file holds several small clusters one after the other, or a part of a giant. Its row groups know
 between which names theirs lie, so that only those of the cluster are decoded. A task of many small
 clusters finds them in the same row groups: the last few are kept.
+
+Files never change once a run has written them. One that has another length than its entry says, or
+values that no run writes, is another file under its name, and is damaged.
 """
 
 from collections import OrderedDict
@@ -17,9 +20,10 @@ import pyarrow.parquet as pq
 
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.lake.damage import DamagedFile
-from poolkeeper.fleet.lake.entries import ClusterEntry
+from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
 from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
 from poolkeeper.fleet.storage import parquet, table_schema
+from poolkeeper.fleet.storage.row_values import require_sound
 from poolkeeper.fleet.storage.table_schema import TableSchema
 
 CLUSTER = table_schema.CLUSTER.name
@@ -54,7 +58,7 @@ class Reader:
         names = [c.name for c in table.columns] if columns is None else list(columns)
         files = entry.of_table(table)
         parts = [
-            part for file in files for part in self._of_file(file.path, entry.cluster, table, names)
+            part for file in files for part in self._of_file(file, entry.cluster, table, names)
         ]
         if not parts:
             schema = parquet.arrow(table)
@@ -71,10 +75,11 @@ class Reader:
         return row
 
     def _of_file(
-        self, path: str, cluster: str, table: TableSchema, names: Sequence[str]
+        self, stored: TableFile, cluster: str, table: TableSchema, names: Sequence[str]
     ) -> list[pa.Table]:
+        path = stored.path
         try:
-            file = self._file(path)
+            file = self._file(stored)
             there = [name for name in names if name in file.schema_arrow.names]
             parts = []
             for group in range(file.metadata.num_row_groups):
@@ -86,12 +91,15 @@ class Reader:
                 if held is _Held.AMONG:
                     content = _of_cluster(content, cluster)
                 if content.num_rows:
-                    parts.append(parquet.completed(content, table, names, path))
+                    rows = parquet.completed(content, table, names, path)
+                    require_sound(rows, table, path)
+                    parts.append(rows)
         except (OSError, ValueError, pa.ArrowException, Refused) as failed:
             raise DamagedFile(path, str(failed).partition("\n")[0]) from failed
         return parts
 
-    def _file(self, path: str) -> Any:
+    def _file(self, stored: TableFile) -> Any:
+        path = stored.path
         if path not in self._open:
             files, base = open_filesystem(self.root, self.storage)
             if len(self._open) >= 16:
@@ -103,6 +111,8 @@ class Reader:
             except OSError as failed:  # no rights, or no answer: nothing is wrong with the file
                 said = str(failed).partition("\n")[0]
                 raise Unavailable(f"{self.root}/{path}: cannot be read: {said}") from failed
+            if (length := opened.size()) != stored.bytes:
+                raise Refused(f"it has {length} bytes (expected {stored.bytes})")
             self._open[path] = pq.ParquetFile(opened, page_checksum_verification=True)
         return self._open[path]
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
+from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.schedule.work import cut_of, work_of
 from poolkeeper.fleet.stages import plan_parts
@@ -199,14 +200,18 @@ def plan_input_of(task: PlanTask, tables: Tables) -> PlanInput:
 def read_cluster(
     cluster: str, entry: ClusterEntry, tables: Tables
 ) -> tuple[dict[str, Any], Cluster]:
-    """A cluster's row of `clusters`, and what plans are made from."""
+    """A cluster's row of `clusters`, and what plans are made from; raises as `Reader.row`."""
     reader = tables.reader()
     head = reader.row(entry, schemas.CLUSTERS)
     bodies = {
         table.name: reader.rows(entry, table, NEEDED if table is schemas.PARTITIONS else None)
         for table in cluster_rows.BODIES
     }
-    return head, cluster_rows.cluster_of_rows(cluster, ClusterRows(head, bodies))
+    try:
+        return head, cluster_rows.cluster_of_rows(cluster, ClusterRows(head, bodies))
+    except Refused as wrong:
+        # Which of its files it is cannot be told: the snapshot is made again with all of them.
+        raise DamagedFile(entry.of_table(schemas.CLUSTERS)[0].path, wrong.line) from wrong
 
 
 def tasks_of(

@@ -91,8 +91,9 @@ def _rows_of_cluster(cluster: Cluster) -> ClusterRows:
 
 
 def cluster_of_rows(name: str, rows: ClusterRows) -> Cluster:
-    """The cluster, under that name."""
+    """The cluster, under that name; raises `Refused` where the tables contradict each other."""
     head, bodies = rows.head, rows.bodies
+    _require_counts(head, bodies)
     requests = (
         ReassignmentEntry(row["topic"], row["partition"], tuple(row["replicas"]))
         for row in rows_of(bodies[schemas.REQUESTS.name])
@@ -111,6 +112,17 @@ def cluster_of_rows(name: str, rows: ClusterRows) -> Cluster:
         torn=frozenset(head["torn"] or ()),
         damaged=dict(head["damaged"] or {}),
     )
+
+
+def _require_counts(head: Mapping[str, Any], bodies: Mapping[str, pa.Table]) -> None:
+    """Raise `Refused` where there are more or fewer rows than the cluster has.
+
+    A broker without a row would count as dead, and its replicas would move.
+    """
+    for table in (schemas.BROKERS, schemas.TOPICS, schemas.PARTITIONS):
+        counted, there = head[table.name], bodies[table.name].num_rows
+        if counted is not None and counted != there:
+            raise Refused(f"the cluster has {counted} {table.name}, and there are {there} rows")
 
 
 def brokers_of(brokers: pa.Table) -> dict[int, Broker]:

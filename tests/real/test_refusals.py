@@ -317,6 +317,29 @@ def test_a_topic_whose_config_an_acl_hides_is_not_said_to_be_as_declared(bare):
         )
 
 
+@pytest.mark.parametrize("path", ["/config/topics/t", "/brokers/topics/t"])
+def test_a_topic_that_an_acl_hides_in_mid_run_is_held_until_it_is_seen_or_the_run_is_stopped(
+    bare, path
+):
+    bare.declare(GROWING)
+    put_topic(bare, "u", LISTS)
+    assert interrupted(bare, "stage 1 requested", "apply", "--yes") == 130
+    hide(bare, path)
+    bare.zookeeper.delete(REQUEST)  # as the controller does once it has ended
+    said = f"{path}: its ACL does not let us read it"
+    assert interrupted(bare, said, "apply", "--yes") == 130
+    assert bare.zookeeper.exists("/poolkeeper/run")
+    assert said in " ".join(run("status", "-f", bare.folder).out.split())
+    why = " ".join(run("why", "t", "-f", bare.folder).out.split())
+    assert "cannot be read" in why
+    assert "not created" not in why
+    assert run("stop", "-f", bare.folder).code == 0
+    stopped = run("apply", "-f", bare.folder, "--yes")
+    assert (stopped.code, bare.zookeeper.exists("/poolkeeper/run")) == (1, None)
+    stays = "left the throttles on topic t" if "config" in path else "may still be in flight"
+    assert stays in stopped.out
+
+
 # Nothing to do, and yet not as declared
 
 

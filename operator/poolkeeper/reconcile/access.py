@@ -20,7 +20,7 @@ from poolkeeper.model.execution.runs import (
     StoredRun,
     ThrottleConflicts,
 )
-from poolkeeper.model.execution.throttles import LeftThrottles, ThrottleReading
+from poolkeeper.model.execution.throttles import LeftThrottles, Throttled, ThrottleReading
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
@@ -189,8 +189,11 @@ class ClusterAccess(ClusterView, Protocol):
         Returns the topics and brokers whose throttles somebody else has set.
         """
 
-    def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> None:
-        """Restore the saved throttle values wherever the live ones are still ours."""
+    def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> Throttled:
+        """Restore the saved throttle values wherever the live ones are still ours.
+
+        Returns whose config cannot be read.
+        """
 
     def take_off_throttles(self, left: LeftThrottles) -> None:
         """Restore what was before the throttles that runs of ours left."""

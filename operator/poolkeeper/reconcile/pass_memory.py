@@ -251,8 +251,7 @@ class PassMemory:
     def note_all_moves(
         self, plan: Plan, progress: Sequence[MoveProgress], cluster: Cluster
     ) -> None:
-        """Record the progress of every move of the run; a damaged topic is not waited for."""
-        unknown = []
+        """Record the progress of every move of the run; an unreadable one is not waited for."""
         for m, each in enumerate(progress):
             # Most moves of a large plan have not begun, or are noted as arrived.
             is_noted = each is DONE_IN_ONE and m in self.arrived and m not in self.given_up
@@ -260,9 +259,7 @@ class PassMemory:
                 self.given_up.discard(m)
             elif not is_noted:
                 self.note_progress(plan, m, each, cluster)
-            if each.state is MoveState.UNKNOWN:
-                unknown.append(m)
-        self.all_moves_seen = all(plan.moves[m].topic in cluster.damaged for m in unknown)
+        self.all_moves_seen = all(each.state is not MoveState.UNKNOWN for each in progress)
 
     def note_copies(self, progress: tuple[CopyProgress, ...]) -> None:
         """Record the progress of the run's moves between log directories.

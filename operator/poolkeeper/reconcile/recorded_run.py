@@ -18,11 +18,7 @@ from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, ToldReplicas
 from poolkeeper.planning.run_state.gates import disks, gates
 from poolkeeper.planning.run_state.progress.log_dir_copies import classify_copies, copies_of
-from poolkeeper.planning.run_state.progress.move_progress import (
-    IN_FLIGHT_STATES,
-    MoveState,
-    classify,
-)
+from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.reassignments import requests, stalls
 from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, Owned
 from poolkeeper.planning.run_state.returns import classify_returns
@@ -55,11 +51,11 @@ def recorded_run(stored: StoredRun, cluster: Cluster) -> RecordedRun | None:
     progress = classify(plan.moves, cluster)
     memory.note_all_moves(plan, progress, cluster)
     memory.note_copies(classify_copies(copies_of(plan), cluster, {}))
-    memory.moves_in_flight = sum(progress[m].state in IN_FLIGHT_STATES for m, _ in run.step)
+    memory.moves_in_flight = sum(progress[m].is_at_work for m, _ in run.step)
     at_work = {
         move.name
         for move, p in zip(plan.moves, progress, strict=True)
-        if p.state in (*IN_FLIGHT_STATES, MoveState.ORPHANED)
+        if p.is_at_work or p.state is MoveState.ORPHANED
     }
     step = stalls.owned_by(plan.moves, run.step, run.returning)
     owned = Owned(at_work | set(step.partitions), step.targets)

@@ -16,6 +16,10 @@ def _between(action: Action) -> str:
     return f"move {between_log_dirs(action.count)}{whose}"
 
 
+def _throttled(action: Action) -> str:
+    return f"topic {action.topic}" if action.broker is None else f"broker {action.broker}"
+
+
 def _created(action: Action) -> str:
     return f"create topic {action.topic} ({counted(action.count, 'partition')} in {action.pool})"
 
@@ -93,6 +97,10 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
         "took off the throttles that a run had left on "
         + ("1 topic or broker" if action.count == 1 else f"{action.count} topics and brokers")
     ),
+    _A.THROTTLES_STAY: lambda action: (
+        f"left the throttles on {_throttled(action)}, whose config cannot be read: once it can be,"
+        " the next `poolkeeper apply` or `run` takes them off"
+    ),
     _A.THROTTLES_PUT_BACK: lambda action: (
         "set the throttles of the run again, which somebody had removed"
     ),
@@ -100,6 +108,11 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     _A.LEFT_ALONE: lambda action: (
         f"left alone: {few_of(action.partitions)} {were(action.partitions)} moved by somebody else;"
         " `poolkeeper plan` shows what is left to do"
+    ),
+    _A.MOVES_UNSEEN: lambda action: (
+        f"left as they are: topic {action.topic} cannot be read, and {few_of(action.partitions)}"
+        " may still be in flight: once it can be read, the next `poolkeeper apply` or `run` plans"
+        " what is left"
     ),
     _A.TOPIC_GONE: lambda action: (
         f"left alone: the topic of {few_of(action.partitions)} is gone or was created again;"

@@ -41,6 +41,15 @@ def _sourceless(wait: Wait) -> str:
     )
 
 
+def _unreadable(wait: Wait) -> str:
+    return (
+        f"topic {wait.topic} cannot be read ({wait.detail}), so the run does not see"
+        f" {few_of(wait.partitions)}, which may be in flight: let it be read again, as by its ACL"
+        " (`poolkeeper repair` says what is wrong); the run then goes on by itself, and keeps its"
+        " throttles until it ends"
+    )
+
+
 def _held_last(wait: Wait) -> str:
     """Say who must be started again; nothing where that is not known."""
     if not wait.brokers:
@@ -94,6 +103,7 @@ PARTITIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.BROKER_NOT_LIVE: _hanging,
     _R.LEAVING_BROKER_NOT_LIVE: _hanging,
     _R.SOURCES_NOT_LIVE: _sourceless,
+    _R.TOPIC_UNREADABLE: _unreadable,
     _R.TARGET_NOT_LIVE: lambda wait: (
         f"{few_of(wait.partitions)}: {brokers_are(wait.brokers)} not live"
     ),

@@ -14,7 +14,7 @@ from poolkeeper.model.execution.runs import (
     StoredRun,
     ThrottleConflicts,
 )
-from poolkeeper.model.execution.throttles import LeftThrottles, ThrottleReading
+from poolkeeper.model.execution.throttles import LeftThrottles, Throttled, ThrottleReading
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
@@ -271,9 +271,12 @@ class ZooKeeperAccess(ZooKeeperView):
         """
         return throttling.write(self._journal, document, self._lists.of(document), rates, topics)
 
-    def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> None:
-        """Restore the saved throttle values wherever the live ones are still ours."""
-        throttling.restore(self._journal, document, self._lists.of(document), rates)
+    def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> Throttled:
+        """Restore the saved throttle values wherever the live ones are still ours.
+
+        Returns whose config cannot be read.
+        """
+        return throttling.restore(self._journal, document, self._lists.of(document), rates)
 
     def take_off_throttles(self, left: LeftThrottles) -> None:
         """Restore what was before the throttles that runs of ours left."""

@@ -149,8 +149,13 @@ def write(
     )
 
 
-def restore(journal: Journal, document: RunDocument, lists: Lists, rates: Sequence[int]) -> None:
-    """Restore the saved values wherever the live ones are still ours, and remove the records."""
+def restore(
+    journal: Journal, document: RunDocument, lists: Lists, rates: Sequence[int]
+) -> Throttled:
+    """Restore the saved values wherever the live ones are still ours, and remove the records.
+
+    Returns whose config cannot be read: what they have stays, with its record.
+    """
     saved = document.saved
     topics = {
         topic: _restoring(values, [lists[topic]] if topic in lists else [])
@@ -159,8 +164,12 @@ def restore(journal: Journal, document: RunDocument, lists: Lists, rates: Sequen
     brokers = {
         broker: _restoring(values, _ours(values, rates)) for broker, values in saved.brokers.items()
     }
-    _rewrite(journal, topics, throttles.TOPIC_KEYS)
-    _rewrite(journal, brokers, throttles.BROKER_KEYS)
+    first = _rewrite(journal, topics, throttles.TOPIC_KEYS)
+    second = _rewrite(journal, brokers, throttles.BROKER_KEYS)
+    return Throttled(
+        tuple(topic for topic in topics if topic in first.foreign),
+        tuple(broker for broker in brokers if broker in second.foreign),
+    )
 
 
 def take_off(journal: Journal, left: LeftThrottles) -> None:

@@ -265,6 +265,7 @@ TRUTHS: dict[WaitReason, Truth] = {
         s.cluster.simulation.profile.era is not Era.RECORDED
     ),
     WaitReason.RUN_LOST: lambda s, _: s.has(Trouble.RUN_NODE_REMOVED, Trouble.RUN_DOCUMENT_CUT),
+    WaitReason.TOPIC_UNREADABLE: lambda s, _: s.has(*DAMAGE),
     WaitReason.TARGET_NOT_LIVE: _dead,
     WaitReason.PARTITION_LEADERLESS: _leaderless,
     WaitReason.REPLICA_NOT_IN_SYNC: _dead,

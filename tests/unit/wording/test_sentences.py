@@ -115,6 +115,9 @@ DETAILS: dict[WaitReason, list[Wait]] = {
     R.LEAVING_BROKER_NOT_LIVE: [
         Wait(R.LEAVING_BROKER_NOT_LIVE, brokers=(3,), partitions=T[:1]),
     ],
+    R.TOPIC_UNREADABLE: [
+        Wait(R.TOPIC_UNREADABLE, topic="t", partitions=T, detail="/brokers/topics/t: no JSON")
+    ],
     R.TARGET_NOT_LIVE: [
         Wait(R.TARGET_NOT_LIVE, brokers=(3,), partitions=T[:1]),
         Wait(R.TARGET_NOT_LIVE, brokers=(3, 4), partitions=T[:1]),

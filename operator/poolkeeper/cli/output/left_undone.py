@@ -19,6 +19,8 @@ _LEFT = frozenset(
     (
         ActionKind.LEFT_ALONE,
         ActionKind.TOPIC_GONE,
+        ActionKind.MOVES_UNSEEN,
+        ActionKind.THROTTLES_STAY,
         ActionKind.LEFT_TO_OTHERS,
         ActionKind.LEADERS_KEPT,
         ActionKind.STEP_OUTDATED,

@@ -61,6 +61,8 @@ class ActionKind(StrEnum):
     """The run was removed; `ending` is why it wound up."""
     LEFT_ALONE = "LeftAlone"
     """Somebody else moved `partitions`; they are left alone."""
+    MOVES_UNSEEN = "MovesUnseen"
+    """The run ended and could not see what it moved of `topic`: `partitions` may be in flight."""
     TOPIC_GONE = "TopicGone"
     """The topic of `partitions` is gone, and with it their moves."""
 
@@ -69,6 +71,8 @@ class ActionKind(StrEnum):
 
     THROTTLES_TAKEN_OFF = "ThrottlesTakenOff"
     """Throttles that a run had left were taken off `count` topics and brokers."""
+    THROTTLES_STAY = "ThrottlesStay"
+    """The run ended and left its throttles on `topic` or `broker`: that config cannot be read."""
     THROTTLES_PUT_BACK = "ThrottlesPutBack"
     """Throttles of the run that somebody had removed were set again on `count` entities."""
     CONFIG_REFUSED = "ConfigRefused"

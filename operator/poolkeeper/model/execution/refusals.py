@@ -14,6 +14,8 @@ class DriftReason(StrEnum):
     """`partition` has `live` replicas; the plan moves it from `planned`."""
     MOVED_TOPIC_GONE = "MovedTopicGone"
     """The `topic` of a move is gone, or was created anew."""
+    MOVED_TOPIC_UNREADABLE = "MovedTopicUnreadable"
+    """The `topic` of a move cannot be read; `path`: which node, and why."""
     TOPIC_GONE = "TopicGone"
     """The `topic` of a step is gone."""
     TOPIC_EXISTS = "TopicExists"

@@ -203,6 +203,8 @@ class WaitReason(StrEnum):
     """The same of brokers that `partitions` leave in a later step."""
     SOURCES_NOT_LIVE = "SourcesNotLive"
     """Only `brokers` held `partitions` in sync, and none is live: their moves are in flight."""
+    TOPIC_UNREADABLE = "TopicUnreadable"
+    """`topic` cannot be read, so moves of `partitions` are not seen; `detail`: node and cause."""
     TARGET_NOT_LIVE = "TargetNotLive"
     """`brokers` are not live; the move to them cannot begin."""
     TOPIC_QUEUED_FOR_DELETION = "TopicQueuedForDeletion"

@@ -12,6 +12,7 @@ list; *union* is of both. An *entry* is the partition's line in `/admin/reassign
 | union | none | OUTWARD: it runs, or was forgotten (2.3 and earlier) |
 | anything of these | for the origin | RETURNING: requested, not done yet |
 | anything else, or the topic is gone | | LEFT: nothing of ours |
+| the topic cannot be read | | UNREADABLE: neither cancelled nor followed |
 
 The brokers' API restores the origin in mixed order: those that were to stay come first. The order
 is then restored by a request of its own, since the first replica is the preferred leader.
@@ -39,6 +40,7 @@ class ReturnState(StrEnum):
     RETURNED = "returned"
     ARRIVED = "arrived"
     LEFT = "left"
+    UNREADABLE = "unreadable"
     UNKNOWN = "unknown"
 
 
@@ -46,9 +48,13 @@ UNSETTLED = (
     ReturnState.OUTWARD,
     ReturnState.RETURNING,
     ReturnState.OUT_OF_ORDER,
+    ReturnState.UNREADABLE,
     ReturnState.UNKNOWN,
 )
 """The states in which something is left to do or to wait for."""
+
+AWAITED = tuple(each for each in UNSETTLED if each is not ReturnState.UNREADABLE)
+"""Those that keep a run at its stage without a request: what nobody can see does not."""
 
 
 def classify_returns(run: Run, plan: Plan, cluster: Cluster) -> Mapping[int, ReturnState]:
@@ -66,6 +72,8 @@ def classify_returns(run: Run, plan: Plan, cluster: Cluster) -> Mapping[int, Ret
 def _classify(move: Move, index: int, cluster: Cluster, entry: Replicas | None) -> ReturnState:
     if move.topic in cluster.torn:
         return ReturnState.UNKNOWN
+    if move.topic in cluster.damaged:
+        return ReturnState.UNREADABLE
     partition = partition_of(move, cluster)
     if partition is None:
         return ReturnState.LEFT

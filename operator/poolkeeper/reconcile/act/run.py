@@ -19,7 +19,7 @@ from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.gates.disks import SeenDisks
 from poolkeeper.planning.run_state.progress.copied_bytes import bytes_done
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyState, copies_of
-from poolkeeper.planning.run_state.progress.move_progress import MoveState
+from poolkeeper.planning.run_state.progress.move_progress import MoveState, waits_for_nodes
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import plan_to_approve
@@ -221,21 +221,27 @@ def _change_throttle(
 
 
 def _end_run(context: PassContext, run: Run, document: RunDocument) -> Outcome:
-    context.access.restore_throttles(document, run.rates)
+    left = context.access.restore_throttles(document, run.rates)
+    stay = (
+        *(Action(ActionKind.THROTTLES_STAY, topic=each) for each in left.topics),
+        *(Action(ActionKind.THROTTLES_STAY, broker=each) for each in left.brokers),
+    )
     stopped = run.ending in (Ending.STOPPED, Ending.ROLLED_BACK)
     if stopped:
         context.access.remember_stopped(run.fingerprint)
         plan_to_approve.remember(context, None)  # what is left is another question
-    finished = _finished(context, run, document.plan)
+    finished, unseen = _finished(context, run, document.plan)
     ended = Action(ActionKind.RUN_ENDED, ending=run.ending)
-    outcome = progress_outcome(context, run, document.plan, ended)
+    outcome = progress_outcome(context, run, document.plan, *unseen, *stay, ended)
     context.access.end_run(run, finished)
     context.memory.carried_out = None  # the history has one more
     return replace(outcome, state=State.STOPPED) if stopped else outcome
 
 
-def _finished(context: PassContext, run: Run, plan: Plan) -> FinishedRun:
-    """Return the run's entry in the history; how much arrived is read from the topics.
+def _finished(context: PassContext, run: Run, plan: Plan) -> tuple[FinishedRun, tuple[Action, ...]]:
+    """Return the run's entry in the history, and what could not be seen.
+
+    How much arrived is read from the topics.
 
     The memory is told as well: it is empty where another process came so far.
     """
@@ -248,7 +254,7 @@ def _finished(context: PassContext, run: Run, plan: Plan) -> FinishedRun:
     done += sum(each.copied_bytes for each in copied)
     arrived = sum(each.state is MoveState.DONE for each in progress)
     arrived += sum(each.state is CopyState.DONE for each in copied)
-    return FinishedRun(
+    finished = FinishedRun(
         plan=run.plan,
         started_ms=run.started_ms,
         ended_ms=context.now_ms(),
@@ -261,3 +267,8 @@ def _finished(context: PassContext, run: Run, plan: Plan) -> FinishedRun:
         approved_by=run.approved_by,
         executor=context.trail.executor,
     )
+    unseen = tuple(
+        Action(ActionKind.MOVES_UNSEEN, topic=wait.topic, partitions=wait.partitions)
+        for wait in waits_for_nodes(plan.moves, progress, live)
+    )
+    return finished, unseen

@@ -10,6 +10,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.gates import disks, gates
+from poolkeeper.planning.run_state.progress.move_progress import waits_for_nodes
 from poolkeeper.planning.run_state.reassignments.requests import Stall
 from poolkeeper.planning.run_state.reassignments.stalls import (
     ATTEMPTS_MAX,
@@ -46,6 +47,7 @@ def decide(at: RunSituation) -> Watch | MissingInput:
     is_left = stall is Stall.IGNORED and not unasked and _is_left_in_place(at, age_ms)
     waits = (
         Wait(WaitReason.STAGE_IN_FLIGHT, stage=run.stage, count=arrived, of=len(run.step)),
+        *waits_for_nodes((move for move, _ in step), view.progress, view.cluster),
         *cancel.waits(at),
         *gates.hanging(step, view.progress, view.cluster),
         *disks.waits_in_flight(step, view.progress, view.cluster, view.disks),

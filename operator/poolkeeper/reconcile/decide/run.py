@@ -13,6 +13,7 @@
 
 Which moves are done is read from the live cluster in every pass, never from the record. A partition
 that somebody else reassigned is left alone and reported. A move whose topic is gone counts as done.
+One whose topic cannot be read is held: others go on, and the run does not end without a person.
 
 A run ends early if a person stopped it, or if it is replaced because the declared state changed, or
 the brokers that are live have, so that no stage of it is lawful any more.
@@ -36,7 +37,11 @@ from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
 from poolkeeper.planning.run_state.progress import log_dir_copies, step_progress
-from poolkeeper.planning.run_state.progress.move_progress import IN_FLIGHT_STATES, MoveState
+from poolkeeper.planning.run_state.progress.move_progress import (
+    IN_FLIGHT_STATES,
+    MoveState,
+    waits_for_nodes,
+)
 from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.planning.run_state.reassignments.stalls import (
     ATTEMPTS_MAX,
@@ -140,17 +145,25 @@ def _between_stages(at: RunSituation) -> RunDecision | NeededInput:
         return MissingInput.ENDING
     if view.ending is not None:
         return EnterPhase(Phase.RESTORING, view.ending, found)
+    unseen = _unseen(at)
     if not states & {*OPEN, *IN_FLIGHT_STATES}:
+        if unseen:
+            return DoNothing(unseen, found)
         if log_dir_copies.copies_of(at.plan):
             return EnterPhase(Phase.COPYING, found=found)
         return EnterPhase(Phase.ELECTING, Ending.FINISHED, found)
     if at.paused:
-        return DoNothing((Wait(WaitReason.PAUSED),), found)
+        return DoNothing((Wait(WaitReason.PAUSED), *unseen), found)
     if rates := throttle_rate.before_request(at):
         return EnterPhase(Phase.THROTTLING, found=found, rates=rates)
     if not view.stage_computed:
         return _compute_stage_if_open(at, found)
     return _request_stage_if_lawful(at, found)
+
+
+def _unseen(at: RunSituation) -> tuple[Wait, ...]:
+    """Name the topics of the run that cannot be read."""
+    return waits_for_nodes(at.plan.moves, at.view.progress, at.view.cluster)
 
 
 def _stage_end(at: RunSituation) -> tuple[Action, ...]:
@@ -187,7 +200,7 @@ def _compute_stage_if_open(at: RunSituation, found: tuple[Action, ...]) -> DoNot
         *gates.closed_gates(cluster, at.document.baseline, candidates, ours),
         *gates.at_this_time(at.desired, cluster, at.now_ms),
     )
-    return DoNothing(waits, found) if waits else ComputeStage(places)
+    return DoNothing((*waits, *_unseen(at)), found) if waits else ComputeStage(places)
 
 
 def _requested_by_others(at: RunSituation) -> set[TopicPartition]:
@@ -223,7 +236,7 @@ def _request_stage_if_lawful(
         )
         if _is_outlived(at, waits):
             return EnterPhase(Phase.RESTORING, Ending.REPLACED, found)
-        return DoNothing(waits[:WAITS_MAX], found)
+        return DoNothing((*_unseen(at), *waits)[:WAITS_MAX], found)
     sized = at.view.cluster_with_sizes or cluster
     gone, records = at.view.gone, at.view.records
     next_stage.assert_lawful_stage(stage, moves, at.desired, sized, gone, records)

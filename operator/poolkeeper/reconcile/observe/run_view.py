@@ -47,7 +47,7 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     classify,
 )
 from poolkeeper.planning.run_state.returns import (
-    UNSETTLED,
+    AWAITED,
     ReturnState,
     classify_returns,
     partition_of,
@@ -171,7 +171,7 @@ def _observe_moves(
         returns = classify_returns(run, plan, reading.cluster)
         requested = reading.cluster.reassignment is not None
         moving = any(p.state in IN_FLIGHT_STATES for p in progress)
-        if requested or moving or any(returns[m] in UNSETTLED for m in run.returning):
+        if requested or moving or any(returns[m] in AWAITED for m in run.returning):
             memory.disks = _look_at_disks(context, run, plan, reading.cluster)
             for (m, _), p in zip(run.step, progress, strict=True):
                 memory.note_progress(plan, m, p, reading.cluster)

@@ -33,6 +33,7 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     MoveState,
     classify,
     classify_lazily,
+    waits_for_nodes,
 )
 from poolkeeper.planning.run_state.progress.step_progress import StepState
 from poolkeeper.reconcile.act import stall_recovery
@@ -89,6 +90,8 @@ def _do_rest(context: PassContext, due: DuePlan, observed: Observation, early: R
         if unknown:
             return Outcome(State.WAITING, waits=(*early.waits, *unknown), plan=plan)
         return _do_late(context, due, cluster, early)
+    if unseen := _unseen(plan, cluster):
+        return Outcome(State.WAITING, waits=(*early.waits, *unseen), plan=plan)
     try:
         stopped = not due.by_person and access.read_stopped() == plan.fingerprint
     except DamagedNode as damaged:  # some plan was stopped, and perhaps this one
@@ -101,6 +104,13 @@ def _do_rest(context: PassContext, due: DuePlan, observed: Observation, early: R
         return Outcome(State.WAITING, waits=(*early.waits, *decision.waits), plan=plan)
     approved_by = approver(authority, plan, context.trail, by_person=due.by_person)
     return begin_run(context, desired, plan, observed, approved_by)
+
+
+def _unseen(plan: Plan, cluster: Cluster) -> tuple[Wait, ...]:
+    """Name the topics that cannot be read, if nothing else is left to move: no run begins then."""
+    progress = classify(plan.moves, cluster)
+    left = {p.state for p in progress} - set(ENDED_STATES)
+    return waits_for_nodes(plan.moves, progress, cluster) if left == {MoveState.UNREADABLE} else ()
 
 
 def _do_early(context: PassContext, due: DuePlan, cluster: Cluster) -> Result:

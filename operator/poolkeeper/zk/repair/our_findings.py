@@ -154,7 +154,7 @@ def _wound_up(stored: _Stored, examined: Examined) -> Run:
     step = tuple(
         (m, progress.at + 1)
         for m, progress in enumerate(classify(plan.moves, cluster))
-        if progress.state is MoveState.IN_FLIGHT
+        if progress.is_at_work and progress.state is not MoveState.ZOMBIE
     )
     return Run(
         plan=plan.hash,

@@ -105,7 +105,7 @@ def answer(
     usable, left_out = _usable(seen, pool), _is_left_out(topic, seen)
     return TopicAnswer(
         topic,
-        live is not None,
+        live is not None or topic in seen.cluster.damaged,
         declared,
         pool,
         seen,
@@ -252,6 +252,8 @@ _STATES: Mapping[PlanState, str] = {
 
 
 def _existence(found: TopicAnswer) -> str:
+    if (why := found.seen.cluster.damaged.get(found.topic)) is not None:
+        return f"which cannot be read: {why}"
     return count(len(found.partitions), "partition") if found.exists else "not created yet"
 
 

@@ -35,6 +35,7 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     MoveProgress,
     MoveState,
     classify,
+    waits_for_nodes,
 )
 from poolkeeper.planning.run_state.progress.punctuality import RunPace, punctuality
 from poolkeeper.planning.run_state.reassignments import lost_runs, orphans, requests, stalls
@@ -44,8 +45,6 @@ from poolkeeper.text import count
 
 if TYPE_CHECKING:
     from poolkeeper.zk.journal.journal import JournalView
-
-_IN_FLIGHT = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 
 
 @frozen
@@ -195,7 +194,7 @@ def _run(
     by_move = list(zip(moves, progress, strict=True))
     done = sum(bytes_done(move, p, cluster, context.copied or {}) for move, p in by_move)
     given_up = sum(move.bytes for move, p in by_move if p.state in GIVEN_UP_STATES)
-    in_flight = tuple(move for move, p in by_move if p.state in _IN_FLIGHT)
+    in_flight = tuple(move for move, p in by_move if p.is_at_work)
     in_doubt = sum(move.bytes for move in in_flight) if context.copied is None else 0
     found = RunStatus(
         plan=run.plan,
@@ -289,14 +288,15 @@ def _run_moves(
     return frozenset(
         move.name
         for move, p in zip(moves, progress, strict=True)
-        if p.state in (*_IN_FLIGHT, MoveState.ORPHANED)
+        if p.is_at_work or p.state is MoveState.ORPHANED
     )
 
 
 def _moves_wait(
     moves: Sequence[Move], progress: Sequence[MoveProgress], cluster: Cluster
 ) -> list[Wait]:
-    waits = list(gates.blocks(moves, progress, cluster).values())
+    waits = list(waits_for_nodes(moves, progress, cluster))
+    waits += gates.blocks(moves, progress, cluster).values()
     waits += [
         Wait(WaitReason.LEFT_ALONE, partitions=(move.name,))
         for move, p in zip(moves, progress, strict=True)
@@ -343,7 +343,9 @@ def _state_unknown(cluster: Cluster) -> tuple[TopicPartition, ...]:
 
 def _warnings(cluster: Cluster, waits: Sequence[Wait]) -> tuple[str, ...]:
     """Return what else is odd; a deletion that is held up only where no wait tells of it."""
-    found = [f"topic {name}: {why}" for name, why in sorted(cluster.damaged.items())]
+    unseen = {wait.topic for wait in waits if wait.reason is WaitReason.TOPIC_UNREADABLE}
+    damaged = ((n, why) for n, why in sorted(cluster.damaged.items()) if n not in unseen)
+    found = [f"topic {name}: {why}" for name, why in damaged]
     if cluster.torn:
         names = ", ".join(sorted(cluster.torn)[:5])
         found.append(f"{count(len(cluster.torn), 'topic')} changed while being read: {names}")

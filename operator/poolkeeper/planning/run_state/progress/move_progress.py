@@ -14,6 +14,8 @@ in `/admin/reassign_partitions`.
 | union of Pi, Pi+1 | neither (2.3 and earlier) | ORPHANED at i: a fresh request finishes it |
 | anything else | | DIVERGED: somebody else moved it; out of the plan |
 | topic or id gone | | GONE: nothing left to do |
+| the topic cannot be read | an entry for Pi+1 | UNREADABLE at i: in flight, by the request alone |
+| the topic cannot be read | | UNREADABLE: nobody can say; held until it can be read again |
 
 The journal is not asked which moves are done: what was lost with a process cannot be wrong here.
 The journal only tells whose step is in flight, which decides who may finish an orphan.
@@ -28,6 +30,8 @@ from enum import StrEnum
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.partition_queries import resting_lists
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition
 
@@ -42,6 +46,7 @@ class MoveState(StrEnum):
     DONE = "done"
     DIVERGED = "diverged"
     GONE = "gone"
+    UNREADABLE = "unreadable"
     UNKNOWN = "unknown"
 
 
@@ -61,6 +66,12 @@ class MoveProgress:
 
     state: MoveState
     at: int = -1
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the step is in flight, also if only the request says so."""
+        unseen = self.state is MoveState.UNREADABLE and self.at >= 0
+        return unseen or self.state in IN_FLIGHT_STATES
 
 
 DONE_IN_ONE = MoveProgress(MoveState.DONE, 1)
@@ -135,9 +146,10 @@ def _classify(move: Move, cluster: Cluster, entries: Entries) -> MoveProgress:
     if move.topic in cluster.torn:
         return MoveProgress(MoveState.UNKNOWN)
     topic = cluster.topics.get(move.topic)
+    if topic is None and move.topic in cluster.damaged:
+        return MoveProgress(MoveState.UNREADABLE, _requested_at(move, entries))
     if topic is None:
-        damaged = move.topic in cluster.damaged
-        return MoveProgress(MoveState.DIVERGED if damaged else MoveState.GONE)
+        return MoveProgress(MoveState.GONE)
     if move.topic_id and topic.topic_id and move.topic_id != topic.topic_id:
         return MoveProgress(MoveState.GONE)
     partition = topic.partition(move.partition)
@@ -147,6 +159,15 @@ def _classify(move: Move, cluster: Cluster, entries: Entries) -> MoveProgress:
     if partition.moving:
         return _moving(move, partition)
     return _settled(move, partition.replicas, entry)
+
+
+def _requested_at(move: Move, entries: Entries) -> int:
+    """Where the request says that the move is; -1 if it names no step of it."""
+    entry = entries.get(move.name)
+    for i, after in enumerate(move.path[1:]):
+        if entry == after:
+            return i
+    return -1
 
 
 def _moving(move: Move, partition: Partition) -> MoveProgress:
@@ -187,3 +208,18 @@ def _requested(path: Sequence[Replicas], live: Replicas, entry: Replicas) -> Mov
 
 def _is_union(live: Replicas, before: Replicas, after: Replicas) -> bool:
     return len(live) == len(set(live)) and frozenset(live) == frozenset(before) | frozenset(after)
+
+
+def waits_for_nodes(
+    moves: Iterable[Move], progress: Iterable[MoveProgress], cluster: Cluster
+) -> tuple[Wait, ...]:
+    """Name the topics that cannot be read, with the moves of them that nobody can follow."""
+    found: dict[str, list[TopicPartition]] = {}
+    for move, p in zip(moves, progress, strict=True):
+        if p.state is MoveState.UNREADABLE:
+            found.setdefault(move.topic, []).append(move.name)
+    reason, why = WaitReason.TOPIC_UNREADABLE, cluster.damaged
+    return tuple(
+        Wait(reason, topic=topic, partitions=tuple(names), detail=why[topic])
+        for topic, names in sorted(found.items())
+    )

@@ -194,6 +194,9 @@ def staleness(plan: Plan, cluster: Cluster) -> tuple[Drift, ...]:
         if state.state is MoveState.DIVERGED:
             live, reason = _live(cluster, name), DriftReason.REPLICAS_CHANGED
             found.append(Drift(reason, partition=name, live=live, planned=move.source))
+        elif state.state is MoveState.UNREADABLE:
+            unreadable, why = DriftReason.MOVED_TOPIC_UNREADABLE, cluster.damaged[move.topic]
+            found.append(Drift(unreadable, move.topic, path=why))
         elif state.state is MoveState.GONE:
             found.append(Drift(DriftReason.MOVED_TOPIC_GONE, move.topic))
     for step in plan.steps:

@@ -17,10 +17,8 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.progress.move_progress import classify
 from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, Owned
-
-_AT_WORK = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 
 
 @frozen
@@ -61,8 +59,6 @@ def find(cluster: Cluster, record: RequestRecord | None) -> LostRun:
     if record is None:
         return NO_LOST_RUN
     progress = classify(record.moves, cluster)
-    moving = tuple(
-        move for move, p in zip(record.moves, progress, strict=True) if p.state in _AT_WORK
-    )
+    moving = tuple(move for move, p in zip(record.moves, progress, strict=True) if p.is_at_work)
     added = {broker for move in moving for broker in set(move.target) - set(move.source)}
     return LostRun(record, moving, tuple(sorted(added - set(cluster.brokers))))

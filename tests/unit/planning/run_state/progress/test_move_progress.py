@@ -5,7 +5,12 @@ import pytest
 from builders import cluster, partition, topic
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, ReassignmentEntry, Topic
-from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState, classify
+from poolkeeper.planning.run_state.progress.move_progress import (
+    MoveProgress,
+    MoveState,
+    classify,
+    waits_for_nodes,
+)
 
 PATH = ((1, 2), (3, 4))
 GROWTH = ((1, 2), (1, 2, 3), (1, 2, 3, 4))
@@ -102,7 +107,7 @@ def test_a_move_is_classified_by_what_is_live(path, partition, entry, expected):
         pytest.param({"topics": {"t": Topic("t", (live(1, 2),), "id-2")}}, MoveState.GONE, id="id"),
         pytest.param({"torn": frozenset({"t"})}, MoveState.UNKNOWN, id="torn"),
         pytest.param(
-            {"topics": {}, "damaged": {"t": "empty"}}, MoveState.DIVERGED, id="topic-node-damaged"
+            {"topics": {}, "damaged": {"t": "empty"}}, MoveState.UNREADABLE, id="topic-node-damaged"
         ),
         pytest.param(
             {"topics": {"t": Topic("t", (), "id-1")}}, MoveState.DIVERGED, id="partition-missing"
@@ -112,3 +117,16 @@ def test_a_move_is_classified_by_what_is_live(path, partition, entry, expected):
 def test_a_topic_that_went_away_or_was_torn_ends_or_postpones_its_move(other, expected):
     move = Move("t", "id-1", 0, PATH, 0, "")
     assert classify((move,), cluster_with(live(1, 2), None, **other)) == (MoveProgress(expected),)
+
+
+@pytest.mark.parametrize(
+    ("entry", "at"), [((3, 4), 0), ((1, 2), -1), ((5, 6), -1), (None, -1)], ids=str
+)
+def test_of_a_topic_that_cannot_be_read_the_request_alone_tells(entry, at):
+    move = Move("t", "id-1", 0, PATH, 0, "")
+    seen = cluster_with(None, entry, topics={}, damaged={"t": "empty"})
+    (found,) = classify((move,), seen)
+    assert found == MoveProgress(MoveState.UNREADABLE, at)
+    assert found.is_at_work == (at == 0)
+    (wait,) = waits_for_nodes((move,), (found,), seen)
+    assert (wait.topic, wait.partitions, wait.detail) == ("t", (move.name,), "empty")

@@ -292,7 +292,7 @@ class PassMemory:
 
 def _last_known(before: CopyProgress, now: CopyProgress) -> CopyProgress:
     """How far a move between log directories is, by the look before where its broker is silent."""
-    if now.state not in (CopyState.UNKNOWN, CopyState.AWAY):
+    if now.state not in (CopyState.UNKNOWN, CopyState.AWAY, CopyState.UNREADABLE):
         return now
     if before.state is CopyState.DONE:
         return before

@@ -38,7 +38,7 @@ _DRIFTS: Mapping[DriftReason, Callable[[Drift], str]] = {
         f"{drift.partition} has replicas {list(drift.live)}, planned from {list(drift.planned)}"
     ),
     _D.MOVED_TOPIC_GONE: lambda drift: f"topic {drift.topic} is gone or was created again",
-    _D.MOVED_TOPIC_UNREADABLE: lambda drift: f"topic {drift.topic} cannot be read: {drift.path}",
+    _D.TOPIC_UNREADABLE: lambda drift: f"topic {drift.topic} cannot be read: {drift.path}",
     _D.TOPIC_GONE: lambda drift: f"topic {drift.topic} is gone",
     _D.TOPIC_EXISTS: lambda drift: f"topic {drift.topic} now exists, with other replicas",
     _D.PARTITIONS_ADDED: lambda drift: (

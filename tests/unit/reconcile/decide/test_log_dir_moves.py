@@ -55,6 +55,7 @@ STEPS = tuple(MoveLogDir("t", p, 1 if p < 4 else 2, A, B, 10) for p in range(6))
 HOME = {p: 1 if p < 4 else 2 for p in range(6)}
 P, F, D = CopyState.PENDING, CopyState.IN_FLIGHT, CopyState.DONE
 LEFT, AWAY, UNKNOWN = CopyState.LEFT, CopyState.AWAY, CopyState.UNKNOWN
+UNREADABLE = CopyState.UNREADABLE
 LIMITS = CopyLimits(2, 100)
 KEY = "replica.alter.log.dirs.io.max.bytes.per.second"
 
@@ -108,6 +109,16 @@ def states(*found):
             cluster(at={0: ""}, more={1: {"failed_log_dirs": {A: "storage error"}}}),
             CopyProgress(LEFT),
             id="the-source-failed",
+        ),
+        pytest.param(
+            replace(cluster(), topics={}, damaged={"t": "/x: hidden"}),
+            CopyProgress(UNREADABLE, unreadable="/x: hidden"),
+            id="its-topic-cannot-be-read",
+        ),
+        pytest.param(
+            replace(cluster((0,)), topics={}, damaged={"t": "/x: hidden"}),
+            CopyProgress(F, 4),
+            id="nor-can-it-be-while-it-is-on-its-way",
         ),
     ],
 )
@@ -171,6 +182,11 @@ def away(*partitions):
     return Wait(WaitReason.LOG_DIRS_BROKER_NOT_LIVE, brokers=(1,), partitions=names)
 
 
+def hidden(*partitions):
+    names = tuple(TopicPartition("t", p) for p in partitions)
+    return Wait(WaitReason.TOPIC_UNREADABLE, topic="t", partitions=names)
+
+
 def rolling_back():
     spec = desired()
     return replace(spec, cluster=replace(spec.cluster, mode=Mode.ROLL_BACK))
@@ -189,6 +205,16 @@ OTHER_LOOK = {"ending_read": True}
             situation(D, LEFT), EnterPhase(Phase.ELECTING, Ending.FINISHED), id="all-are-done"
         ),
         pytest.param(situation(P, P), MissingInput.ENDING, id="first-whether-the-run-goes-on"),
+        pytest.param(
+            situation(D, UNREADABLE, **OTHER_LOOK),
+            MoveLogDirs(waits=(hidden(1),)),
+            id="one-whose-topic-cannot-be-read-is-awaited",
+        ),
+        pytest.param(
+            situation(D, UNREADABLE, run=STOPPING),
+            EnterPhase(Phase.RESTORING, Ending.STOPPED),
+            id="but-holds-up-no-run-that-is-stopped",
+        ),
         pytest.param(
             situation(P, P, P, **OTHER_LOOK), MoveLogDirs((0, 1)), id="two-of-three-begin"
         ),

@@ -6,7 +6,7 @@ restarted goes on where its future log ends, and a copy that it lost is to do ag
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -33,13 +33,16 @@ class CopyState(StrEnum):
     AWAY = "broker not live"
     UNKNOWN = "unknown"
     """The broker does not tell, or the topic changed while it was read."""
+    UNREADABLE = "unreadable"
+    """The topic cannot be read, and its broker copies no replica of the partition."""
 
 
 class CopyProgress(NamedTuple):
-    """One move's state, and the bytes that are copied."""
+    """One move's state, the bytes that are copied, and which node cannot be read, and why."""
 
     state: CopyState
     copied_bytes: int = 0
+    unreadable: str = ""
 
 
 @frozen
@@ -81,6 +84,8 @@ def _progress(
             return CopyProgress(CopyState.LEFT)
         copied = future_bytes.get((step.name, step.broker), 0)
         return CopyProgress(CopyState.IN_FLIGHT, min(step.bytes, copied))
+    if found.wait.reason is WaitReason.TOPIC_UNREADABLE:
+        return CopyProgress(CopyState.UNREADABLE, unreadable=found.wait.detail)
     away = step.broker not in cluster.brokers
     return CopyProgress(CopyState.AWAY if away else CopyState.UNKNOWN)
 
@@ -151,7 +156,7 @@ def _lacking_room(
 
 
 def waits_of(steps: Sequence[MoveLogDir], progress: Sequence[CopyProgress]) -> tuple[Wait, ...]:
-    """Name the copies in flight, and the brokers that keep others from going on."""
+    """Name the copies in flight, and the brokers and nodes that keep others from going on."""
     by_state: dict[CopyState, list[MoveLogDir]] = {state: [] for state in CopyState}
     for step, p in zip(steps, progress, strict=True):
         by_state[p.state].append(step)
@@ -164,4 +169,17 @@ def waits_of(steps: Sequence[MoveLogDir], progress: Sequence[CopyProgress]) -> t
         for broker in sorted({step.broker for step in by_state[state]}):
             names = tuple(step.name for step in by_state[state] if step.broker == broker)
             found.append(Wait(reason, brokers=(broker,), partitions=names))
-    return tuple(found)
+    return (*found, *_waits_for_nodes(steps, progress))
+
+
+def _waits_for_nodes(
+    steps: Sequence[MoveLogDir], progress: Sequence[CopyProgress]
+) -> Iterator[Wait]:
+    """Name the topics that cannot be read, with the partitions whose replicas should move."""
+    names: dict[tuple[str, str], set[TopicPartition]] = {}
+    for step, p in zip(steps, progress, strict=True):
+        if p.state is CopyState.UNREADABLE:
+            names.setdefault((step.topic, p.unreadable), set()).add(step.name)
+    for (topic, why), partitions in sorted(names.items()):
+        reason, sorted_ = WaitReason.TOPIC_UNREADABLE, tuple(sorted(partitions))
+        yield Wait(reason, topic=topic, partitions=sorted_, detail=why)

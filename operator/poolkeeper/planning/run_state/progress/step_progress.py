@@ -76,6 +76,8 @@ def progress_of(step: Step, cluster: Cluster) -> StepProgress:
         return _creation(step, topic, cluster)
     if isinstance(step, DeleteTopic):
         return _deletion(step, topic, cluster)
+    if topic is None and step.topic in cluster.damaged:
+        return _stale(_unreadable(step.topic, cluster))
     if topic is None or step.topic in cluster.deleting:
         return _stale(Drift(DriftReason.TOPIC_GONE, step.topic))
     if isinstance(step, AddPartitions):
@@ -83,7 +85,13 @@ def progress_of(step: Step, cluster: Cluster) -> StepProgress:
     return _config(step, topic)
 
 
+def _unreadable(topic: str, cluster: Cluster) -> Drift:
+    return Drift(DriftReason.TOPIC_UNREADABLE, topic, path=cluster.damaged[topic])
+
+
 def _between_log_dirs(step: MoveLogDir, cluster: Cluster) -> StepProgress:
+    if step.topic in cluster.damaged:
+        return _by_its_broker_alone(step, cluster)
     topic = cluster.topics.get(step.topic)
     partition = topic.partition(step.partition) if topic else None
     name = step.name
@@ -108,6 +116,18 @@ def _between_log_dirs(step: MoveLogDir, cluster: Cluster) -> StepProgress:
     return TO_DO
 
 
+def _by_its_broker_alone(step: MoveLogDir, cluster: Cluster) -> StepProgress:
+    """The state of a copy whose topic cannot be read: the broker tells whether it copies."""
+    broker = cluster.brokers.get(step.broker)
+    if broker is None or broker.log_dirs is None:
+        return _settling(Wait(WaitReason.LOG_DIRS_UNKNOWN, brokers=(step.broker,)))
+    name = step.name
+    if (going := (broker.arriving or {}).get(name)) is not None:
+        return _settling(Wait(WaitReason.REPLICA_COPYING, partitions=(name,), path=going))
+    why, reason = cluster.damaged[step.topic], WaitReason.TOPIC_UNREADABLE
+    return _settling(Wait(reason, topic=step.topic, partitions=(name,), detail=why))
+
+
 def _failed_log_dir(step: MoveLogDir, broker: Broker | None, held: str | None) -> str | None:
     """Return the failed directory that the replica is in or goes to."""
     failed = {} if broker is None else broker.failed_log_dirs
@@ -119,6 +139,8 @@ def _failed_log_dir(step: MoveLogDir, broker: Broker | None, held: str | None) -
 def _creation(step: CreateTopic, topic: Topic | None, cluster: Cluster) -> StepProgress:
     if step.topic in cluster.deleting:
         return _settling(deletion_wait(cluster, step.topic, WaitReason.TOPIC_STILL_DELETING))
+    if step.topic in cluster.damaged:
+        return _stale(_unreadable(step.topic, cluster))
     if topic is None:
         return TO_DO
     if tuple(p.replicas for p in topic.partitions) != step.replicas:
@@ -155,6 +177,8 @@ def _config(step: SetConfig, topic: Topic) -> StepProgress:
 def _deletion(step: DeleteTopic, topic: Topic | None, cluster: Cluster) -> StepProgress:
     if step.topic in cluster.deleting:
         return _settling(deletion_wait(cluster, step.topic, WaitReason.TOPIC_DELETING))
+    if step.topic in cluster.damaged:
+        return _stale(_unreadable(step.topic, cluster))
     if topic is None:
         return DONE
     if step.topic_id and topic.topic_id and step.topic_id != topic.topic_id:
@@ -195,12 +219,13 @@ def staleness(plan: Plan, cluster: Cluster) -> tuple[Drift, ...]:
             live, reason = _live(cluster, name), DriftReason.REPLICAS_CHANGED
             found.append(Drift(reason, partition=name, live=live, planned=move.source))
         elif state.state is MoveState.UNREADABLE:
-            unreadable, why = DriftReason.MOVED_TOPIC_UNREADABLE, cluster.damaged[move.topic]
-            found.append(Drift(unreadable, move.topic, path=why))
+            found.append(_unreadable(move.topic, cluster))
         elif state.state is MoveState.GONE:
             found.append(Drift(DriftReason.MOVED_TOPIC_GONE, move.topic))
     for step in plan.steps:
         drift = progress_of(step, cluster).drift
+        if isinstance(step, MoveLogDir) and step.topic in cluster.damaged:
+            drift = _unreadable(step.topic, cluster)  # a run waits for it, and none begins so
         if drift is not None:
             found.append(drift)
     return tuple(dict.fromkeys(found))

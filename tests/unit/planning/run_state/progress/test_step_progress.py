@@ -131,6 +131,20 @@ DELETE = DeleteTopic("t", "id-1")
             settling(R.TOPIC_CHANGING, topic="t"),
             id="torn",
         ),
+        *(
+            pytest.param(
+                step,
+                builders.cluster((1, 2, 3), damaged={"t": "/x: hidden"}),
+                stale(D.TOPIC_UNREADABLE, topic="t", path="/x: hidden"),
+                id=f"{kind}-what-cannot-be-read",
+            )
+            for kind, step in (
+                ("create", CREATE),
+                ("add-to", ADD),
+                ("configure", CONFIG),
+                ("delete", DELETE),
+            )
+        ),
     ],
 )
 def test_a_steps_state_is_read_from_the_cluster(step, seen, expected):
@@ -211,3 +225,27 @@ def holder(path, arriving=None, replicas=(1, 2)):
 )
 def test_copies_between_log_directories(seen, expected):
     assert step_progress.progress_of(COPY, seen) == expected
+
+
+@pytest.mark.parametrize(
+    ("broker", "expected"),
+    [
+        pytest.param(
+            Broker(1, log_dirs={}, arriving={T0[0]: "/b"}),
+            settling(R.REPLICA_COPYING, partitions=T0, path="/b"),
+            id="its-broker-copies",
+        ),
+        pytest.param(
+            Broker(1, log_dirs={}),
+            settling(R.TOPIC_UNREADABLE, topic="t", partitions=T0, detail="/x: hidden"),
+            id="nobody-can-say",
+        ),
+        pytest.param(Broker(1), settling(R.LOG_DIRS_UNKNOWN, brokers=(1,)), id="a-silent-broker"),
+        pytest.param(Broker(2), settling(R.LOG_DIRS_UNKNOWN, brokers=(1,)), id="a-dead-broker"),
+    ],
+)
+def test_a_copy_whose_topic_cannot_be_read_is_not_given_up(broker, expected):
+    seen = builders.cluster((broker,), damaged={"t": "/x: hidden"})
+    assert step_progress.progress_of(COPY, seen) == expected
+    unreadable = Drift(D.TOPIC_UNREADABLE, "t", path="/x: hidden")
+    assert step_progress.staleness(Plan("c", "h", "f", (COPY,), ()), seen) == (unreadable,)

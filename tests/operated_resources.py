@@ -217,6 +217,19 @@ class Scene(KafkaNodes):
         self.run_printed(message)
         return HASH.findall(message)[0]
 
+    def asked(self, *topics: str) -> Body:
+        """Wait until the KafkaCluster asks about the adoption of these topics; what it asks.
+
+        Topics are told of before it.
+        """
+
+        def found() -> Body | None:
+            requests = self.status("cluster").get("adoptions", ())
+            return next((each for each in requests if each["names"] == [*topics]), None)
+
+        what = f"it is asked whether {', '.join(topics)} may be adopted"
+        return self.wait(found, what, SAYS_S, lambda: self.status("cluster")) or {}
+
     def gone(self, kind: str, name: str = "", namespace: str = "") -> None:
         """Wait until a resource is gone."""
         look = lambda: self.get(kind, name, namespace)  # noqa: E731 - asked twice

@@ -20,7 +20,7 @@ def test_what_exists_is_taken_over_only_as_approved(scene):
     scene.says("topic", "schemas", "NameNotAllowed", about="spec.systemTopics")
     scene.says("topic", "audit", "AdoptionRequired")
     scene.barrier("p")
-    (asked,) = scene.status("cluster")["adoptions"]
+    asked = scene.asked("audit", "orders")
     assert {**asked, "hash": ""} == {
         "namespace": scene.namespace,
         "hash": "",
@@ -37,7 +37,7 @@ def test_what_exists_is_taken_over_only_as_approved(scene):
     scene.gone("topic", "audit")
     scene.barrier("p")
     assert "audit" in scene.topics()
-    (asked,) = scene.status("cluster")["adoptions"]
+    asked = scene.asked("orders")
     scene.patch("cluster", approval={"policy": "Auto", "plans": [asked["hash"]]})
     scene.says("topic", "orders")
     assert scene.config("orders") == {"retention.ms": "1"}
@@ -64,7 +64,7 @@ def test_a_topic_goes_to_another_namespace_with_its_data(scene):
     scene.says("topic", "orders", "AdoptionRequired", namespace=other)
     told = scene.events("topic", "orders", other, awaited="AdoptionRequired")
     assert [reason for _, reason, _ in told] == ["TopicConflict", "AdoptionRequired"]
-    (asked,) = scene.status("cluster")["adoptions"]
+    asked = scene.asked("orders")
     scene.patch("cluster", approval={"policy": "Auto", "plans": [asked["hash"]]})
     scene.says("topic", "orders", namespace=other)
     assert scene.status("topic", "orders", other)["topicId"] == id_

@@ -77,7 +77,7 @@ def test_topics_of_a_namespace_that_is_no_longer_watched_stay_where_they_are(sce
 
         scene.apply(scene.topic("gifts", "slow", **TWO))
         scene.says("topic", "gifts", "AdoptionRequired")
-        (asked,) = scene.status("cluster")["adoptions"]
+        asked = scene.asked("gifts")
         scene.patch("cluster", approval={"policy": "Auto", "plans": [asked["hash"]]})
         scene.says("topic", "gifts")
         assert scene.holders("gifts") <= SLOW

@@ -15,12 +15,13 @@ from poolkeeper.planning.facts import (
     new_partitions,
     pools,
     records,
+    topic_owners,
     topics,
 )
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.proposals import plan_json
 
-ROOMS = (topics, new_partitions, pools, capacity, balance, log_dirs, records, health)
+ROOMS = (topics, topic_owners, new_partitions, pools, capacity, balance, log_dirs, records, health)
 FACTS = {
     kind
     for room in ROOMS

@@ -3,7 +3,7 @@
 In come figures of the planner; out goes a reason to decide on (`model.problems`), and the sentence
 for people.
 
-Read `topics`, `new_partitions`, `pools`, `capacity`, `balance`, `log_dirs`, `health`, `records` (by
-what a problem concerns), `conflicts` (the smallest set of constraints that conflict), `phrases`
-(parts of sentences).
+Read `topics`, `topic_owners`, `new_partitions`, `pools`, `capacity`, `balance`, `log_dirs`,
+`health`, `records` (by what a problem concerns), `conflicts` (the smallest set of constraints that
+conflict), `phrases` (parts of sentences).
 """

@@ -34,8 +34,8 @@ from poolkeeper.planning.facts.new_partitions import MetricNameTaken, NotCreated
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import SharedBrokers
 from poolkeeper.planning.facts.records import RecordUnreadable
+from poolkeeper.planning.facts.topic_owners import AdoptionRequired
 from poolkeeper.planning.facts.topics import (
-    AdoptionRequired,
     ClaimedTwice,
     KeptAsItIs,
     NoDefaultPool,

@@ -29,7 +29,7 @@ from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import DeletionPolicy, TopicSpec
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.facts.topics import (
+from poolkeeper.planning.facts.topic_owners import (
     AdoptionRefused,
     DeclaredTwice,
     DeletedWithItsOwner,

@@ -108,6 +108,8 @@ def _do_rest(context: PassContext, due: DuePlan, observed: Observation, early: R
 
 def _unseen(plan: Plan, cluster: Cluster) -> tuple[Wait, ...]:
     """Name the topics that cannot be read, if nothing else is left to move: no run begins then."""
+    if not cluster.damaged:
+        return ()
     progress = classify(plan.moves, cluster)
     left = {p.state for p in progress} - set(ENDED_STATES)
     return waits_for_nodes(plan.moves, progress, cluster) if left == {MoveState.UNREADABLE} else ()

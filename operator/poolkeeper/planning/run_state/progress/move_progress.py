@@ -214,6 +214,8 @@ def waits_for_nodes(
     moves: Iterable[Move], progress: Iterable[MoveProgress], cluster: Cluster
 ) -> tuple[Wait, ...]:
     """Name the topics that cannot be read, with the moves of them that nobody can follow."""
+    if not cluster.damaged:
+        return ()
     found: dict[str, list[TopicPartition]] = {}
     for move, p in zip(moves, progress, strict=True):
         if p.state is MoveState.UNREADABLE:

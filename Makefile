@@ -3,7 +3,7 @@
 #   make demo    the guided tour on real brokers        make lint    style, types, imports, dead code
 #   make cluster a shell in a Kubernetes of its own     make lock    renew requirements/*.txt
 #   make test    lint and all tests                     make clean   remove what was built and brought
-#   make unit    tests without servers                  make bench   tables of figures
+#   make unit    tests without servers but slow ones    make bench   tables of figures
 #   make soak    tests that run for minutes
 #
 # Needs Python 3.11 or later; the tests of real servers and the demo also need Java 17 and Maven,
@@ -85,7 +85,7 @@ test: ahead .venv/.fleet
 	  wait $$lint || { cat $(LINT_LOG) >&2; exit 1; }; exit $$tests
 
 unit: .venv/.dev
-	@$(BIN)/python -m pytest -q -n 3 tests/unit
+	@$(BIN)/python -m pytest -q -n 2 -m 'not slow and not soak' tests/unit
 
 soak: ahead .venv/.fleet
 	@$(BIN)/python -m pytest -q -m soak

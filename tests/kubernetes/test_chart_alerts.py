@@ -28,7 +28,7 @@ def promtool(folder, *arguments):
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

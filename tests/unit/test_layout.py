@@ -84,6 +84,7 @@ def test_ci_runs_make_test_and_is_executable():
     assert script.read_text().splitlines()[-1] == "exec make test"
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_package_with_its_poms_and_schemas(tmp_path):
     wheel = _build_wheel(tmp_path)
     names = set(wheel)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ABSENT = ("pyarrow", "pyspark", "pandas")
 NEEDED = (
     "poolkeeper.controller.operator",
@@ -62,6 +64,7 @@ import {needed}
 """
 
 
+@pytest.mark.slow
 def test_it_starts_and_plans_snapshots_without_what_these_do_not_need(tmp_path: Path) -> None:
     """One process, of one thread: it plans with nothing but the core, then it imports the rest."""
     (tmp_path / "all.yaml").write_text(MANIFESTS)

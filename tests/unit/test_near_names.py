@@ -35,5 +35,6 @@ def test_thousands_of_questions_about_a_thousand_names_that_look_alike_are_answe
     assert not any(near_names.nearest(name, known, 1, 0.7) for name in asked * 250)
 
 
+@pytest.mark.slow
 def test_a_name_of_a_million_letters_is_like_none() -> None:
     assert near_names.nearest("To" * 500_000, ["Topic", "KafkaCluster"], 1) == []

@@ -1,6 +1,7 @@
 """Logs by column are beside the replicas that a look at each log by itself finds."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,6 +52,7 @@ def one_by_one(topic: str, partition: Partition, sizes: Sizes) -> Partition:
     )
 
 
+@pytest.mark.slow
 @examples(200)
 @given(TOPICS, ANSWERS, st.booleans(), st.booleans())
 def test_logs_are_beside_their_replicas(topics, answers, in_columns, gap):

@@ -148,6 +148,7 @@ def test_a_snapshot_is_not_written_over_manifests(run, manifests):
     assert (code, err) == (1, said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [

@@ -161,13 +161,13 @@ def test_a_cluster_that_stands_still_in_its_first_stage_keeps_its_share(
 
 @pytest.mark.parametrize("restarted", [False, True])
 def test_an_edit_that_makes_it_invalid_holds_what_runs_and_lets_nothing_begin(ground, restarted):
-    windows = {"windows": [{"cron": "* * * * *", "duration": "1h", "timeZone": "Europe/Zurich"}]}
+    windows = {"windows": [{"cron": "0 * * * *", "duration": "1h", "timeZone": "Europe/Zurich"}]}
     ground.put("Rebalance", "r", {"budget": {"rate": "100", **windows}})
     ground.executing()
     ground.loops.outcomes["a"] = stage_of(50)
     ground.look()
     offer = ground.loops.offers["a"]
-    windows = {"windows": [{"cron": "* * * * *", "duration": "1h", "timeZone": "Europe/Zurch"}]}
+    windows = {"windows": [{"cron": "0 * * * *", "duration": "1h", "timeZone": "Europe/Zurch"}]}
     ground.put("Rebalance", "r", {"budget": {"rate": "100", **windows}}, guarded=True)
     if restarted:
         ground.restart()

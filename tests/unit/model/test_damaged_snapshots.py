@@ -67,6 +67,7 @@ def test_the_good_one_is_read() -> None:
     assert sorted(cluster.brokers) == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_damage_at_every_place() -> None:
     assert list(unlike(damaged_snapshots.changed(*TELLING))) == []
 
@@ -77,6 +78,7 @@ def test_damage_of_every_kind(place: Place, name: str) -> None:
     assert list(unlike([damaged_snapshots.changed_at(place, name)])) == []
 
 
+@pytest.mark.slow
 def test_fields_that_are_missing_misnamed_or_there_twice() -> None:
     assert list(unlike(damaged_snapshots.torn())) == []
 

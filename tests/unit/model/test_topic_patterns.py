@@ -19,6 +19,7 @@ PATTERNS = st.lists(st.lists(REPEATED, max_size=4).map("".join), min_size=1, max
 )
 
 
+@pytest.mark.slow
 @examples(300)
 @given(pattern=PATTERNS, name=NAMES)
 def test_names_are_matched_as_pythons_own_expressions_match_them(pattern, name) -> None:

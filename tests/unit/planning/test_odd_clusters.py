@@ -9,6 +9,7 @@ from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.staging import next_stage
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_odd_clusters_have_lawful_plans_and_stages(seed: int) -> None:
     check(seed, 60, brokers=(3, 6, 10, 20))

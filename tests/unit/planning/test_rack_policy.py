@@ -96,6 +96,7 @@ def as_found(instance: tuple[Desired, Cluster, frozenset[int]]) -> Desired:
     return replace(wanted, pools=pools)
 
 
+@pytest.mark.slow
 @examples(24)
 @given(instances())
 def test_as_found_is_lawful_and_adds_no_more_than_spread(

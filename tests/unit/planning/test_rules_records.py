@@ -62,6 +62,7 @@ def calls() -> list[tuple[str, ast.Call]]:
     return found
 
 
+@pytest.mark.slow
 def test_all_of_our_own_code_gives_records() -> None:
     found = calls()
     assert {where.rpartition(" ")[2] for where, _ in found} == set(ASKS)

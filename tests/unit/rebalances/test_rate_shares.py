@@ -268,6 +268,7 @@ SELDOM = (Loop.settles, Loop.ends, Loop.first_pass, None)
 HAPPENS = st.sampled_from((*USUAL, *USUAL, *SELDOM))
 
 
+@pytest.mark.slow
 @examples(600)
 @given(st.lists(st.tuples(HAPPENS, st.sampled_from(CLUSTERS), st.booleans()), max_size=30))
 def test_never_more_than_the_budget_whatever_happens_when(

@@ -74,6 +74,7 @@ def files(store):
     return [each.path for each in store.open_storage().files("")]
 
 
+@pytest.mark.slow
 def test_a_long_text_is_one_object_and_one_config_map_without_a_piece(store, maps, tmp_path):
     text = written(store, LONG)
     assert files(store) == [f"ours/u1/j-answer/{text.digest.removeprefix('sha256:')}.gz"]
@@ -90,6 +91,7 @@ def test_a_long_text_is_one_object_and_one_config_map_without_a_piece(store, map
     assert text_chunks.join_chunks(read.chunks, read.digest) == LONG
 
 
+@pytest.mark.slow
 def test_a_short_text_is_in_config_maps(store, maps):
     written(store, SHORT)
     assert (files(store), len(maps.found)) == ([], len(text_of(SHORT).chunks))
@@ -140,6 +142,7 @@ def test_what_lies_in_another_store_than_is_set(store, maps, tmp_path):
         TextStore(maps, "ours").read("j-answer")
 
 
+@pytest.mark.slow
 def test_what_belongs_to_nobody_is_swept_after_a_day(store, maps, tmp_path):
     written(store, LONG)
     written(store, LONG + "0", "gone-answer")
@@ -175,6 +178,7 @@ def test_clusters_that_share_a_store_and_a_namespace_leave_each_others_texts_alo
     assert store.read("j-answer").chunks
 
 
+@pytest.mark.slow
 def test_texts_are_found_where_the_clusters_own_folder_has_another_name_now(store, maps):
     written(store, LONG)
     del maps.found[IDENTITY]

@@ -2,9 +2,12 @@
 
 import gc
 
+import pytest
+
 from poolkeeper.rehearsal import engine
 
 
+@pytest.mark.slow
 def test_the_collector_is_as_it_was_after_the_last_of_several_rehearsals() -> None:
     before = gc.get_threshold()
     seldom = engine._SeldomCollecting()

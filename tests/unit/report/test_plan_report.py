@@ -154,6 +154,7 @@ def test_hostile_names_stay_text(read_page, read_markdown, topic, pool, rack, sa
     assert " ".join(clean(topic).split()) in " ".join(markdown.text.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("topics", "page_max"), [(3, 120_000), (1_500, 1_200_000)])
 def test_size_is_bounded(topics, page_max):
     """Names as long as they come, in a cluster of 300 brokers."""

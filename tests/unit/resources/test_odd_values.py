@@ -63,6 +63,7 @@ def _put(body: Any, path: tuple[str | int, ...], odd: object) -> Any:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", schemas.kinds())
 def test_any_value_at_any_place_is_judged(kind: str) -> None:
     judged(kind, EACH)

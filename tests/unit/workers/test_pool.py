@@ -314,6 +314,7 @@ t.plan_of(pool, t.ENDLESSLY_BIG)
 """
 
 
+@pytest.mark.slow
 def test_workers_end_with_a_parent_that_is_killed() -> None:
     tests = str(Path(__file__).parents[2])
     with subprocess.Popen(

@@ -190,6 +190,7 @@ def test_a_plan_tells_what_is_written_to_leaders_where_rates_are_known(run, mani
     assert "2 KiB/s" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [("plan",), ("rehearse",), ("whatif", "keys", "--partitions", "2", "--topic", "t")],

@@ -83,6 +83,7 @@ def test_the_help_names_every_kind(capfd):
     assert [kind for kind in KINDS if kind not in said] == []
 
 
+@pytest.mark.slow
 def test_a_program_may_ask_line_by_line_and_ctrl_c_ends_it():
     with process(preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)) as it:
         try:
@@ -98,6 +99,7 @@ def test_a_program_may_ask_line_by_line_and_ctrl_c_ends_it():
             it.kill()
 
 
+@pytest.mark.slow
 def test_it_ends_quietly_when_nobody_reads():
     read, write = os.pipe()
     os.close(read)
@@ -113,6 +115,7 @@ def test_it_ends_quietly_when_nobody_reads():
     assert (done.returncode, done.stderr) == (1, b"")
 
 
+@pytest.mark.slow
 def test_it_ends_quietly_with_a_closed_standard_output():
     done = subprocess.run(
         ["bash", "-c", f"{sys.executable} -m poolkeeper simulate >&-"],

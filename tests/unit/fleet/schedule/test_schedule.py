@@ -242,6 +242,7 @@ def test_a_stage_is_as_urgent_as_what_waits_behind_it():
     assert [rank.urgency for rank in order.ranks(stages)] == [0, 0, 4]
 
 
+@pytest.mark.slow
 def test_budgets_do_not_need_spark():
     loaded = "import sys, poolkeeper.fleet.schedule.schedule, poolkeeper.fleet.schedule.work; "
     told = "print(sorted({'pyspark', 'pyarrow'} & sys.modules.keys()))"

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -136,6 +137,7 @@ def test_all_work_is_done_in_its_order_or_left_out(works, budget):
             assert told.reason
 
 
+@pytest.mark.slow
 @examples(15)
 @given(fleets(), BUDGETS)
 def test_every_stage_lies_in_one_window(works, budget):

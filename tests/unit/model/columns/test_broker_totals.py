@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ PARTITIONS = st.lists(
 )
 
 
+@pytest.mark.slow
 @examples(200)
 @given(PARTITIONS)
 def test_totals_are_those_of_the_partitions(partitions: list[Partition]) -> None:

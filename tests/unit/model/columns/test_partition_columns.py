@@ -88,6 +88,7 @@ def test_a_zero_is_a_zero_whatever_its_sign():
     assert rows[0] == rows[1]
 
 
+@pytest.mark.slow
 @examples(60)
 @given(st.lists(TOPICS, max_size=4), st.randoms())
 def test_columns_of_several_readings_are_those_of_their_partitions(readings, dice):
@@ -177,6 +178,7 @@ def test_partitions_that_are_led_and_in_sync_are_settled() -> None:
     assert [list(unsettled_partitions(rows, live)) for live in ({1}, {2})] == [[], list(rows)]
 
 
+@pytest.mark.slow
 @examples(200)
 @given(TOPICS)
 def test_only_plainly_whole_partitions_are_left_out(topics):
@@ -193,6 +195,7 @@ def test_only_plainly_whole_partitions_are_left_out(topics):
         ]
 
 
+@pytest.mark.slow
 @examples(200)
 @given(TOPICS, st.booleans())
 def test_resting_lists_are_those_of_partitions_that_do_not_move(topics, whole):

@@ -45,6 +45,7 @@ def test_values_are_found_within_rows(compared_max: int, pair: tuple[Ints, Ints]
         ]
 
 
+@pytest.mark.slow
 def test_a_list_of_thousands_is_compared_at_once() -> None:
     lists = np.full((400, 5000), NOBODY)
     lists[0] = np.arange(5000)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,6 +48,7 @@ def require_equal(one: OpenSlots, other: OpenSlots) -> None:
     assert next(bounds) == next(bounds)
 
 
+@pytest.mark.slow
 @examples(150)
 @given(instances(), st.sampled_from(RackPolicy), st.randoms())
 def test_whole_lists_give_up_what_each_would_by_itself(instance, policy, dice):

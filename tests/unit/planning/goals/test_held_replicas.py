@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,6 +58,7 @@ def told(held: HeldReplicas) -> list[list]:
     return [c[held.there].tolist() for c in (*columns, *wide, held.leaves_rack, held.moved)]
 
 
+@pytest.mark.slow
 @given(partitions(), st.data())
 @examples(100)
 def test_moves_leave_what_a_look_at_the_lists_finds(seen: Partitions, data: st.DataObject) -> None:

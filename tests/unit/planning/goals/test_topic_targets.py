@@ -48,6 +48,7 @@ def targets(problem: PoolProblem, *, all_sizes: bool) -> tuple[np.ndarray, Topic
     return found, topics, counts.outside(found.sum(axis=0))
 
 
+@pytest.mark.slow
 @given(problems().filter(len))
 @examples(100)
 def test_the_short_network_leaves_no_more_outside_and_moves_no_more(problem: PoolProblem) -> None:

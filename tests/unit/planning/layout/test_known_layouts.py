@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ def seen(t: list[list[int]], u: list[list[int]]) -> Cluster:
     return cluster(range(1, 7), topic("t", *t), topic("u", *u))
 
 
+@pytest.mark.slow
 @examples(8)
 @given(st.lists(instances(), min_size=1, max_size=3))
 def test_plans_are_the_same_whatever_was_planned_before(found: list[tuple]) -> None:

@@ -71,6 +71,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @examples(4)
 @given(seed=st.integers(0, 10_000))
@@ -84,6 +85,7 @@ def test_what_a_tenant_declares_changes_no_hash_of_the_platforms_part(change, se
     assert check_plan(after, change(wanted), found, Records()) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @examples(4)
 @given(seed=st.integers(0, 10_000))

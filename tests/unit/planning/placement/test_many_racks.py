@@ -50,6 +50,7 @@ def test_brokers_that_join_take_their_shares(racks: int, arcs: list[int]) -> Non
     assert max(arcs) < 30_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("racks", [65, 130])
 def test_moves_are_hardly_more_than_those_of_the_exact_flow(racks: int) -> None:
     seen = in_racks(clusters.cluster(500, 120, joined=10), racks)
@@ -59,6 +60,7 @@ def test_moves_are_hardly_more_than_those_of_the_exact_flow(racks: int) -> None:
     assert fewest <= proof.replica_moves <= fewest + max(1, 0.002 * fewest)
 
 
+@pytest.mark.slow
 def test_what_leaves_drained_brokers_is_spread_within_a_network_of_bounded_size(
     arcs: list[int],
 ) -> None:

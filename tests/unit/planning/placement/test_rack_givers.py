@@ -17,6 +17,7 @@ def moves(seen: Cluster) -> int:
     return proof.replica_moves
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [0.02, 0.2, 1.0])
 @pytest.mark.parametrize("joined", [0, 4])
 @pytest.mark.parametrize("seed", range(3))

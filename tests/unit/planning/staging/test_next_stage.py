@@ -160,6 +160,7 @@ def test_a_large_topic_moves_by_tens(partitions, count) -> None:
     assert len(entries(first(moves[:200], cluster(**topics), wanted))) == count
 
 
+@pytest.mark.slow
 def test_a_topic_node_at_its_limit_moves_not_at_all() -> None:
     topics, _ = spread(43_000, gib=0)
     lists = [one._replace(replicas=(1001, 1002, 1003)) for one in topics["t"]]

@@ -172,6 +172,7 @@ print("ends")
 """
 
 
+@pytest.mark.slow
 def test_the_process_ends_whatever_is_being_planned():
     ended = subprocess.run(
         (sys.executable, "-c", ENDS),

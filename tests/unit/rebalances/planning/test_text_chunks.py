@@ -55,6 +55,7 @@ def test_what_is_refused(pieces, message):
         text_chunks.join_chunks(pieces, text_chunks.digest_of("a"))
 
 
+@pytest.mark.slow
 def test_long_texts_fit_into_config_maps():
     text = "".join(chr(32 + n * n * 31 % 90) + str(n) for n in range(300_000))
     pieces = text_chunks.chunks_of(text)

@@ -75,6 +75,7 @@ def test_the_order_of_clusters_does_not_matter():
     assert fleet_markdown(turned) == fleet_markdown(report)
 
 
+@pytest.mark.slow
 @examples(18, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(HOSTILE, HOSTILE)
 def test_hostile_names_stay_text(read_page, read_markdown, name, said):
@@ -84,12 +85,14 @@ def test_hostile_names_stay_text(read_page, read_markdown, name, said):
     assert " ".join(clean(name).split()) in " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_of_what_there_is_too_much_the_page_says_how_much_it_leaves_out(read_page):
     text = read_page(fleet_page(fleets.many(60))).text
     assert "and 30 more pools" in text
     assert "and 20 more lanes" in text
 
 
+@pytest.mark.slow
 def test_a_thousand_clusters_are_two_megabytes_with_a_row_for_each():
     report = fleets.many(1000)
     page = fleet_page(report)

@@ -366,6 +366,7 @@ def test_who_meant_another_name_is_asked() -> None:
     )
 
 
+@pytest.mark.slow
 def test_pools_that_all_have_the_same_brokers_are_told_of_a_few_others() -> None:
     brokers = range(1, 401)
     pools = [pool(f"pool-{number:03}", *brokers) for number in range(200)]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
@@ -270,6 +271,7 @@ def _many(topics: int) -> tuple[list[CustomResource], Cluster]:
     return objects, live
 
 
+@pytest.mark.slow
 def test_twice_the_topics_are_twice_the_work() -> None:
     def work(topics: int) -> int:
         objects, live = _many(topics)

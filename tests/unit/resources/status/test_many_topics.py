@@ -1,5 +1,7 @@
 """Statuses of thousands of Topics: what all of them wait for is worded once."""
 
+import pytest
+
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
@@ -10,6 +12,7 @@ from unit.resources.situations import AUTO, POOLS
 from unit.resources.stages import seen, told
 
 
+@pytest.mark.slow
 def test_thousands_of_topics_are_told_of_thousands_of_waits() -> None:
     topics = [topic(f"t{number}", "fast", partitions=1) for number in range(1_000)]
     waits = tuple(

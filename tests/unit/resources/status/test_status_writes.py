@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from poolkeeper.errors import (
     Unavailable,
 )
@@ -59,6 +61,7 @@ def test_a_waiting_cluster_is_not_written_because_its_topics_grow() -> None:
     assert changed(place, told(written, grown, at_rest(place, grown), LATER_MS)) == {}
 
 
+@pytest.mark.slow
 def test_a_run_is_written_in_steps_and_not_whenever_its_rate_changes() -> None:
     lists = [(4, 5)] * 100
     objects: tuple[CustomResource, ...] = (MANUAL, *POOLS, topic("orders", "fast"))

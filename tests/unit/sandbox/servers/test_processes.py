@@ -90,6 +90,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tied", [True, False], ids=["tied-dies", "untied-lives"])
 def test_when_the_owner_is_killed_a_child_that_is(records, tied):
     with subprocess.Popen(

@@ -369,6 +369,7 @@ def test_the_cluster_id() -> None:
         ClusterIdNode.decode(b'{"version":"1","id":5}')
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_request_is_told_of_the_first_few():
     body = {"version": 1, "partitions": ["z"] * 60_000, **{f"k{n}": n for n in range(60_000)}}
     _, found = ReassignmentNode.decode(json.dumps(body).encode())

@@ -284,6 +284,7 @@ def test_a_file_that_could_not_be_read_is_tried_again(
     assert loops.of("a").desired().cluster.mode is Mode.PAUSED
 
 
+@pytest.mark.slow
 def test_a_pool_that_is_lost_is_not_told_for_each_of_its_topics(
     watch: FolderWatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

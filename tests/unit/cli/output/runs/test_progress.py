@@ -124,6 +124,7 @@ def test_nothing_is_repeated_for_as_long_as_it_does_not_change():
     assert printed([(t, outcome(waits=gates("a gate"))) for t in (0, 60, 120)]) == ["waits: a gate"]
 
 
+@pytest.mark.slow
 def test_a_night_without_a_move_is_told_ever_more_seldom():
     still = [(t, outcome(progress=under_way(still_s=t))) for t in range(0, 12 * 3600, 3)]
     told = printed(still)

@@ -1,5 +1,6 @@
 """Features joined by column give what `load.apply` gives one by one."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +53,7 @@ def joins(draw):
     return builders.cluster((), topics=topics), parquet.from_rows(schemas.FEATURES, rows)
 
 
+@pytest.mark.slow
 @examples(100)
 @given(joins())
 def test_the_join_is_that_of_one_by_one(given_join):

@@ -134,6 +134,22 @@ def test_a_killed_leader_is_replaced_when_its_session_ends(kafka: str) -> None:
     assert cluster.state("t") == (3, [3, 1, 2], 1)
 
 
+@ERAS
+def test_who_starts_again_hears_nothing_before_it_is_registered(kafka: str) -> None:
+    """The node of the life before may still be there: to the controller nothing happened."""
+    cluster = cluster_of(kafka)
+    cluster.create_topic("t", [2, 3])
+    cluster.simulation.kill(2)
+    cluster.simulation.start_broker(2)
+    started = cluster.simulation.brokers[2]
+    cluster.request({("t", 0): [2, 1]})
+    cluster.clock.advance(1_000)
+    assert cluster.exists("/brokers/ids/2")
+    assert (started.serves, started.roles) == (False, {})
+    assert cluster.clock.run_until(lambda: bool(started.roles), 20_000)
+    assert started.serves
+
+
 def test_the_last_in_sync_replica_stays_listed_until_it_returns() -> None:
     cluster = cluster_of()
     cluster.create_topic("t", [2, 3])

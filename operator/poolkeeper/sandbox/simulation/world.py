@@ -59,8 +59,8 @@ class Listener(Protocol):
     """A broker, as its peers see it."""
 
     @property
-    def alive(self) -> bool:
-        """Whether it runs."""
+    def serves(self) -> bool:
+        """Whether it runs and answers requests."""
         ...
 
     def hear_leader(
@@ -96,9 +96,9 @@ class World:
         del self.notes[:-NOTES_MAX]
 
     def lives(self, broker: int) -> bool:
-        """Whether a broker runs."""
+        """Whether a broker runs and answers requests."""
         listener = self.listeners.get(broker)
-        return listener is not None and listener.alive
+        return listener is not None and listener.serves
 
     def once(self, key: Hashable, watch: Watch) -> Watch:
         """Return the watch first given for this key: set again while pending, it stays one."""

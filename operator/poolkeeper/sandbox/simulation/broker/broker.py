@@ -67,12 +67,18 @@ class SimulatedBroker:
         self._open_client = open_client
         self._client: Client | None = None
         self._alive = False
+        self._serves = False
         self._begin_memory()
 
     @property
     def alive(self) -> bool:
         """Whether it runs."""
         return self._alive
+
+    @property
+    def serves(self) -> bool:
+        """Whether it runs and answers requests: no broker does before it is registered."""
+        return self._alive and self._serves
 
     @property
     def client(self) -> Client:
@@ -94,7 +100,7 @@ class SimulatedBroker:
     def start(self) -> None:
         """Begin to run, with an empty memory."""
         assert not self._alive, f"broker {self.id} runs already"
-        self._alive = True
+        self._alive, self._serves = True, False
         self._begin_memory()
         self._connect()
 
@@ -164,6 +170,7 @@ class SimulatedBroker:
             client.commit([CreateNode(path, ephemeral=True), WriteNode(path, data, 0)])
         else:
             client.commit([CreateNode(path, data, ephemeral=True)])
+        self._serves = True
         yield
         self.side.post(self.configs.begin)
         self._world.gathering.discard(self.id)

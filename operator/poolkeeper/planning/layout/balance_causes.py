@@ -12,7 +12,7 @@ Told of a broker that gives a replica away is the first of
 What brokers hold is what exists: partitions that the plan creates are held by nobody yet.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -23,9 +23,14 @@ from poolkeeper.planning.constraints.measures import LoadMeasure, laws
 from poolkeeper.planning.goals.local_search import Bounded
 from poolkeeper.planning.goals.topic_counts import TopicCounts, replicas_by_topic
 from poolkeeper.planning.layout.pool_layout import Layout
-from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Floats, Ints, any_slot
+from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Floats, Ints
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 from poolkeeper.text import count, decimal, size, sizes_of_mib
+
+# What may be told, in the order above. Least numbers are of what most replicas leave for.
+_ABOVE_BOUNDS, _ABOVE_TOPIC, _ABOVE_SHARE, _BELOW_BAND, _BELOW_TOPIC, _BELOW_SHARE, _MAKES_ROOM = (
+    range(7)
+)
 
 
 def existing_lists(problem: PoolProblem) -> Ints:
@@ -76,95 +81,98 @@ class _Load:
 
 
 class BalanceCauses:
-    """Finds why balance takes a replica off a broker."""
+    """Finds why balance takes replicas off brokers.
+
+    A cause is a number, so that those of many partitions are found at once, and `text` says it:
+
+        (what × topics + topic) × brokers + broker
+
+    `what` is one of the constants above; the topic is 0 where the cause is of a broker alone.
+    """
 
     def __init__(self, layout: Layout) -> None:
         self._problem = problem = layout.problem
         self._lists = existing_lists(problem)
         capacity = layout.capacity
-        self._laws = [
-            _Load.of_law(law, self._lists) for law in laws(problem, capacity.replicas, capacity.mib)
-        ]
         goals = layout.optimization.goals
         self._goals = [_Load.of_goal(aim, self._lists) for aim in goals if isinstance(aim, Bounded)]
+        self._bounds = [
+            *(_Load.of_law(e, self._lists) for e in laws(problem, capacity.replicas, capacity.mib)),
+            *self._goals,
+        ]
         self._topics = next((aim for aim in goals if isinstance(aim, TopicCounts)), None)
-        self._told: dict[int, str | None] = {}
 
-    def needed(self, removed: Ints, added: Ints, rows: Ints) -> list[Ints]:
-        """What else tells the causes of rows apart, by row, beside the brokers that give.
+    def of(self, removed: Ints, added: Ints, rows: Ints) -> Ints:
+        """Why each of these replicas leaves its broker, rows × slots; NONE where none leaves.
 
-        `removed`, `added`: the replicas that leave and come, rows × slots.
+        `removed`, `added`: the replicas of these rows that leave and come, rows × slots.
         """
-        plain: Bools = np.append(self._is_explained(), True)  # NONE is the last one
-        open_ = any_slot(~plain[removed])
-        keys = list(np.where(open_[:, None], added, NONE).T)
-        if self._topics is not None:
-            keys.append(np.where(open_, self._problem.topic[rows], NONE))
-        return keys
+        causes = removed.copy()  # above bounds, as most are
+        bounded = self._any([load.held > load.high for load in self._bounds])
+        at, slot = np.nonzero((removed >= 0) & ~bounded[removed])
+        if len(at):
+            topic = self._problem.topic[rows[at]]
+            causes[at, slot] = self._told_later(topic, removed[at, slot], added[at])
+        return causes
 
-    def _is_explained(self) -> Bools:
-        """By broker, whether it is cause enough itself, whatever moves from it to where."""
-        above = [load.held > load.high for load in (*self._laws, *self._goals)]
-        if self._topics is None:
-            above += [load.held > load.share for load in self._goals]
-        found: Bools = np.any(above, axis=0)
+    def text(self, cause: int) -> str:
+        """The cause as a sentence."""
+        rest, broker = divmod(cause, len(self._problem.brokers))
+        what, topic = divmod(rest, len(self._problem.topics))
+        name = f"broker {self._problem.brokers.ids[broker]}"
+        if what == _MAKES_ROOM:
+            return f"{name} makes room for other replicas"
+        if what == _ABOVE_TOPIC and self._topics is not None:
+            most = int(self._topics.high[topic, broker])
+            return f"{name} {self._holds_of(topic, broker)}, its share is at most {most}"
+        if what == _BELOW_TOPIC and self._topics is not None:
+            least = int(self._topics.low[topic, broker])
+            return f"{name} {self._holds_of(topic, broker)}, its share is at least {least}"
+        return f"{name} {self._of_broker(what, broker)}"
+
+    def _told_later(self, topic: Ints, broker: Ints, added: Ints) -> Ints:
+        """Causes of replicas whose broker is above no bound; `added`: replicas × slots."""
+        number = np.full(len(broker), NONE)
+
+        def tell(what: int, holds: Bools, named: Ints, of: Ints | int = 0) -> None:
+            coded = (what * len(self._problem.topics) + of) * len(self._problem.brokers) + named
+            np.copyto(number, coded, where=holds & (number == NONE))
+
+        above = self._any([goal.held > goal.share for goal in self._goals])
+        low = self._any([goal.held < goal.low for goal in self._goals])
+        below = self._any([goal.held < goal.share for goal in self._goals])
+        if self._topics is not None:
+            held, most = self._of_topics[topic, broker], self._topics.high[topic, broker]
+            tell(_ABOVE_TOPIC, held > most, broker, topic)
+        tell(_ABOVE_SHARE, above[broker], broker)
+        for taker in added.T:
+            there = taker >= 0
+            tell(_BELOW_BAND, there & low[taker], taker)
+            if self._topics is not None:
+                held, least = self._of_topics[topic, taker], self._topics.low[topic, taker]
+                tell(_BELOW_TOPIC, there & (held < least), taker, topic)
+            tell(_BELOW_SHARE, there & below[taker], taker)
+        tell(_MAKES_ROOM, np.ones(len(broker), dtype=bool), broker)
+        return number
+
+    def _any(self, holds: Sequence[Bools]) -> Bools:
+        """By broker, whether one of these holds."""
+        none = np.zeros(len(self._problem.brokers), dtype=bool)
+        found: Bools = np.any([none, *holds], axis=0)
         return found
 
-    def cause(self, row: int, broker: int, added: Sequence[int]) -> str:
-        """Why a replica of this row leaves the broker, while others come to `added`."""
-        name = self._name(broker)
-        if broker not in self._told:
-            self._told[broker] = next(self._above_bounds(broker), None)
-        if (told := self._told[broker]) is not None:
-            return f"{name} {told}"
-        if (told := next(self._above(row, broker), None)) is not None:
-            return f"{name} {told}"
-        below = ((each, told) for each in added for told in self._below(row, each))
-        if (found := next(below, None)) is not None:
-            return f"{self._name(found[0])} {found[1]}"
-        return f"{name} makes room for other replicas"
-
-    def _name(self, broker: int) -> str:
-        return f"broker {self._problem.brokers.ids[broker]}"
-
-    def _above_bounds(self, broker: int) -> Iterator[str]:
-        yield from (
-            law.than_allowed(broker) for law in self._laws if law.held[broker] > law.high[broker]
-        )
-        yield from (
-            goal.than_its_share(broker)
-            for goal in self._goals
-            if goal.held[broker] > goal.high[broker]
-        )
-
-    def _above(self, row: int, broker: int) -> Iterator[str]:
-        topic = int(self._problem.topic[row])
-        if self._topics is not None and self._of_topics[topic, broker] > (
-            most := int(self._topics.high[topic, broker])
-        ):
-            yield f"{self._holds_of(topic, broker)}, its share is at most {most}"
-        yield from (
-            goal.than_its_share(broker)
-            for goal in self._goals
-            if goal.held[broker] > goal.share[broker]
-        )
-
-    def _below(self, row: int, broker: int) -> Iterator[str]:
-        topic = int(self._problem.topic[row])
-        yield from (
-            goal.than_its_share(broker)
-            for goal in self._goals
-            if goal.held[broker] < goal.low[broker]
-        )
-        if self._topics is not None and self._of_topics[topic, broker] < (
-            least := int(self._topics.low[topic, broker])
-        ):
-            yield f"{self._holds_of(topic, broker)}, its share is at least {least}"
-        yield from (
-            goal.than_its_share(broker)
-            for goal in self._goals
-            if goal.held[broker] < goal.share[broker]
-        )
+    def _of_broker(self, what: int, broker: int) -> str:
+        """The first of what makes it true, in the order of laws and goals."""
+        if what == _ABOVE_BOUNDS:
+            load = next(each for each in self._bounds if each.held[broker] > each.high[broker])
+            is_law = all(load is not goal for goal in self._goals)
+            return load.than_allowed(broker) if is_law else load.than_its_share(broker)
+        holds: dict[int, Callable[[_Load], bool]] = {
+            _ABOVE_SHARE: lambda goal: bool(goal.held[broker] > goal.share[broker]),
+            _BELOW_BAND: lambda goal: bool(goal.held[broker] < goal.low[broker]),
+            _BELOW_SHARE: lambda goal: bool(goal.held[broker] < goal.share[broker]),
+        }
+        return next(filter(holds[what], self._goals)).than_its_share(broker)
 
     @cached_property
     def _of_topics(self) -> Ints:

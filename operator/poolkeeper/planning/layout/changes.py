@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.replica_lists import ReplicaLists
+from poolkeeper.model.columns.replica_lists import ReplicaLists, distinct
 from poolkeeper.model.columns.wide_lists import within
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.topology import Replicas
@@ -17,7 +17,7 @@ from poolkeeper.planning.constraints.racks import Spread, rack_capacity, rack_co
 from poolkeeper.planning.layout.balance_causes import BalanceCauses
 from poolkeeper.planning.layout.leaders import leaders_by_broker
 from poolkeeper.planning.layout.pool_layout import Layout
-from poolkeeper.planning.problem.arrays import NONE, Ints, any_slot, count_slots
+from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, any_slot, count_slots
 from poolkeeper.planning.problem.grouping import number_groups
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 from poolkeeper.text import count, decimal
@@ -105,54 +105,68 @@ def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
     stays = within(before, after)
     removed = np.where(stays, NONE, before)
     added = np.where(within(after, before), NONE, after)
-    balance = BalanceCauses(layout)
     lost = problem.lost[rows] & ~stays
-    reordered = ~any_slot(removed != NONE)
-    kind, first = number_groups(
-        [
-            *removed.T,
-            *lost.T.astype(np.int64),
-            np.where(reordered, before[:, 0], NONE),
-            np.where(reordered, after[:, 0], NONE),
-            count_slots(before >= 0),
-            count_slots(after >= 0),
-            (layout.opened.forced_by_racks[rows] > 0).astype(np.int64),
-            problem.placed[rows].astype(np.int64),
-            *balance.needed(removed, added, rows),
-        ]
-    )
-    why = _Why(layout, balance)
-    firsts = (columns[first].tolist() for columns in (rows, before, after))
-    return kind, list(map(why.causes, *firsts))
+    counts = count_slots(before >= 0), count_slots(after >= 0)
+    forced, placed = layout.opened.forced_by_racks[rows] > 0, problem.placed[rows]
+    leaves = any_slot(_has_to_go(problem, removed, placed) | lost)
+    needed = leaves | forced | (counts[0] != counts[1])
+    goes = any_slot(removed != NONE)
+    balance, freely = BalanceCauses(layout), goes & ~needed
+    told = np.full(removed.shape, NONE)
+    told[freely] = balance.of(removed[freely], added[freely], rows[freely])
+    others = [
+        *removed.T,
+        *lost.T.astype(np.int64),
+        np.where(goes, NONE, before[:, 0]),
+        np.where(goes, NONE, after[:, 0]),
+        *counts,
+        forced.astype(np.int64),
+        placed.astype(np.int64),
+    ]
+    # What else there is does not tell rows apart that move for balance, as most of large plans do.
+    more = () if freely.all() else (np.where(freely, NONE, key) for key in others)
+    kind, first = number_groups([*told.T, *more])
+    numbers = distinct(told[told >= 0]).tolist()
+    sentence = {each: (Urgency.BALANCE, balance.text(each)) for each in numbers}
+    why = _Why(layout)
+    firsts = (columns[first].tolist() for columns in (told, rows, before, after))
+    return kind, [
+        tuple(dict.fromkeys([sentence[each] for each in causes if each >= 0]))
+        or why.causes(row, found, wanted)
+        for causes, row, found, wanted in zip(*firsts, strict=True)
+    ]
+
+
+def _has_to_go(problem: PoolProblem, removed: Ints, placed: Bools) -> Bools:
+    """By row and slot of the replicas that leave, whether their broker has to give them away."""
+    outside = np.ones(len(problem.brokers) + 1, dtype=bool)
+    outside[[*problem.pool_brokers, NONE]] = False
+    emptied = np.append(problem.brokers.gone, False)
+    emptied[_drained(problem)] = True
+    has: Bools = emptied[removed] | (outside[removed] & placed[:, None])
+    return has
+
+
+def _drained(problem: PoolProblem) -> list[int]:
+    return list(problem.brokers.rows(problem.pool.drain & set(problem.pool.brokers)))
 
 
 class _Why:
-    """Finds the causes of changes; used only within `causes_by_kind`."""
+    """Finds causes other than balance; used only within `causes_by_kind`."""
 
-    def __init__(self, layout: Layout, balance: BalanceCauses) -> None:
+    def __init__(self, layout: Layout) -> None:
         problem = layout.problem
-        self.layout, self.problem, self.balance = layout, problem, balance
+        self.layout, self.problem = layout, problem
         self.leading = leaders_by_broker(problem, problem.lists[~problem.fresh])
         self.inside = set(problem.pool_brokers)
-        self.drained = set(problem.brokers.rows(problem.pool.drain & set(problem.pool.brokers)))
+        self.drained = set(_drained(problem))
         self.lost = any_slot(problem.lost)
-        # From these a replica leaves for balance alone, if not for racks or for a lost directory.
-        self.usable = (
-            self.inside - self.drained - set(np.flatnonzero(problem.brokers.gone).tolist())
-        )
-        self.special = self.lost | (layout.opened.forced_by_racks > 0)
 
     def causes(self, row: int, before: list[int], after: list[int]) -> Causes:
+        """The causes of a change that is needed, or of leaders alone."""
         found, wanted = [b for b in before if b >= 0], [b for b in after if b >= 0]
         removed = [b for b in found if b not in wanted]
-        alike = len(found) == len(wanted)
-        if removed and alike and self.usable.issuperset(removed) and not self.special[row]:
-            return self._balance(row, found, wanted)  # nearly all kinds of large plans
-        causes = self._needs(row, found, wanted, removed)
-        if not causes and removed:
-            return self._balance(row, found, wanted)
-        if not causes:
-            causes = [self._leader(found, wanted)]
+        causes = self._needs(row, found, wanted, removed) or [self._leader(found, wanted)]
         return tuple(sorted(causes, key=lambda cause: cause[0]))
 
     def _needs(
@@ -179,11 +193,6 @@ class _Why:
         if broker not in self.inside and self.problem.placed[row]:
             return Urgency.POOL, f"moves into pool {self.problem.pool.name}"
         return None
-
-    def _balance(self, row: int, found: list[int], wanted: list[int]) -> Causes:
-        added = [b for b in wanted if b not in found]
-        told = [self.balance.cause(row, b, added) for b in found if b not in wanted]
-        return tuple((Urgency.BALANCE, each) for each in dict.fromkeys(told))
 
     def _leader(self, found: list[int], wanted: list[int]) -> tuple[int, str]:
         ids = self.problem.brokers.ids

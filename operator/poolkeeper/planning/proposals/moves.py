@@ -118,4 +118,4 @@ def move_of(
 
 
 def _reason(causes: Causes) -> str:
-    return "; ".join(dict.fromkeys(sentence for _, sentence in causes))
+    return "; ".join(dict.fromkeys([sentence for _, sentence in causes]))

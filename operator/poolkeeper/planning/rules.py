@@ -107,12 +107,13 @@ class Rules:
 
     def stranded(self, topic: str) -> bool:
         """Whether the topic's recorded owner names no pool that is there, or may not be seen."""
-        return self.owner_of(topic) in self._astray or self._unseen(topic)
+        owner = self.owner_of(topic)
+        return owner is not None and (owner in self._astray or self._unseen(topic, owner))
 
-    def _unseen(self, topic: str) -> bool:
+    def _unseen(self, topic: str, owner: str) -> bool:
         """Whether the topic is there, and owned in a namespace whose Topics are not seen."""
-        owner, watched = self.owner_of(topic), self.desired.watched
-        if owner is None or watched is None or self.records.topics[topic].released:
+        watched = self.desired.watched
+        if watched is None or self.records.topics[topic].released:
             return False
         return owner.split("/")[0] not in watched and self._exists(topic)
 
@@ -124,6 +125,8 @@ class Rules:
     def held_back(self, topic: str) -> bool:
         """Whether a Topic that cannot be acted on owns the topic, or could."""
         named, owners = self._held
+        if not named and not owners:
+            return False
         return self.owner_of(topic) in owners or (topic in named and topic not in self.specs)
 
     @cached_property

@@ -304,6 +304,7 @@ def test_rows_that_no_run_writes_are_told_and_made_again(
     told = capsys.readouterr().err
     assert f"{STEP_OF[table]}" in told
     assert "is damaged (" in told
+    assert f"({path}: " not in told
     for _ in range(2):
         main.main(words(made, out, "run"))
     assert told_of_damage(capsys.readouterr().err) == ""

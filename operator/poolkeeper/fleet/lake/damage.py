@@ -12,12 +12,12 @@ from poolkeeper.fleet.storage import schemas
 class DamagedFile(Refused):
     """A file of the lake that cannot be read: missing, cut off, or not what it should be.
 
-    `path`: below the root.
+    `path`: below the root. `why` may begin with it, and a colon: it is said once.
     """
 
     def __init__(self, path: str, why: str) -> None:
         self.path = path
-        super().__init__(f"{path} is damaged ({why}): {_remedy(path)}")
+        super().__init__(f"{path} is damaged ({why.removeprefix(f'{path}: ')}): {_remedy(path)}")
 
 
 def _remedy(path: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conditions import until
+from matrices import soak
 from real.executors import Executor
 from real.migrated_topic import ORIGIN, TOPIC
 from real.migrations import FAST, SLOW, Migration, migration
@@ -21,7 +22,7 @@ OTHERS = {"retention.ms": "600000"}
 RATE = "leader.replication.throttled.rate"
 
 
-@pytest.mark.parametrize("kafka", ["3.9.2", "2.8.2", "2.0.1"])
+@pytest.mark.parametrize("kafka", ["3.9.2", "2.0.1", *soak("2.8.2")])
 def test_a_migration_lives_through_everything(kafka: str, tmp_path: Path) -> None:
     with migration(kafka, tmp_path) as under_way:
         under_way.declare(pool="right", execution=SLOW)

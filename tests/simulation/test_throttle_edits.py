@@ -39,7 +39,8 @@ def edit(cluster: SimulatedCluster, entity: str, changed: Mapping[str, str | Non
     """Do as kafka-configs does: rewrite the config, notify the brokers."""
     merged = {**config_of(cluster, entity), **changed}
     config = {key: value for key, value in merged.items() if value is not None}
-    cluster.set(f"/config/{entity}", {"version": 1, "config": config})
+    write = cluster.set if cluster.exists(f"/config/{entity}") else cluster.create
+    write(f"/config/{entity}", {"version": 1, "config": config})
     notice = f'{{"version":2,"entity_path":"{entity}"}}'.encode()
     cluster.client.commit([CreateNode("/config/changes/config_change_", notice, sequence=True)])
 
@@ -134,6 +135,29 @@ def test_throttles_removed_in_flight_are_put_back(kafka: str) -> None:
     assert in_force[-1]
     assert [config_of(cluster, entity) for entity in ENTITIES] == [{}] * 5
     assert left_of(cluster) == (Throttled(), Throttled())
+
+
+@pytest.mark.parametrize("removed", [ENTITIES, ENTITIES[:1], ENTITIES[1:3]])
+def test_throttles_of_others_that_they_remove_in_mid_run_do_not_come_back(
+    removed: tuple[str, ...],
+) -> None:
+    course = made(size=1000 * MB)
+    cluster = course.cluster
+    theirs = {"topics": dict.fromkeys(LISTS, "0:1,0:2"), "brokers": dict.fromkeys(KEYS, str(MORE))}
+    for entity in ENTITIES:
+        edit(cluster, entity, theirs[entity.split("/")[0]])
+
+    def remove() -> None:
+        for entity in removed:
+            edit(cluster, entity, dict.fromkeys((*KEYS, *LISTS)))
+
+    course.in_flight = once(remove)
+    seen = course.finish()
+    assert actions(seen, ActionKind.THROTTLES_PUT_BACK) == 1
+    for entity in ENTITIES:
+        left = {} if entity in removed else theirs[entity.split("/")[0]]
+        assert config_of(cluster, entity) == left, entity
+    assert (cluster.client.children("/poolkeeper/records/throttles") or ()) == ()
 
 
 def test_throttles_removed_between_stages_are_in_force_again_before_the_next() -> None:

@@ -154,6 +154,7 @@ def restore(
 ) -> Throttled:
     """Restore the saved values wherever the live ones are still ours, and remove the records.
 
+    A record knows better than the run what was before: somebody may have removed it in mid-run.
     Returns whose config cannot be read: what they have stays, with its record.
     """
     saved = document.saved
@@ -221,6 +222,8 @@ def _setting(
         values, foreign = throttles.to_set(live, wanted, ours)
         known_ours = {} if record is None else record.ours
         original = {**saved, **({} if record is None else record.original)}
+        # A key that somebody removed in mid-run had no value before it any more.
+        original |= {key: None for key in wanted if live.get(key) is None}
         then = {**live, **values}
         if not any(then[key] == value != original.get(key) for key, value in wanted.items()):
             return EntityChange(values, record, bool(foreign))
@@ -238,7 +241,7 @@ def _restoring(saved: ThrottleValues, known: Sequence[ThrottleValues]) -> Decisi
     def decide(live: ThrottleValues, record: ThrottleRecord | None) -> EntityChange:
         if record is None:
             return EntityChange(throttles.values_to_restore(live, saved, known))
-        original = {**record.original, **saved}
+        original = {**saved, **record.original}
         return EntityChange(throttles.values_to_restore(live, original, [*known, record.ours]))
 
     return decide

@@ -16,7 +16,8 @@ Copies between the log directories of a broker have a rate of their own, and no 
 all copies within that broker.
 
 Every key that is written has a *saved* value, the one before the run or `None`. A key is *ours* if
-its live value is one that this run wrote; then, and only then, the saved one is restored.
+its live value is one that this run wrote; then, and only then, the saved one is restored. Who
+removes a key in mid-run removes the saved one as well: ours may be written again, and is unset.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
